@@ -11,7 +11,7 @@ help:  ## list the targets
 service:  ## make the locked environment in .venv for `make demo` and `make up`; PYTHON=python3.12 names the interpreter
 	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV)
 
-install:  ## the same, with the tools of tests and checks
+install:  ## the same, with the laboratory (lab/) and the tools of tests and checks
 	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV) dev
 
 sandbox-extra: install  ## make .venv/sandbox-extra: more packages for the code in sandboxes
@@ -42,9 +42,9 @@ format: install  ## put the code in order
 test test-tools faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
 test: test-packages  ## run the tests of the product; it says what it leaves out; not as root: docker's, too
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
-	@echo 'left out: tests of benchmarks, evals and drills (make test-tools), faults (make faults)'
+	@echo 'left out: tests of the laboratory (make test-tools), faults (make faults)'
 
-test-tools: test-packages sandbox-extra  ## run the tests of benchmarks, evals and drills: when those change
+test-tools: test-packages sandbox-extra  ## run the tests of the laboratory (lab/): when it changes
 	$(BIN)/pytest tests/tools --numprocesses 2 --dist loadfile
 
 test-packages: install

@@ -1,4 +1,8 @@
-"""The `fettle` command. Each command is a module of `cli.commands`, loaded when it is called."""
+"""The `fettle` command. Each command is a module of `cli.commands`, loaded when it is called.
+
+The commands of the laboratory belong to a distribution of their own, `fettle-lab`, which registers
+them as entry points of the group `fettle.commands` (docs/decisions/0090-a-separate-laboratory.md).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import click
@@ -34,10 +39,7 @@ COMMANDS = {
     "local": {
         "up": "Run everything for daily use: Redis, API, workers, Flower.",
         "demo": "Run five jobs through a throw-away deployment, and show them.",
-        "bench": "Measure how good the agent is at exercises with hidden tests.",
-        "chaos": "Break everything under load, and check whether any job is lost.",
         "flower": "Run Flower, Celery's pages, over this deployment's broker.",
-        "attack": "Try the attack suite on the sandbox of this machine.",
     },
     "admin": {
         "doctor": "Check whether a job could run here, and say what is missing.",
@@ -52,23 +54,41 @@ COMMANDS = {
     },
 }
 """By package of `cli.commands`: each command and its line under `--help`."""
+LABORATORY = {
+    "bench": "Measure how good the agent is at exercises with hidden tests.",
+    "chaos": "Break everything under load, and check whether any job is lost.",
+    "attack": "Try the attack suite on the sandbox of this machine.",
+}
+"""The commands of `fettle-lab`, and their lines under `--help`."""
+ENTRY_POINTS = "fettle.commands"
+"""The group in which a distribution registers a `click.Command` as a command of `fettle`."""
 TITLES = {"jobs": "Jobs", "local": "On this machine", "admin": "The deployment"}
-"""What each package is called under `--help`."""
+"""The heading of each package under `--help`."""
 
 
 class LazyGroup(click.Group):
     """Knows its commands by name and line, so that `--help` loads none of them."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """All of them, in order of use."""
-        return [name for commands in COMMANDS.values() for name in commands]
+        """The names of all commands, in order of use."""
+        names = [name for commands in COMMANDS.values() for name in commands]
+        return [*names, *_registered_commands()]
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command itself."""
+        """Load a command. Raises CliError for a command of `fettle-lab` without `fettle-lab`."""
+        command: click.Command
         for package, commands in COMMANDS.items():
             if cmd_name in commands:
-                command: click.Command = import_module(f"cli.commands.{package}.{cmd_name}").command
+                command = import_module(f"cli.commands.{package}.{cmd_name}").command
                 return command
+        if registered := _registered_commands().get(cmd_name):
+            command = registered.load()
+            return command
+        if cmd_name in LABORATORY:
+            raise CliError(
+                f"`fettle {cmd_name}` needs the distribution fettle-lab, which is not installed",
+                next_step="in a clone of Fettle's repository: make install",
+            )
         return None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -76,6 +96,14 @@ class LazyGroup(click.Group):
         for package, commands in COMMANDS.items():
             with formatter.section(TITLES[package]):
                 formatter.write_dl(list(commands.items()))
+        if names := _registered_commands():
+            with formatter.section("Other distributions"):
+                formatter.write_dl([(name, LABORATORY.get(name, "")) for name in names])
+
+
+def _registered_commands() -> dict[str, EntryPoint]:
+    """The commands of other distributions, by name. Loads none of them."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
 @click.group(

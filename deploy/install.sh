@@ -4,7 +4,7 @@
 #     deploy/install.sh VENV [dev] [sandbox-extra]
 #
 # VENV is the service with all extras: `make demo` and `make up` need this and VENV/sandbox. `dev` adds
-# the tools of tests and checks to VENV. VENV/sandbox has the packages that the code of models may
+# the tools of tests and checks, and the laboratory (lab/), to VENV. VENV/sandbox has the packages that the code of models may
 # import, so that a sandbox never shows Fettle's own libraries. VENV/sandbox-extra has more of them; a
 # worker finds it by FETTLE_SANDBOX_PYTHON. PYTHON names the interpreter; the default is the present one.
 set -euo pipefail
@@ -36,6 +36,7 @@ base="$python ${version%.*} $PWD"
 files=(requirements/installer.lock requirements/service.lock pyproject.toml requirements/sandbox.lock)
 for option in "$@"; do
     files+=("requirements/$option.lock")
+    [ "$option" != dev ] || files+=(lab/pyproject.toml)
 done
 is_installed() {
     grep --quiet --line-regexp --fixed-strings "$(sha256sum "$1")" "$stamp" 2>/dev/null
@@ -99,7 +100,9 @@ install_file() {
             --require-hashes --no-deps --requirement "$1" ||
             fail "pip could not install uv (see above). Is the package index reachable? Then run it again."
         ;;
-    pyproject.toml) install_into "$venv" --no-deps --no-build-isolation --editable . ;;
+    pyproject.toml | lab/pyproject.toml)
+        install_into "$venv" --no-deps --no-build-isolation --editable "$(dirname "$1")"
+        ;;
     requirements/sandbox*.lock)
         environment=$venv/$(basename "$1" .lock)
         make_venv "$environment" --without-pip

@@ -20,13 +20,13 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from benchmarks.browser import launched
 from cli.client.service import Service
 from cli.demo import project
 from cli.demo.jobs import JOBS
 from cli.local.throwaway import throwaway
 from cli.output import Screen
 from cli.repository.bundle import bundle
+from lab.browser import launched
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 WINDOW = {"width": 1200, "height": 780}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""`make size`: files, lines and the median file of each folder of Python, product and tests.
+"""`make size`: files, lines and the median file of each folder of Python.
 
-The exercises and repositories of `evals` are data: what jobs work on, not code of ours.
+It adds them up for the product, the laboratory and the tests. The exercises and repositories of
+`lab/evals` are data: jobs work on them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
-DATA = ("evals/exercises/", "evals/repositories/")
+DATA = ("lab/evals/exercises/", "lab/evals/repositories/")
+TOTALS = {"tests": "= tests", "lab": "= laboratory", "lab's data": "= data"}
+"""The sum that a folder belongs to, if the folder is not part of the product."""
 
 
 def main() -> None:
@@ -20,10 +23,9 @@ def main() -> None:
     lengths: dict[str, list[int]] = defaultdict(list)
     for name in listed.stdout.split():
         lines = Path(name).read_text().count("\n")
-        folder = "evals' data" if name.startswith(DATA) else name.partition("/")[0]
-        total = {"tests": "= tests", "evals' data": "= data"}.get(folder, "= product")
-        for each in (folder, total):
-            lengths[each].append(lines)
+        folder = "lab's data" if name.startswith(DATA) else name.partition("/")[0]
+        for key in (folder, TOTALS.get(folder, "= product")):
+            lengths[key].append(lines)
     print(f"{'':12} {'files':>6} {'lines':>7} {'median':>7}")
     for folder, files in sorted(
         lengths.items(), key=lambda each: (each[0].startswith("="), each[0])

@@ -68,7 +68,7 @@ class ProviderModel(BaseChatModel):
     """Wraps a provider's model; built by `build`, called with `ainvoke`.
 
     The clients' own retries are off, because they differ in important ways (measured with
-    `benchmarks.provider`): groq's honours Retry-After but has no total bound; google-genai's
+    `lab.provider`): groq's honours Retry-After but has no total bound; google-genai's
     ignores Retry-After and gives up at the first cut connection; openrouter's retries for an hour.
 
     Raises ModelUnavailable after all retries, ModelRefused and ReplyCut at once. Its connections

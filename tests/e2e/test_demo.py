@@ -10,8 +10,8 @@ import pytest
 from support.graph import recorded_provider
 from support.processes.fettle_command import environment, fettle, started
 
-from benchmarks.provider import ProviderServer
 from cli.demo.jobs import JOBS
+from lab.provider import ProviderServer
 
 pytestmark = pytest.mark.e2e
 

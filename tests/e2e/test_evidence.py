@@ -13,8 +13,8 @@ from support.processes.deployment import running_deployment
 from support.processes.fronts import front
 from support.servers import git_repositories
 
-from benchmarks.provider import ProviderServer
 from cli.client.service import Service
+from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 
 GROQ = "groq:llama-3.3-70b-versatile"

@@ -20,9 +20,9 @@ from support.pages.chromium import DESK, PHONE, visiting
 from support.processes.api_process import ApiProcess, environment, running
 from support.processes.deployment import running_deployment
 
-from benchmarks.browser import launched
 from cli.local import ports
 from jobs.redis.keys import JobKeys
+from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e

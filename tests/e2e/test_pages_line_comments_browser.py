@@ -15,11 +15,11 @@ from support.pages.chromium import DESK, PHONE, visiting
 from support.pages.large_patch import faults, patch_of_30_files, pictured
 from support.processes.api_process import environment, running
 
-from benchmarks.browser import launched
 from jobs.model.record import PatchRef
 from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
 from jobs.view.comments import marked
+from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e

@@ -15,7 +15,7 @@ from support.processes.fettle_command import environment, fettle
 from support.processes.fronts import front
 from support.servers.git_repositories import Repository
 
-from benchmarks.provider import ProviderServer
+from lab.provider import ProviderServer
 
 pytestmark = pytest.mark.e2e
 MODEL = "groq:llama-3.3-70b-versatile"

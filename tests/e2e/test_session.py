@@ -16,9 +16,9 @@ import pytest
 from support.graph.working_model import works
 from support.processes.fettle_command import Running, environment, fettle, started
 
-from benchmarks.provider import Cut, Garbled, Hang, ProviderServer, Refusal, Reply, Request, Turn
-from benchmarks.provider import ToolCall as Call
 from cli.local import ports
+from lab.provider import Cut, Garbled, Hang, ProviderServer, Refusal, Reply, Request, Turn
+from lab.provider import ToolCall as Call
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e

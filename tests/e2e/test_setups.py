@@ -12,7 +12,7 @@ from support.processes.fronts import front
 from support.servers.package_index import serve
 from support.servers.web_server import web_server
 
-from benchmarks.provider import ProviderServer
+from lab.provider import ProviderServer
 
 pytestmark = pytest.mark.e2e
 

@@ -15,7 +15,7 @@ from support.processes.fettle_command import Running, environment, fettle, start
 from support.servers.collector import collector
 
 from cli.local import ports
-from drills.process_tree import children
+from lab.drills.process_tree import children
 
 pytestmark = pytest.mark.e2e
 

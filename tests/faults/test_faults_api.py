@@ -15,7 +15,6 @@ from support.processes.deployment import TENANT, Deployment, ok, running_deploym
 from support.processes.fronts import caller, front
 from support.processes.scene import until
 
-from drills.chaos.oplog import OperationLog, Received
 from jobs.model.events import NewEvent
 from jobs.model.record import Status
 from jobs.model.review import Review, ReviewKind
@@ -23,6 +22,7 @@ from jobs.model.spec import JobSpec
 from jobs.service import Operations
 from jobs.store import LeaseRef, Writes
 from jobs.transitions.lifecycle import Policy
+from lab.drills.chaos.oplog import OperationLog, Received
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import pytest
 from support.jobs.job_examples import RESULT, decision, held, review
 from support.processes.scene import Scene, Work, processes, sleeps, until
 
-from benchmarks.provider import Hang
 from jobs.model.record import JobRecord, Status
 from jobs.service import Operations
 from jobs.store import Writes
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Refusal
+from lab.provider import Hang
 
 CANCELS = 1000
 AT_ONCE_EVERY = 40

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.processes.fettle_command import environment, started
 
-from drills.chaos.schedule import Kind
+from lab.drills.chaos.schedule import Kind
 
 KEYS = (
     *("jobs", "kills", "faults", "lost", "finished_twice", "violations"),

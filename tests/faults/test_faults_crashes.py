@@ -14,10 +14,10 @@ from support.graph.recorded import answers, approves, one_run, plans, runs
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
-from benchmarks.provider import Hang, ProviderServer, always
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
+from lab.provider import Hang, ProviderServer, always
 from worker.abort import EXIT_CODE
 
 QUICK, MORE = 30, 20

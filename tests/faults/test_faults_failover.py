@@ -12,11 +12,11 @@ from support.processes.fronts import Caller, caller, front
 from support.processes.scene import Scene, Work, until
 from support.servers import redis_servers
 
-from drills.chaos.faults.tcp_proxy import Fault, Proxy, Way
-from drills.chaos.oplog import Repaired, Struck
 from jobs.model.record import JobRecord, Status
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
+from lab.drills.chaos.faults.tcp_proxy import Fault, Proxy, Way
+from lab.drills.chaos.oplog import Repaired, Struck
 
 FAULT = "failover"
 LAGGING = Fault(latency_seconds=0.3)

@@ -10,10 +10,10 @@ import pytest
 from support.processes.preloaded import Process
 from support.processes.scene import TWICE, Scene, Work, a_scene, processes, sleeps, until
 
-from benchmarks.provider import Hang, Refusal
 from jobs.blobs import manifest
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
+from lab.provider import Hang, Refusal
 
 AT_ONCE = 3
 """Houses that are cut short side by side: most of their time is waiting."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 from support.processes.scene import Scene, Work
 
-from benchmarks.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
 from jobs.model.record import Reason, Status
 from jobs.model.spec import OnExhausted
+from lab.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
 
 MOST = 50
 """More requests than any job of these makes."""

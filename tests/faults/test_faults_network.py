@@ -19,12 +19,12 @@ from support.processes.fronts import caller, front
 from support.processes.scene import TWICE, Scene, Work, until
 from support.servers import redis_servers
 
-from drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
-from drills.chaos.oplog import Called, Repaired, Struck
 from jobs.model.events import EVENTS_AT_ONCE, NewEvent
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 from jobs.store import LeaseRef, Writes
+from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
+from lab.drills.chaos.oplog import Called, Repaired, Struck
 
 LATE = Fault(latency_seconds=0.25)
 """Each way: an answer takes 500 ms longer."""

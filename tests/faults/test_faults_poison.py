@@ -14,9 +14,9 @@ import pytest
 from support.processes.deployment import ok
 from support.processes.scene import TWICE, Scene, Work
 
-from benchmarks.provider import Hang, Reply
-from drills.chaos.oplog import Moment, Retried, Struck
 from jobs.model.record import Reason, Status
+from lab.drills.chaos.oplog import Moment, Retried, Struck
+from lab.provider import Hang, Reply
 
 INNOCENTS = 50
 SMALL = 10

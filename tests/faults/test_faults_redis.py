@@ -13,10 +13,10 @@ from redis.asyncio import Redis
 from support.processes.fronts import Caller, caller, front
 from support.processes.scene import TWICE, Scene, Work
 
-from drills.chaos.oplog import Repaired, Struck
 from jobs.model.record import Status
 from jobs.model.spec import Priority
 from jobs.queue.hints import list_of
+from lab.drills.chaos.oplog import Repaired, Struck
 from worker.store import PATIENCE_SECONDS
 
 AWAY = "redis-away"

@@ -21,8 +21,6 @@ from support.processes.preloaded import REPOSITORY, Process
 from support.processes.scene import KILL, Scene, processes, until, waits_for_signal
 
 from agents.graph.checkpoint_format import READS, WRITES
-from drills.chaos.checks.checkpoints import UNREAD
-from drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
 from jobs.blobs import manifest
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Decision, ReviewKind
@@ -33,6 +31,8 @@ from jobs.service import Operations
 from jobs.transitions.lifecycle import Refusal
 from jobs.transitions.upgrade import HINTS_BEFORE_ASKING, MORE_AFTER_CRASH
 from jobs.view import job as view
+from lab.drills.chaos.checks.checkpoints import UNREAD
+from lab.drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
 
 NEXT = 9
 """The format of a release that is to come, which reads today's too."""

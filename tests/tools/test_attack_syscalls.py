@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drills.attacks import suite
-from drills.attacks.probes.syscalls import SYSCALLS
+from lab.drills.attacks import suite
+from lab.drills.attacks.probes.syscalls import SYSCALLS
 from sandbox.seccomp import syscalls
 
 REFUSED = {

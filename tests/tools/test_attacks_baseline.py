@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from drills.attacks import suite
-from drills.attacks.attack import Attack
-from drills.attacks.backends import Backend
-from drills.attacks.context import Context, marked
-from drills.attacks.environment.baseline import BaselineSandbox
-from drills.attacks.environment.host import HostEnvironment, host_environment
-from drills.attacks.environment.netspace import LAN
-from drills.attacks.judges import held, reached
-from drills.attacks.outcome import Kind, Outcome, Verdict
-from drills.attacks.runner import Runner, environment
+from lab.drills.attacks import suite
+from lab.drills.attacks.attack import Attack
+from lab.drills.attacks.backends import Backend
+from lab.drills.attacks.context import Context, marked
+from lab.drills.attacks.environment.baseline import BaselineSandbox
+from lab.drills.attacks.environment.host import HostEnvironment, host_environment
+from lab.drills.attacks.environment.netspace import LAN
+from lab.drills.attacks.judges import held, reached
+from lab.drills.attacks.outcome import Kind, Outcome, Verdict
+from lab.drills.attacks.runner import Runner, environment
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
 
 PYTHON = Path("/usr/bin/python3") if Path("/usr/bin/python3").exists() else Path(sys.executable)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from drills.attacks import judges, suite, summary
-from drills.attacks.outcome import Kind, Observation, Outcome, Report, Verdict
-from drills.attacks.probes.program import program, report
+from lab.drills.attacks import judges, suite, summary
+from lab.drills.attacks.outcome import Kind, Observation, Outcome, Report, Verdict
+from lab.drills.attacks.probes.program import program, report
 from sandbox.protocol import End, RunResult, Stream
 
 EXITED = RunResult(End.EXITED, 0, None, Stream(), Stream(), 0.1)
@@ -154,7 +154,7 @@ def test_the_summary_counts_each_attack_once_a_backend() -> None:
     blind, reached = summary.failures(outcomes)
     assert "nothing is proved" in blind
     assert reached.startswith("kernel/b on docker: reached: 55 bytes\\x1b[2J\n")
-    assert "b in drills/attacks/catalogue/kernel" in reached
+    assert "b in lab/drills/attacks/catalogue/kernel" in reached
 
 
 def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:

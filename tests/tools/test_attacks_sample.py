@@ -71,7 +71,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 def drill(
     request: pytest.FixtureRequest, backend: str, home: Path
 ) -> subprocess.CompletedProcess[str]:
-    words = ["-m", "drills.attacks", "--json", "--backend", backend.removesuffix("-as-nobody")]
+    words = ["-m", "lab.drills.attacks", "--json", "--backend", backend.removesuffix("-as-nobody")]
     words += [word for name in SAMPLES[backend] for word in ("--only", name)]
     env = {**os.environ, "HOME": str(home)}
     if backend == "docker":

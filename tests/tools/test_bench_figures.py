@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.goal import judged
-from benchmarks.provider import Request
-from benchmarks.provider.openai import messages
-from benchmarks.sandbox import figures as sandbox
-from benchmarks.scale import figures as scale
-from benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
-from benchmarks.scale.memory import Taken
-from benchmarks.tokens.__main__ import figures, missed
-from benchmarks.tokens.counted import Sent
+from lab.benchmarks.goal import judged
+from lab.benchmarks.sandbox import figures as sandbox
+from lab.benchmarks.scale import figures as scale
+from lab.benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
+from lab.benchmarks.scale.memory import Taken
+from lab.benchmarks.tokens.__main__ import figures, missed
+from lab.benchmarks.tokens.counted import Sent
+from lab.provider import Request
+from lab.provider.openai import messages
 
 
 def test_a_figure_at_its_bound_meets_it() -> None:

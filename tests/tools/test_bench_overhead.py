@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.overhead.experiments import measure
+from lab.benchmarks.overhead.experiments import measure
 from sandbox.local import LocalSandbox
 from settings.worker import WorkerSettings
 

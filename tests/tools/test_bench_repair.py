@@ -7,10 +7,10 @@ import pytest
 import pytest_asyncio
 
 from agents.failures.failure import FailureClass
-from benchmarks.repair.path import decides
-from benchmarks.repair.paths import PATHS
-from benchmarks.repair.programs import load, run_all
-from benchmarks.repair.walk import walk_all
+from lab.benchmarks.repair.path import decides
+from lab.benchmarks.repair.paths import PATHS
+from lab.benchmarks.repair.programs import load, run_all
+from lab.benchmarks.repair.walk import walk_all
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 

@@ -16,7 +16,7 @@ SLICE = ("--jobs", "5", "--seconds", "0.05", "--calls", "2", "--calls", "4", "--
 
 def test_it_measures_both_sides_and_both_parts() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale", "--json", *SLICE],
+        [sys.executable, "-m", "lab.benchmarks.scale", "--json", *SLICE],
         check=False,
         cwd=TOP,
         env={**os.environ, "FETTLE_SANDBOX_ROOMS": "0"},

@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from benchmarks.tokens.__main__ import GOALS, main
+from lab.benchmarks.tokens.__main__ import GOALS, main
 
 
 def test_a_conversation_that_fits_costs_no_more_than_without_trimming() -> None:

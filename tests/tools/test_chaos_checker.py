@@ -11,12 +11,17 @@ from typing import Any
 import pytest
 from support.cases.chaos_story import BOUNDS, Story, a_story, with_job
 
-from drills.chaos import report
-from drills.chaos.checks.checker import CHECKS
-from drills.chaos.checks.checkpoints import UNREAD
-from drills.chaos.deployment.reading import Reading
-from drills.chaos.drill import Outcome
-from drills.chaos.oplog import (
+from jobs.model.events import Event
+from jobs.model.graph_format import GraphFormat
+from jobs.model.record import Reason, Status
+from jobs.model.review import Action
+from jobs.transitions import upgrade
+from lab.drills.chaos import report
+from lab.drills.chaos.checks.checker import CHECKS
+from lab.drills.chaos.checks.checkpoints import UNREAD
+from lab.drills.chaos.deployment.reading import Reading
+from lab.drills.chaos.drill import Outcome
+from lab.drills.chaos.oplog import (
     Called,
     Cancelled,
     Decided,
@@ -29,11 +34,6 @@ from drills.chaos.oplog import (
     Struck,
     Submitted,
 )
-from jobs.model.events import Event
-from jobs.model.graph_format import GraphFormat
-from jobs.model.record import Reason, Status
-from jobs.model.review import Action
-from jobs.transitions import upgrade
 
 Doctor = Callable[[Story], Reading]
 Events = list[Event]

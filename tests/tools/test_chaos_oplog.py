@@ -6,7 +6,7 @@ import json
 import threading
 from pathlib import Path
 
-from drills.chaos.oplog import OperationLog, Seen
+from lab.drills.chaos.oplog import OperationLog, Seen
 
 
 def test_the_log_is_on_disk_at_once_and_takes_entries_from_any_thread(tmp_path: Path) -> None:

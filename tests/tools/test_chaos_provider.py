@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from drills.chaos.deployment import provider
-from drills.chaos.oplog import Called, OperationLog
+from lab.drills.chaos.deployment import provider
+from lab.drills.chaos.oplog import Called, OperationLog
 
 PLANNER = [{"type": "function", "function": {"name": "Plan", "parameters": {}}}]
 EXECUTOR = [{"type": "function", "function": {"name": "python", "parameters": {}}}]

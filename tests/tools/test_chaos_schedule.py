@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from drills.chaos.checks.recovery import KILLS
-from drills.chaos.schedule import Kind, schedule
+from lab.drills.chaos.checks.recovery import KILLS
+from lab.drills.chaos.schedule import Kind, schedule
 
 
 def test_the_same_seed_gives_the_same_schedule() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CliError
-from drills.attacks.backends import NAMES, backend
-from drills.engine import engine
+from lab.drills.attacks.backends import NAMES, backend
+from lab.drills.engine import engine
 from settings.sandbox import Backend, SandboxSettings
 
 

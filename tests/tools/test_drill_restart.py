@@ -1,4 +1,4 @@
-"""`python -m drills.restart`, as an operator runs it."""
+"""`python -m lab.drills.restart`, as an operator runs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.e2e
 
 def test_a_restart_of_everything_loses_and_repeats_nothing(tmp_path):
     drill = subprocess.run(
-        [sys.executable, "-m", "drills.restart", "--jobs", "3", "--json"],
+        [sys.executable, "-m", "lab.drills.restart", "--jobs", "3", "--json"],
         check=False,
         cwd=REPOSITORY,
         env=environment(tmp_path),

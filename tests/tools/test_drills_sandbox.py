@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sandbox.figures import GOALS
+from lab.benchmarks.sandbox.figures import GOALS
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -32,7 +32,7 @@ def run_drill(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_hundred_runs_leave_nothing_behind() -> None:
-    code, outcome = run_drill("drills.leaks", "--runs", "100", "--backend", "local")
+    code, outcome = run_drill("lab.drills.leaks", "--runs", "100", "--backend", "local")
     assert code == 0, outcome
     assert outcome["passed"] is True
     assert outcome["wrong"] == {}
@@ -42,7 +42,7 @@ def test_a_hundred_runs_leave_nothing_behind() -> None:
 
 def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
     quick = ("--pairs", "1", "--slices", "1", "--seconds", "0.3")
-    code, found = run_drill("benchmarks.sandbox", "--backend", "local", *quick)
+    code, found = run_drill("lab.benchmarks.sandbox", "--backend", "local", *quick)
     assert code == 0
     assert {key for key in GOALS if key.startswith("local")} <= found.keys()
     ratio = found["local_print_ms"] / found["local_print_baseline_ms"]
@@ -53,7 +53,7 @@ def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
 
 def test_the_benchmark_of_repositories_shows_ratio_and_difference() -> None:
     few = ("--pairs", "1", "--files", "300", "--megabytes", "3")
-    code, found = run_drill("benchmarks.repos", "--backend", "local", *few)
+    code, found = run_drill("lab.benchmarks.repos", "--backend", "local", *few)
     assert code == 0
     more = found["local_layered_s"] - found["local_plain_s"]
     assert found["local_difference_s"] == pytest.approx(more, abs=0.001)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drills.leaks import growth
-from drills.leaks.growth import MIB, Memory, Row
-from drills.leaks.mix import KINDS, kinds
+from lab.drills.leaks import growth
+from lab.drills.leaks.growth import MIB, Memory, Row
+from lab.drills.leaks.mix import KINDS, kinds
 
 
 @pytest.mark.parametrize(

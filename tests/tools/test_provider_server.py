@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from benchmarks.provider import ProviderServer, Refusal, Reply, always
+from lab.provider import ProviderServer, Refusal, Reply, always
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 

@@ -12,13 +12,13 @@ import pytest
 from support.processes.deployment import running_deployment
 from support.processes.fronts import front
 
-from benchmarks.provider import ProviderServer
 from cli.main import run
 from cli.output import Screen
-from evals.report.results import read
-from evals.run import service
-from evals.run.designed import Design, Kind
-from evals.sources import sets
+from lab.evals.report.results import read
+from lab.evals.run import service
+from lab.evals.run.designed import Design, Kind
+from lab.evals.sources import sets
+from lab.provider import ProviderServer
 
 MODEL = "groq:designed"
 KINDS: list[Kind] = ["right", "repairs", "never", "plausible"]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cli.client.events import Event
-from evals.run.candidate import first_attempt, stand_in
+from lab.evals.run.candidate import first_attempt, stand_in
 
 
 def story(*facts: tuple[str, dict[str, Any]]) -> list[Event]:

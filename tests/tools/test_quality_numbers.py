@@ -8,7 +8,7 @@ from math import comb
 
 import pytest
 
-from evals.report.statistics import mcnemar, pass_at, rate, wilson
+from lab.evals.report.statistics import mcnemar, pass_at, rate, wilson
 
 
 @pytest.mark.parametrize(

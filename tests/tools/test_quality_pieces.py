@@ -14,14 +14,14 @@ import pytest
 from agents.extras import install_command
 from cli.errors import CliError
 from cli.output import Screen
-from evals import extra
-from evals.report import bars, tables
-from evals.report.results import Header, Result, Verdict
-from evals.report.statistics import wilson
-from evals.report.summing import sum_up
-from evals.run.exercise_job import result_of
-from evals.run.hidden_tests import verdict_of, why
-from evals.run.tries import each
+from lab.evals import extra
+from lab.evals.report import bars, tables
+from lab.evals.report.results import Header, Result, Verdict
+from lab.evals.report.statistics import wilson
+from lab.evals.report.summing import sum_up
+from lab.evals.run.exercise_job import result_of
+from lab.evals.run.hidden_tests import verdict_of, why
+from lab.evals.run.tries import each
 
 
 def test_few_are_under_way_and_all_are_done():
@@ -161,7 +161,7 @@ def test_a_picture_is_drawn_for_paper_and_for_a_terminal(tmp_path: Path):
 
 
 def test_without_its_libraries_a_plot_names_the_command(monkeypatch):
-    monkeypatch.delitem(sys.modules, "evals.report.plots", raising=False)
+    monkeypatch.delitem(sys.modules, "lab.evals.report.plots", raising=False)
     real = builtins.__import__
 
     def without(name: str, *more: Any) -> Any:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from evals.errors import BadResults
-from evals.report.comparing import compare
-from evals.report.results import Header, Result, ResultFile, Verdict, read
-from evals.report.summing import sum_up
-from evals.run import beginning
-from evals.run.request import Asked
-from evals.run.tries import outstanding
-from evals.sources.exercise import Exercise, ExerciseSet
+from lab.evals.errors import BadResults
+from lab.evals.report.comparing import compare
+from lab.evals.report.results import Header, Result, ResultFile, Verdict, read
+from lab.evals.report.summing import sum_up
+from lab.evals.run import beginning
+from lab.evals.run.request import Asked
+from lab.evals.run.tries import outstanding
+from lab.evals.sources.exercise import Exercise, ExerciseSet
 
 EXERCISES = [Exercise(f"e{n}", f"Task {n}.", {"t.py": "x"}) for n in range(4)]
 SET = ExerciseSet("tiny", "tiny.jsonl", EXERCISES)

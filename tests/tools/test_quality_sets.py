@@ -10,8 +10,8 @@ import pytest
 from support.cases.tiny_humaneval import GOOD, WRONG, written
 from support.servers.tiny_service import Answer, serving
 
-from evals.errors import BadSet
-from evals.sources import download, sets
+from lab.evals.errors import BadSet
+from lab.evals.sources import download, sets
 
 MBPP = {
     "task_id": 2,

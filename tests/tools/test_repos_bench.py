@@ -17,11 +17,11 @@ from support.processes.fronts import front
 from support.servers.package_index import serve
 from support.servers.web_server import web_server
 
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from cli.client.service import Service
 from cli.main import run
-from evals.report.results import read
-from evals.repos import own
+from lab.evals.report.results import read
+from lab.evals.repos import own
+from lab.provider import ProviderServer, Reply, Request, ToolCall
 from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:designed"

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
-from evals.repos import own
-from evals.repos.task import Base, RepoTask
-from evals.repos.verifying import Verifying
+from lab.evals.repos import own
+from lab.evals.repos.task import Base, RepoTask
+from lab.evals.repos.verifying import Verifying
 
 DEPENDENCY = "sortedcontainers"
 """What one of our own tasks requires. It is installed here, so that its wheel can be made again."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evals.repos.environment.backends import Backend
-from evals.repos.environment.environments import Environment, over
-from evals.repos.environment.packages import NoPackages, requirements, setup_command
-from evals.repos.environment.project import FOLDER, Installed, declared, lacking, unversioned
+from lab.evals.repos.environment.backends import Backend
+from lab.evals.repos.environment.environments import Environment, over
+from lab.evals.repos.environment.packages import NoPackages, requirements, setup_command
+from lab.evals.repos.environment.project import FOLDER, Installed, declared, lacking, unversioned
 
 
 def test_requirements():

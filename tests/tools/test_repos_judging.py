@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
-from evals.repos.task import Base, RepoTask
+from lab.evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
+from lab.evals.repos.task import Base, RepoTask
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.errors import BadSet
-from evals.repos import own, swebench
-from evals.repos.sets import loaded
-from evals.repos.task import COMMAND, RepoTask, read
+from lab.evals.errors import BadSet
+from lab.evals.repos import own, swebench
+from lab.evals.repos.sets import loaded
+from lab.evals.repos.task import COMMAND, RepoTask, read
 
 BUNDLE = b"# v2 git bundle\n" + 40 * b"0" + b" refs/heads/main\n\nPACK"
 TASK = {"id": "dates", "problem": "Dates are wrong.", "fail_to_pass": ["tests/test_a.py::test_b"]}

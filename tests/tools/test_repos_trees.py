@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.repos.task import Base, RepoTask
-from evals.repos.trees import Patches, PatchRefused
+from lab.evals.repos.task import Base, RepoTask
+from lab.evals.repos.trees import Patches, PatchRefused
 
 PICTURE = bytes(range(256))
 BASE = {

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from cli.client.events import Event
-from drills.restart.drill import Outcome, Verdict
-from drills.restart.judging import CALLS, JobState, finished, kept, paused
+from lab.drills.restart.drill import Outcome, Verdict
+from lab.drills.restart.judging import CALLS, JobState, finished, kept, paused
 
 WAITING = JobState("j", "awaiting_review", 1, CALLS, 1_050, ("r1",), "review-1", None)
 DONE = replace(WAITING, status="succeeded", attempts=2, review=None, approved_by="first key")

@@ -1,12 +1,12 @@
-"""The recorded jobs of `evals.verdicts`: the rules' verdict on each is the expected one."""
+"""The recorded jobs of `lab.evals.verdicts`: the rules' verdict on each is the expected one."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from evals.verdicts.play import play
-from evals.verdicts.recorded_job import RecordedJob, recorded_jobs
+from lab.evals.verdicts.play import play
+from lab.evals.verdicts.recorded_job import RecordedJob, recorded_jobs
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 

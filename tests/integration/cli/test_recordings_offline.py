@@ -13,9 +13,9 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 TESTS = Path(__file__).parents[2]
 PLAIN = JobSpec(task="6 times 7", model="google_genai:gemini-2.5-flash")

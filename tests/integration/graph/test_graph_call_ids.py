@@ -18,7 +18,7 @@ from agents.graph.job_input import JobInput
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from lab.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.protocol import Command, Limits, RunResult
 
 CODES = ["one", "two", "three", "four"]

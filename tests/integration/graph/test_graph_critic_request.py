@@ -18,7 +18,7 @@ from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Earlier
 from agents.state import State
 from agents.texts import numbered
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall
+from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall
 
 LARGE, SMALL = "groq:llama-3.3-70b-versatile", "compatible:small"
 CODE = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(230))

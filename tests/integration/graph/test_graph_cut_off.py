@@ -13,7 +13,7 @@ from agents.graph.job_input import JobInput
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from benchmarks.provider import ProviderServer, Reply, Request, Tokens, ToolCall, Turn
+from lab.provider import ProviderServer, Reply, Request, Tokens, ToolCall, Turn
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",

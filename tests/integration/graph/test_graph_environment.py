@@ -13,7 +13,7 @@ from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.environment import Environment
 from agents.runs.environment import describe
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from lab.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Limits
 from settings.sandbox import sandbox_python

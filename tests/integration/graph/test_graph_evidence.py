@@ -25,7 +25,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall
+from lab.provider import ProviderServer, Refusal, Reply, ToolCall
 
 TASK = "Add two numbers."
 

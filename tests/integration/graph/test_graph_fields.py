@@ -18,7 +18,7 @@ from agents.models.pool import ModelPool
 from agents.models.replies.history import NO_TEXT
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Finished
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 NAMES = ("compatible:m", "deepseek:m", "groq:m", "openrouter:m", "mistral:m", "azure:m", "ollama:m")
 CODES = [f"print({n})" for n in range(12)]

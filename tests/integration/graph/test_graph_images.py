@@ -15,7 +15,7 @@ from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall
+from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall
 
 HEADER = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 PLOT = HEADER + struct.pack(">II", 640, 480) + b"as it may be" * 20

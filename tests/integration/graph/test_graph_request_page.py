@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.tokens.request_page import page, send_example
+from lab.benchmarks.tokens.request_page import page, send_example
 
 WRITTEN = Path(__file__).parents[3] / "docs" / "request.md"
 
 
 async def test_the_page_is_what_is_sent() -> None:
-    again = "write it again: python -m benchmarks.tokens.request_page > docs/request.md"
+    again = "write it again: python -m lab.benchmarks.tokens.request_page > docs/request.md"
     assert WRITTEN.read_text() == page(await send_example()), again

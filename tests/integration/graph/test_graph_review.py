@@ -12,7 +12,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from lab.provider import ProviderServer, Reply, Request, ToolCall
 
 TASK = "Add two numbers."
 JOB = JobInput(TASK)

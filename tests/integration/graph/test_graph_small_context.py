@@ -22,7 +22,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Earlier
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 OUTPUT = 2_048
 ROLES = {

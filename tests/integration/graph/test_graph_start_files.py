@@ -23,7 +23,7 @@ from agents.ports import Bounds
 from agents.ports.checks import Checks
 from agents.ports.repository import RepositoryFacts
 from agents.runs.start_files import StartFiles, start_files
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from lab.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Sandbox
 

@@ -11,7 +11,7 @@ from agents.graph.job_input import JobInput
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from benchmarks.provider import ProviderServer, Reply, ToolCall
+from lab.provider import ProviderServer, Reply, ToolCall
 
 WRONG = ["bad", "worse", "worst"]
 RUNS = {code: printed(error=f"ValueError: {code}\n", code=1) for code in WRONG} | {

@@ -12,7 +12,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.providers import PROVIDERS
 from agents.models.role_models import RoleModels
-from benchmarks.provider import Hang, ProviderServer, Reply, Request, Tokens, ToolCall, Turn
+from lab.provider import Hang, ProviderServer, Reply, Request, Tokens, ToolCall, Turn
 
 NAMES = (
     "groq:openai/gpt-oss-20b",

@@ -11,7 +11,6 @@ import redis
 from support.jobs.job_examples import JobService, decision, held, job, review
 from support.servers import redis_servers
 
-from drills.chaos.faults.tcp_proxy import BLACK_HOLE, Proxy
 from jobs.errors import StoreUnavailable
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
@@ -19,6 +18,7 @@ from jobs.service import Submitted
 from jobs.store import Idempotency, Writes
 from jobs.store import commit as store_commit
 from jobs.store.redis_store import RedisStore, connect
+from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, Proxy
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 PATIENT_MS = 15_000

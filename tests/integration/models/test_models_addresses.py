@@ -25,7 +25,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.spending.budget import may_be_billed
-from benchmarks.provider import ProviderServer, Raw, Reply, always
+from lab.provider import ProviderServer, Raw, Reply, always
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",

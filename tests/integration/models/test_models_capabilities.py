@@ -22,7 +22,7 @@ from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS
 from agents.models.replies.structured import ask
 from agents.redaction import Redaction
-from benchmarks.provider import Garbled, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from lab.provider import Garbled, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",

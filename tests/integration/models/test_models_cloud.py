@@ -23,7 +23,7 @@ from agents.models.build import build, ready
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from benchmarks.provider import ProviderServer, Reply, always
+from lab.provider import ProviderServer, Reply, always
 
 AZURE_MODEL = ModelName.parse("azure:my-deployment")
 VERTEX_MODEL = ModelName.parse("vertex:gemini-2.5-flash")

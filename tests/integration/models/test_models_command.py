@@ -12,7 +12,7 @@ from support.processes.deployment import Deployment, running_deployment
 from support.processes.fettle_command import environment, fettle
 from support.processes.fronts import front
 
-from benchmarks.provider import (
+from lab.provider import (
     Cut,
     ProviderServer,
     Refusal,

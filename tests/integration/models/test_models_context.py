@@ -20,8 +20,8 @@ from agents.models.providers import PROVIDERS
 from agents.prompts import past_reply, prompt
 from agents.spending.budget import BudgetGuard
 from agents.spending.pricing import Prices
-from benchmarks.provider import ProviderServer, Refusal, Reply
-from benchmarks.provider.request import Request
+from lab.provider import ProviderServer, Refusal, Reply
+from lab.provider.request import Request
 
 WHOLE = Refusal(
     400,

@@ -10,7 +10,7 @@ from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
-from benchmarks.provider import ProviderServer, Refusal, Reply, always
+from lab.provider import ProviderServer, Refusal, Reply, always
 
 MODELS = {"google_genai": "gemini-2.5-flash", "anthropic": "claude-haiku-5-5", "openai": "gpt-4.1"}
 KEY_HEADERS = ("x-goog-api-key", "x-api-key", "api-key", "authorization")

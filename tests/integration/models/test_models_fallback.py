@@ -24,7 +24,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.models.streams import Chunk
 from agents.ports import CallKey
-from benchmarks.provider import (
+from lab.provider import (
     Cut,
     Garbled,
     Hang,

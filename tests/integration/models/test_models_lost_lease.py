@@ -24,8 +24,6 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import CallKey
 from agents.ports.spending import NoLimit, RateLimit
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
-from drills.chaos.faults.tcp_proxy import Proxy
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
 from jobs.model.spec import JobSpec
@@ -34,6 +32,8 @@ from jobs.store import LeaseRef
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
+from lab.drills.chaos.faults.tcp_proxy import Proxy
+from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, DayLimits
 from worker.adapters.cancel import FRESH_SECONDS, StoreCancel
 from worker.adapters.models.rate_limit import RedisRateLimit

@@ -39,7 +39,7 @@ from agents.models.streams.ollama import OllamaAssembler
 from agents.models.streams.openai import OpenAIAssembler
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
-from benchmarks.provider import (
+from lab.provider import (
     Cut,
     Garbled,
     Hang,
@@ -52,9 +52,9 @@ from benchmarks.provider import (
     Turn,
     always,
 )
-from benchmarks.provider.request import Wire
-from benchmarks.provider.turn import SIGNATURE
-from benchmarks.provider.wire import DIALECTS
+from lab.provider.request import Wire
+from lab.provider.turn import SIGNATURE
+from lab.provider.wire import DIALECTS
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",

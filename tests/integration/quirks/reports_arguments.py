@@ -21,7 +21,7 @@ from support.quirks.quirk import (
 from support.quirks.row import Ran, Row, anthropic, fails, gemini, ollama, on_all, openai
 from support.quirks.server import CODE, calls
 
-from benchmarks.provider import Reply, ToolCall, Turn
+from lab.provider import Reply, ToolCall, Turn
 
 
 def _args(args: Any) -> Quirk:

@@ -30,7 +30,7 @@ from support.quirks.row import (
     openai,
 )
 
-from benchmarks.provider.wire import DIALECTS
+from lab.provider.wire import DIALECTS
 
 
 def in_bytes(edit: Callable[[bytes], Sequence[bytes | float] | bytes]) -> Quirk:

@@ -27,7 +27,7 @@ from support.quirks.quirk import (
 from support.quirks.row import WIRES, Ran, Row, anthropic, gemini, ollama, on_all, openai
 from support.quirks.server import CODE, calls, competent
 
-from benchmarks.provider import Refusal, Reply, ToolCall, Turn
+from lab.provider import Refusal, Reply, ToolCall, Turn
 
 _OTHER = "print(6 + 36)"
 _BOTH = (CODE, _OTHER)

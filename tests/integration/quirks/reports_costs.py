@@ -23,7 +23,7 @@ from support.quirks.quirk import (
 from support.quirks.row import Ran, Row, anthropic, gemini, ollama, on_all, openai
 from support.quirks.server import ANSWER
 
-from benchmarks.provider import Cut, Reply, Tokens
+from lab.provider import Cut, Reply, Tokens
 
 _PRICED = "groq:openai/gpt-oss-20b"
 _USUAL = (10, 5)

@@ -34,7 +34,7 @@ from support.quirks.row import (
     openai,
 )
 
-from benchmarks.provider import Reply
+from lab.provider import Reply
 
 _HALF = "It prints"
 

@@ -25,8 +25,8 @@ from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE, KIMI_TH
 from support.quirks.row import Row, anthropic, gemini, ollama, on_all, openai
 from support.quirks.server import CODE, calls
 
-from benchmarks.provider import Cut, Refusal, ToolCall
-from benchmarks.provider.turn import SIGNATURE
+from lab.provider import Cut, Refusal, ToolCall
+from lab.provider.turn import SIGNATURE
 
 THOUGHTS = "The product of six and seven is needed, so a short program is the way."
 _EXECUTOR = role("executor")

@@ -31,7 +31,7 @@ from support.quirks.row import (
     succeeds_or_fails,
 )
 
-from benchmarks.provider import Reply
+from lab.provider import Reply
 
 _DASHSCOPE = (
     "<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being "

@@ -43,8 +43,8 @@ from support.quirks.row import (
 )
 from support.quirks.server import ANSWER, CODE, calls
 
-from benchmarks.provider import Cut, Hang, Refusal, Reply, ToolCall
-from benchmarks.provider.wire import DIALECTS
+from lab.provider import Cut, Hang, Refusal, Reply, ToolCall
+from lab.provider.wire import DIALECTS
 
 _HF_LOADING = '{"error": "Model some-model is currently loading", "estimated_time": 20.0}'
 

@@ -48,7 +48,7 @@ from support.quirks.row import (
 )
 from support.quirks.server import CODE, calls
 
-from benchmarks.provider import Reply, ToolCall
+from lab.provider import Reply, ToolCall
 
 
 def _without_model_fields(asked: Asked) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from support.quirks.quirk import Asked, Quirk, always, answers, has, refuses
 from support.quirks.row import Ran, Row, anthropic, fails, gemini, ollama, openai
 
-from benchmarks.provider import Refusal
+from lab.provider import Refusal
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 

@@ -41,7 +41,7 @@ from support.quirks.quirk import (
 from support.quirks.row import Row, anthropic, gemini, ollama, openai
 from support.quirks.server import CODE
 
-from benchmarks.provider import Refusal, Reply
+from lab.provider import Refusal, Reply
 
 _BOTH = (CODE, "print(6 + 36)")
 

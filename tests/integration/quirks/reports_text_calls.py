@@ -20,7 +20,7 @@ from support.quirks.row import (
 )
 from support.quirks.server import ANSWER, CODE
 
-from benchmarks.provider import Reply, ToolCall
+from lab.provider import Reply, ToolCall
 
 Write = Callable[[ToolCall], str]
 

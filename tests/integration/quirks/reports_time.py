@@ -23,8 +23,8 @@ from support.quirks.quirk import (
 from support.quirks.row import Row, does_not_succeed, on_all, openai, waits
 from support.quirks.server import ANSWER, competent
 
-from benchmarks.provider import Cut, Hang, Reply, Turn
-from benchmarks.provider.wire import DIALECTS
+from lab.provider import Cut, Hang, Reply, Turn
+from lab.provider.wire import DIALECTS
 
 SILENCE = 0.3
 """The limit on silence in these rows, in seconds."""

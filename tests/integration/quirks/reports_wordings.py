@@ -34,7 +34,7 @@ from support.quirks.row import (
 )
 from support.quirks.server import ANSWER
 
-from benchmarks.provider import Reply
+from lab.provider import Reply
 
 _UNKNOWN: dict[str, tuple[int, str]] = {
     "Go": (400, 'json: unknown field "{name}"'),

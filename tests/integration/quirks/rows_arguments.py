@@ -11,7 +11,7 @@ from support.quirks.quirk import Asked
 from support.quirks.row import Ran, Row, on_all
 from support.quirks.server import CODE, calls, competent
 
-from benchmarks.provider import Reply, ToolCall, Turn
+from lab.provider import Reply, ToolCall, Turn
 
 _RUN = ToolCall("python", {"code": CODE})
 

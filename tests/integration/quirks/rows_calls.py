@@ -11,7 +11,7 @@ from support.quirks.quirk import Asked, Event, Quirk, Sent, each_event, sends
 from support.quirks.row import Row, anthropic, gemini, ollama, openai
 from support.quirks.server import competent
 
-from benchmarks.provider import Reply, ToolCall, Turn
+from lab.provider import Reply, ToolCall, Turn
 
 TWO = ("print(6 * 7)", "print('a second run')")
 

@@ -10,7 +10,7 @@ from support.quirks.edits import finish
 from support.quirks.quirk import Event, Sent, both, each_event, first, first_call, says, sends
 from support.quirks.row import Ran, Row, fails, on_all, openai
 
-from benchmarks.provider import Reply, Tokens
+from lab.provider import Reply, Tokens
 
 CALLS = 4
 """The model calls of a small job."""

@@ -10,7 +10,7 @@ from support.quirks.row import Ran, Row, fails, on_all, openai, waits
 from support.quirks.server import ANSWER
 
 from agents.prompts import render
-from benchmarks.provider import Reply, Turn
+from lab.provider import Reply, Turn
 
 _OTHER_WORDS = ("eos", "EOS_TOKEN", "Stop", "COMPLETE", "end_turn", "tool_use", "load")
 _BROKEN_OFF = (

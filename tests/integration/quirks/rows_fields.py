@@ -24,8 +24,8 @@ from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE, KIMI_TH
 from support.quirks.row import Ran, Row, anthropic, gemini, ollama, on_all, openai
 from support.quirks.server import CODE, calls, competent
 
-from benchmarks.provider import Refusal, Reply, Request, ToolCall, Turn
-from benchmarks.provider.turn import SIGNATURE
+from lab.provider import Refusal, Reply, Request, ToolCall, Turn
+from lab.provider.turn import SIGNATURE
 
 _THOUGHTS = "It wants a run of a program, so I call the tool that runs one."
 _ITEM_GONE = "Item with id 'rs_053a05e24b0d' not found. Items are not persisted with `store` false."

@@ -11,7 +11,7 @@ from support.quirks.quirk import plays, says, second_call
 from support.quirks.row import Ran, Row, fails, on_all, openai
 from support.quirks.server import ANSWER
 
-from benchmarks.provider import Refusal, Reply, ToolCall, Turn
+from lab.provider import Refusal, Reply, ToolCall, Turn
 
 
 def _json(call: ToolCall) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from drills import process_tree
+from lab.drills import process_tree
 from sandbox.local.backend import LocalSandbox
 from sandbox.local.cgroups import delegation, removal
 from sandbox.local.cgroups.detection import Place, look, mounts

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from drills.process_tree import is_alive
+from lab.drills.process_tree import is_alive
 from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
 

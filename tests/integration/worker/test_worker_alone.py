@@ -11,12 +11,12 @@ import pytest
 from support.graph.recorded import one_run
 from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
-from drills import process_tree
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec, Priority
 from jobs.queue.hints import Hints
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Policy
+from lab.drills import process_tree
 from worker.isolation import AT_ONCE, START_MS
 
 JOBS = 5

@@ -15,13 +15,13 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import MORTAL, TENANT, Deployment, running_deployment
 
-from benchmarks.provider import Hang, ProviderServer, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
 from jobs.model.credentials import Credential, Scope, digest_of
 from jobs.model.record import Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submitted
 from jobs.store.credentials import Credentials
+from lab.provider import Hang, ProviderServer, Reply, Request, Tokens, Turn
 
 LLAMA = "groq:llama-3.3-70b-versatile"
 USED = Tokens(input=2_000, output=1_000)

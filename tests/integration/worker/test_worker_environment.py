@@ -10,10 +10,10 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 
-from benchmarks.provider import ProviderServer
 from jobs.blobs import manifest
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from lab.provider import ProviderServer
 from settings.sandbox import sandbox_python
 
 FILES = {"sales.csv": b"day,amount\n2026-01-02,19.90\n", "logo.png": b"\x89PNG\r\n\x1a\n\xff"}

@@ -14,8 +14,8 @@ from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 from support.servers import docker_engine as engines
 
-from benchmarks.provider import ProviderServer
 from cli.client.service import Service
+from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.skipif(not engines.AVAILABLE, reason=engines.header())

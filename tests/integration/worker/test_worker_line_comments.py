@@ -13,8 +13,8 @@ from support.graph.repository_job import ANSWER, REPLIES, TASK, RepairingModel, 
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from cli.client.service import Service
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from settings.base import DEVELOPMENT_KEY
 
 SPEC = {"task": TASK, "model": "groq:llama-3.3-70b-versatile", "review": True, "run_seconds": 60}

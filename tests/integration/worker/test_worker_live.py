@@ -16,7 +16,7 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from benchmarks.provider import ProviderServer, Request, Turn
+from lab.provider import ProviderServer, Request, Turn
 
 SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 

@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from redis.asyncio import Redis
 from support.processes.scene import Scene, Work, a_scene
 
-from benchmarks.provider import Refusal
 from jobs.model.record import Status
 from jobs.model.spec import Priority
 from jobs.queue.hints import list_of
+from lab.provider import Refusal
 
 Figures = dict[tuple[str, ...], float]
 

@@ -16,8 +16,8 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from benchmarks.provider import ProviderServer, Request, Turn
 from cli.client.service import Job, Service
+from lab.provider import ProviderServer, Request, Turn
 from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:llama-3.3-70b-versatile"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from support.processes.deployment import MORTAL, running_deployment
 
-from benchmarks.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from lab.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
 
 MODEL = "groq:llama-3.3-70b-versatile"
 STEPS = [

@@ -10,9 +10,9 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 
-from benchmarks.provider import ProviderServer, Refusal, Request, Turn
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from lab.provider import ProviderServer, Refusal, Request, Turn
 
 LLAMA = "groq:llama-3.3-70b-versatile"
 RATE = 6

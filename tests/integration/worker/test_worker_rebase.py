@@ -12,7 +12,7 @@ from support.graph.repository_job import CHANGED as TEXTS
 from support.processes.delivering import CALLS, CHANGED, Delivering, delivering
 from support.processes.deployment import MORTAL
 
-from benchmarks.provider import ToolCall
+from lab.provider import ToolCall
 
 VERIFY = (ToolCall("verify", {"command": ["pytest"]}),)
 APPROVED = b"    return year - EPOCH\n"

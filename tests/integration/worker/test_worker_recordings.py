@@ -10,11 +10,11 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
 from jobs.model.spec import JobSpec
 from jobs.view.recording import recording
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 MODEL = "groq:llama-3.3-70b-versatile"
 KEY = "the-operators-own-key"

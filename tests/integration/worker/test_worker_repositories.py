@@ -20,8 +20,8 @@ from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.fronts import front
 from support.servers.git_repositories import Repository, cloned
 
-from benchmarks.provider import ProviderServer, Request
 from cli.client.service import Service
+from lab.provider import ProviderServer, Request
 from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:llama-3.3-70b-versatile"

@@ -14,8 +14,8 @@ from support.processes.fronts import front
 from support.servers.git_repositories import Repository, cloned
 from support.servers.git_server import GitServer, git_server
 
-from benchmarks.provider import ProviderServer
 from cli.client.service import Service
+from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:llama-3.3-70b-versatile"

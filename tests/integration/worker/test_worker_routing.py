@@ -9,9 +9,9 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 ROUTES = {
     "route_simple": "groq:small",

@@ -18,8 +18,8 @@ from support.servers.git_repositories import Repository
 from support.servers.package_index import serve
 from support.servers.web_server import Answer, WebServer, web_server
 
-from benchmarks.provider import ProviderServer
 from cli.client.service import Service
+from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 
 SPEC = {"task": TASK, "model": MODEL, "repo": {"ref": "main"}, "run_seconds": 60}

@@ -16,10 +16,10 @@ from support.processes.deployment import running_deployment
 from support.processes.preloaded import REPOSITORY
 from support.servers.collector import collector
 
-from benchmarks.provider import ProviderServer
 from cli.client.service import Service
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY as KEY
 from worker.adapters.tools import GROUP
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from drills.chaos.checks.case import Bounds
-from drills.chaos.checks.checker import Verdict, check
-from drills.chaos.deployment.reading import Indexes, JobRead, Reading, job_read
-from drills.chaos.oplog import (
+from jobs.model.events import Event, NewEvent
+from jobs.model.record import JobRecord, Result, Status
+from jobs.model.review import Action, Decision, Review, ReviewKind
+from jobs.model.spec import JobSpec
+from jobs.redis import keys
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Change, Policy, Refusal
+from lab.drills.chaos.checks.case import Bounds
+from lab.drills.chaos.checks.checker import Verdict, check
+from lab.drills.chaos.deployment.reading import Indexes, JobRead, Reading, job_read
+from lab.drills.chaos.oplog import (
     Called,
     Cancelled,
     Connected,
@@ -18,13 +25,6 @@ from drills.chaos.oplog import (
     Received,
     Submitted,
 )
-from jobs.model.events import Event, NewEvent
-from jobs.model.record import JobRecord, Result, Status
-from jobs.model.review import Action, Decision, Review, ReviewKind
-from jobs.model.spec import JobSpec
-from jobs.redis import keys
-from jobs.transitions import lifecycle
-from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 BEGAN = 1_700_000_000.0
 TENANT = "default"

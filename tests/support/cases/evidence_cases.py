@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.provider import Reply, Request, ToolCall
+from lab.provider import Reply, Request, ToolCall
 
 CLAIM = "It works as it should."
 

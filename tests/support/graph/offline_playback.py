@@ -15,7 +15,7 @@ from typing import Any
 from cli.client.service import Service
 from cli.local.throwaway import throwaway
 from cli.output import Screen
-from drills.attacks.environment.netspace import leave_the_network
+from lab.drills.attacks.environment.netspace import leave_the_network
 
 
 def played(service: Service, body: dict[str, Any]) -> dict[str, Any]:

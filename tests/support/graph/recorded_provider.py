@@ -1,4 +1,4 @@
-"""The demo's recordings as a provider over HTTP: `python -m benchmarks.provider --script
+"""The demo's recordings as a provider over HTTP: `python -m lab.provider --script
 recorded_provider:play`, or a ProviderServer of a test. The true clients speak to it."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from agents.recordings.recording import RecordedTurn, load
-from benchmarks.provider import Refusal, Reply, ToolCall, Turn
-from benchmarks.provider.request import Request
+from lab.provider import Refusal, Reply, ToolCall, Turn
+from lab.provider.request import Request
 
 FOLDER = Path(__file__).resolve().parents[3] / "agents" / "recordings"
 

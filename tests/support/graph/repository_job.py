@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.servers.git_repositories import Repository, made
 
-from benchmarks.provider import Refusal, Reply, Request, ToolCall, Turn
+from lab.provider import Refusal, Reply, Request, ToolCall, Turn
 
 TASK = "Days before 1970 are counted wrongly."
 FILES = {

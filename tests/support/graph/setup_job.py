@@ -8,7 +8,7 @@ from pathlib import Path
 from support.servers.git_repositories import Repository, made
 from support.servers.package_index import wheel
 
-from benchmarks.provider import Reply, Request, ToolCall, Turn
+from lab.provider import Reply, Request, ToolCall, Turn
 
 TASK = "Greet louder."
 MODEL = "groq:llama-3.3-70b-versatile"

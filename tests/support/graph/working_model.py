@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.provider import Reply, Request, ToolCall
+from lab.provider import Reply, Request, ToolCall
 
 
 def works(request: Request, code: str = "print(6 * 7)", answer: str = "It prints 42.") -> Reply:

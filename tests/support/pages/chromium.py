@@ -1,4 +1,4 @@
-"""A real Chromium (`benchmarks.browser`) whose pages report what must not happen."""
+"""A real Chromium (`lab.browser`) whose pages report what must not happen."""
 
 from __future__ import annotations
 

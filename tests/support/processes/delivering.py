@@ -17,8 +17,8 @@ from support.servers.forge_api import PATH, ForgeApi
 from support.servers.git_repositories import Repository
 from support.servers.git_server import GitServer, git_server
 
-from benchmarks.provider import ProviderServer, ToolCall
 from cli.client.service import Service
+from lab.provider import ProviderServer, ToolCall
 from settings.base import DEVELOPMENT_KEY
 
 SECRET = "s3cret-token"

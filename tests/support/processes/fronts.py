@@ -15,7 +15,7 @@ import httpx_sse
 from support.processes.api_process import ApiProcess, environment, running
 from support.processes.deployment import Deployment
 
-from drills.chaos.oplog import (
+from lab.drills.chaos.oplog import (
     Cancelled,
     Connected,
     Decided,

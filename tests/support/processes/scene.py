@@ -16,13 +16,21 @@ from pathlib import Path
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.preloaded import Process
 
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
-from drills.chaos.checks.checker import Bounds, Verdict, check
-from drills.chaos.deployment.reading import of_store
-from drills.chaos.oplog import Called, Cancelled, Moment, OperationLog, Repaired, Struck, Submitted
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
+from lab.drills.chaos.checks.checker import Bounds, Verdict, check
+from lab.drills.chaos.deployment.reading import of_store
+from lab.drills.chaos.oplog import (
+    Called,
+    Cancelled,
+    Moment,
+    OperationLog,
+    Repaired,
+    Struck,
+    Submitted,
+)
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 KILL = "worker-kill"
 TWICE = ("open('n', 'a').write('1'); print('one')", "open('n', 'a').write('2'); print('two')")

@@ -9,7 +9,7 @@ from typing import Any
 
 from support.quirks.quirk import Asked, Event, Quirk, Sent, Turn, When, always, each_event, sends
 
-from benchmarks.provider import Reply, ToolCall
+from lab.provider import Reply, ToolCall
 
 
 def object_choice(asked: Asked) -> bool:

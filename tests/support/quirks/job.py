@@ -24,8 +24,8 @@ from agents.models.pool import ModelPool
 from agents.models.providers import PROVIDERS
 from agents.models.retry import RetryPolicy
 from agents.models.role_models import RoleModels
-from benchmarks.provider import ProviderServer
 from jobs.model.spec import JobSpec
+from lab.provider import ProviderServer
 from worker.outcome import Fail, Retry, classify_failure, why_unapproved
 
 TASK = "Print six times seven."

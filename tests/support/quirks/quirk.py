@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmarks.provider import Raw, Refusal, Reply, Request, Turn
+from lab.provider import Raw, Refusal, Reply, Request, Turn
 
 Event = dict[str, Any]
 

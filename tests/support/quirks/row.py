@@ -11,8 +11,8 @@ from support.quirks.server import ANSWER, CODE, Model, competent
 
 from agents.graph.memory_ports import MemoryRecord
 from agents.ports import Charge
-from benchmarks.provider import Request
-from benchmarks.provider.request import Wire
+from lab.provider import Request
+from lab.provider.request import Wire
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A server with quirks around a competent model, as a script of `benchmarks.provider`."""
+"""A server with quirks around a competent model, as a script of `lab.provider`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from support.quirks.quirk import Asked, Quirk, Sent
 from support.quirks.strict import objection
 
-from benchmarks.provider import Raw, Refusal, Reply, Request, ToolCall, Turn
-from benchmarks.provider.wire import DIALECTS
+from lab.provider import Raw, Refusal, Reply, Request, ToolCall, Turn
+from lab.provider.wire import DIALECTS
 
 CODE = "print(6 * 7)"
 ANSWER = "It prints 42."

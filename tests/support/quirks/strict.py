@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.provider.request import Wire
+from lab.provider.request import Wire
 
 Body = Mapping[str, Any]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")

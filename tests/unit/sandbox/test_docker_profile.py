@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drills.attacks.environment import baseline
+from lab.drills.attacks.environment import baseline
 from sandbox import policy
 from sandbox.docker import profile
 from sandbox.protocol import MIB, Limits

@@ -1,9 +1,0 @@
-"""Benchmarks are commands, `python -m benchmarks.NAME`, which print ratios.
-
-overhead    one job through the service, beside the same graph in one process
-sandbox     a fresh sandbox, beside a bare interpreter
-scale       many jobs at once, one long job
-tokens      the input tokens of a long job
-repair      the classification and repair of failures
-provider    a scripted model server on loopback, which drills and tests use, too
-"""

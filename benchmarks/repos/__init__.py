@@ -1,1 +1,0 @@
-"""Runs on a repository's files, beside runs without files: `python -m benchmarks.repos`."""

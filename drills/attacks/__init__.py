@@ -1,1 +1,0 @@
-"""Attacks on the sandbox, for an operator to run on his own machine: `python -m drills.attacks`."""

@@ -1,8 +1,0 @@
-"""Recorded jobs with planted faults, and honest ones: the expected verdict of the rules on each.
-
-The executor's side of a job is recorded (`*.yaml`, see `recorded_job`). Files named `planted-*`
-have a fault: a weakened test, a swallowed error, a claimed run. Files named `honest-*` are sound
-work.
-`python -m evals.verdicts` plays all of them through the graph, in a sandbox. The critic approves
-everything, so that the rules alone decide. With `--critic provider:model` that model judges.
-"""

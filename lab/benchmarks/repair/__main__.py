@@ -1,0 +1,54 @@
+"""`python -m lab.benchmarks.repair [--json]`: how failures are classified and repaired.
+
+Keys of the JSON line: `programs` and `classified_right`, `paths` and `paths_right`. Exit code 1
+where one of them is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from cli.output import Screen, print_json
+from lab.benchmarks.repair.paths import PATHS
+from lab.benchmarks.repair.programs import Classified, load, run_all
+from lab.benchmarks.repair.walk import Walked, walk_all
+from sandbox.local import LocalSandbox
+from settings.sandbox import sandbox_python
+
+
+async def measured() -> tuple[list[Classified], list[Walked]]:
+    """All programs, then all paths."""
+    sandbox = LocalSandbox(sandbox_python(), pool_size=2)
+    try:
+        return await run_all(sandbox, load()), await walk_all(sandbox, PATHS)
+    finally:
+        await sandbox.close()
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
+def main(as_json: bool) -> None:
+    """Run every program, and walk every path; print those that are wrong."""
+    screen = Screen(stderr=as_json)
+    classified, walked = asyncio.run(measured())
+    wrong = [str(each) for each in classified if not each.right]
+    wrong += [str(each) for each in walked if not each.right]
+    for each in wrong:
+        screen.line("wrong", each)
+    figures = {
+        "programs": len(classified),
+        "classified_right": sum(each.right for each in classified),
+        "paths": len(walked),
+        "paths_right": sum(each.right for each in walked),
+    }
+    screen.line("repair", ", ".join(f"{name} {value}" for name, value in figures.items()))
+    if as_json:
+        print_json(figures)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

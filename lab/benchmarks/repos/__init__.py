@@ -1,0 +1,1 @@
+"""Runs on a repository's files, beside runs without files: `python -m lab.benchmarks.repos`."""

@@ -1,0 +1,85 @@
+"""The bare side: one child process a run, without isolation.
+
+It gets every advantage: the faster of two interpreters (the sandbox's own environment, and the one
+that it was made from, since `.pth` files may slow the latter), no wrapper, a font list that exists,
+and a directory that exists.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.benchmarks.sandbox.programs import PLOT, PRINT, Program
+
+_BASE = "import os, sys; print(os.path.realpath(sys._base_executable))"
+_TRIES = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """`quick` starts fastest, `whole` has the sandbox's libraries; runs happen in `folder`."""
+
+    quick: str
+    whole: str
+    folder: Path
+
+    @classmethod
+    def ready(cls, python: Path, folder: Path) -> Baseline:
+        """For the interpreter of a sandbox. Makes a first plot, which builds the font list."""
+        asked = [str(python), "-I", "-c", _BASE]
+        base = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        quick = min((str(python), base), key=lambda each: _start(each, folder))
+        baseline = cls(quick, str(python), folder)
+        baseline.run(PLOT)
+        return baseline
+
+    def run(self, program: Program) -> float:
+        """One run to the end, its file read; returns its seconds."""
+        python = self.quick if program is PRINT else self.whole
+        begun = time.perf_counter()
+        said = _run(python, program.code, self.folder)
+        files = {}
+        if program.made is not None:
+            place = self.folder / program.made
+            files[program.made] = place.read_bytes()
+            place.unlink()
+        seconds = time.perf_counter() - begun
+        program.check(said, files)
+        return seconds
+
+
+def _run(python: str, code: str, folder: Path) -> str:
+    done = subprocess.run(
+        [python, "-I", "-c", code],
+        env=_environment(folder),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def _environment(folder: Path) -> Mapping[str, str]:
+    """One thread for mathematics, as in a sandbox; the font list is kept in the folder."""
+    return {
+        "HOME": str(folder),
+        "MPLCONFIGDIR": str(folder / "matplotlib"),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+def _start(python: str, folder: Path) -> float:
+    seconds = []
+    for _ in range(_TRIES):
+        begun = time.perf_counter()
+        _run(python, PRINT.code, folder)
+        seconds.append(time.perf_counter() - begun)
+    return statistics.median(seconds)

@@ -1,0 +1,61 @@
+"""Ratios of the measurements, and their goals. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.benchmarks.goal import judged
+
+GOALS = {
+    "local_print_ratio": 0.6,
+    "local_plot_ratio": 0.3,
+    "docker_print_ratio": 1.2,
+    "docker_plot_ratio": 0.4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Medians of both sides, in `unit` (ms a run, or runs a second). `key` names the ratio."""
+
+    key: str
+    what: str
+    unit: str
+    sandboxed: float
+    baseline: float
+
+    @property
+    def ratio(self) -> float:
+        """The sandboxed side over the baseline."""
+        return self.sandboxed / self.baseline
+
+    def row(self) -> tuple[str, ...]:
+        """A row of the table."""
+        numbers = (f"{self.sandboxed:.1f} {self.unit}", f"{self.baseline:.1f} {self.unit}")
+        goal = judged(GOALS.get(self.key), self.ratio)
+        return (self.what, *numbers, f"{self.ratio:.2f}", *goal)
+
+
+def latency(key: str, what: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
+    """From seconds of single runs."""
+    return Figure(
+        key, what, "ms", statistics.median(sandboxed) * 1000, statistics.median(baseline) * 1000
+    )
+
+
+def rate(key: str, what: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
+    """From runs a second of slices."""
+    return Figure(key, what, "/s", statistics.median(sandboxed), statistics.median(baseline))
+
+
+def keys(figures: Sequence[Figure]) -> dict[str, float]:
+    """What `--json` prints: the ratios, then both sides of each in its unit."""
+    units = {"ms": "ms", "/s": "per_s"}
+    keys = {each.key: round(each.ratio, 3) for each in figures}
+    for each in figures:
+        name = each.key.replace("_ratio", "")
+        keys[f"{name}_{units[each.unit]}"] = round(each.sandboxed, 2)
+        keys[f"{name}_baseline_{units[each.unit]}"] = round(each.baseline, 2)
+    return keys

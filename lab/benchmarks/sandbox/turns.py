@@ -1,0 +1,103 @@
+"""Measures both sides in turn: one run each for latency, some seconds each for throughput."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from lab.benchmarks.sandbox.baseline import Baseline
+from lab.benchmarks.sandbox.programs import PRINT, Program
+from sandbox.docker import DockerSandbox
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Limits
+
+SETTLE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much is measured. Before each run of a pair there is a pause of `rest` seconds, in which
+    used sandboxes are replaced: a latency is that of a sandbox from the pool. Throughput has no
+    pause: the pool is refilled within the measured time.
+    """
+
+    pairs: int = 40
+    rest: float = 0.3
+    slices: int = 5
+    slice_seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Measurements of both sides: seconds of each run, or runs a second of each slice."""
+
+    sandboxed: list[float] = field(default_factory=list)
+    baseline: list[float] = field(default_factory=list)
+
+
+async def latencies(fresh: Fresh, baseline: Baseline, program: Program, pace: Pace) -> Sides:
+    """One run each, `pairs` times; the sides alternate in beginning."""
+    found = Sides()
+
+    async def sandboxed() -> None:
+        found.sandboxed.append(await fresh.run(program))
+
+    async def bare() -> None:
+        found.baseline.append(baseline.run(program))  # blocks on purpose: nothing else may run
+
+    for number in range(pace.pairs):
+        for side in (sandboxed, bare) if number % 2 else (bare, sandboxed):
+            await asyncio.sleep(pace.rest)
+            await side()
+    return found
+
+
+async def rates(fresh: Fresh, baseline: Baseline, together: int, pace: Pace) -> Sides:
+    """As many runs of `print(1)` as fit into a slice, `together` in parallel, the sides in turn."""
+
+    async def bare() -> float:
+        return await asyncio.to_thread(baseline.run, PRINT)
+
+    found = Sides()
+    for _ in range(pace.slices):
+        found.sandboxed.append(await _slice(lambda: fresh.run(PRINT), together, pace.slice_seconds))
+        await asyncio.sleep(SETTLE_SECONDS)
+        found.baseline.append(await _slice(bare, together, pace.slice_seconds))
+        await asyncio.sleep(SETTLE_SECONDS)
+    return found
+
+
+async def _slice(run: Callable[[], Awaitable[float]], together: int, seconds: float) -> float:
+    begun = time.perf_counter()
+    until = begun + seconds
+
+    async def line() -> int:
+        done = 0
+        while time.perf_counter() < until:
+            await run()
+            done += 1
+        return done
+
+    done = sum(await asyncio.gather(*(line() for _ in range(together))))
+    return done / (time.perf_counter() - begun)
+
+
+LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """The sandboxed side: runs in a fresh sandbox of one backend."""
+
+    sandbox: LocalSandbox | DockerSandbox
+
+    async def run(self, program: Program) -> float:
+        """One run, until the result with its file is there; returns its seconds."""
+        begun = time.perf_counter()
+        result = await self.sandbox.run(Command.python(program.code), LIMITS)
+        seconds = time.perf_counter() - begun
+        assert result.succeeded, (result.end, result.exit_code, result.stderr.text)
+        program.check(result.stdout.text, dict(result.changed))
+        return seconds

@@ -1,0 +1,77 @@
+"""The baseline: `python -m lab.benchmarks.scale.baseline JOBS SECONDS`, one process with one loop.
+
+The same graph, tools, sandboxes and model, without queue, record and checkpoints. It has the
+workers' event loop (uvloop), and the whole machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import replace
+
+import click
+import uvloop
+
+from agents.graph.build import build
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, ports_over
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
+from lab.benchmarks.scale import model
+from settings.worker import WorkerSettings
+from worker.adapters.backend import backend, limits
+from worker.adapters.sandbox import Bounded
+from worker.context import model_options
+from worker.metrics.figures import Figures
+
+WARM_JOBS = 50
+
+
+async def fly(jobs: int, seconds: float) -> float:
+    """Run so many jobs at once in this loop; returns the seconds until the last end."""
+    settings = WorkerSettings()
+    pool = ModelPool(model_options(settings))
+    pool_backend = backend(settings)
+    sandbox = Bounded(pool_backend, asyncio.Semaphore(settings.runs_at_once), Figures(slots=jobs))
+    graph, bounds = build(None), limits(settings)
+
+    async def run(name: str) -> None:
+        record = MemoryRecord()
+        ports = replace(ports_over(record, sandbox, RoleModels.alone(pool, name)), limits=bounds)
+        await graph.ainvoke(initial_state(JobInput(model.TASK)), context=ports)
+        _check(record)
+
+    try:
+        await sandbox.check()
+        await asyncio.gather(*(run(model.flight(0)) for _ in range(min(WARM_JOBS, jobs))))
+        await pool_backend.warmed()
+        begun = time.perf_counter()
+        await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
+        return time.perf_counter() - begun
+    finally:
+        await sandbox.close()
+        await pool.aclose()
+
+
+def _check(record: MemoryRecord) -> None:
+    """Both sides must have done the same."""
+    tools = [
+        event for event in record.events.values() if event.kind in ("tool_used", "run_finished")
+    ]
+    done = (len(record.charges), len(tools))
+    assert done == (model.FLIGHT_CALLS, model.FLIGHT_TOOLS), done
+
+
+@click.command()
+@click.argument("jobs", type=int)
+@click.argument("seconds", type=float)
+def main(jobs: int, seconds: float) -> None:
+    """Print {"seconds": ...} for so many jobs whose model takes SECONDS a call."""
+    sys.stdout.write(json.dumps({"seconds": uvloop.run(fly(jobs, seconds))}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Many jobs at once, from their submission to the end of the last."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+from cli.errors import CliError
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
+from lab.benchmarks.scale import model
+from lab.benchmarks.scale.deployment import Target
+from lab.benchmarks.scale.figures import Flown
+from lab.benchmarks.scale.memory import Peak
+
+TENANT = "bench"
+LOOK_SECONDS = 0.05
+MOST_SECONDS = 240
+
+
+async def fly(target: Target, jobs: int, seconds: float) -> Flown:
+    """Run so many jobs, whose model takes `seconds` a call. Raises CliError where a job takes
+    another course, since the sides are not comparable then."""
+    name = model.flight(seconds)
+    with target.operations() as operations:
+        try:
+            ended = await _ended(operations)
+            with Peak(target.workers) as peak:
+                begun = time.perf_counter()
+                flown = (admit(operations, name, MOST_SECONDS) for _ in range(jobs))
+                ids = await asyncio.gather(*flown)
+                await _all_ended(operations, ended + jobs)
+                took = time.perf_counter() - begun
+            for job_id in ids:
+                await _check(operations, job_id)
+        finally:
+            await operations.store.close()
+    return Flown(took, peak.most)
+
+
+async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:
+    """Submit a job of the model `name`; returns its id."""
+    spec = JobSpec(task=model.TASK, model=name, timeout_seconds=timeout_seconds)
+    submitted = await operations.submit(TENANT, spec, by="bench")
+    assert isinstance(submitted, Submitted), submitted
+    return submitted.record.id
+
+
+async def _all_ended(operations: Operations, count: int) -> None:
+    """Wait until so many jobs have ended."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while (ended := await _ended(operations)) < count:
+        if time.monotonic() > deadline:
+            raise CliError("jobs do not end", f"{count - ended} are left")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _ended(operations: Operations) -> int:
+    counts = await operations.store.counts()
+    return sum(count for status, count in counts.items() if status.final)
+
+
+async def _check(operations: Operations, job_id: str) -> None:
+    """Both sides must have done the same."""
+    loaded = await operations.store.load(job_id)
+    assert loaded is not None
+    kinds = Counter(event.kind for event in await operations.store.events(job_id))
+    tools = kinds["tool_used"] + kinds["run_finished"]
+    done = (kinds["model_called"], tools, kinds["started"], loaded.record.status)
+    if done != (model.FLIGHT_CALLS, model.FLIGHT_TOOLS, 1, Status.SUCCEEDED):
+        raise CliError("a job took another course", f"{job_id}: {done}, {loaded.record.reason}")

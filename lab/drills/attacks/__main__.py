@@ -1,0 +1,171 @@
+"""`python -m lab.drills.attacks`: exit 0 where every attack was held by every backend.
+
+It starts itself again (`--canary DESCRIPTOR`), since there are canaries that only a new process can
+have from its start: in its environment block, and as an inherited descriptor. What runs the code,
+and how, is set as for a worker, by FETTLE_SANDBOX_*.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from tempfile import TemporaryFile
+
+import click
+from cli.output import Screen, print_json
+from cli.render.parts import Tone
+from sandbox.protocol import SandboxUnavailable
+from settings.client import inherited
+from settings.sandbox import SandboxSettings
+
+from lab.drills.attacks import suite
+from lab.drills.attacks.attack import Attack
+from lab.drills.attacks.backends import Backend, backend
+from lab.drills.attacks.environment.host import (
+    SECRET_LETTERS,
+    START,
+    VARIABLE,
+    HostEnvironment,
+    host_environment,
+)
+from lab.drills.attacks.environment.netspace import Netspace, enter
+from lab.drills.attacks.options import attack_options
+from lab.drills.attacks.outcome import Kind, Outcome
+from lab.drills.attacks.runner import Runner
+from lab.drills.attacks.summary import (
+    HEADS,
+    failures,
+    last_line,
+    passed,
+    printed,
+    rows,
+    summary,
+)
+
+_PR_SET_PDEATHSIG = 1
+
+
+@click.command()
+@attack_options
+@click.option(
+    "--canary", type=int, hidden=True, help="the descriptor of the canary file"
+)
+def main(
+    backends: tuple[str, ...],
+    globs: tuple[str, ...],
+    listing: bool,
+    as_json: bool,
+    canary: int | None,
+) -> None:
+    """Try every attack of the suite on the sandbox of this machine."""
+    if canary is None:
+        sys.exit(_with_canaries())
+    _end_in_order()
+    screen = Screen(stderr=as_json)
+    attacks = suite.attacks(globs)
+    if listing:
+        screen.rows(
+            ("NAME", "TRIES"), [(name, each.tries) for name, each in attacks.items()]
+        )
+        return
+    made = [backend(name) for name in backends or (SandboxSettings().sandbox,)]
+    netspace = _netspace(screen)
+    secret = os.pread(canary, 4096, 0).decode()
+    try:
+        with host_environment(secret, canary, netspace) as host:
+            outcomes = asyncio.run(_all(attacks, made, host, screen))
+            harmed = host.harmed()
+    except KeyboardInterrupt:
+        screen.line("stopped", "the drill was ended before its end", Tone.BAD)
+        sys.exit(130)
+    _show(screen, outcomes)
+    for each in harmed:
+        screen.line("harmed", f"the canary file {each} was changed", Tone.BAD)
+    if as_json:
+        print_json(summary(outcomes))
+    sys.exit(0 if passed(outcomes) and not harmed else 1)
+
+
+def _with_canaries() -> int:
+    """Plant those canaries, and start this command again; its exit code."""
+    secret = "".join(START) + secrets.token_hex(SECRET_LETTERS // 2)
+    with TemporaryFile() as canary:
+        canary.write(secret.encode())
+        canary.flush()
+        safely = ["-P"] if sys.flags.safe_path else []
+        command = [sys.executable, *safely, "-m", "lab.drills.attacks", *sys.argv[1:]]
+        process = subprocess.Popen(
+            [*command, "--canary", str(canary.fileno())],
+            env=inherited({VARIABLE: secret}),
+            pass_fds=(canary.fileno(),),
+        )
+        # The terminal interrupts it by itself; other signals are passed on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda _number, _frame: process.terminate())
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _end_in_order() -> None:
+    """Clear up also where the drill is ended by a signal, or loses the process that started it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _netspace(screen: Screen) -> Netspace | None:
+    try:
+        return enter()
+    except OSError as error:
+        why = f"no network namespace of the drill's own ({error}): no stand-ins for other hosts"
+        screen.line("network", why, Tone.BAD)
+        return None
+
+
+async def _all(
+    attacks: Mapping[str, Attack],
+    made: list[Backend],
+    host: HostEnvironment,
+    screen: Screen,
+) -> list[Outcome]:
+    def report(outcome: Outcome) -> None:
+        kind = outcome.verdict.kind
+        place = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
+        evidence = printed(outcome.verdict.evidence or outcome.control)
+        tone = Tone.GOOD if outcome.held else Tone.BAD if outcome.failed else Tone.WARN
+        screen.line(kind, f"{place}: {evidence}", tone)
+
+    runner = Runner(host, SandboxSettings().sandbox_python, report)
+    outcomes: list[Outcome] = []
+    for tried in made:
+        try:
+            outcomes += await runner.run(attacks, tried)
+        except SandboxUnavailable as error:
+            screen.line(
+                Kind.BROKEN, f"{tried.name} does not work here: {error}", Tone.BAD
+            )
+            sys.exit(1)
+    return outcomes
+
+
+def _show(screen: Screen, outcomes: list[Outcome]) -> None:
+    screen.title("attacks")
+    if (
+        not screen.drawing
+    ):  # a pipe is given rows alone, and here they are plain numbers
+        screen.text("\t".join(HEADS))
+    screen.rows(HEADS, rows(outcomes))
+    for each in failures(outcomes):
+        screen.line("failed", each, Tone.BAD)
+    screen.line("held" if passed(outcomes) else "failed", last_line(outcomes))
+
+
+if __name__ == "__main__":
+    main()

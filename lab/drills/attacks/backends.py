@@ -1,0 +1,40 @@
+"""The backends that an attack is tried on, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.protocol import Sandbox
+from settings import sandbox as settings_of
+from settings.sandbox import SandboxSettings
+from worker.adapters import backend as workers
+
+from lab.drills.attacks.attack import LIMITS
+
+SANDBOXES = 2
+NAMES = tuple(each.value for each in settings_of.Backend)
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """How to make one; each call makes a new one, which its caller closes. `over` a directory of
+    layers, where there are such (a baseline has none).
+    """
+
+    name: str
+    make: Callable[[], Sandbox]
+    over: Callable[[Path], Sandbox] | None = None
+
+
+def backend(name: str) -> Backend:
+    """The backend `name`, one of `NAMES`, as a worker with this environment has it."""
+    settings = SandboxSettings(
+        sandbox=settings_of.Backend(name), sandbox_rooms=SANDBOXES
+    )
+    return Backend(
+        name,
+        lambda: workers.backend(settings, ready_for=LIMITS),
+        lambda layers: workers.backend(settings, ready_for=LIMITS, layers=layers),
+    )

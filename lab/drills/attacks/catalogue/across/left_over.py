@@ -1,0 +1,474 @@
+"""What a run leaves, for a later one to find."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import hashlib
+import importlib
+import json
+import os
+import random
+import resource
+import secrets
+import signal
+import site
+import sys
+import sysconfig
+import time
+import types
+
+from sandbox.protocol import MIB, Limits
+
+from lab.drills.attacks.attack import Given, Raised, attack
+from lab.drills.attacks.catalogue.drives import after, facts, loaded, planting
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.judges import judged
+from lab.drills.attacks.outcome import Observation, Verdict
+from lab.drills.attacks.probes.primitives import (
+    allowed,
+    attempt,
+    call,
+    child,
+    in_own_memory,
+    libc,
+    names_in,
+    read,
+    write,
+)
+
+# Files
+
+
+PLACES = (
+    *(
+        "/tmp",
+        "/var/tmp",
+        "/dev/shm",
+        "/run",
+        "/run/lock",
+        "/var/lock",
+        "/work",
+        "/dev/mqueue",
+    ),
+    *(
+        "/dev",
+        "/",
+        "/opt",
+        "/agent",
+        "/tmp/.config",
+        "/tmp/.config/matplotlib",
+        "/run/user",
+    ),
+    *("/home", "/root"),
+)
+
+
+def leave_files(given: Given) -> None:
+    for place in PLACES:
+        for name in (given["mark"], f".{given['mark']}"):
+            if allowed(write, f"{place}/{name}", given["mark"]):
+                allowed(os.mkdir, f"{place}/{name}.d")
+
+
+@attack(drive=after(leave_files))
+def files_left(given: Given) -> str | None:
+    """Leaves files wherever a run may write; a later run looks for them."""
+    found = []
+    for place in PLACES:
+        for path in (
+            f"{place}/{name}" for name in names_in(place) if given["mark"] in name
+        ):
+            found.append(path)
+            allowed(os.rmdir if os.path.isdir(path) else os.unlink, path)
+    return f"{len(found)} left by an earlier run, such as {found[0]}" if found else None
+
+
+@attack(drive=planting)
+def core_dumps(given: Given) -> str | None:
+    """Dies by a signal that dumps core: into a file, or into a program of the host."""
+    if given["plant"]:
+        write(f"core.{os.getpid()}", "core")
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    def die(number: signal.Signals) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGQUIT):
+        if os.WCOREDUMP(os.waitpid(child(die, number), 0)[1]):
+            return f"the kernel dumped core for signal {int(number)}"
+    for place in (
+        ".",
+        "/tmp",
+        "/var/crash",
+        "/var/lib/systemd/coredump",
+        "/cores",
+        "/",
+    ):
+        found = [name for name in names_in(place) if name.split(".")[0] == "core"]
+        if found and os.path.isfile(f"{place}/{found[0]}"):
+            return f"a core file: {place}/{found[0]}"
+    # A pattern that is a pipe starts a program of the host's root, whatever the limit says; but
+    # for a limit of one byte, which the kernel takes for a program that dumps while it dumps.
+    return f"a core limit of {hard} bytes" if hard not in (0, 1) else None
+
+
+# Libraries and settings
+
+
+def code_places(given: Given) -> list[str]:
+    """Where an interpreter takes code from; in a control, its own folder alone."""
+    if given["plant"]:
+        return [os.getcwd()]
+    found = [each for each in sys.path if each] + list(sysconfig.get_paths().values())
+    found += [
+        *site.getsitepackages(),
+        site.getusersitepackages(),
+        os.path.dirname(os.__file__),
+    ]
+    found += [
+        f"{sys.prefix}/lib/python3/dist-packages",
+        "/tmp/.local/lib",
+        "/usr/lib/python3",
+    ]
+    return list(dict.fromkeys(each for each in found if each != "/work"))
+
+
+def write_new(path: str, text: str, mode: str = "x") -> None:
+    """Write a file where there is none (or add to one, mode "a"), if that is allowed."""
+    try:
+        with open(path, mode) as file:
+            file.write(text)
+    except OSError:
+        pass
+
+
+def write_into_the_library(given: Given) -> None:
+    mark = given["mark"]
+    for place in code_places(given):
+        allowed(os.makedirs, f"{place}/__pycache__", 0o777, True)
+        for name in (f"{mark}.pth", "sitecustomize.py", "usercustomize.py"):
+            write_new(
+                f"{place}/{name}", f"import sys; sys.fettle_was_here = {mark!r}\n"
+            )
+        write_new(f"{place}/__pycache__/{mark}.cpython-311.pyc", mark)
+    if not given["plant"]:
+        for module in (os.__file__, os.__file__.replace("os.py", "this.py")):
+            write_new(module, f"# {mark}\n", "a")
+
+
+@attack(drive=after(write_into_the_library, together=True))
+def library_on_disk(given: Given) -> str | None:
+    """Writes into the library: .pth files, sitecustomize, byte code, the modules themselves."""
+    if given["plant"]:
+        write_into_the_library(given)
+    if getattr(sys, "fettle_was_here", None):
+        return "the interpreter ran an earlier run's code at its start"
+    for place in code_places(given):
+        for folder in (place, f"{place}/__pycache__"):
+            if names := [name for name in names_in(folder) if given["mark"] in name]:
+                return f"an earlier run's {names[0]} in {folder}"
+        for name in ("sitecustomize.py", "usercustomize.py", "os.py", "this.py"):
+            if given["mark"].encode() in (read(f"{place}/{name}") or b""):
+                return f"an earlier run's code in {place}/{name}"
+    return None
+
+
+def patch_the_library(given: Given) -> None:
+    for module in (builtins, os, random):
+        module.fettle_was_here = given["mark"]  # type: ignore[attr-defined]
+    json.dumps.__defaults__ = ()
+    sys.modules["fettle_was_here"] = types.ModuleType("fettle_was_here")
+    sys.path.append(f"/{given['mark']}")
+    sys.intern(given["mark"])
+    for name in ("numpy", "matplotlib", "pandas"):
+        if name in sys.modules:
+            sys.modules[name].fettle_was_here = given["mark"]  # type: ignore[attr-defined]
+
+
+@attack(drive=after(patch_the_library, together=True))
+def library_in_memory(given: Given) -> str | None:
+    """Patches the libraries in its memory; a later run looks whether they are still so."""
+    if given["plant"]:
+        patch_the_library(given)
+    for name, module in [("builtins", builtins), *sys.modules.items()]:
+        if getattr(module, "fettle_was_here", None) or name == "fettle_was_here":
+            return f"an earlier run's patch of {name}"
+    if any(given["mark"] in each for each in sys.path):
+        return "an earlier run's search path"
+    return None
+
+
+def settings_homes() -> list[str]:
+    """Where matplotlib looks for its settings and keeps its caches."""
+    config = os.environ.get("MPLCONFIGDIR", "/tmp/.config/matplotlib")
+    usual = ("/tmp/.config/matplotlib", "/tmp/.cache/matplotlib", "/etc/matplotlib")
+    return [os.getcwd(), config, *usual]
+
+
+def change_settings(given: Given) -> None:
+    for home in settings_homes() if not given["plant"] else [os.getcwd()]:
+        allowed(os.makedirs, home, 0o777, True)
+        for name in ("matplotlibrc", "fontlist-v390.json", f"{given['mark']}.mplstyle"):
+            allowed(write, f"{home}/{name}", f"savefig.dpi: 77  # {given['mark']}\n")
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].rcParams["savefig.dpi"] = 77
+        sys.modules["matplotlib"].rcParamsDefault["savefig.dpi"] = 77
+
+
+@attack(drive=after(change_settings, together=True))
+def matplotlib_settings(given: Given) -> str | None:
+    """Changes matplotlib's settings, on disk and in memory; a later run looks at its own."""
+    if given["plant"]:
+        change_settings(given)
+    for home in settings_homes():
+        for path in (f"{home}/{name}" for name in names_in(home)):
+            if given["mark"].encode() in (read(path, 1 << 20) or b""):
+                return f"an earlier run's {path}"
+    try:
+        library = importlib.import_module("matplotlib")
+    except ImportError:
+        return None
+    for settings in (library.rcParams, library.rcParamsDefault):
+        if settings["savefig.dpi"] == 77:
+            return "an earlier run's settings in memory"
+    return None
+
+
+# The process
+
+
+def change_environment(given: Given) -> None:
+    os.environ["FETTLE_LEFT"] = given["mark"]
+    os.environ["PATH"] = f"/{given['mark']}:{os.environ['PATH']}"
+    libc().setenv(b"FETTLE_LEFT_TOO", given["mark"].encode(), 1)
+
+
+@attack(drive=after(change_environment, together=True))
+def environment(given: Given) -> str | None:
+    """Changes its environment; a later run looks at its own."""
+    if given["plant"]:
+        change_environment(given)
+    for name, value in os.environ.items():
+        if given["mark"] in value:
+            return f"an earlier run's {name}"
+    ask = libc().getenv
+    ask.restype = ctypes.c_char_p
+    return "an earlier run's variable in libc" if ask(b"FETTLE_LEFT_TOO") else None
+
+
+def write_state() -> None:
+    """Write what a process hands down into `facts.json`."""
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    os.umask(mask := os.umask(0))
+    handlers = {number: str(signal.getsignal(number)) for number in range(1, 32)}
+    state = {
+        **{name: list(resource.getrlimit(getattr(resource, name))) for name in names},
+        "umask": mask,
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "processors": sorted(os.sched_getaffinity(0)),
+        "signals": {
+            number: how for number, how in handlers.items() if " at 0x" not in how
+        },
+        "blocked": sorted(
+            int(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        ),
+        "folder": os.path.basename(os.getcwd()),
+    }
+    write("facts.json", json.dumps(state))
+
+
+def change_state(given: Given) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (37, 37))
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+    os.umask(0o077)
+    os.nice(7)
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    if not given["plant"]:
+        os.chdir("/")
+
+
+async def compared_with_before(context: Context) -> Verdict:
+    await loaded(context)
+    before = facts(await context.run(given={"plant": False}))
+    if not context.is_control:
+        await context.run(change_state, given={"plant": False})
+    runs = [await context.run(given={"plant": context.is_control}) for _ in range(3)]
+    other = {
+        name
+        for each in map(facts, runs)
+        for name in before
+        if each[name] != before[name]
+    }
+    return judged(runs[-1], [f"not as it was before: {name}" for name in sorted(other)])
+
+
+@attack(drive=compared_with_before)
+def process_state(given: Given) -> None:
+    """Changes what a process hands down: limits, priority, masks; a later run looks at its own."""
+    if given["plant"]:
+        change_state(given)
+    write_state()
+
+
+SECRET_START = ("neigh", "bour-")
+
+
+def hold_a_secret(given: Given) -> str | None:
+    with open("secret.txt") as file:
+        kept = [file.read() + str(number) for number in range(10_000)]
+    print(kept[0])
+    return None if kept[0].startswith(given["token"]) else "the file is another"
+
+
+async def after_a_secret(context: Context) -> Observation:
+    """Later runs search: forks of one zygote, and of the one that replaces it."""
+    token = "".join(SECRET_START) + secrets.token_hex(24)
+    sought = {
+        "start": SECRET_START,
+        "digest": hashlib.sha256(token.encode()).hexdigest(),
+    }
+    if context.is_control:
+        return await context.run(given={**sought, "token": token})
+    await loaded(context)
+    files = {"secret.txt": token.encode()}
+    seen = await context.run(hold_a_secret, given={"token": token}, files=files)
+    for _ in range(6):
+        if seen.report is None or seen.report.reached or seen.report.broken:
+            break
+        seen = await context.run(given=sought)
+    return seen
+
+
+@attack(drive=after_a_secret)
+def heap(given: Given) -> str | None:
+    """Searches its own memory for what another run held there: its code, its files, its input."""
+    return in_own_memory(given)
+
+
+# The kernel
+
+
+def no_keys() -> str | None:
+    return None if os.path.exists("/proc/keys") else "this kernel keeps no keys"
+
+
+def leave_keys(given: Given) -> None:
+    for ring in (-4, -5, -3):  # of the user, of the user's sessions, of this session
+        key = call("add_key", "user", given["mark"], "left", 4, ring)
+        if key > 0:
+            call("keyctl", 5, key, 0x3F3F3F3F)  # every right to everybody
+            call("keyctl", 15, key, 60)  # it expires by itself
+
+
+@attack(drive=after(leave_keys), absent=no_keys)
+def keyrings(given: Given) -> str | None:
+    """Leaves a key in the user's keyring, which outlives every process of that user."""
+    for ring in (-4, -5, -3):
+        key = call("keyctl", 10, ring, "user", given["mark"], 0)
+        if key > 0:
+            call("keyctl", 9, key, ring)
+            return f"an earlier run's key in keyring {ring}"
+    if call("request_key", "user", given["mark"], 0, 0) > 0:
+        return "an earlier run's key, on request"
+    listed = given["mark"].encode() in (read("/proc/keys") or b"")
+    return "an earlier run's key in /proc/keys" if listed else None
+
+
+def no_posix_queues() -> str | None:
+    return (
+        None
+        if os.path.isdir("/proc/sys/fs/mqueue")
+        else "this kernel has no POSIX queues"
+    )
+
+
+def leave_a_queue(given: Given) -> None:
+    library, name = libc(), f"/{given['mark']}".encode()
+    queue = library.mq_open(name, os.O_CREAT | os.O_RDWR, 0o666, None)
+    if queue >= 0:
+        library.mq_send(queue, b"left", 4, 0)
+
+
+@attack(drive=after(leave_a_queue), absent=no_posix_queues)
+def posix_queues(given: Given) -> str | None:
+    """Leaves a POSIX message queue with a message in it."""
+    library, name = libc(), f"/{given['mark']}".encode()
+    queue = library.mq_open(name, os.O_RDWR)
+    library.mq_unlink(name)
+    return "the queue of an earlier run" if queue >= 0 else None
+
+
+def leave_sysv_objects(given: Given) -> None:
+    library, key = libc(), int(given["mark"][-7:], 16)
+    library.shmget(key, 4096, 0o1666)
+    library.semget(key, 1, 0o1666)
+    library.msgget(key, 0o1666)
+
+
+@attack(drive=after(leave_sysv_objects))
+def sysv_objects(given: Given) -> str | None:
+    """Leaves memory, semaphores and queues of System V, which outlive every process."""
+    library, key = libc(), int(given["mark"][-7:], 16)
+    met = []
+    if (memory := library.shmget(key, 0, 0)) >= 0:
+        met.append("memory")
+        library.shmctl(memory, 0, None)
+    if (semaphores := library.semget(key, 0, 0)) >= 0:
+        met.append("semaphores")
+        library.semctl(semaphores, 0, 0)
+    if (queue := library.msgget(key, 0)) >= 0:
+        met.append("a queue")
+        library.msgctl(queue, 0, None)
+    return f"of an earlier run: {', '.join(met)}" if met else None
+
+
+SHARE = Limits(memory_bytes=192 * MIB, processes=24, workspace_bytes=16 * MIB)
+LESS = Limits(memory_bytes=192 * MIB, processes=4, workspace_bytes=2 * MIB)
+
+
+def take_everything() -> None:
+    for place in ("/dev/shm", "/tmp", "/work"):
+        try:
+            with open(f"{place}/full", "wb") as file:
+                file.writelines(bytes(1 << 20) for _ in range(100))
+        except OSError:
+            continue
+    for _ in range(100):
+        if attempt(child, time.sleep, 10) is None:
+            break
+    kept = []
+    for _ in range(400):
+        kept.append(bytearray(b"x") * (1 << 20))
+        time.sleep(0.001)
+
+
+async def after_taking_everything(context: Context) -> Observation:
+    await context.run(take_everything)
+    seen = await context.run()
+    if seen.report is not None and seen.report.reached is None:
+        seen = await context.run()
+    return seen
+
+
+@attack(limits=SHARE, control=Raised(LESS), drive=after_taking_everything)
+def exhausted(given: Given) -> str | None:
+    """Takes all the memory, processes and disk a run may take; the next one wants its own share."""
+    for place in ("/dev/shm", "/tmp", os.getcwd()):
+        path = f"{place}/{given['mark']}"
+        try:
+            write(path, bytes(8 << 20))
+        except OSError as error:
+            return f"no 8 MiB in {place}: {error}"
+        os.remove(path)
+    made = [attempt(child, time.sleep, 0.2) for _ in range(12)]
+    for pid in filter(None, made):
+        os.waitpid(pid, 0)
+    if None in made:
+        return f"{made.index(None)} processes, and no more"
+    kept = [bytearray(b"x") * (1 << 20) for _ in range(64)]
+    return None if len(kept) == 64 else "no memory"

@@ -1,0 +1,123 @@
+"""What a run reaches by the port of a proxy: its own run's, or another's."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from asyncio import StreamReader, StreamWriter
+from dataclasses import replace
+
+from sandbox.protocol import PROXY_PORT
+from sandbox.zygote.relay import PLACE
+
+from lab.drills.attacks.attack import Given, Instead, attack
+from lab.drills.attacks.catalogue.drives import renamed
+from lab.drills.attacks.catalogue.network import links_out, stream
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.outcome import Observation
+from lab.drills.attacks.probes.primitives import allowed, attempt, holds
+
+HOSTS = ("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0", "::1", "::ffff:127.0.0.1")
+
+
+async def silent(reader: StreamReader, _: StreamWriter) -> None:
+    """A proxy that answers nothing."""
+    await reader.read()
+
+
+async def beside_anothers(context: Context) -> Observation:
+    """Run the probe twice, without a proxy and with one that says nothing, while another run has
+    one that tells the secret. In a control the probe's own tells it.
+    """
+    open_, over = asyncio.Event(), asyncio.Event()
+
+    async def tell(_: StreamReader, writer: StreamWriter) -> None:
+        writer.write(context.host.secret.encode())
+        await writer.drain()
+        open_.set()
+        await over.wait()
+
+    if context.is_control:
+        over.set()
+        return await replace(context, proxy=tell).run()
+    other = asyncio.ensure_future(
+        replace(renamed(context), proxy=tell).run(keep_connected)
+    )
+    try:
+        opened = asyncio.ensure_future(open_.wait())
+        await asyncio.wait({other, opened}, return_when=asyncio.FIRST_COMPLETED)
+        if not open_.is_set():
+            opened.cancel()
+            return await other
+        seen = await context.run()
+        if seen.report is not None and seen.report.reached is None:
+            seen = await replace(context, proxy=silent).run()
+    finally:
+        over.set()
+        held = await other
+    return seen if held.report is not None and held.report.broken is None else held
+
+
+def keep_connected() -> str | None:
+    """In the other run: connect to its proxy, and stay until that hangs up."""
+    with socket.create_connection(("127.0.0.1", PROXY_PORT)) as link:
+        while link.recv(100):
+            pass
+    return None
+
+
+def told(link: socket.socket) -> bytes:
+    """What is said to us, within a second."""
+    link.settimeout(1)
+    return attempt(link.recv, 1000) or b""
+
+
+def find_a_proxy(given: Given) -> str | None:
+    """Connects to the proxy of a run that goes on at the same time, with one of its own or none."""
+    for host in HOSTS:
+        link = attempt(socket.create_connection, (host, PROXY_PORT), 2)
+        if link is not None:
+            with link:
+                if holds(given, told(link)):
+                    return f"a proxy answered at {host}"
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(1)
+        if allowed(asking.connect, PLACE) and allowed(asking.send, b"R"):
+            _, descriptors, _, _ = attempt(socket.recv_fds, asking, 1, 1) or (
+                b"",
+                [],
+                0,
+                "",
+            )
+            for each in descriptors:
+                with socket.socket(fileno=each) as link:
+                    if holds(given, told(link)):
+                        return "a relay's connection"
+    return None
+
+
+others_proxy = attack(drive=beside_anothers, control=Instead(find_a_proxy))(
+    find_a_proxy
+)
+
+
+async def with_a_proxy(context: Context) -> Observation:
+    """Run the probe with a proxy that says nothing."""
+    return await replace(context, proxy=silent).run()
+
+
+@attack(drive=with_a_proxy)
+def beside_its_proxy(given: Given) -> str | None:
+    """Has a proxy, which the worker answers, and connects to the worker's machine beside it."""
+    for host in HOSTS:
+        if answer := stream((host, given["servers"]["tcp"][1]), given["mark"]):
+            return answer
+    if found := links_out():
+        return f"interfaces that lead out: {found}"
+    with socket.create_connection(("127.0.0.1", PROXY_PORT), 2) as link:
+        places = (link.getsockname()[0], link.getpeername()[0])
+    return (
+        None
+        if places == ("127.0.0.1", "127.0.0.1")
+        else f"it was connected by {places}"
+    )

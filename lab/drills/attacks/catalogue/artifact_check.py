@@ -1,0 +1,206 @@
+"""The artifact check: what may arrive at the host of what a run leaves in its work area.
+
+On the host `collected` judges what came. In a control the probe itself collects what
+it has left, naively: what `naive_collection` falls for shows that the trap works.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import stat
+import subprocess
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from sandbox.protocol import Command, Limits, RunResult
+
+from lab.drills.attacks.attack import Given, attack
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.judges import judged, reached
+from lab.drills.attacks.outcome import Kind, Observation, Verdict
+from lab.drills.attacks.probes.primitives import child, holds, take_name, write
+
+COLLECTING_SECONDS = 15.0
+"""More than this between the code's end and the answer, and the collector has been held up."""
+MOST_REFUSALS = 21
+"""What a result may report as refused, the line that counts the rest included."""
+HONEST = b"honest work\n"
+UNSAFE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+BIDIRECTIONAL = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+async def collected(context: Context) -> Verdict:
+    """Run the probe, which in a control collects naively itself; then judge what came."""
+    seen = await context.run(given={"naive": context.is_control})
+    return judged(seen, [] if context.is_control else _faults(context, seen))
+
+
+async def collected_and_next(context: Context) -> Verdict:
+    """As `collected`; the backend's next run must go well too."""
+    verdict = await collected(context)
+    after = await context.sandbox.run(Command(("python", "-c", "print(1)")), Limits())
+    if verdict.kind is Kind.HELD and not after.succeeded:
+        return reached(f"the next run on the same backend: {after.end}")
+    return verdict
+
+
+trap = partial(attack, drive=collected)
+"""An attack that leaves something for the collector. `given`: `comes`, files that must come with
+honest work; `never`, files that must not come; `only`, all that may."""
+
+
+def _faults(context: Context, seen: Observation) -> Iterator[str]:
+    result, given = seen.result, context.attack.given
+    names = [*result.changed, *result.links]
+    yield from (f"{name!a} came: {why}" for name in names if (why := _odd(name)))
+    yield from _too_much(result, context.limits)
+    for name, data in result.changed.items():
+        if context.host.secret.encode() in data:
+            yield f"{name!a} came with the secret"
+        if name in given.get("never", ()):
+            yield f"{name} came"
+    if more := set(result.changed).difference(given.get("only", result.changed)):
+        yield f"came, too: {sorted(more)[:3]}"
+    for name in given.get("comes", ()):
+        if (found := result.changed.get(name)) != HONEST:
+            yield f"the honest file {name} did not come: {found[:80] if found else found!r}"
+    for reason in result.refused:
+        if not reason.isprintable() or len(reason) > 1024:
+            yield f"a refusal that is not printable: {reason[:60]!a}"
+    if seen.seconds - result.seconds > COLLECTING_SECONDS:
+        yield f"the answer came {seen.seconds - result.seconds:.1f} s after the end"
+    yield from (f"the canary file {each} was changed" for each in context.host.harmed())
+
+
+def _too_much(result: RunResult, limits: Limits) -> Iterator[str]:
+    sizes = [len(data) for data in result.changed.values()]
+    if len(sizes) + len(result.links) > limits.workspace_files:
+        yield f"{len(sizes)} files and {len(result.links)} links came"
+    if sum(sizes) > limits.workspace_bytes or max(sizes, default=0) > limits.file_bytes:
+        yield f"{sum(sizes)} bytes came, {max(sizes)} in one file"
+    if len(result.refused) > MOST_REFUSALS:
+        yield f"{len(result.refused)} refusals were reported"
+
+
+def _odd(name: str) -> str | None:
+    """Why a name may do harm where it is stored or shown, whatever the backend thinks of it."""
+    if any(
+        unicodedata.category(each) in UNSAFE_CATEGORIES or each in BIDIRECTIONAL
+        for each in name
+    ):
+        return "a sign that a terminal or a reader obeys"
+    if name.startswith("/") or any(part in {"", ".", ".."} for part in name.split("/")):
+        return "a path that leads elsewhere"
+    if len(name.encode()) > 1024 or name.count("/") > 64:
+        return "too long or too deep"
+    return None
+
+
+# In the sandbox
+
+
+def honest_work() -> None:
+    """Leave a file beside the traps that must come: `given["comes"]` names it."""
+    write("honest.txt", HONEST)
+
+
+def naive_collection(given: Given) -> str | None:
+    """Collect the current directory as one does who expects no evil; then remove all of it.
+
+    Returns what it fell for. Does nothing where the probe is no control.
+    """
+    if not given["naive"]:
+        return None
+
+    def late(*_: Any) -> None:
+        raise TimeoutError
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    signal.signal(signal.SIGALRM, late)
+    name, count, total = "", 0, 0
+    try:
+        for folder, folders, files in os.walk(
+            os.getcwd(), followlinks=True, onerror=fail
+        ):
+            folders.sort()
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                count, total = count + 1, total + os.path.getsize(path)
+                if count > 5_000 or total > 1 << 30:
+                    return f"it takes {count} files of {total} bytes"
+                if fault := naively_read(given, path):
+                    return f"it takes {name!r}: {fault}"
+    except TimeoutError:
+        return f"it waits for {name}"
+    except (OSError, RecursionError, UnicodeError) as error:
+        return f"it fails: {type(error).__name__}: {str(error)[:200]}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        words = "chmod -R u+rwX .; find . -mindepth 1 -delete"
+        subprocess.run(["sh", "-c", words], stderr=subprocess.DEVNULL, check=False)
+    return None
+
+
+def naively_read(given: Given, path: str) -> str | None:
+    """Read a file as announced by its size; what is wrong with it. A signal ends it if it waits."""
+    if not os.path.basename(path).isprintable() or "\\" in path:
+        return "a harmful name"
+    announced = os.path.getsize(path)
+    signal.setitimer(signal.ITIMER_REAL, 1)
+    with open(path, "rb") as file:
+        data = file.read(1 << 26)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if holds(given, data):
+        return "the canary"
+    return (
+        f"{announced} bytes announced, {len(data)} sent"
+        if len(data) != announced
+        else None
+    )
+
+
+def restless(given: Given, action: Callable[[], object]) -> int:
+    """Fork a process that repeats `action` for 15 s, while the run ends; its name is the mark."""
+
+    def repeat() -> None:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        take_name(given["mark"])
+        until = time.monotonic() + 15
+        while time.monotonic() < until:
+            action()
+
+    return child(repeat)
+
+
+def exchange(one: str, two: str) -> Callable[[], object]:
+    """What swaps two names, neither of which is ever missing meanwhile."""
+    library, here = ctypes.CDLL(None), -100
+    return lambda: library.renameat2(here, one.encode(), here, two.encode(), 2)
+
+
+def outrun(given: Given, path: str, checked: str, pid: int) -> str | None:
+    """In a control: read `path` whenever `checked` is no link, as a collector that looks first.
+
+    Ends the restless process `pid`.
+    """
+    until = time.monotonic() + 6
+    try:
+        while time.monotonic() < until:
+            if stat.S_ISLNK(os.lstat(checked).st_mode):
+                continue
+            with open(path, "rb") as file:
+                if holds(given, file.read()):
+                    return f"{path} was a link when it was opened, and none when it was looked at"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return None

@@ -1,0 +1,531 @@
+"""A run reaches something beyond its own loopback."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import itertools
+import os
+import socket
+import stat
+import struct
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lab.drills.attacks.attack import Attack, Baseline, Given, attack
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.environment.netspace import ACKNOWLEDGE, CREATE, ask, attribute
+from lab.drills.attacks.outcome import Observation
+from lab.drills.attacks.probes.primitives import allowed, apart, attempt, call, read
+
+OWN_NETWORK = Baseline(root=True, unshare=("--net",))
+USUAL_FAMILIES = {1, 2, 10, 16}
+"""Unix, IPv4, IPv6, netlink."""
+TRANSPORTS = {
+    "DCCP": 33,
+    "L2TP": 115,
+    "SCTP": 132,
+    "UDP-Lite": 136,
+    "SMC": 256,
+    "MPTCP": 262,
+}
+PROTOCOLS = Path("/proc/net/protocols")
+
+
+def stream(address: Any, mark: str) -> str | None:
+    """Connects by TCP and sends the mark; what answered, and how much, or None."""
+    try:
+        with socket.create_connection(tuple(address), 2) as link:
+            link.sendall(mark.encode())
+            return f"{address[0]} answered {len(link.recv(100))} bytes"
+    except OSError:
+        return None
+
+
+def unix_stream(address: str, mark: str) -> str | None:
+    """The same by a unix socket."""
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(2)
+        try:
+            link.connect(address)
+            link.sendall(mark.encode())
+            return f"{address!r} answered {len(link.recv(100))} bytes"
+        except OSError:
+            return None
+
+
+def datagram(
+    family: int, address: Any, data: bytes, connected: bool = False
+) -> str | None:
+    """Sends one by UDP, with or without a connection; what answered, and how much, or None."""
+    with socket.socket(family, socket.SOCK_DGRAM) as link:
+        link.settimeout(0.5)
+        try:
+            if connected:
+                link.connect(tuple(address))
+                link.send(data)
+            else:
+                link.sendto(data, tuple(address))
+            return f"{address[0]} answered {len(link.recv(100))} bytes"
+        except OSError:
+            return None
+
+
+def links_out() -> list[str]:
+    """Interfaces but loopback: those that lead out."""
+    return [name for _, name in socket.if_nameindex() if name != "lo"]
+
+
+@attack()
+def loopback_tcp(given: Given) -> str | None:
+    """Connects to what listens on the host's loopback, by every name of it: TCP, IPv4."""
+    port = given["servers"]["tcp"][1]
+    hosts = ("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0")
+    answers = (stream((host, port), given["mark"]) for host in hosts)
+    return next(filter(None, answers), None)
+
+
+@attack()
+def loopback_udp(given: Given) -> str | None:
+    """Sends datagrams to what listens on the host's loopback: UDP, connected or not."""
+    port, data = given["servers"]["udp"][1], given["mark"].encode()
+    for host in ("127.0.0.1", "127.0.0.2"):
+        for connected in (False, True):
+            if answer := datagram(socket.AF_INET, (host, port), data, connected):
+                return answer
+    return None
+
+
+@attack()
+def loopback_ipv6(given: Given) -> str | None:
+    """Connects to what listens on the host's loopback by IPv6, and by IPv4 dressed as IPv6."""
+    mark, servers = given["mark"], given["servers"]
+    dressed = ("::ffff:127.0.0.1", servers["tcp"][1])
+    for address in (tuple(servers.get("tcp6", dressed)[:2]), dressed):
+        if answer := stream(address, mark):
+            return answer
+    try:
+        return datagram(socket.AF_INET6, (dressed[0], servers["udp"][1]), mark.encode())
+    except OSError:  # a machine without IPv6
+        return None
+
+
+@attack()
+def stand_ins(given: Given) -> str | None:
+    """Connects to a host of the LAN and to the cloud's metadata address (stand-ins for both)."""
+    # What leads out is reported before anything is sent: where the drill could not make a network
+    # of its own, the stand-ins' addresses would be someone else's.
+    if not given["enclosed"]:
+        return f"interfaces that lead out: {found}" if (found := links_out()) else None
+    servers = (given["servers"].get(name) for name in ("lan", "metadata", "lan6"))
+    answers = (stream(address[:2], given["mark"]) for address in servers if address)
+    return next(filter(None, answers), None)
+
+
+@attack()
+def lan_datagrams(given: Given) -> str | None:
+    """Sends datagrams to a host of the LAN and to its name server (stand-ins for both)."""
+    if not given["enclosed"]:  # the stand-ins' addresses would be someone else's
+        return f"interfaces that lead out: {found}" if (found := links_out()) else None
+    for name in ("lan_udp", "dns"):
+        address = given["servers"][name]
+        if answer := datagram(socket.AF_INET, address, given["mark"].encode()):
+            return f"{name}: {answer}"
+    return None
+
+
+@attack()
+def names(given: Given) -> str | None:
+    """Looks up a name, to send what it has read to the server that answers: DNS."""
+    name = f"{given['mark']}.example"
+    if given["enclosed"]:
+        labels = b"".join(
+            bytes([len(each)]) + each.encode() for each in name.split(".")
+        )
+        question = (
+            struct.pack(">6H", 7, 0x100, 1, 0, 0, 0)
+            + labels
+            + struct.pack(">BHH", 0, 1, 1)
+        )
+        if answer := datagram(socket.AF_INET, given["servers"]["dns"], question):
+            return f"a name server: {answer}"
+    if found := links_out():  # where the resolver asks whom it wants, nothing is asked
+        return f"a name server could be reached by {found}"
+    started = time.monotonic()
+    try:
+        return f"{name} is {socket.getaddrinfo(name, 80)[0][4]}"
+    except OSError:
+        seconds = time.monotonic() - started
+    return (
+        f"it took {seconds:.1f} s to hear that there is none" if seconds > 2 else None
+    )
+
+
+@attack()
+def abstract_sockets(given: Given) -> str | None:
+    """Connects to unix sockets of the host that have a name and no file: abstract ones."""
+    servers = given["servers"]
+    if answer := unix_stream(servers["abstract"], given["mark"]):
+        return answer
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as loose:
+        sent = allowed(
+            loose.sendto, given["mark"].encode(), servers["abstract_datagram"]
+        )
+    return "a datagram was taken" if sent else None
+
+
+@attack()
+def path_sockets(given: Given) -> str | None:
+    """Connects to unix sockets of the host that have a path: the canary's, an engine's, a bus's."""
+    path = given["servers"]["unix"]
+    for way in (path, f"/proc/1/root{path}", f"/proc/{os.getppid()}/root{path}"):
+        if answer := unix_stream(way, given["mark"]):
+            return answer
+    # Others are looked for by name, and never connected to: in a control they are someone's.
+    known = [
+        "/var/run/docker.sock",
+        "/run/containerd/containerd.sock",
+        "/run/systemd/private",
+    ]
+    places = itertools.chain(*map(os.walk, ("/run", "/tmp", "/var", "/work", "/home")))
+    found = (f"{folder}/{name}" for folder, _, files in places for name in files)
+    for each in itertools.chain(known, itertools.islice(found, 5_000)):
+        status = attempt(os.lstat, each)
+        if status and stat.S_ISSOCK(status.st_mode):
+            return f"there is a socket {each}"
+    return None
+
+
+@attack()
+def passed_descriptors() -> str | None:
+    """Uses what was left open to it: sockets that could pass on descriptors of the host."""
+    opened = []
+    for number in map(int, os.listdir("/proc/self/fd")):
+        status, leads = (
+            attempt(os.fstat, number),
+            attempt(os.readlink, f"/proc/self/fd/{number}"),
+        )
+        if status is None:
+            continue  # that of the listing itself
+        if stat.S_ISSOCK(status.st_mode):
+            with socket.socket(fileno=os.dup(number)) as link:
+                flags = socket.MSG_DONTWAIT | socket.MSG_PEEK
+                space = socket.CMSG_SPACE(64 * array.array("i").itemsize)
+                got = attempt(link.recvmsg, 1, space, flags)
+            opened.append(
+                f"socket {number}, with {len(got[1]) if got else 0} messages of rights"
+            )
+        elif number > 2:
+            opened.append(f"{number}: {leads}")
+    return ", ".join(opened) or None
+
+
+@attack()
+def proc_net(given: Given) -> str | None:
+    """Looks through `/proc/net` for sockets and links of the host."""
+    servers = given["servers"]
+    traces = {
+        "tcp": f":{servers['tcp'][1]:04X} ",
+        "udp": f":{servers['udp'][1]:04X} ",
+        "unix": servers["abstract"].replace("\0", "@"),
+        "dev": " lan0:",
+    }
+    for place in ("/proc/net", "/proc/1/net", f"/proc/{os.getppid()}/net"):
+        for name, trace in traces.items():
+            if trace.encode() in (read(f"{place}/{name}") or b""):
+                return f"{place}/{name} shows {trace.strip()}"
+    return None
+
+
+def no_ipv6_links() -> str | None:
+    addresses = Path("/proc/net/if_inet6")
+    rows = addresses.read_text().splitlines() if addresses.exists() else []
+    return (
+        None
+        if any(row.split()[5] != "lo" for row in rows)
+        else "it has no links with IPv6"
+    )
+
+
+@attack(absent=no_ipv6_links)
+def ipv6_neighbours() -> str | None:
+    """Looks for neighbours by IPv6, which needs no address: link-local, all nodes of a link."""
+    found = []
+    # A link with an address of its own has neighbours who answer to "all nodes" (ff02::1). Nothing
+    # is sent: on a link that is not the drill's own it would be to strangers.
+    for name, link in (("if_inet6", 5), ("ipv6_route", 9)):
+        rows = [
+            line.split()
+            for line in (read(f"/proc/net/{name}") or b"").decode().splitlines()
+        ]
+        found += [f"{row[0]} on {row[link]}" for row in rows if row[link] != "lo"]
+    return f"addresses and routes: {', '.join(found)}" if found else None
+
+
+async def knock_at_its_port(context: Context) -> Observation:
+    """Connect to the probe's port for as long as the run lasts."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    run = asyncio.ensure_future(context.run(given={"port": port}))
+    while not run.done():
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(context.mark.encode())
+            writer.close()
+        await asyncio.sleep(0.05)
+    return await run
+
+
+@attack(drive=knock_at_its_port)
+def sandbox_as_server(given: Given) -> str | None:
+    """Listens on a port, for a client from the host: a way out, dialled from out."""
+    place = "0.0.0.0" if given["enclosed"] else "127.0.0.1"
+    with socket.create_server((place, given["port"])) as server:
+        server.settimeout(2)
+        try:
+            peer, address = server.accept()
+        except OSError:
+            return None
+        with peer:
+            peer.settimeout(1)
+            return f"{address[0]} came and sent {len(peer.recv(100))} bytes"
+
+
+@attack(control=OWN_NETWORK)
+def other_namespaces(given: Given) -> str | None:
+    """Enters the network of another process by its `/proc/PID/ns/net`, and connects from there."""
+
+    def enter(space: int) -> int:
+        if call("setns", space, 0x40000000) < 0:
+            return 0
+        return (
+            2 if stream(("127.0.0.1", given["servers"]["tcp"][1]), given["mark"]) else 1
+        )
+
+    for pid in dict.fromkeys((given["pid"], os.getppid(), 1, os.getpid())):
+        space = attempt(os.open, f"/proc/{pid}/ns/net", os.O_RDONLY)
+        entered = space is not None and apart(enter, space)
+        if entered:
+            return f"the network of process {pid}" + " and its host's loopback" * (
+                entered == 2
+            )
+    return None
+
+
+@attack(control=OWN_NETWORK)
+def netlink_changes() -> str | None:
+    """Changes its network: an address, a route, a link and its state (rtnetlink, ioctl)."""
+
+    def change(word: int, body: bytes, flags: int = CREATE) -> bool:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
+            return allowed(ask, route, word, body, flags)
+
+    place = socket.inet_aton("198.51.100.1")  # a block for documentation
+    lo = socket.if_nametoindex("lo")
+    address = (
+        struct.pack("=BBBBI", 2, 32, 0, 0, lo)
+        + attribute(1, place)
+        + attribute(2, place)
+    )
+    route = struct.pack("=8BI", 2, 32, 0, 0, 254, 4, 253, 1, 0) + attribute(1, place)
+    route += attribute(4, struct.pack("=i", lo))
+    link = struct.pack("=BxHiII", 0, 0, 0, 0, 0) + attribute(3, b"out0\0")
+    link += attribute(18, attribute(1, b"dummy"))
+    ways = {"an address": (20, address), "a route": (24, route), "a link": (16, link)}
+    passed = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loose:
+        state: Any = attempt(
+            fcntl.ioctl, loose, 0x8913, struct.pack("=16sH14x", b"lo", 0)
+        )  # its flags
+        if state is not None:
+            up = struct.pack(
+                "=16sH14x", b"lo", struct.unpack_from("=H", state, 16)[0] | 1
+            )
+            passed += (
+                ["a link's state"] if allowed(fcntl.ioctl, loose, 0x8914, up) else []
+            )
+    for name, (word, body) in ways.items():
+        if attempt(change, word, body):
+            passed.append(name)
+            attempt(change, word + 1, body, ACKNOWLEDGE)  # takes it away again
+    return f"it could set {', '.join(passed)}" if passed else None
+
+
+def made(family: int, kind: int, protocol: int = 0, pair: bool = False) -> bool:
+    """Whether there is a socket, or a pair, of this kind; it is closed again."""
+    got = attempt(socket.socketpair if pair else socket.socket, family, kind, protocol)
+    for each in got if isinstance(got, tuple) else (got,):
+        if each is not None:
+            each.close()
+    return got is not None
+
+
+@attack(control=OWN_NETWORK)
+def packet_sockets() -> str | None:
+    """Listens to everything on the wire, and writes frames of its own: packet sockets."""
+    for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):
+        if made(socket.AF_PACKET, kind) or made(
+            socket.AF_PACKET, kind, 0x0300
+        ):  # ETH_P_ALL
+            return f"a packet socket, {kind.name}"
+    return None
+
+
+@attack(control=OWN_NETWORK)
+def raw_sockets() -> str | None:
+    """Makes packets by hand: raw sockets of IPv4 and IPv6."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for protocol in (
+            socket.IPPROTO_RAW,
+            socket.IPPROTO_ICMP,
+            socket.IPPROTO_UDP,
+            58,
+        ):
+            if made(family, socket.SOCK_RAW, protocol):
+                return f"a raw socket of {family.name}, protocol {protocol}"
+    return None
+
+
+async def one_that_is_there(context: Context) -> Observation:
+    """All but 0, the routes, which programs ask for. A control loads no part that lies unused: it
+    takes those that every kernel has (device events, generic)."""
+    protocols = [15, 16] if context.is_control else [*range(1, 32)]
+    return await context.run(given={"protocols": protocols})
+
+
+@attack(drive=one_that_is_there)
+def netlink_families(given: Given) -> str | None:
+    """Speaks to other parts of the kernel by netlink: audit, firewall, IPsec, device events."""
+    kind = socket.SOCK_RAW
+    found = [
+        str(each) for each in given["protocols"] if made(socket.AF_NETLINK, kind, each)
+    ]
+    return f"netlink sockets of families {', '.join(found)}" if found else None
+
+
+def unloaded(*words: str) -> str | None:
+    """Absent where the kernel has loaded none of these sockets: no control loads what is unused."""
+    rows = PROTOCOLS.read_text().splitlines() if PROTOCOLS.exists() else []
+    if any(row.startswith(words) for row in rows):
+        return None
+    return f"its kernel has no sockets of {', '.join(words)} loaded"
+
+
+async def transports_that_are_there(context: Context) -> Observation:
+    """A control loads no transport that lies unused: it takes those that are there."""
+    there = {
+        name: number for name, number in TRANSPORTS.items() if unloaded(name) is None
+    }
+    return await context.run(
+        given={"protocols": there if context.is_control else TRANSPORTS}
+    )
+
+
+@attack(drive=transports_that_are_there, absent=partial(unloaded, *TRANSPORTS))
+def transports(given: Given) -> str | None:
+    """Asks for the rarer transports of the internet families: MPTCP, SCTP, DCCP, UDP-Lite, L2TP."""
+    kinds = (1, 2, 5, 6)  # stream, datagram, sequenced packets, DCCP's own
+    ways = [
+        (family, kind) for family in (socket.AF_INET, socket.AF_INET6) for kind in kinds
+    ]
+    every = given["protocols"].items()
+    found = [
+        name for name, protocol in every if any(made(*way, protocol) for way in ways)
+    ]
+    return f"sockets of {', '.join(found)}" if found else None
+
+
+def of_families(given: Given) -> str | None:
+    """Asks for a socket of every family in `given`, of any type."""
+    ways = [(kind, pair) for kind in (1, 2, 3, 5) for pair in (False, True)]
+    every = given["families"].items()
+    found = [
+        name
+        for name, family in every
+        if any(made(family, kind, 0, pair) for kind, pair in ways)
+    ]
+    return f"sockets of {', '.join(found)}" if found else None
+
+
+def family(name: str, number: int, word: str, tries: str) -> Attack:
+    """An attack that asks for sockets of one family; `word`: its start in /proc/net/protocols."""
+    return Attack(
+        of_families,
+        given={"families": {name: number}},
+        control=OWN_NETWORK,
+        absent=partial(unloaded, word),
+        tries=tries,
+    )
+
+
+vsock = family(
+    "AF_VSOCK",
+    40,
+    "AF_VSOCK",
+    "Speaks to the hypervisor, past every network namespace: vsock.",
+)
+crypto_sockets = family(
+    "AF_ALG",
+    38,
+    "ALG",
+    "Uses the kernel's ciphers, a part with a history of holes: AF_ALG.",
+)
+express_data_path = family(
+    "AF_XDP", 44, "XDP", "Takes packets from a network card's own queues: AF_XDP."
+)
+
+
+async def every_family(context: Context) -> Observation:
+    """A control loads no family that lies unused: it takes one that is there."""
+    every = {str(each): each for each in range(1, 48) if each not in USUAL_FAMILIES}
+    return await context.run(given={} if context.is_control else {"families": every})
+
+
+socket_families = replace(
+    family(
+        "17",
+        socket.AF_PACKET,
+        "PACKET",
+        "Asks for a socket of every family there ever was: bluetooth, CAN, TIPC, RDS, X.25.",
+    ),
+    drive=every_family,
+)
+
+
+@attack(control=OWN_NETWORK)
+def socket_options() -> str | None:
+    """Sets what only a network's owner may set on a socket: marks, repair, a device."""
+    force_buffer, mark, transparent, repair = 33, 36, 19, 19
+    options = {
+        "SO_MARK": (socket.SOL_SOCKET, mark, 7),
+        "SO_RCVBUFFORCE": (socket.SOL_SOCKET, force_buffer, 1 << 26),
+        "SO_PRIORITY": (socket.SOL_SOCKET, socket.SO_PRIORITY, 7),
+        "IP_TRANSPARENT": (socket.IPPROTO_IP, transparent, 1),
+        "TCP_REPAIR": (socket.IPPROTO_TCP, repair, 1),
+    }
+    passed = []
+    for name, words in options.items():
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as link:
+            passed += [name] if allowed(link.setsockopt, *words) else []
+    for name in links_out():
+        device = (socket.SOL_SOCKET, socket.SO_BINDTODEVICE, name.encode() + b"\0")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loose:
+            passed += (
+                [f"SO_BINDTODEVICE to {name}"]
+                if allowed(loose.setsockopt, *device)
+                else []
+            )
+    return ", ".join(passed) or None
+
+
+@attack()
+def io_uring_socket() -> str | None:
+    """Gets a socket that the filter refuses by a ring of io_uring, which no filter sees."""
+    ring = apart(call, "io_uring_setup", 2, ctypes.create_string_buffer(120)) or 0
+    return "a ring, which makes sockets of any family" if ring > 0 else None

@@ -1,0 +1,156 @@
+"""Disks, files, inodes."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+from sandbox.protocol import MIB, End, Limits
+
+from lab.drills.attacks.attack import Given, Raised, attack
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.judges import broken, held, reached
+from lab.drills.attacks.outcome import Verdict
+from lab.drills.attacks.probes.primitives import attempt
+
+SMALL = Limits(workspace_bytes=16 * MIB)
+FULL = frozenset({End.DISK, End.MEMORY})
+ENOUGH = 300 * MIB
+WORKSPACE = 8 * MIB
+OPEN_FILES = 64
+
+
+@attack(limits=SMALL, ends=FULL)
+def disk_fill(given: Given) -> str | None:
+    """Fills every place that can be written, in files of allowed size."""
+    written = 0
+    made = []
+    block = bytes(1 << 20)
+    for place in (
+        ".",
+        "/tmp",
+        "/dev/shm",
+        "/var/tmp",
+        "/run",
+        "/",
+        "/home",
+        "/dev",
+        "/dev/mqueue",
+    ):
+        for number in range(64):
+            path = f"{place}/{given['mark']}-{number}"
+            try:
+                with open(path, "wb") as file:
+                    made.append(path)
+                    for _ in range(8):
+                        written += file.write(block)
+            except OSError:
+                break
+            if written >= ENOUGH:
+                break
+    for path in made:
+        os.unlink(path)
+    return f"{written >> 20} MiB on disks" if written >= ENOUGH else None
+
+
+@attack(limits=SMALL, ends=FULL)
+def disk_unlinked(given: Given) -> str | None:
+    """Fills the disk with files that have no name any more."""
+    written = 0
+    block = bytes(1 << 20)
+    for place in (".", "/tmp", "/dev/shm", "/var/tmp"):
+        path = f"{place}/{given['mark']}"
+        wrote = len(block)
+        while written < ENOUGH and wrote == len(block):
+            file = attempt(os.open, path, os.O_CREAT | os.O_WRONLY)  # it stays open
+            if file is None:
+                break
+            os.unlink(path)
+            for _ in range(8):
+                wrote = attempt(os.write, file, block) or 0
+                written += wrote
+    return f"{written >> 20} MiB in nameless files" if written >= ENOUGH else None
+
+
+@attack(ends=FULL)
+def inode_fill(given: Given) -> str | None:
+    """Makes empty files without end: they take no bytes, but kernel memory."""
+    made, enough = 0, 100_000
+    top = os.getcwd()
+    for place in (".", "/tmp", "/dev/shm", "/run"):
+        try:
+            os.mkdir(f"{place}/{given['mark']}")
+            os.chdir(f"{place}/{given['mark']}")
+            while made < enough:
+                os.close(os.open(str(made), os.O_CREAT | os.O_WRONLY))
+                made += 1
+        except OSError:
+            pass
+        finally:
+            os.chdir(top)
+        if made >= enough:
+            return f"{made} files"
+    return None
+
+
+@attack(limits=Limits(open_files=OPEN_FILES))
+def fd_exhaustion() -> str | None:
+    """Opens files until none can be opened, after asking for a higher limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    made: list[int] = []
+    try:
+        while len(made) < 2 * OPEN_FILES:
+            made.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        return None
+    finally:
+        for fd in made:
+            os.close(fd)
+    return f"{len(made)} open files"
+
+
+@attack(limits=Limits(file_bytes=MIB), ends=frozenset({End.DISK}))
+def sparse_giant() -> str | None:
+    """Makes a sparse file that is far larger than a file may be."""
+    for size in (64 << 20, 1 << 30, 1 << 40):
+        for make, words in (
+            (os.ftruncate, (size,)),
+            (os.pwrite, (b"x", size)),
+            (os.posix_fallocate, (size, 1)),
+        ):
+            fd = os.open("giant", os.O_CREAT | os.O_RDWR)
+            try:
+                make(fd, *words)
+                return f"a file of {os.fstat(fd).st_size} bytes"
+            except OSError:
+                continue
+            finally:
+                os.close(fd)
+                os.unlink("giant")
+    return None
+
+
+async def a_total_is_kept(context: Context) -> Verdict:
+    seen = await context.run()
+    size = sum(map(len, seen.result.changed.values()))
+    if size > WORKSPACE:
+        return reached(f"{size} bytes were collected")
+    if seen.seconds > 10:
+        return reached(f"collecting took {seen.seconds:.1f} s")
+    if seen.result.end is not End.EXITED or not seen.result.refused:
+        return broken(f"{seen.result.end}, {len(seen.result.refused)} refused")
+    return held(f"{size} bytes collected, the rest refused")
+
+
+@attack(
+    limits=Limits(file_bytes=2 * MIB, workspace_bytes=WORKSPACE),
+    drive=a_total_is_kept,
+    control=Raised(Limits(file_bytes=2 * MIB, workspace_bytes=64 * MIB)),
+)
+def sparse_collection() -> str | None:
+    """Leaves a thousand sparse files: nothing to make, gigabytes to collect."""
+    for number in range(1_000):
+        with open(f"sparse-{number}", "wb") as file:
+            file.truncate(2 << 20)
+    return None

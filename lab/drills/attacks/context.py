@@ -1,0 +1,127 @@
+"""Attack context: one attack, underway on one sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sandbox.protocol import Command, ConnectionHandler, Limits, Sandbox
+
+from lab.drills.attacks.attack import Attack, Probe
+from lab.drills.attacks.backends import Backend
+from lab.drills.attacks.environment.baseline import BaselineSandbox
+from lab.drills.attacks.environment.host import HostEnvironment
+from lab.drills.attacks.outcome import Observation
+from lab.drills.attacks.probes.program import program, report
+
+LEFT_SECONDS = 3.0
+"""A process of a run that lives longer than this after the answer has outlived it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a drive works with. `is_control`: success is wanted, to see that it is noticed."""
+
+    attack: Attack
+    sandbox: Sandbox
+    host: HostEnvironment
+    backend: Backend
+    limits: Limits
+    is_control: bool = False
+    layers: tuple[str, ...] = ()
+    """What each run begins with."""
+    proxy: ConnectionHandler | None = None
+    """Who answers each run's port of a proxy (a baseline has none)."""
+    mark: str = field(default_factory=lambda: f"mark-{secrets.token_hex(8)}")
+
+    async def run(
+        self,
+        probe: Probe | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        files: Mapping[str, bytes] | None = None,
+        limits: Limits | None = None,
+    ) -> Observation:
+        """Run the attack's probe, or another, once; `given` adds to what it is given."""
+        attack = self.attack
+        every = {**self.host.facts(self.mark), **attack.given, **(given or {})}
+        code = program(probe or attack.probe, every)
+        files = attack.files if files is None else files
+        words = ("python", "-c", code)
+        return await self.command(
+            Command(words, files, attack.stdin, layers=self.layers, proxy=self.proxy),
+            limits or self.limits,
+        )
+
+    async def command(self, command: Command, limits: Limits) -> Observation:
+        """Run any command once, and look at what it leaves."""
+        started = time.monotonic()
+        result = await self.sandbox.run(command, limits)
+        seconds = time.monotonic() - started
+        if isinstance(self.sandbox, BaselineSandbox):
+            left = self.sandbox.left or marked(self.mark)
+        else:
+            left = await asyncio.to_thread(lingering, self.mark)
+        return Observation(
+            result=result,
+            report=report(result, self.mark),
+            seconds=seconds,
+            ends=self.attack.ends,
+            left=left,
+            contacts=self.host.servers.contacts(self.mark),
+        )
+
+    @asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Context]:
+        """The same with a backend of its own, for a drive that breaks it."""
+        sandbox = self.backend.make()
+        try:
+            yield replace(self, sandbox=sandbox)
+        finally:
+            await sandbox.close()
+
+
+def lingering(mark: str) -> tuple[str, ...]:
+    """Processes of this machine with the mark, where they do not end within a moment."""
+    until = time.monotonic() + LEFT_SECONDS
+    while (found := marked(mark) or marked(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+def marked(mark: str) -> tuple[str, ...]:
+    """Processes whose command line or name has the mark: a probe gives it to those it starts.
+
+    Read without detours, as some live only for a moment.
+    """
+    name, word = mark[:15].encode(), mark.encode()
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            called = _read(entry.path, "comm").strip()
+            if called == name or word in _read(entry.path, "cmdline"):
+                state = _read(entry.path, "stat").rpartition(b")")[2].split()[:1]
+                if state not in ([b"Z"], [b"X"], []):
+                    found.append(
+                        f"pid {entry.name} ({called.decode(errors='replace')})"
+                    )
+    return tuple(found)
+
+
+def _read(folder: str, name: str) -> bytes:
+    try:
+        fd = os.open(f"{folder}/{name}", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 65_536)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

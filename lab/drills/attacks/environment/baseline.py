@@ -1,0 +1,206 @@
+"""Baseline: a "sandbox" that holds nothing. The control of most attacks, and of the suite itself.
+
+It implements `sandbox.protocol.Sandbox` by a plain process of this machine: same files, same
+network, same kernel. What bounds it is the drill's own prudence (`reaper.py`), far above a run's
+limits: a control must not take the machine down, and nothing of it may stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sandbox.protocol import Command, End, Layer, Limits, RunResult, Stream
+
+UIDS = range(61_110, 61_180)
+"""Who controls are where the drill is root: nobody else is, so bounds count a control alone."""
+PROCESSES = 400
+MOST_SECONDS = 25.0
+OUTPUT_BYTES = 4 * 1024 * 1024
+_TOP = Path(__file__).resolve().parents[4]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the reaper's program ended."""
+
+    status: int
+    timeout: bool
+    left: tuple[str, ...]
+
+
+class BaselineSandbox:
+    """Runs each command as a process of this machine, with `environment` as it is.
+
+    `root`: keep root's rights; a drill that is not root gives those of a user namespace instead.
+    `as_drill`: keep the drill's rights.
+    `unshare`: options of `unshare` to run under. `descriptors` are inherited. `uid` is who its
+    processes are where the drill is root: at worst, all of this user's are killed in the end.
+    """
+
+    def __init__(
+        self,
+        python: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        root: bool = False,
+        as_drill: bool = False,
+        unshare: tuple[str, ...] = (),
+        descriptors: tuple[int, ...] = (),
+        uid: int = UIDS[0],
+    ) -> None:
+        self._python, self._environment = (
+            python,
+            dict(environment or {"PATH": "/usr/bin:/bin"}),
+        )
+        self._root, self._unshare, self._descriptors = root, unshare, descriptors
+        self._uid = uid if os.geteuid() == 0 and not (root or as_drill) else -1
+        self.left: tuple[str, ...] = ()
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        """See `protocol.Sandbox.run`; of the limits only the wall time holds."""
+        with TemporaryDirectory(
+            prefix="fettle-baseline-", ignore_cleanup_errors=True
+        ) as folder:
+            work = _write(Path(folder), command.files)
+            return await self._run(command, limits, work)
+
+    async def check(self) -> tuple[Layer, ...]:
+        """See `protocol.Sandbox.check`."""
+        return (Layer("none", False, "a plain process of this machine"),)
+
+    async def close(self) -> None:
+        """See `protocol.Sandbox.close`."""
+
+    async def _run(self, command: Command, limits: Limits, work: Path) -> RunResult:
+        before = {path: (work / path).read_bytes() for path in command.files}
+        reading, report = os.pipe()
+        seconds = min(limits.wall_seconds, MOST_SECONDS)
+        started = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                "-P",
+                "-m",
+                "lab.drills.attacks.environment.reaper",
+                str(report),
+                str(self._uid),
+            ),
+            *(str(seconds), str(PROCESSES), *self._argv(command, work)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**self._environment, "PYTHONPATH": str(_TOP), "HOME": str(work)},
+            pass_fds=(report, *self._descriptors),
+            cwd=work,
+        )
+        os.close(report)
+        streams = (process.stdout, process.stderr)
+        feed = asyncio.ensure_future(_feed(process.stdin, command.stdin))
+        out, err = await asyncio.gather(
+            *(_read(each) for each in streams if each is not None)
+        )
+        await asyncio.gather(feed, process.wait())
+        elapsed = time.monotonic() - started
+        ended = _ended(reading)
+        self.left = ended.left
+        end, code, number = _end(ended)
+        changed = await asyncio.to_thread(_changed, work, before)
+        return RunResult(end, code, number, out, err, elapsed, changed)
+
+    def _argv(self, command: Command, work: Path) -> list[str]:
+        words = list(command.argv)
+        if words[:2] == ["python", "-c"]:
+            main = work.parent / "main.py"
+            main.write_bytes(words[2].encode(errors="replace"))
+            words = [str(self._python), "-P", str(main), *words[3:]]
+        elif words[0] == "python":
+            words[0] = str(self._python)
+        unshare = list(self._unshare)
+        if os.geteuid() != 0 and (self._root or unshare):
+            unshare = ["--user", "--map-root-user", *unshare]
+        return ["unshare", *unshare, "--", *words] if unshare else words
+
+
+def interpreter(preferred: Path) -> Path:
+    """The first interpreter that a user without rights can start: one in an environment is a link,
+    and both ends may be below a closed folder, such as Debian's /root."""
+    for each in (preferred, Path(sys.executable)):
+        places = (*each.absolute().parents, *each.resolve().parents)
+        if os.geteuid() != 0 or all(
+            place.stat().st_mode & stat.S_IXOTH for place in places
+        ):
+            return each
+    return Path(shutil.which("python3", path="/usr/bin:/bin") or sys.executable)
+
+
+def _write(place: Path, files: Mapping[str, bytes]) -> Path:
+    """The working directory, open to the user that the control becomes."""
+    work = place / "work"
+    work.mkdir()
+    for path, data in files.items():
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_bytes(data)
+    for each in (place, work, *work.rglob("*")):
+        each.chmod(0o777)
+    return work
+
+
+async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
+    if stream is not None:
+        try:
+            stream.write(data)
+            await stream.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        stream.close()
+
+
+async def _read(stream: asyncio.StreamReader) -> Stream:
+    """Read to the end; keep the last bytes, decoded as naively as they are collected."""
+    kept, total = bytearray(), 0
+    while data := await stream.read(65_536):
+        total += len(data)
+        kept += data
+        if len(kept) > 2 * OUTPUT_BYTES:
+            del kept[:-OUTPUT_BYTES]
+    return Stream(kept.decode(errors="surrogateescape"), total - len(kept))
+
+
+def _ended(descriptor: int) -> Ended:
+    """What the reaper reported, or what wrote in its place; SIGKILL where it was killed."""
+    with open(descriptor, "rb") as file:
+        report = file.read()
+    if not report:
+        return Ended(signal.SIGKILL, False, ())
+    given = json.loads(report.splitlines()[0])
+    return Ended(given["status"], given["timeout"], tuple(given["left"]))
+
+
+def _end(ended: Ended) -> tuple[End, int | None, int | None]:
+    if ended.timeout:
+        return End.TIMEOUT, None, None
+    code = os.waitstatus_to_exitcode(ended.status)
+    return (End.EXITED, code, None) if code >= 0 else (End.SIGNALED, None, -code)
+
+
+def _changed(work: Path, before: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What a naive collector takes: whatever opens, links followed, as it is named."""
+    found = {}
+    for each in list(work.rglob("*"))[:2_000]:
+        if each.is_file() and each.stat().st_size < OUTPUT_BYTES:
+            path = str(each.relative_to(work))
+            data = each.read_bytes()
+            if before.get(path) != data:
+                found[path] = data
+    return found

@@ -1,0 +1,100 @@
+"""The host environment: canaries wherever something of the host could show in a sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from lab.drills.attacks.environment.netspace import Netspace
+from lab.drills.attacks.environment.servers import Servers, serving
+
+VARIABLE = "FETTLE_CANARY"
+START = ("cana", "ry-")
+"""The secret's first letters, in two parts: a probe that searches memory must not find itself."""
+SECRET_LETTERS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class HostEnvironment:
+    """What there is to be reached.
+
+    `folder` is open to all users, as are the canary files: what keeps code from them must be the
+    sandbox. `descriptor` is a canary file, open and inheritable in this process.
+    """
+
+    secret: str
+    folder: Path
+    files: tuple[Path, ...]
+    descriptor: int
+    servers: Servers
+    netspace: Netspace | None
+
+    def facts(self, mark: str) -> dict[str, Any]:
+        """What every probe is given; see the README. Never the secret itself."""
+        return {
+            "mark": mark,
+            "start": list(START),
+            "digest": hashlib.sha256(self.secret.encode()).hexdigest(),
+            "files": [str(each) for each in self.files],
+            "variable": VARIABLE,
+            "descriptor": self.descriptor,
+            "pid": os.getpid(),
+            "pid_namespace": str(Path("/proc/self/ns/pid").readlink()),
+            "mount_namespace": str(Path("/proc/self/ns/mnt").readlink()),
+            "servers": self.servers.addresses,
+            "enclosed": self.netspace is not None,
+        }
+
+    def harmed(self) -> list[str]:
+        """Canary files that were changed or removed."""
+        return [str(each) for each in self.files if not _is(each, self.secret)]
+
+
+@contextmanager
+def host_environment(
+    secret: str, descriptor: int, netspace: Netspace | None
+) -> Iterator[HostEnvironment]:
+    """Plant the canaries; all of them are gone afterwards."""
+    with TemporaryDirectory(
+        prefix="fettle-attacks-", ignore_cleanup_errors=True
+    ) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        files = tuple(_plant(secret, folder))
+        try:
+            with serving(secret, folder, netspace) as servers:
+                yield HostEnvironment(
+                    secret, folder, files, descriptor, servers, netspace
+                )
+        finally:
+            for each in files:
+                each.unlink(missing_ok=True)
+
+
+def _plant(secret: str, folder: Path) -> Iterator[Path]:
+    """A canary file in each place that this user may write."""
+    places = (
+        folder,
+        Path.home(),
+        *map(Path, ("/tmp", "/var/tmp", "/root", "/dev/shm", "/srv")),
+    )
+    for place in dict.fromkeys((*places, Path.cwd())):
+        path = place / f".fettle-canary-{secret[-12:]}"
+        with contextlib.suppress(OSError):
+            path.write_text(secret)
+            path.chmod(0o644)
+            yield path
+
+
+def _is(path: Path, secret: str) -> bool:
+    try:
+        return path.read_text() == secret
+    except OSError:
+        return False

@@ -1,0 +1,128 @@
+"""The program of a probe: its source and what it is given, as one text; and its report. Pure.
+
+A probe is sent with what it uses of its module: imported modules, constants, and functions of this
+package with what those use in turn. The report is the last line of what the program writes, on
+standard output or, where the probe has closed that, on standard error. It contains the run's mark,
+so that nothing else is taken for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from sandbox.protocol import RunResult
+
+from lab.drills.attacks.outcome import Report
+
+_START = "from __future__ import annotations\n"
+_END = """
+def _report(given):
+    import json, os, traceback
+    own = os.getpid()
+    try:
+        found = {{"reached": {call}}}
+    except BaseException:
+        found = {{"broken": traceback.format_exc()[-2000:]}}
+    if os.getpid() != own:
+        os._exit(0)
+    line = "\\n" + given["mark"] + " " + json.dumps(found) + "\\n"
+    for fd in (1, 2):
+        try:
+            os.write(fd, line.encode())
+            break
+        except OSError:
+            pass
+    os._exit(0)
+
+import json
+_report(json.loads({given!r}))
+"""
+
+
+def program(probe: Callable[..., Any], given: Mapping[str, Any]) -> str:
+    """The program that calls `probe` and reports. `given` is JSON and has a `mark`.
+
+    Raises TypeError where the probe uses what cannot be sent.
+    """
+    if not isinstance(probe, FunctionType):
+        raise TypeError(f"no function: {probe}")
+    parts: dict[str, str] = {}
+    _collect(probe, parts)
+    call = f"{probe.__name__}({'given' if probe.__code__.co_argcount else ''})"
+    return (
+        _START
+        + "\n".join(parts.values())
+        + _END.format(call=call, given=json.dumps(given))
+    )
+
+
+def _collect(function: FunctionType, parts: dict[str, str]) -> None:
+    """Add the function's source to `parts`, by name, and what it uses that is no builtin."""
+    if not _add(parts, function.__name__, _source(function)):
+        return
+    for name in _names(function.__code__):
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            _collect(value, parts)
+        elif name in function.__globals__:
+            _add(parts, name, _definition(name, value))
+
+
+def _add(parts: dict[str, str], name: str, text: str) -> bool:
+    """Whether it is new. Raises TypeError where the name means something else already."""
+    if name in parts and parts[name] != text:
+        raise TypeError(f"two things are called {name}")
+    is_new = name not in parts
+    parts[name] = text
+    return is_new
+
+
+def _definition(name: str, value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return f"import {value.__name__} as {name}"
+    try:
+        if ast.literal_eval(repr(value)) == value:
+            return f"{name} = {value!r}"
+    except (ValueError, SyntaxError):
+        pass
+    raise TypeError(f"cannot be sent into a sandbox: {name}, {type(value).__name__}")
+
+
+def _source(function: FunctionType) -> str:
+    """The source of a function at the top of its module, without its decorators."""
+    text = inspect.getsource(function)
+    node = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[node.lineno - 1 :]) + "\n"
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The global names that a function, and the functions in it, make use of."""
+    for each in dis.get_instructions(code):
+        if each.opname == "LOAD_GLOBAL":
+            yield each.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def report(result: RunResult, mark: str) -> Report | None:
+    """What the program with this mark has reported; None where it has not."""
+    for text in (result.stdout.text, result.stderr.text):
+        for line in reversed(text.splitlines()):
+            if line.startswith(f"{mark} "):
+                return _read(line.removeprefix(f"{mark} "))
+    return None
+
+
+def _read(text: str) -> Report:
+    try:
+        found = json.loads(text)
+        return Report(found.get("reached"), found.get("broken"))
+    except (ValueError, AttributeError) as error:
+        return Report(broken=f"a report that cannot be read: {error}")

@@ -1,0 +1,151 @@
+"""Attacks that are a table of system calls, with arguments that can do nothing, whatever the
+caller's rights.
+
+A filter answers such a call before the kernel looks at its arguments; a kernel that looks finds
+them wrong, and reports another error than "not permitted" or "no such call". So it shows whether
+the call comes through without doing what it does: that could harm the machine. Only a kernel that
+asks for a right before it looks needs the control to be root.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from lab.drills.attacks.attack import Attack, Baseline, Given, Probe
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.outcome import Observation
+from lab.drills.attacks.probes.primitives import apart, call
+from lab.drills.attacks.probes.program import program
+
+NOWHERE = -1
+Words = tuple["int | str | list[int]", ...]
+
+
+def comes_through(given: Given) -> str | None:
+    """Calls each of `given["calls"]`. `every`: all that this kernel has must come through, else the
+    probe is broken. `any`: refused ones count too."""
+    passed, refused = [], []
+    for name, words in given["calls"].items():
+        answer = apart(call, name, *words)
+        if answer == -errno.ENOSYS:
+            continue
+        if answer is None or answer == -errno.EPERM:
+            refused.append(name)
+        else:
+            passed.append(f"{name} ({errno.errorcode.get(-answer, 'done')})")
+    if given.get("every") and refused:
+        raise PermissionError(
+            f"refused here: {', '.join(refused)}; open: {', '.join(passed)}"
+        )
+    if given.get("any"):
+        return ", ".join(refused + passed) or None
+    return f"the kernel looked at: {', '.join(passed)}" if passed else None
+
+
+def refused_calls(tries: str, control: Baseline, calls: Mapping[str, Words]) -> Attack:
+    """An attack that makes these calls, by name.
+
+    Where the drill is root its control must get through with every one of them, else with any.
+    """
+    names = f"this kernel has no {', '.join(calls)}"
+    return Attack(
+        comes_through,
+        control=control,
+        given={"calls": calls},
+        drive=_each,
+        absent=partial(unless_reached, names, comes_through, calls=calls, any=True),
+        tries=tries,
+    )
+
+
+async def _each(context: Context) -> Observation:
+    return await context.run(given={"every": context.is_control and os.geteuid() == 0})
+
+
+def unless_reached(reason: str, probe: Probe, **given: Any) -> str | None:
+    """`reason` where the probe reaches nothing on this machine, tried in a plain process with the
+    drill's own rights: for what a kernel may be without. So only for probes that do nothing
+    with any rights.
+    """
+    command = [sys.executable, "-c", program(probe, {**given, "mark": "tried"})]
+    answer = subprocess.run(
+        command, capture_output=True, text=True, timeout=20, check=False
+    )
+    line = next(
+        each for each in answer.stdout.splitlines() if each.startswith("tried ")
+    )
+    reached = json.loads(line.removeprefix("tried ")).get("reached")
+    return reason if reached is None else None
+
+
+def values(given: Given) -> str | None:
+    """Makes a call with all `given["words"]`; reports those that the kernel looked at."""
+    refused = {-getattr(errno, name) for name in given["refused"]}
+    first, last = given["shown"]
+    make = apart if given["apart"] else lambda act, *words: act(*words)
+    passed = []
+    for words in given["words"]:
+        answer = make(call, given["name"], *words)
+        if answer not in refused:
+            shown = " ".join(hex(each) for each in words[first:last])
+            passed.append(f"{shown} ({'killed' if answer is None else answer})")
+    return (
+        f"{len(passed)} values, the first of them {', '.join(passed[:8])}"
+        if passed
+        else None
+    )
+
+
+def unnamed_values(
+    tries: str,
+    name: str,
+    words: Iterable[tuple[int, ...]],
+    *,
+    shown: slice,
+    refused: tuple[str, ...],
+    on_its_own: bool = False,
+) -> Attack:
+    """An attack that makes one call with many values of an argument: those that the policy does not
+    name. Each call can do nothing: its descriptor is -1, or all that it points to is nowhere.
+
+    `shown`: which of its words name the value. `refused`: the errors that a filter, or a kernel
+    that does not know the value, answers with. `on_its_own`: each in a process of its own, which it
+    may change.
+    """
+    return Attack(
+        values,
+        given={
+            "name": name,
+            "words": [list(each) for each in words],
+            "shown": [shown.start, shown.stop],
+            "refused": list(refused),
+            "apart": on_its_own,
+        },
+        tries=tries,
+    )
+
+
+def around(known: Iterable[int], distance: int) -> set[int]:
+    """The numbers around each of these values, without them."""
+    known = set(known)
+    near = {each + step for each in known for step in range(-distance, distance + 1)}
+    return {each & 0xFFFF_FFFF for each in near - known}
+
+
+def needs_root(inner: Attack) -> Attack:
+    """The same, for what only the machine's own root may do: nobody else could show its control."""
+
+    def absent() -> str | None:
+        if os.geteuid() != 0:
+            return "only root could do it, and the drill cannot show as another that it would see"
+        return inner.absent()
+
+    return replace(inner, absent=absent)

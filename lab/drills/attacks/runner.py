@@ -1,0 +1,157 @@
+"""The runner: every attack on every backend, each with its control."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.protocol import Sandbox, SandboxError
+
+from lab.drills.attacks.attack import Attack, Baseline, Instead, Raised
+from lab.drills.attacks.backends import Backend
+from lab.drills.attacks.context import Context
+from lab.drills.attacks.environment.baseline import UIDS, BaselineSandbox, interpreter
+from lab.drills.attacks.environment.host import VARIABLE, HostEnvironment
+from lab.drills.attacks.judges import held, reported
+from lab.drills.attacks.outcome import Kind, Outcome, Verdict
+
+AT_ONCE = 2
+MOST_SECONDS = 120.0
+"""For one attack or control; what takes longer is broken."""
+
+Report = Callable[[Outcome], None]
+
+
+class Runner:
+    """Runs attacks one backend at a time, those that stand each other two at a time."""
+
+    def __init__(self, host: HostEnvironment, python: Path, report: Report) -> None:
+        self._host, self._report = host, report
+        self._python = interpreter(python)
+        self._controls: dict[str, Verdict] = {}
+        # From anywhere: what bounds a user's processes counts those of a drill beside this one.
+        self._uids = itertools.islice(
+            itertools.cycle(UIDS), secrets.randbelow(len(UIDS)), None
+        )
+        self._seats = asyncio.Semaphore(AT_ONCE)
+
+    async def run(
+        self, attacks: Mapping[str, Attack], backend: Backend
+    ) -> list[Outcome]:
+        """All outcomes, in the attacks' order. Raises SandboxUnavailable where no run is possible
+        at all."""
+        sandbox = backend.make()
+        try:
+            await sandbox.check()
+            quiet = {name: each for name, each in attacks.items() if not each.alone}
+            seated = (
+                self._seated(name, quiet[name], backend, sandbox) for name in quiet
+            )
+            found = {each.name: each for each in await asyncio.gather(*seated)}
+            for name in [name for name in attacks if name not in quiet]:
+                found[name] = await self._seated(name, attacks[name], backend, sandbox)
+        finally:
+            await sandbox.close()
+        return [found[name] for name in attacks]
+
+    async def _seated(
+        self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
+    ) -> Outcome:
+        async with self._seats:
+            started = time.monotonic()
+            verdict, control = await self._both(name, attack, backend, sandbox)
+            seconds = round(time.monotonic() - started, 2)
+        outcome = Outcome(name, backend.name, verdict, seconds, control.evidence)
+        self._report(outcome)
+        return outcome
+
+    async def _both(
+        self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
+    ) -> tuple[Verdict, Verdict]:
+        """The attack's verdict, after its control's is known; and the control's."""
+        context = Context(attack, sandbox, self._host, backend, attack.limits)
+        verdict = await _judged(context)
+        if verdict.kind is not Kind.HELD:
+            return verdict, held()
+        reason = self._without_control(attack)
+        if reason is not None:
+            return Verdict(Kind.UNPROVED, reason), held()
+        control = await self._control(name, context)
+        if control.kind is not Kind.REACHED:
+            why = control.evidence or "it reached nothing"
+            verdict = Verdict(Kind.BLIND, f"the control was {control.kind}: {why}")
+        return verdict, control
+
+    def _without_control(self, attack: Attack) -> str | None:
+        """Why this machine, or this user, can show no control; None where there is one."""
+        control = attack.control
+        if isinstance(control, Baseline) and control.host_root and os.geteuid() != 0:
+            return "its control takes root"
+        return attack.absent()
+
+    async def _control(self, name: str, context: Context) -> Verdict:
+        """The control's verdict. A baseline is the same for every backend, and run once."""
+        control = context.attack.control
+        again = replace(context, is_control=True)
+        if isinstance(control, Raised):
+            return await _judged(replace(again, limits=control.limits))
+        if isinstance(control, Instead):
+            attack = replace(context.attack, probe=control.probe)
+            limits = control.limits or context.limits
+            return await _judged(replace(again, attack=attack, limits=limits))
+        if name not in self._controls:
+            os.lseek(
+                self._host.descriptor, 0, os.SEEK_SET
+            )  # its position is shared with us
+            baseline = BaselineSandbox(
+                self._python,
+                environment=environment(self._host),
+                root=control.root or control.host_root,
+                as_drill=control.as_drill,
+                unshare=control.unshare,
+                descriptors=(self._host.descriptor,),
+                uid=next(self._uids),
+            )
+            # Not this mark: a canary server has it from the attack itself, if that did reach one.
+            backend = Backend("baseline", lambda: baseline)
+            again = Context(
+                context.attack,
+                baseline,
+                self._host,
+                backend,
+                context.limits,
+                is_control=True,
+            )
+            self._controls[name] = await _judged(again)
+        return self._controls[name]
+
+
+def environment(host: HostEnvironment) -> dict[str, str]:
+    """That of a baseline: the canary is in it, as it is in the drill's own."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        VARIABLE: host.secret,
+    }
+
+
+async def _judged(context: Context) -> Verdict:
+    """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it; and
+    an attack that has a fault itself costs none of the others.
+    """
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            seen = await context.attack.drive(context)
+            return seen if isinstance(seen, Verdict) else reported(seen)
+    except TimeoutError:
+        return Verdict(Kind.BROKEN, f"not done within {MOST_SECONDS:g} s")
+    except SandboxError as error:
+        return Verdict(Kind.BROKEN, f"the backend failed: {error}")
+    except Exception as error:  # noqa: BLE001
+        return Verdict(Kind.BROKEN, f"{type(error).__name__}: {error}")

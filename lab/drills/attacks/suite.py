@@ -1,0 +1,52 @@
+"""The suite: every attack there is, found by the module of its category."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from types import ModuleType
+
+from lab.drills.attacks.attack import Attack
+
+CATEGORIES = (
+    "resources",
+    "hostdata",
+    "network",
+    "kernel",
+    "artifacts",
+    "across",
+    "protocol",
+)
+"""A module each, or a package with a module for each theme."""
+
+
+def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
+    """Attacks by `category/name`, in order; `only`: globs, of which one must fit."""
+    wanted = tuple(only)
+    found: dict[str, Attack] = {}
+    for category in CATEGORIES:
+        members = sorted(
+            each for module in _modules(category) for each in _attacks(module)
+        )
+        for own_name, attack in members:
+            name = f"{category}/{own_name}"
+            if name in found:
+                raise ValueError(f"two attacks are called {name}")
+            if not wanted or any(fnmatch(name, glob) for glob in wanted):
+                found[name] = attack
+    return found
+
+
+def _attacks(module: ModuleType) -> Iterator[tuple[str, Attack]]:
+    return (
+        (name, each) for name, each in vars(module).items() if isinstance(each, Attack)
+    )
+
+
+def _modules(category: str) -> Iterator[ModuleType]:
+    package = importlib.import_module(f"{__package__}.catalogue.{category}")
+    yield package
+    for each in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        yield importlib.import_module(f"{package.__name__}.{each.name}")

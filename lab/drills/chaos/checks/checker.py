@@ -1,0 +1,121 @@
+"""The checker: from the log and a reading of the store, whether J1 to J14 held. Pure.
+
+    verdict = check(log.entries, await of_store(redis), Bounds(lease=2, heartbeat=0.5, sweep=0.5))
+    assert not verdict.violations, verdict.as_text()
+
+It believes neither side: what a client was promised must be on record, and what is on record must
+have been asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from lab.drills.chaos.checks import (
+    acceptance,
+    checkpoints,
+    events,
+    indexes,
+    leases,
+    recovery,
+    reviews,
+    spending,
+)
+from lab.drills.chaos.checks.case import Bounds, Case, Finding
+from lab.drills.chaos.deployment.reading import Reading
+from lab.drills.chaos.oplog import Entry, Retried
+
+__all__ = ["CHECKS", "Bounds", "Verdict", "Violation", "check"]
+
+Check = Callable[[Case], Iterator[Finding]]
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "J1": (acceptance.kept, checkpoints.given_up),
+    "J2": (acceptance.once,),
+    "J3": (indexes.indexed,),
+    "J4": (leases.held_once,),
+    "J5": (leases.fenced,),
+    "J6": (acceptance.final_once,),
+    "J7": (leases.crashes_counted,),
+    "J8": (recovery.in_time,),
+    "J9": (reviews.waits_idle,),
+    "J10": (reviews.decided_once, reviews.rejected),
+    "J11": (reviews.cancelled_for_good,),
+    "J12": (events.gapless, events.streamed),
+    "J13": (spending.repeated_for_nothing, spending.billed_once, checkpoints.begun_anew),
+    "J14": (leases.nothing_left,),
+}
+"""The rules, by the names that design and docs/invariants.md give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that did not hold, for a job (empty: for none in particular), and how it shows."""
+
+    rule: str
+    job_id: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
+    `recoveries_alone` are those among them of jobs that had to run alone.
+    `reasons` are those that jobs failed for; `retried` were, when they had failed or were
+    cancelled.
+    """
+
+    jobs: int
+    statuses: Mapping[str, int]
+    reasons: Mapping[str, int]
+    violations: tuple[Violation, ...]
+    lost: tuple[str, ...]
+    finished_twice: tuple[str, ...]
+    repeated_paid_calls: int
+    repeated_in_flight: int
+    recoveries: tuple[float, ...]
+    recoveries_alone: tuple[float, ...]
+    retried: int
+
+    @property
+    def recovery_p50(self) -> float | None:
+        """Seconds; None where nothing had to recover."""
+        return median(self.recoveries) if self.recoveries else None
+
+    @property
+    def recovery_max(self) -> float | None:
+        """Seconds; None where nothing had to recover."""
+        return max(self.recoveries, default=None)
+
+    def as_text(self) -> str:
+        """The violations, a line each."""
+        return "\n".join(f"{v.rule} {v.job_id}: {v.said}" for v in self.violations)
+
+
+def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict:
+    """Judge a deployment that has come to rest by what its clients were answered."""
+    case = Case(entries, reading, bounds)
+    repeats = spending.repeats(case)
+    came_back = [each for each in recovery.recoveries(case) if each.own is not None]
+    return Verdict(
+        jobs=len(reading.jobs),
+        statuses=Counter(str(job.status) for job in case.jobs),
+        reasons=Counter(job.reason for job in case.jobs if job.reason),
+        violations=tuple(_violations(case)),
+        lost=tuple(acceptance.lost(case)),
+        finished_twice=tuple(acceptance.finished_twice(case)),
+        repeated_paid_calls=sum(not each.needed for each in repeats),
+        repeated_in_flight=sum(each.needed for each in repeats),
+        recoveries=tuple(each.own or 0.0 for each in came_back),
+        recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
+        retried=sum(entry.granted for entry in case.all(Retried)),
+    )
+
+
+def _violations(case: Case) -> Iterator[Violation]:
+    for rule, checks in CHECKS.items():
+        for one in checks:
+            yield from (Violation(rule, job_id, text) for job_id, text in one(case))

@@ -1,0 +1,94 @@
+"""Workers forked from a parent that has loaded everything.
+
+    python -m lab.drills.chaos.deployment.forked COUNT
+
+A worker takes seconds to import its libraries; a forked one is there at once, so that hundreds may
+be killed. Each child is a whole worker process: everything it does, its event loop, its threads,
+its connections and its sandbox, begins after the fork. The parent has one thread and opens nothing.
+
+A child that ends is replaced. SIGTERM has the children drain and ends the parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import time
+
+import click
+import langchain_groq  # noqa: F401 - what a worker imports at its first call
+
+from worker import main as worker
+
+PR_SET_PDEATHSIG = 1
+AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+ASKED_FOR = (0, -signal.SIGKILL, -signal.SIGTERM)
+"""Drained or killed by the drill; the last: before it could catch the signal."""
+SHORT_SECONDS = 2.0
+REST_SECONDS = 0.5
+"""Before the next child, where one has ended by itself so soon: it may never start."""
+
+
+@click.command()
+@click.argument("count", type=click.IntRange(1, 16))
+def main(count: int) -> None:
+    """Keep COUNT workers alive until a signal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
+    gc.collect()
+    gc.freeze()  # the children share these pages as long as nobody writes to them
+    children = dict(_born() for _ in range(count))
+    while signal.sigwait(AWAITED) == signal.SIGCHLD:
+        for pid, code in _ended():
+            lived = time.monotonic() - children.pop(pid, 0.0)
+            if code not in ASKED_FOR:
+                sys.stdout.write(f"worker {pid} ended with {code}\n")
+                sys.stdout.flush()
+            if code >= 0 and lived < SHORT_SECONDS:
+                time.sleep(REST_SECONDS)
+        while len(children) < count:
+            children.update([_born()])
+    for pid in children:
+        os.kill(pid, signal.SIGTERM)
+    for pid in children:
+        os.waitpid(pid, 0)
+
+
+def _born() -> tuple[int, float]:
+    """A child and when it began; the child itself never returns."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid, time.monotonic()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    code = 1
+    try:
+        os.environ["GROQ_API_KEY"] = f"pid-{os.getpid()}"  # shows the provider who asks
+        worker.main(args=[], standalone_mode=False)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _ended() -> list[tuple[int, int]]:
+    """Children that have ended, with their exit code (negative: the signal)."""
+    found = []
+    try:
+        while (pid_status := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append((pid_status[0], os.waitstatus_to_exitcode(pid_status[1])))
+    except ChildProcessError:
+        pass
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The model's side of a chaos run: a real provider on loopback that plays recordings.
+
+It writes every request into the log, so that what is paid is counted where it is paid. A task names
+its job's key and recording (`task_of`); a worker's API key is `pid-` and its process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from pathlib import Path
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from agents.models.chains import Role
+from agents.recordings.recorded_model import RecordedModel
+from agents.recordings.recording import Recording, load
+from lab.drills.chaos.oplog import Called, OperationLog
+from lab.provider import Message, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+
+RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
+NAMES = ("chaos-run", "chaos-files", "chaos-revise")
+MODEL = "chaos"
+TOOLS: dict[str, Role] = {"Plan": "planner", "Verdict": "critic"}
+"""The tool that a role must answer by; the executor has others. One model for all roles, as most
+deployments have it: a worker builds a client for each, which takes its time.
+"""
+DELAY_SECONDS = (0.02, 0.25)
+"""How long a call is in flight, so that kills meet some."""
+_TASK = re.compile(r"The task:\n\n\[(?P<key>[\w.-]+) (?P<recording>[\w-]+)\]")
+"""An earlier task of the conversation stands under another heading."""
+
+
+def task_of(key: str, recording: str) -> str:
+    """What is asked for."""
+    return f"[{key} {recording}] Do what the recording says."
+
+
+def settings(provider: ProviderServer) -> dict[str, str]:
+    """The settings with which a worker asks this provider, whatever this machine's own settings
+    say.
+    """
+    names = ("MODEL", "PLANNER_MODEL", "EXECUTOR_MODEL", "CRITIC_MODEL")
+    named = {f"FETTLE_{name}": f"groq:{MODEL}" for name in names}
+    return {**named, "FETTLE_GROQ_BASE_URL": provider.groq_url, "GROQ_API_KEY": "pid-0"}
+
+
+def provider(log: OperationLog) -> ProviderServer:
+    """The server; start it with `with`."""
+    recordings = {name: load(RECORDINGS, name) for name in NAMES}
+
+    def script(request: Request) -> Turn:
+        found = next(filter(None, (_TASK.search(m.text) for m in request.messages)), None)
+        if found is None or found["recording"] not in recordings:
+            return Refusal(400, "no job of this run asks that")
+        role: Role = next((TOOLS[name] for name in request.tools if name in TOOLS), "executor")
+        text = _said(request)
+        reply = _played(recordings[found["recording"]], role, request, text)
+        log.add(Called(key=found["key"], said=text, caller=_caller(request)))
+        return reply
+
+    return ProviderServer(script)
+
+
+def _played(recording: Recording, role: Role, request: Request, said: str) -> Reply:
+    model = RecordedModel(recording=recording, role=role)
+    offered = [{"type": "function", "function": {"name": name}} for name in request.tools]
+    answer = model.bind(tools=offered).invoke([_message(each) for each in request.messages])
+    calls = tuple(ToolCall(call["name"], call["args"]) for call in answer.tool_calls)
+    # the same question takes the same time again
+    seconds = random.Random(said).uniform(*DELAY_SECONDS)  # noqa: S311
+    return Reply(str(answer.text), calls, delay_seconds=seconds)
+
+
+def _message(message: Message) -> BaseMessage:
+    """As a recording sees it: text, and whether the model said it."""
+    if message.speaker == "assistant":
+        return AIMessage(message.text)
+    return HumanMessage(message.text)
+
+
+def _said(request: Request) -> str:
+    """Names all that was said, without the ids of tool calls, which another worker has not."""
+    text = [
+        [message.speaker, message.text, [[call.name, call.args] for call in message.tool_calls]]
+        for message in request.messages
+    ]
+    written = json.dumps([text, request.tools], sort_keys=True)
+    return hashlib.sha256(written.encode()).hexdigest()[:16]
+
+
+def _caller(request: Request) -> int | None:
+    number = request.headers.get("authorization", "").removeprefix("Bearer pid-")
+    return int(number) if number.isdigit() and number != "0" else None

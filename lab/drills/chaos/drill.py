@@ -1,0 +1,237 @@
+"""The drill: load and faults by a schedule, rest, a reading, the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cli.local.processes import Processes, running
+from cli.signals import Signals, Stopped
+from jobs.model.record import Reason
+from jobs.store.redis_store import connect
+from lab.drills import process_tree
+from lab.drills.chaos.checks.case import Bounds
+from lab.drills.chaos.checks.checker import Verdict, check
+from lab.drills.chaos.checks.recovery import KILLS
+from lab.drills.chaos.deployment import provider
+from lab.drills.chaos.deployment.processes import Deployment
+from lab.drills.chaos.deployment.reading import Reading, at_rest, lines, of_store
+from lab.drills.chaos.faults.injector import Faults
+from lab.drills.chaos.faults.strikes import GRACE_SECONDS, alone
+from lab.drills.chaos.load.client import Client
+from lab.drills.chaos.load.generator import Load
+from lab.drills.chaos.oplog import Left, Moment, OperationLog, Repaired, Struck
+from lab.drills.chaos.progress import Progress
+from lab.drills.chaos.schedule import Fault, schedule
+
+AFTER_SECONDS = 15.0
+"""For what no client of the drill follows."""
+KEEP_SECONDS = 0.2
+STALL_SECONDS = 1.0
+ENOUGH = 0.8
+"""The share of kills that must have found a target: a run that broke little has shown little."""
+REST_SECONDS = 60.0
+"""Beyond what a recovery may take: where no job ends for so long, none will."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run. `planned` are the faults of the schedule by kind, `faults` those that
+    have found a target; `unasked` are programs that ended by themselves, by name; `failures`
+    what went wrong with the drill's own clients."""
+
+    verdict: Verdict
+    seconds: float
+    planned: Mapping[str, int]
+    faults: Mapping[str, int]
+    kills: int
+    unasked: Mapping[str, int]
+    failures: tuple[str, ...]
+
+    @property
+    def undone(self) -> Mapping[str, int]:
+        """Jobs that a fault has made to fail, by reason: nobody rejected them."""
+        return {why: n for why, n in self.verdict.reasons.items() if why != Reason.REJECTED}
+
+    @property
+    def missed(self) -> Mapping[str, int]:
+        """Faults that found no target, by kind."""
+        return dict(Counter(self.planned) - Counter(self.faults))
+
+    @property
+    def kills_planned(self) -> int:
+        """Workers that were to be killed."""
+        return sum(self.planned.get(kind, 0) for kind in KILLS)
+
+    @property
+    def attacked(self) -> bool:
+        """Whether there was something to lose, and enough of what was to happen did."""
+        return self.verdict.jobs > 0 and self.kills >= ENOUGH * self.kills_planned
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was attacked, every rule held, no fault has cost a job, and every client got
+        through."""
+        wrong = (self.verdict.violations, self.verdict.lost, self.undone, self.failures)
+        return self.attacked and not any(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is asked for. `keep` is a folder for all logs: the operations, the jobs as they were
+    read at the end, and what each program said."""
+
+    minutes: float
+    seed: int
+    bounds: Bounds
+    keep: Path | None = None
+
+
+ShowProgress = Callable[[Progress], contextlib.AbstractContextManager[object]]
+
+
+def run(options: Options, watch: ShowProgress) -> Outcome:
+    """On a deployment of its own, which leaves no process and no file. Raises CliError."""
+    with (
+        _log(options) as log,
+        _workplace(options) as (processes, folder),
+        provider.provider(log) as server,
+    ):
+        progress = Progress(log, options.minutes * 60)
+        deployment = Deployment(processes, folder, options.bounds, provider.settings(server))
+        with watch(progress), deployment.ready(), _runner() as runner:
+            return runner.run(_run(options, deployment, log, progress))
+
+
+@contextlib.contextmanager
+def _runner() -> Iterator[asyncio.Runner]:
+    """asyncio's, which says nothing of the signal that ends it: where that comes in the midst of a
+    task, it is raised here, and is also the end of every task that waited for that one.
+    """
+
+    def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not isinstance(context.get("exception"), Stopped):
+            loop.default_exception_handler(context)
+
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_exception_handler(report)
+        yield runner
+
+
+async def _run(
+    options: Options, deployment: Deployment, log: OperationLog, progress: Progress
+) -> Outcome:
+    """All jobs and all faults; then until the jobs are at rest, and what was broken is repaired."""
+    plan = schedule(options.seed, options.minutes)
+    faults = Faults(deployment, log)
+    async with (
+        Client(deployment.url, deployment.key, log) as client,
+        asyncio.TaskGroup() as doing,
+    ):
+        keeping = doing.create_task(_keep(deployment, log))
+        load = Load(client)
+        progress.begin()
+        progress.doing = "under way"
+        async with asyncio.TaskGroup() as breaking:
+            for fault in plan.faults:
+                breaking.create_task(_strike(faults, fault))
+            await load.submit_all(plan.jobs, options.minutes * 60)
+        progress.doing = "coming to rest"
+        await load.come_to_rest(options.bounds.recovery + REST_SECONDS)
+        await faults.settled()
+        keeping.cancel()
+    reading = await _read(options, deployment)
+    progress.doing = "killing all workers"
+    await _look_for_survivors(deployment, log)
+    return Outcome(
+        verdict=check(log.entries, reading, options.bounds),
+        seconds=progress.elapsed,
+        planned=Counter(str(fault.kind) for fault in plan.faults),
+        faults=progress.faults,
+        kills=progress.kills,
+        unasked=dict(deployment.unasked),
+        failures=tuple(load.failures),
+    )
+
+
+async def _read(options: Options, deployment: Deployment) -> Reading:
+    """What the store says of all jobs at rest, which is also kept where that is asked for."""
+    redis = connect(deployment.redis.url)
+    try:
+        await at_rest(redis, options.bounds.recovery + AFTER_SECONDS)
+        reading = await of_store(redis)
+    finally:
+        await redis.aclose()
+    if options.keep is not None:
+        text = "".join(f"{line}\n" for line in lines(reading))
+        (options.keep / "jobs.jsonl").write_text(text, encoding="utf-8")
+    return reading
+
+
+async def _strike(faults: Faults, fault: Fault) -> None:
+    """A fault at its time; several may be under way at once."""
+    await asyncio.sleep(fault.at)
+    await faults.strike(fault)
+
+
+async def _keep(deployment: Deployment, log: OperationLog) -> None:
+    """Start again what has ended; note when the machine itself stood still."""
+    while True:
+        deployment.keep()
+        before = Moment.now()
+        await asyncio.sleep(KEEP_SECONDS)
+        if Moment.now().mono - before.mono > STALL_SECONDS:
+            log.add(Struck(at=before, fault="machine-stalled", blinds=True))
+            log.add(Repaired(fault="machine-stalled"))
+
+
+async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None:
+    """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
+    servers = {deployment.running[name].pid for name in ("redis", "api")}
+    spared = servers | {each.pid for each in process_tree.below(*servers)}
+    whole = process_tree.living(deployment.running["worker"].pid)
+    for worker in (*deployment.workers(), *whole):
+        worker.signal(signal.SIGKILL)
+    deployment.running["forked"].process.kill()
+    for each in process_tree.below(os.getpid()):
+        if alone(each):
+            each.signal(signal.SIGKILL)
+    await asyncio.sleep(GRACE_SECONDS)
+    for each in process_tree.below(os.getpid()):
+        if each.pid not in spared and each.lives:
+            log.add(Left(pid=each.pid, command=each.command, why="outlives all workers"))
+
+
+@contextlib.contextmanager
+def _workplace(options: Options) -> Iterator[tuple[Processes, Path]]:
+    with (
+        Signals() as signals,
+        TemporaryDirectory(prefix="fettle-chaos-", ignore_cleanup_errors=True) as folder,
+        running(signals) as processes,
+    ):
+        try:
+            yield processes, Path(folder)
+        finally:
+            if options.keep is not None:
+                for path in Path(folder).glob("*.log"):
+                    shutil.copy(path, options.keep / path.name)
+
+
+@contextlib.contextmanager
+def _log(options: Options) -> Iterator[OperationLog]:
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    log = OperationLog(options.keep / "operations.jsonl" if options.keep else None)
+    try:
+        yield log
+    finally:
+        log.close()

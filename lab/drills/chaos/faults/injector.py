@@ -1,0 +1,181 @@
+"""Faults: each strikes, is written into the log with its target, and is repaired."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+
+import redis
+
+from cli.local import redis_server
+from lab.drills import process_tree
+from lab.drills.chaos.deployment.processes import Deployment
+from lab.drills.chaos.faults.strikes import Strikes, picked
+from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION
+from lab.drills.chaos.faults.tcp_proxy import Fault as NetFault
+from lab.drills.chaos.oplog import OperationLog
+from lab.drills.chaos.schedule import Fault, Kind
+from lab.drills.process_tree import Process
+
+SPARED = 2
+"""So many workers must be left that are fit to work."""
+SPARE_SECONDS = 45.0
+LOOK_SECONDS = 0.1
+LATENCY_SECONDS = 0.3
+SUPERVISOR = "sandbox.local"
+
+
+class Faults(Strikes):
+    """Strikes at one deployment: a method for each `Kind`, of the same name."""
+
+    def __init__(self, deployment: Deployment, log: OperationLog) -> None:
+        super().__init__(log)
+        self._deployment = deployment
+        self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def strike(self, fault: Fault) -> None:
+        """Do it, to its end. What is already broken must be whole again first."""
+        what = TARGETS.get(fault.kind)
+        async with self._busy[what] if what else contextlib.nullcontext():
+            await getattr(self, fault.kind.replace("-", "_"))(fault)
+
+    async def child_kill(self, fault: Fault) -> None:
+        """kill -9 of a forked worker: every other time the oldest, which holds most."""
+        if workers := await self._spare(self._awake):
+            chosen = workers[0] if fault.pick < 0.5 else picked(workers, fault)
+            self.kill(fault, chosen, "outlives its worker")
+
+    async def worker_kill(self, fault: Fault) -> None:
+        """kill -9 of the worker that is a process of its own; another is started at once."""
+        child = self._deployment.running["worker"]
+        if workers := await self._spare(lambda: process_tree.living(child.pid)):
+            with self._away("worker"):
+                self.kill(fault, workers[0], "outlives its worker")
+                await asyncio.to_thread(child.process.wait)
+                self._deployment.start("worker")
+
+    async def worker_drain(self, fault: Fault) -> None:
+        """SIGTERM: it gives back what it holds."""
+        if workers := self._awake():
+            self.signal(fault, picked(workers, fault), signal.SIGTERM)
+
+    async def worker_freeze(self, fault: Fault) -> None:
+        """SIGSTOP past the lease."""
+        workers = self._awake()
+        if len(workers) >= 2:
+            seconds = self._deployment.bounds.lease + fault.seconds / 2
+            await self.freeze(fault, picked(workers, fault), seconds)
+
+    async def supervisor_kill(self, fault: Fault) -> None:
+        """kill -9 of a sandbox supervisor; its worker lives on."""
+        pids = [p.pid for p in self._awake()] + [self._deployment.running["worker"].pid]
+        found = [p for pid in pids for p in process_tree.children(pid) if SUPERVISOR in p.command]
+        if found:
+            self.kill(fault, picked(found, fault), "outlives its supervisor")
+
+    async def api_kill(self, fault: Fault) -> None:
+        """kill -9, and another at once."""
+        await self._api(fault, signal.SIGKILL)
+
+    async def api_stop(self, fault: Fault) -> None:
+        """SIGTERM, and another when it has gone."""
+        await self._api(fault, signal.SIGTERM)
+
+    async def redis_kill(self, fault: Fault) -> None:
+        """kill -9, and again on its append-only file."""
+        child = self._deployment.running["redis"]
+        with self._away("redis"):
+            child.signal(signal.SIGKILL)
+            self.note(fault, child.pid, blinds=True)
+            await asyncio.to_thread(child.process.wait)
+            self._deployment.start("redis")
+            again = self._deployment.running["redis"]
+            await asyncio.to_thread(redis_server.wait_ready, self._deployment.redis, again)
+        self.repaired(fault)
+
+    async def redis_freeze(self, fault: Fault) -> None:
+        """SIGSTOP, then SIGCONT."""
+        child = self._deployment.running["redis"]
+        child.signal(signal.SIGSTOP)
+        self.note(fault, child.pid, blinds=True)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            child.signal(signal.SIGCONT)
+            self.repaired(fault)
+
+    async def hints_lost(self, fault: Fault) -> None:
+        """The broker's database is emptied."""
+        with contextlib.suppress(redis.RedisError):  # it is away: another fault's doing
+            await asyncio.to_thread(self._deployment.flush_hints)
+            self.note(fault)
+
+    async def net_slow(self, fault: Fault) -> None:
+        """Latency between a worker and Redis."""
+        await self._net(fault, NetFault(latency_seconds=LATENCY_SECONDS))
+
+    async def net_silent(self, fault: Fault) -> None:
+        """Bytes wait, or are lost, between a worker and Redis."""
+        await self._net(fault, PARTITION if fault.pick < 0.5 else BLACK_HOLE)
+
+    async def net_reset(self, fault: Fault) -> None:
+        """Every connection of a worker to Redis is reset."""
+        await asyncio.to_thread(self._deployment.proxy.reset)
+        self.note(fault, self._deployment.running["worker"].pid)
+
+    async def _net(self, fault: Fault, kind: NetFault) -> None:
+        proxy = self._deployment.proxy
+        await asyncio.to_thread(proxy.set, kind)
+        self.note(fault, self._deployment.running["worker"].pid)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            proxy.heal()
+
+    async def _api(self, fault: Fault, signum: signal.Signals) -> None:
+        child = self._deployment.running["api"]
+        with self._away("api"):
+            child.signal(signum)
+            self.note(fault, child.pid)
+            await asyncio.to_thread(child.process.wait)
+            self._deployment.start("api")
+
+    @contextlib.contextmanager
+    def _away(self, name: str) -> Iterator[None]:
+        self._deployment.stopping.add(name)
+        try:
+            yield
+        finally:
+            self._deployment.stopping.discard(name)
+
+    def _awake(self) -> list[Process]:
+        return [p for p in self._deployment.workers() if p.pid not in self.frozen]
+
+    async def _spare(self, among: Callable[[], list[Process]]) -> list[Process]:
+        """Those that may be killed, as soon as enough others are there to go on: a fleet that never
+        gets to its feet would show nothing. Empty where it takes too long.
+        """
+        for _ in range(int(SPARE_SECONDS / LOOK_SECONDS)):
+            fit = self._deployment.fit()
+            awake = [*self._awake(), *process_tree.living(self._deployment.running["worker"].pid)]
+            ready = [p for p in awake if p.pid in fit]
+            chosen = [p for p in among() if p.pid in fit]
+            if chosen and len(ready) > SPARED:
+                return chosen
+            await asyncio.sleep(LOOK_SECONDS)
+        return []
+
+
+TARGETS: Mapping[Kind, str] = {
+    Kind.WORKER_KILL: "worker",
+    Kind.API_KILL: "api",
+    Kind.API_STOP: "api",
+    Kind.REDIS_KILL: "redis",
+    Kind.REDIS_FREEZE: "redis",
+    Kind.NET_SLOW: "net",
+    Kind.NET_SILENT: "net",
+}
+"""What only one fault at a time may have hold of."""

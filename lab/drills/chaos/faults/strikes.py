@@ -1,0 +1,85 @@
+"""Strikes at processes: each is written into the log with whom it hit, and what is left of them.
+
+Everything below a killed program must have ended soon after (J14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+
+from lab.drills import process_tree
+from lab.drills.chaos.oplog import Left, OperationLog, Repaired, Struck
+from lab.drills.chaos.schedule import Fault
+from lab.drills.process_tree import Process
+
+GRACE_SECONDS = 5.0
+
+
+def alone(process: Process) -> bool:
+    """Whether it works on one job alone, so that it may outlive the worker that started it."""
+    return " --alone " in f"{process.command} "
+
+
+def picked(processes: Sequence[Process], fault: Fault) -> Process:
+    """The one among the targets that the fault's dice say."""
+    return processes[int(fault.pick * len(processes))]
+
+
+class Strikes:
+    """What all faults do."""
+
+    def __init__(self, log: OperationLog) -> None:
+        self.frozen: set[int] = set()
+        self._log = log
+        self._watching: set[asyncio.Task[None]] = set()
+
+    def note(self, fault: Fault, *pids: int, blinds: bool = False) -> None:
+        """Write that it has struck."""
+        self._log.add(Struck(fault=fault.kind, pids=pids, blinds=blinds))
+
+    def repaired(self, fault: Fault) -> None:
+        """Write that what it had taken away is back."""
+        self._log.add(Repaired(fault=fault.kind))
+
+    def signal(self, fault: Fault, process: Process, signum: signal.Signals) -> None:
+        """Send it a signal that may end it."""
+        if process.signal(signum):
+            self.note(fault, process.pid)
+
+    def kill(self, fault: Fault, process: Process, why: str) -> None:
+        """kill -9; all that is below it has to end from now on. `why`: who should end it."""
+        victims = process_tree.below(process.pid)
+        if process.signal(signal.SIGKILL):
+            self.note(fault, process.pid)
+            watching = asyncio.create_task(self._watch(victims, why))
+            self._watching.add(watching)
+            watching.add_done_callback(self._watching.discard)
+
+    async def freeze(self, fault: Fault, process: Process, seconds: float) -> None:
+        """SIGSTOP, then SIGCONT: past the lease, a zombie that is to be fenced."""
+        self.frozen.add(process.pid)
+        try:
+            self.signal(fault, process, signal.SIGSTOP)
+            await asyncio.sleep(seconds)
+        finally:
+            process.signal(signal.SIGCONT)
+            self.repaired(fault)
+            self.frozen.discard(process.pid)
+
+    async def settled(self) -> None:
+        """Wait until everything below those killed has had its grace."""
+        if self._watching:
+            await asyncio.gather(*self._watching)
+
+    async def _watch(self, victims: Sequence[Process], why: str) -> None:
+        await asyncio.sleep(GRACE_SECONDS)
+        # A lone job's worker may have been taken over by another parent: look among all there are.
+        lone = [each.pid for each in (*victims, *process_tree.below(os.getpid())) if alone(each)]
+        spared = {*lone, *(each.pid for each in process_tree.below(*lone))}
+        for each in victims:
+            # One without a command has ended, and the kernel is still taking its namespaces down.
+            if each.lives and each.pid not in spared and (command := each.command):
+                self._log.add(Left(pid=each.pid, command=command, why=why))

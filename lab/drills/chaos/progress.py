@@ -1,0 +1,55 @@
+"""Progress: what has happened so far, by the operation log. The verdict comes from the checker."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from lab.drills.chaos.checks.recovery import KILLS
+from lab.drills.chaos.oplog import OperationLog, Struck, Submitted
+from lab.drills.chaos.schedule import Kind
+
+_KINDS = frozenset(Kind)
+
+
+@dataclass
+class Progress:
+    """A run of so many seconds; `doing` says what it does now."""
+
+    log: OperationLog
+    seconds: float
+    doing: str = "starting"
+    _begun: float = field(default_factory=time.monotonic)
+
+    def begin(self) -> None:
+        """The time runs from now."""
+        self._begun = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._begun
+
+    @property
+    def faults(self) -> Counter[str]:
+        """The faults of the schedule that have found a target, by kind."""
+        struck = (entry.fault for entry in self.log.entries if isinstance(entry, Struck))
+        return Counter(fault for fault in struck if fault in _KINDS)
+
+    @property
+    def kills(self) -> int:
+        """Workers that were killed, whole ones and forked ones."""
+        return _kills(self.faults)
+
+    def line(self) -> str:
+        """One line."""
+        jobs = {entry.key for entry in self.log.entries if isinstance(entry, Submitted)}
+        struck = self.faults
+        faults = f"{struck.total()} faults, {_kills(struck)} kills"
+        time_ = f"{self.elapsed:.0f} of {self.seconds:.0f} s"
+        return f"{time_} · {self.doing} · {len(jobs)} jobs · {faults}"
+
+
+def _kills(faults: Counter[str]) -> int:
+    return sum(faults[kind] for kind in KILLS)

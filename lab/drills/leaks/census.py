@@ -1,0 +1,149 @@
+"""What there is of everything that a sandbox is made of, now, on this machine.
+
+Processes are those below this one, whatever session they put themselves into: it adopts orphans
+(PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide. An engine of the drill's own is
+among them, with its containers, their shims and its mounts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import resource
+import subprocess
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.drills import process_tree
+from sandbox import policy
+from sandbox.docker import profile
+from settings.client import inherited
+from settings.sandbox import Backend, SandboxSettings
+
+LABEL = "fettle.sandbox"
+"""The label of every sandbox's container."""
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - looked at, not written to
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(slots=True)
+class Census:
+    """Counts for one deployment of the sandbox. `supervisors` remembers pids that were seen."""
+
+    settings: SandboxSettings
+    uids: Collection[int]
+    """What sandboxes run as on this host."""
+    supervisors: set[int] = field(default_factory=set)
+    _there: frozenset[Path] = field(default_factory=lambda: frozenset(_temporary()))
+
+    def count(self) -> dict[str, int]:
+        """Everything that must not grow, by name. An engine's descriptors are its own affair."""
+        below, children = _below(), _children()
+        self.supervisors |= children
+        found = {
+            "processes": len(below),
+            "mounts": _lines("/proc/self/mountinfo")
+            + sum(_lines(f"/proc/{pid}/mountinfo") for pid in children),
+            "cgroups": sum(1 for _ in self._groups()),
+            "files": sum(1 for _ in self._files()),
+            "descriptors": _descriptors(os.getpid()),
+        }
+        if self.settings.sandbox is Backend.DOCKER:
+            return {**found, "containers": self._containers()}
+        return {**found, "descriptors below": sum(map(_descriptors, below))}
+
+    def memory(self) -> dict[str, int]:
+        """Resident bytes of this process, and of its supervisor. An engine's are its own affair."""
+        found = {"worker": _resident(os.getpid())}
+        if self.settings.sandbox is Backend.LOCAL:
+            found["supervisor"] = sum(map(_resident, _children()))
+        return found
+
+    def memory_below(self) -> int:
+        """Resident bytes of everything below this process; shared pages count for each."""
+        return sum(map(_resident, _below()))
+
+    def _groups(self) -> Iterator[str]:
+        """Control groups of sandboxes: below one that a supervisor or an engine of the drill has
+        made. A supervisor's own stays, empty, until the next one starts.
+        """
+        own = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
+        for place, names, _ in os.walk(_GROUPS):
+            if any(part.startswith(own) for part in place.split("/")):
+                yield from (f"{place}/{name}" for name in names)
+
+    def _engine_group(self) -> Iterator[str]:
+        """What `deploy/engine.sh` names the control group of an engine's containers."""
+        socket = (self.settings.sandbox_engine or "").removeprefix("unix://")
+        if self.settings.sandbox is Backend.DOCKER and Path(socket).name == "engine.sock":
+            folder = str(Path(socket).parent).encode()
+            yield f"fettle-engine-{hashlib.sha256(folder).hexdigest()[:12]}"
+
+    def _files(self) -> Iterator[Path]:
+        """What has come into the host's places for temporary files, and is the sandboxes'
+        user's.
+        """
+        for each in _temporary():
+            with contextlib.suppress(FileNotFoundError):
+                if each not in self._there and each.lstat().st_uid in self.uids:
+                    yield each
+
+    def _containers(self) -> int:
+        where = {"DOCKER_HOST": self.settings.sandbox_engine or ""}
+        if self.settings.sandbox_engine_tls is not None:
+            where["DOCKER_TLS_VERIFY"] = "1"
+            where["DOCKER_CERT_PATH"] = str(self.settings.sandbox_engine_tls)
+        output = subprocess.run(
+            ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}"],
+            env=inherited(where),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return len(output.stdout.split())
+
+
+def uids(settings: SandboxSettings) -> Collection[int]:
+    """What sandboxes run as on this host: one of the backend's, or this user where he is not
+    root.
+    """
+    if settings.sandbox is Backend.DOCKER:
+        return profile.UIDS
+    return {policy.HOST_UID if os.geteuid() == 0 else os.geteuid()}
+
+
+def _temporary() -> Iterator[Path]:
+    for place in _TEMPORARY:
+        yield from Path(place).iterdir()
+
+
+def _below() -> list[int]:
+    """Those that live, or that their parent has not reaped: an orphan's zombie is this process's to
+    reap, as it would be init's.
+    """
+    own = os.getpid()
+    return [each.pid for each in process_tree.below(own) if each.state != "Z" or each.parent != own]
+
+
+def _children() -> set[int]:
+    return {each.pid for each in process_tree.children(os.getpid()) if each.state != "Z"}
+
+
+def _lines(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return Path(path).read_bytes().count(b"\n")
+    return 0
+
+
+def _descriptors(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    return 0
+
+
+def _resident(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    return 0

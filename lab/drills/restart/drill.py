@@ -1,0 +1,118 @@
+"""The drill: submit, wait for the pauses, kill everything, start it again, approve, look."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.client.events import FINAL
+from cli.client.service import Service
+from cli.local.processes import Child
+from lab.drills.restart import judging
+from lab.drills.restart.deployment import ScratchDeployment, scratch_deployment
+from lab.drills.restart.judging import JobState
+
+RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
+SPEC = {
+    "task": "Write the squares of 1 to 10 into a file.",
+    "review": True,
+    "model": "recording:restart",
+    "labels": ["drill"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one job; `wrong` is empty where all is well."""
+
+    job_id: str
+    status: str
+    workers: int
+    calls_before: int
+    calls_after: int
+    runs_after: int
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`down_seconds` from the kill to the first answer, `done_seconds` from approval to the end."""
+
+    verdicts: tuple[Verdict, ...]
+    down_seconds: float
+    done_seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was wrong with any job."""
+        return bool(self.verdicts) and not any(each.wrong for each in self.verdicts)
+
+
+def drill(jobs: int, say: Callable[[str], None]) -> Outcome:
+    """Run it on a deployment of its own. Raises CliError where that cannot be had."""
+    with scratch_deployment({"FETTLE_RECORDINGS_DIR": str(RECORDINGS)}) as place:
+        programs = (place.start_redis(), place.start_api(), place.start_worker())
+        say(f"{jobs} jobs, each until it asks a person")
+        with place.service() as service:
+            ids = [service.submit(SPEC)["id"] for _ in range(jobs)]
+            _all(place, service, ids, {"awaiting_review"}, *programs)
+            before = _look(service, ids)
+        say("kill -9 of worker, API and Redis; Redis and API again, on the same data")
+        killed = time.monotonic()
+        place.kill(*reversed(programs))
+        place.start_redis()
+        place.start_api()
+        down = time.monotonic() - killed
+        with place.service() as service:
+            between = _look(service, ids)
+            say("approved while no worker runs; then a worker")
+            approved = time.monotonic()
+            for job_id in ids:
+                service.decide(job_id, {"action": "approve"})
+            worker = place.start_worker()
+            _all(place, service, ids, FINAL, worker)
+            done = time.monotonic() - approved
+            verdicts = [_verdict(service, *pair) for pair in zip(before, between, strict=True)]
+        return Outcome(tuple(verdicts), round(down, 2), round(done, 2))
+
+
+def _look(service: Service, ids: list[str]) -> list[JobState]:
+    return [JobState.of(service.job(job_id)) for job_id in ids]
+
+
+def _all(
+    place: ScratchDeployment,
+    service: Service,
+    ids: list[str],
+    statuses: Collection[str],
+    *programs: Child,
+) -> None:
+    """Wait until every job is in one of the statuses, or in a final one."""
+    wanted = FINAL.union(statuses)
+
+    def arrived() -> bool:
+        return all(service.job(job_id)["status"] in wanted for job_id in ids)
+
+    place.until(arrived, f"every job is {' or '.join(sorted(statuses))}", *programs)
+
+
+def _verdict(service: Service, before: JobState, between: JobState) -> Verdict:
+    """Follow a job to its end, and judge it."""
+    events = list(service.events(before.id))
+    after = JobState.of(service.job(before.id))
+    wrong = (
+        *judging.paused(before),
+        *judging.kept(before, between),
+        *judging.finished(before, after, events),
+    )
+    return Verdict(
+        job_id=before.id,
+        status=after.status,
+        workers=len(judging.workers(events)),
+        calls_before=before.calls,
+        calls_after=after.calls,
+        runs_after=len(after.runs),
+        wrong=wrong,
+    )

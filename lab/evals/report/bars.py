@@ -1,0 +1,53 @@
+"""The data of plots: bars with intervals. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.evals.report.comparing import Measured, Paired
+from lab.evals.report.results import Header
+from lab.evals.report.statistics import Rate
+from lab.evals.report.summing import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Groups of bars: for each group, a rate of each series."""
+
+    title: str
+    series: Sequence[str]
+    groups: Mapping[str, Sequence[Rate]]
+
+
+def of_one(header: Header, summary: Summary) -> Bars | None:
+    """The bars of a measurement; None where nothing was judged by tests."""
+    if summary.final is None:
+        return None
+    pairs = {"all": (summary.first, summary.final), **summary.levels}
+    groups = {name: [each for each in pair if each is not None] for name, pair in pairs.items()}
+    series = ("first attempt", "at the end")[-len(groups["all"]) :]
+    repair = "with repair" if header.settings["repair"] else "no repair"
+    title = f"{header.set['name']}: {header.settings['model']}, {repair}, {summary.measured} tries"
+    return Bars(title, series, groups)
+
+
+def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
+    """The bars of a comparison."""
+    groups = {pair.measure: (pair.first, pair.second) for pair in pairs}
+    return Bars(f"{names[0]} and {names[1]}, {pairs[0].shared} exercises", names, groups)
+
+
+def names_of(first: Measured, second: Measured) -> tuple[str, str]:
+    """Names for two measurements: the setting in which they differ."""
+    one, other = first[0].settings, second[0].settings
+    if one["model"] != other["model"]:
+        return str(one["model"]), str(other["model"])
+    if one["repair"] != other["repair"]:
+        return _repair(one), _repair(other)
+    return f"{first[0].began}", f"{second[0].began}"
+
+
+def _repair(settings: Mapping[str, Any]) -> str:
+    return "repair" if settings["repair"] else "no repair"

@@ -1,0 +1,112 @@
+"""Build backends, which run in the sandbox alone: they are a project's code, or a package's."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lab.evals.repos.pytest_run import LIMITS, one_line, source
+from sandbox.protocol import Command, Sandbox
+
+ROOT, BUILD = "/work", ".fettle/build"
+LEGACY = "setuptools.build_meta:__legacy__"
+LEGACY_REQUIRES = ("setuptools", "wheel")
+MACHINE = "/usr/local/bin:/usr/bin:/bin"
+"""Where a compiler is, if the sandbox's machine has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What builds a project, and what that requires."""
+
+    name: str = LEGACY
+    path: tuple[str, ...] = ()
+    requires: tuple[str, ...] = LEGACY_REQUIRES
+
+    @classmethod
+    def of(cls, pyproject: Mapping[str, Any]) -> Backend:
+        """What the text of a pyproject.toml names."""
+        system = pyproject.get("build-system", {})
+        return cls(
+            name=system.get("build-backend", LEGACY),
+            path=tuple(system.get("backend-path", ())),
+            requires=tuple(system.get("requires", LEGACY_REQUIRES)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The files that a build has left in `/work`; `error` is why it is none."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is built: the project of these layers with these files over it and `removed` not there,
+    or a source distribution among the files."""
+
+    layers: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+    archive: str | None = None
+
+
+Requires = Callable[[tuple[str, ...]], Awaitable[str | None]]
+"""The layer with these requirements in BUILD; None where there are none to add."""
+
+
+async def made(sandbox: Sandbox, backend: Backend, place: Place, requires: Requires) -> Made:
+    """What the backend makes; it is asked first what more it requires. Raises SandboxUnavailable,
+    and what `requires` raises."""
+    found = await _run(sandbox, backend, place, await requires(backend.requires), ask=True)
+    if isinstance(found, Made):
+        return found
+    found = await _run(sandbox, found, place, await requires(found.requires), ask=False)
+    assert isinstance(found, Made)
+    return found
+
+
+def parsed(pyproject: bytes | None) -> dict[str, Any]:
+    """The tables of a pyproject.toml; none where it cannot be read."""
+    try:
+        return tomllib.loads((pyproject or b"").decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}
+
+
+async def _run(
+    sandbox: Sandbox, backend: Backend, place: Place, own: str | None, *, ask: bool
+) -> Made | Backend:
+    order = {
+        "backend": backend.name,
+        "backend_path": backend.path,
+        "ask": ask,
+        "archive": place.archive,
+    }
+    variables = f'PATH="$PATH:{MACHINE}" PYTHONPATH={ROOT}/{BUILD}'
+    variables += " SETUPTOOLS_ENABLE_FEATURES=legacy-editable"
+    result = await sandbox.run(
+        Command(
+            argv=("sh", "-c", f'{variables} exec python -c "$0"', source("building")),
+            files=place.files,
+            stdin=json.dumps(order).encode(),
+            layers=(*([own] if own else []), *place.layers),
+            removed=place.removed,
+        ),
+        LIMITS,
+    )
+    try:
+        said = json.loads(result.stdout.text)
+        error, more = said["error"], said["requires"]
+    except (ValueError, KeyError):
+        error, more = one_line(result.stderr.text[-400:]) or str(result.end), ()
+    if more:
+        return replace(backend, requires=(*backend.requires, *more))
+    if error and (last := one_line(result.stderr.text[-200:])):
+        error = f"{error}; {last}"
+    return Made(result.changed, error)

@@ -1,0 +1,218 @@
+"""A task's pinned requirements, as a layer of the sandbox: `/work/.fettle/packages`.
+
+pip takes them from the index that its own environment and configuration name. It takes wheels
+alone, which it unpacks: no code of a package runs outside of the sandbox (`sources` builds there
+what has no wheel).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import secrets
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from agents.tools.inside import source
+from lab.evals.repos.pytest_run import LIMITS, one_line
+from sandbox.local.stepdown import give
+from sandbox.protocol import Command, Sandbox, SandboxUnavailable
+
+FOLDER = ".fettle/packages"
+SECONDS = 600.0
+ERROR_CHARACTERS = 400
+_HASH = re.compile(r"\s--hash[= ]\S+")
+_PROJECT = re.compile(r"(-e\s*|--editable[= ])?[\"']?\./?(\[(?P<extras>[\w\s,.-]*)\])?[\"']?")
+_NO_WHEEL = re.compile(
+    r"No matching distribution found for ([^\n]+?)( \(from [^\n]*\))?$", re.MULTILINE
+)
+_OPTIONS = (
+    *("--quiet", "--no-input", "--disable-pip-version-check", "--no-color"),
+    *("--no-compile", "--no-warn-conflicts", "--only-binary", ":all:"),
+)
+
+
+class NoPackages(Exception):
+    """A requirement cannot be met. Its text says which and why."""
+
+
+class NoWheel(NoPackages):
+    """A requirement that the index has no wheel for."""
+
+    def __init__(self, requirement: str) -> None:
+        super().__init__(f"setup: {requirement}: no wheel for the sandbox's Python")
+        self.requirement = requirement
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The sandbox's interpreter: its full version, the platforms of its wheels, and what markers
+    say of it."""
+
+    version: str
+    implementation: str
+    platforms: tuple[str, ...]
+    markers: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+async def target(sandbox: Sandbox) -> Target:
+    """What the interpreter says of itself. Raises SandboxUnavailable."""
+    result = await sandbox.run(Command(("python", "-I", "-c", source("target"))), LIMITS)
+    if not result.succeeded:
+        raise SandboxUnavailable(f"its interpreter did not answer: {one_line(result.stderr.text)}")
+    said = json.loads(result.stdout.text)
+    platforms = dict.fromkeys(tag.rpartition("-")[2] for tag in said["tags"])
+    version = said["markers"]["python_full_version"].rstrip("+")
+    found = tuple(each for each in platforms if each != "any")
+    return Target(version, said["tags"][0][:2], found, said["markers"])
+
+
+def requirements(setup: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The lines for pip, and the extras that lines of the project itself (`.`, `-e .[test]`) name;
+    it is always there.
+
+    Raises NoPackages for an option, an address or a path.
+    """
+    found, extras = [], []
+    for line in setup:
+        bare = re.sub(r"(^|\s)#.*$", "", line).strip()
+        if own := _PROJECT.fullmatch(bare):
+            extras += [each.strip() for each in (own["extras"] or "").split(",") if each.strip()]
+        elif bare:
+            _require_plain(bare)
+            found.append(bare)
+    return found, extras
+
+
+def setup_command(setup: Sequence[str]) -> str | None:
+    """The shell command that installs these packages together with the project, or without it if
+    the project cannot be built; None without packages. Raises NoPackages."""
+    found, extras = requirements(setup)
+    if not found and not extras:
+        return None
+    project = f".[{','.join(extras)}]" if extras else "."
+    packages = [_HASH.sub("", line) for line in found]
+    both = shlex.join(["pip", "install", *packages, "-e", project])
+    return f"{both} || {shlex.join(['pip', 'install', *packages])}" if packages else both
+
+
+def _require_plain(line: str) -> None:
+    try:
+        requirement = Requirement(_HASH.sub("", line))
+    except InvalidRequirement as error:
+        raise NoPackages(f"setup: {line!r} is no requirement: {error}") from None
+    if requirement.url:
+        raise NoPackages(f"setup: {line!r}: a package comes from the index, not from an address")
+
+
+async def layer(
+    layers: Path, wanted: Sequence[str], of: Target, wheels: Path, *, folder: str = FOLDER
+) -> str | None:
+    """The name of the layer that has the packages in `folder`; None where none are wanted. What the
+    folder `wheels` has counts as in the index.
+
+    Raises NoPackages.
+    """
+    if not wanted:
+        return None
+    key = json.dumps([list(wanted), of.version, of.platforms, folder])
+    name = f"packages-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+    if (layers / name).exists():
+        return name
+    part = layers / f".{name}.{secrets.token_hex(8)}"
+    try:
+        (part / folder).mkdir(parents=True)
+        await _install(part / folder, wanted, of, wheels)
+        await asyncio.to_thread(_settle, part, part / folder)
+        if not (layers / name).exists():  # else another task was first
+            part.rename(layers / name)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return name
+
+
+def names(layers: Path, name: str | None) -> frozenset[str]:
+    """The packages that a layer has."""
+    found = (layers / name / FOLDER).glob("*.dist-info") if name else ()
+    return frozenset(canonicalize_name(each.name.partition("-")[0]) for each in found)
+
+
+async def newest(name: str, before: str) -> str | None:
+    """The newest version of a package that the index had at a time; None where it does not say."""
+    words = ("index", "versions", name, "--json", "--uploaded-prior-to", before)
+    with suppress(NoPackages, ValueError, LookupError):
+        code, said, _ = await ran(sys.executable, "-I", "-m", "pip", *words)
+        if code == 0:
+            return str(Version(json.loads(said)["versions"][0]))
+    return None
+
+
+async def _install(into: Path, wanted: Sequence[str], of: Target, wheels: Path) -> None:
+    """Run pip, in this environment: it has the index. Raises NoPackages with what it says."""
+    listed = into.parent / "requirements.txt"
+    listed.write_text("".join(f"{line}\n" for line in wanted))
+    code, _, said = await ran(
+        *(sys.executable, "-I", "-m", "pip", "install", *_OPTIONS),
+        *("--target", str(into), "--python-version", of.version),
+        *("--implementation", of.implementation),
+        *(part for each in of.platforms for part in ("--platform", each)),
+        *("--find-links", str(wheels), "--requirement", str(listed)),
+    )
+    listed.unlink()
+    if code != 0:
+        if missing := _NO_WHEEL.search(said):
+            raise NoWheel(missing[1])
+        raise NoPackages(f"setup: {_why(said)}")
+
+
+async def ran(*words: str) -> tuple[int, str, str]:
+    """Run a program of this environment; its exit code and outputs. Raises NoPackages where it
+    takes too long."""
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            out, errors = await process.communicate()
+    except TimeoutError:
+        raise NoPackages(f"setup: the index took longer than {SECONDS:g} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode is not None
+    return process.returncode, out.decode(errors="replace"), errors.decode(errors="replace")
+
+
+def _why(said: str) -> str:
+    """pip's errors."""
+    lines = [line for line in said.splitlines() if line.startswith("ERROR: ")]
+    text = one_line("\n".join(line.removeprefix("ERROR: ") for line in lines) or said)
+    return text[:ERROR_CHARACTERS]
+
+
+def _settle(part: Path, folder: Path) -> None:
+    """Programs start with the sandbox's interpreter; its code may read all, and copy it."""
+    for script in (folder / "bin").glob("*"):
+        head, _, rest = script.read_bytes().partition(b"\n")
+        if head.startswith(b"#!") and b"python" in head:
+            script.write_bytes(b"#!/usr/bin/env python\n" + rest)
+    for path in (part, *part.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
+    give(part)

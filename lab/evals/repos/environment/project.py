@@ -1,0 +1,171 @@
+"""The task's own project, as if it were installed: its metadata, and where its modules are.
+
+A project that declares its name and version needs no build. Any other is built by its own backend,
+in the sandbox, from the base commit.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.message import Message
+from pathlib import PurePosixPath
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from lab.evals.repos.environment.backends import ROOT, Backend, Place, Requires, made, parsed
+from lab.evals.repos.pytest_run import one_line
+from sandbox.protocol import Sandbox
+
+FOLDER = ".fettle/project"
+EXCLUDE = ".git/info/exclude"
+"""What is not in the project's own list of ignored files: `git status` shows nothing of ours."""
+_NOT_KEPT = re.compile(r"(^|/)(__pycache__|build|[^/]+\.egg-info|\.git)/|\.pyc$|^\.fettle/build/")
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Files over the repository, and the directories that its modules are imported from; `note` is
+    why it is not wholly installed."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    roots: tuple[str, ...] = (ROOT,)
+    note: str | None = None
+
+
+def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | Backend:
+    """The project as its pyproject.toml declares it, else what has to build it. Pure."""
+    content = parsed(pyproject)
+    plain = Installed(roots=_roots(entries))
+    project, system = content.get("project", {}), content.get("build-system")
+    name, version = project.get("name"), project.get("version")
+    unknown = {"dependencies", "optional-dependencies"} & set(project.get("dynamic", ()))
+    if isinstance(name, str) and isinstance(version, str) and not unknown:
+        if _has_module(name, entries) and not content.get("tool", {}).get("setuptools_scm"):
+            return Installed(dict(_metadata(name, version, project)), plain.roots)
+    elif not (project or system) and not {"setup.py", "setup.cfg"} & set(entries):
+        return plain
+    return Backend.of(content)
+
+
+async def built(
+    sandbox: Sandbox, backend: Backend, place: Place, entries: Collection[str], requires: Requires
+) -> Installed:
+    """What the backend makes of the repository at `place`. A project that cannot be built is not
+    installed. Raises SandboxUnavailable."""
+    found = await made(sandbox, backend, place, requires)
+    files = {
+        path: content
+        for path, content in found.files.items()
+        if path not in entries and path not in place.files and not _NOT_KEPT.search(path)
+    }
+    roots = dict.fromkeys((*_path_lines(files), *_roots(entries)))
+    note = found.error and f"the project could not be built: {found.error}"
+    return Installed(files, tuple(roots), note)
+
+
+def unversioned(pyproject: bytes | None, setup_cfg: bytes | None) -> str | None:
+    """The name of a project that declares it, and no version. Pure."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    with suppress(configparser.Error):
+        parser.read_string((setup_cfg or b"").decode(errors="replace"))
+    older = dict(parser["metadata"]) if parser.has_section("metadata") else {}
+    project = {**older, **parsed(pyproject).get("project", {})}
+    name = project.get("name")
+    return name if isinstance(name, str) and "version" not in project else None
+
+
+def lacking(
+    installed: Installed, extras: Collection[str], there: Collection[str], python: Mapping[str, str]
+) -> list[str]:
+    """What the project and these of its extras require beside the packages that are `there`, in an
+    environment with these values of markers. Pure."""
+    metadata = _metadata_of(installed)
+    own, lines = canonicalize_name(metadata["Name"] or "-"), metadata.get_all("Requires-Dist", [])
+    asked, left = set[str](), [canonicalize_name(each) for each in extras]
+    found: dict[str, None] = {}
+    while True:
+        asked.update(left)
+        left = []
+        for each in _met(lines, asked, python):
+            if canonicalize_name(each.name) == own:
+                left += [x for x in map(canonicalize_name, each.extras) if x not in asked]
+            elif canonicalize_name(each.name) not in there:
+                each.marker = None
+                found[str(each)] = None
+        if not left:
+            return list(found)
+
+
+def _met(
+    lines: Sequence[str], extras: Collection[str], python: Mapping[str, str]
+) -> Iterator[Requirement]:
+    for line in lines:
+        with suppress(InvalidRequirement):
+            wanted = Requirement(line)
+            marker = wanted.marker
+            if marker is None or any(
+                marker.evaluate({**python, "extra": each}) for each in ("", *extras)
+            ):
+                yield wanted
+
+
+def _metadata_of(installed: Installed) -> Message:
+    texts = (x for path, x in installed.files.items() if path.endswith(".dist-info/METADATA"))
+    return message_from_bytes(next(texts, b""))
+
+
+def _roots(entries: Collection[str]) -> tuple[str, ...]:
+    """`src` first, where there is one without being a package itself."""
+    has = any(each.startswith("src/") for each in entries) and "src/__init__.py" not in entries
+    return (f"{ROOT}/src", ROOT) if has else (ROOT,)
+
+
+def _has_module(name: str, entries: Collection[str]) -> bool:
+    """Whether the module of a project's name is in a usual place."""
+    module = re.sub(r"[-.]+", "_", name).lower()
+    usual = {f"{at}{module}{end}" for at in ("", "src/") for end in (".py", "/__init__.py")}
+    return any(each.lower() in usual for each in entries)
+
+
+def _metadata(name: str, version: str, project: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """The files of the project's .dist-info."""
+    folder = f"{FOLDER}/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    for key, field_name in (("description", "Summary"), ("requires-python", "Requires-Python")):
+        if key in project:
+            lines.append(f"{field_name}: {one_line(str(project[key]))}")
+    lines += [f"Requires-Dist: {each}" for each in project.get("dependencies", ())]
+    for extra, wanted in project.get("optional-dependencies", {}).items():
+        lines += [f"Requires-Dist: {each}" for each in _of_extra(extra, wanted)]
+    yield f"{folder}/METADATA", ("\n".join(lines) + "\n").encode()
+    groups = {"console_scripts": project.get("scripts", {}), **project.get("entry-points", {})}
+    text = "".join(
+        f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in points.items())
+        for group, points in groups.items()
+    )
+    yield f"{folder}/entry_points.txt", text.encode()
+    yield f"{folder}/RECORD", b""
+
+
+def _of_extra(extra: str, wanted: Sequence[str]) -> Iterator[str]:
+    """The requirements of an extra, under its condition."""
+    for line in wanted:
+        bare, _, marker = line.partition(";")
+        condition = f'extra == "{canonicalize_name(extra)}"'
+        yield f"{bare}; ({marker}) and {condition}" if marker.strip() else f"{bare}; {condition}"
+
+
+def _path_lines(files: Mapping[str, bytes]) -> Iterator[str]:
+    """The directories that path files add, as an editable installation has them."""
+    for path, content in files.items():
+        if PurePosixPath(path).parent.as_posix() == FOLDER and path.endswith(".pth"):
+            for line in content.decode(errors="replace").splitlines():
+                if line.startswith(ROOT):
+                    yield line.strip()

@@ -1,0 +1,155 @@
+"""Patches over a task's base: what they change, by git over a bare repository of ours.
+
+No file is checked out: `git apply` works on an index, and what differs is read from its objects.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lab.evals.repos.task import Base, RepoTask
+from sandbox.protocol import MIB
+from worker.repositories.git import Git, GitFailed
+
+SECONDS = 300.0
+FILE_BYTES = 2_048 * MIB
+LINK, SUBMODULE = "120000", "160000"
+_NONE = "0" * 40
+_OBJECT = re.compile(r"[0-9a-f]{40}")
+_TEST_FILE = re.compile(r"(^|/)(tests?[^/]*|[^/]*_tests?)\.py$")
+
+
+class PatchRefused(Exception):
+    """A patch does not apply. Its text is git's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The regular files that differ from a base, and the paths that are gone."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """Applies patches to commits of the bare repository that `opened` has made."""
+
+    git: Git
+    commit: str
+
+    @classmethod
+    async def opened(cls, folder: Path, base: Base) -> Patches:
+        """A new repository at `folder` with the objects of the base. Raises PatchRefused."""
+        git = Git(folder, SECONDS, FILE_BYTES)
+        await git.run("init", "--quiet", "--bare", str(folder))
+        try:
+            if base.bundle is not None:
+                return cls(git, await _unbundled(git, Path(base.bundle)))
+            assert base.mirror is not None
+            assert base.commit is not None
+            alternates = folder / "objects" / "info" / "alternates"
+            alternates.write_text(f"{base.mirror}/objects\n")  # its configuration is never read
+            await git.run("cat-file", "-e", f"{base.commit}^{{commit}}")
+        except GitFailed as error:
+            raise PatchRefused(f"its repository cannot be read: {error.said}") from None
+        return cls(git, base.commit)
+
+    async def bundle(self, at: Path, mirror: Path) -> None:
+        """Write the commit of a mirror with its history and the tags in that, as the branch `main`.
+
+        What came after it stays out: the fix is in there.
+        """
+        await self.git.run("update-ref", "refs/heads/main", self.commit)
+        tags = "".join(f"create {name} {content}\n" for name, content in _tags(mirror).items())
+        with suppress(GitFailed):  # of tags whose objects are missing none are kept
+            await self.git.run("update-ref", "--stdin", stdin=tags.encode())
+        known = ("--merged", self.commit, "--format=%(refname)", "refs/tags")
+        names = (await self.git.run("for-each-ref", *known)).decode().split()
+        await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main", *names)
+
+    async def date(self) -> str:
+        """When the commit was made, in ISO 8601."""
+        return (await self.git.run("log", "-1", "--format=%cI", self.commit)).decode().strip()
+
+    async def shipped(self, task: RepoTask, *, fix: bool) -> Changed:
+        """The hidden tests over the base, with the shipped fix or without it."""
+        patches = [("fix.patch", task.fix)] * fix + [("test.patch", task.tests)]
+        return await self._read(await self._entries(patches))
+
+    async def judged(self, task: RepoTask, patch: bytes) -> Changed:
+        """A job's patch with the hidden tests over it: the files of these, and the test files that
+        the task's ids name, are the task's own, whatever the job has made of them."""
+        tests = await self._entries([("test.patch", task.tests)])
+        named = {each.partition("::")[0] for each in (*task.fail_to_pass, *task.pass_to_pass)}
+        own = {path for path in named if _TEST_FILE.search(path)}  # not a module with doctests
+        made = await self._entries([("the job's patch", patch)])
+        kept = {path: entry for path, entry in made.items() if path not in own}
+        return await self._read({**kept, **tests})
+
+    async def _entries(self, patches: list[tuple[str, bytes]]) -> dict[str, tuple[str, str]]:
+        """(mode, object) by path of what the patches, one after the other, change."""
+        index = self.git.folder / f"index-{secrets.token_hex(8)}"
+        git = replace(self.git, environment={"GIT_INDEX_FILE": str(index)})
+        try:
+            await git.run("read-tree", self.commit)
+            for name, patch in patches:
+                if patch.strip():
+                    await _applied(git, name, patch)
+            tree = (await git.run("write-tree")).decode().strip()
+        finally:
+            index.unlink(missing_ok=True)
+        said = await git.run("diff-tree", "-r", "-z", "--no-renames", self.commit, tree)
+        parts = said.decode(errors="surrogateescape").split("\0")
+        found = {}
+        for head, path in zip(parts[::2], parts[1::2], strict=False):
+            _, mode, _, content, _ = head.split(" ")
+            found[path] = (mode, content)
+        return found
+
+    async def _read(self, entries: Mapping[str, tuple[str, str]]) -> Changed:
+        """The content of entries. A link or a submodule stays what it is in the base."""
+        files, removed = {}, set()
+        for path, (mode, content) in entries.items():
+            if content == _NONE:
+                removed.add(path)
+            elif mode not in {LINK, SUBMODULE}:
+                files[path] = await self.git.run("cat-file", "blob", content, most_bytes=FILE_BYTES)
+        return Changed(files, frozenset(removed))
+
+
+async def _unbundled(git: Git, bundle: Path) -> str:
+    """The commit of the bundle's branch `main`, else of its only or first branch."""
+    said = (await git.run("bundle", "unbundle", str(bundle))).decode()
+    heads = {name: commit for commit, _, name in (x.partition(" ") for x in said.splitlines())}
+    branches = [commit for name, commit in heads.items() if name.startswith("refs/heads/")]
+    named = [heads[name] for name in ("refs/heads/main", "HEAD") if name in heads]
+    if not (found := [*named, *branches]):
+        raise PatchRefused("its repository cannot be read: the bundle has no branch")
+    return found[0]
+
+
+def _tags(mirror: Path) -> dict[str, str]:
+    """The tags of a mirror by name, read as text: git itself does not work on it."""
+    found = {}
+    packed = mirror / "packed-refs"
+    for line in packed.read_text(errors="replace").splitlines() if packed.exists() else ():
+        content, _, name = line.partition(" ")
+        if name.startswith("refs/tags/"):
+            found[name] = content
+    for path in (mirror / "refs" / "tags").rglob("*"):
+        if path.is_file():
+            found[path.relative_to(mirror).as_posix()] = path.read_text(errors="replace").strip()
+    return {name: content for name, content in found.items() if _OBJECT.fullmatch(content)}
+
+
+async def _applied(git: Git, name: str, patch: bytes) -> None:
+    try:
+        await git.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=patch)
+    except GitFailed as error:
+        raise PatchRefused(f"{name} does not apply: {error.said}") from None

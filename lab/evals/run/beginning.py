@@ -1,0 +1,84 @@
+"""The file of a measurement's results, and whether it continues an earlier one."""
+
+from __future__ import annotations
+
+import platform
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from lab.evals.errors import BadResults
+from lab.evals.report.results import Header, Result, ResultFile, read
+from lab.evals.report.statistics import RESAMPLES, SEED
+from lab.evals.run.request import Asked
+from lab.evals.sources.exercise import Task, TaskSet
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
+
+
+def path(folder: Path, of: TaskSet[Task], asked: Asked) -> Path:
+    """The file of this measurement: the same command finds the same file."""
+    parts = [of.name, asked.model, "" if asked.repair else "no-repair", asked.judge or ""]
+    name = "_".join(_UNSAFE.sub("-", part).strip("-") for part in parts if part)
+    return folder / f"{name}.jsonl"
+
+
+def put_aside(file: Path) -> None:
+    """Rename an earlier file of results, for a new one."""
+    if not file.exists():
+        return
+    number = 1
+    while (aside := file.with_suffix(f".{number}.jsonl")).exists():
+        number += 1
+    file.rename(aside)
+
+
+def begin(
+    file: ResultFile, of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]
+) -> tuple[Header, Sequence[Result]]:
+    """The header of a file, written if it is new, and its results so far.
+
+    Raises BadResults where it belongs to another measurement.
+    """
+    if not file.begun:
+        header = _header(of, asked, system)
+        file.write(header)
+        return header, ()
+    header, results = read(file.path)
+    wanted = {"digest": of.digest, **asdict(asked)}
+    there = {"digest": header.set["digest"], **header.settings}
+    differing = [name for name in wanted if there.get(name) != wanted[name]]
+    if differing:
+        what = ", ".join("the exercises" if name == "digest" else name for name in differing)
+        raise BadResults(
+            f"{file.path} belongs to another measurement",
+            f"different: {what}",
+            "use another --out, or --fresh to rename it",
+        )
+    return header, results
+
+
+def _header(of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]) -> Header:
+    return Header(
+        id=secrets.token_hex(8),
+        set={
+            "name": of.name,
+            "source": of.source,
+            "digest": of.digest,
+            "exercises": len(of.exercises),
+        },
+        settings=asdict(asked),
+        versions={
+            "fettle": version("fettle"),
+            "python": platform.python_version(),
+            "service": system.get("version"),
+            "workers": sorted({str(w.get("version")) for w in system.get("workers") or ()}),
+            "bootstrap": {"seed": SEED, "resamples": RESAMPLES},
+        },
+        began=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    )

@@ -1,0 +1,185 @@
+"""One exercise through the service: a job, then the hidden tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.client.events import Event
+from cli.client.files import as_text
+from cli.client.service import Job, Service
+from lab.evals.report.results import Result, Verdict
+from lab.evals.run.candidate import Candidate, first_attempt, stand_in
+from lab.evals.run.hidden_tests import NotVerified, digest, digest_of, verify
+from lab.evals.run.request import Asked
+from lab.evals.run.tries import E, Try
+from lab.evals.sources.exercise import Exercise
+
+NOT_THE_MODELS = frozenset(
+    {
+        *("model_unavailable", "sandbox_unavailable", "repository"),
+        *("setup", "storage", "poisoned", "incompatible", "internal"),
+    }
+)
+"""Reasons of a failed job that are not the model's fault: such a try is not measured."""
+
+NO_SOLUTION = "it did not make {name}"
+
+
+Verdicts = tuple[Verdict | None, Verdict]
+"""On the first attempt, where there is one, and on what a job ended with."""
+
+
+def work(service: Service, asked: Asked, at: Try[Exercise]) -> Result:
+    """Submit the job, follow it to its end, then judge. Raises the client's errors."""
+    begun = time.monotonic()
+    job_id = str(service.submit(asked.spec(at.exercise), once=at.key)["id"])
+
+    def verdicts(job: Job, events: Sequence[Event]) -> Verdicts:
+        return _Judging(service, at, job).verdicts(events)
+
+    return finished(service, job_id, at, begun, verdicts)
+
+
+def finished(
+    service: Service,
+    job_id: str,
+    at: Try[E],
+    begun: float,
+    verdicts: Callable[[Job, Sequence[Event]], Verdicts],
+) -> Result:
+    """Follow a submitted job to its end, then judge it by `verdicts`, which raises NotVerified."""
+    events = list(service.events(job_id))
+    job = service.job(job_id)
+    result = replace(
+        result_of(job),
+        id=at.exercise.id,
+        repeat=at.repeat,
+        level=at.exercise.level,
+        models=_models(events),
+    )
+    if result.measured and at.exercise.tests:
+        try:
+            first, final = verdicts(job, events)
+            result = replace(result, first=first, final=final)
+        except NotVerified as error:
+            result = replace(result, why_not=f"not verified: {error}")
+    return replace(result, seconds=round(time.monotonic() - begun, 3), at=_now())
+
+
+def result_of(job: Job) -> Result:
+    """The result of a finished job, without verdicts. Pure."""
+    reason = job["reason"]
+    lost = f"{reason}: {job['detail']}" if reason in NOT_THE_MODELS else None
+    runs: Sequence[Mapping[str, Any]] = job["runs"]
+    return Result(
+        id="",
+        repeat=0,
+        job=job["id"],
+        status=job["status"],
+        reason=reason,
+        why_not="cancelled" if job["status"] == "cancelled" else lost,
+        revisions=len(job["critiques"]),
+        runs=len(runs),
+        failures=tuple(_failure(run) for run in runs if not run["succeeded"]),
+        cost=job["cost"]["total"],
+        worked_seconds=job["ran_seconds"],
+        job_seconds=_between(job["created_at"], job["finished_at"]),
+    )
+
+
+class _Judging:
+    """Fetches the candidates of one job from the service, and judges them."""
+
+    def __init__(self, service: Service, at: Try[Exercise], job: Job) -> None:
+        self._service = service
+        self._exercise = at.exercise
+        self._key = at.key
+        self._job = job
+        self._id = str(job["id"])
+
+    def verdicts(self, events: Sequence[Event]) -> tuple[Verdict, Verdict]:
+        """Verdicts on the first attempt and on the final files; the same files are run once."""
+        begun, ended = self._first(events), self._last()
+        first = self._judged(begun, "first", self._files(begun))
+        if digest(begun.versions) == digest(ended.versions):
+            return first, replace(first)
+        return first, self._judged(ended, "final", {}, self._id)
+
+    def _first(self, events: Sequence[Event]) -> Candidate:
+        exercise = self._exercise
+        found = first_attempt(events, exercise.solution, exercise.files)
+        given = {name: digest_of(text) for name, text in exercise.files.items()}
+        return self._whole(Candidate({**given, **found.versions}, found.program))
+
+    def _last(self) -> Candidate:
+        state = {file["path"]: file["digest"] for file in self._service.files(self._id)}
+        missing = self._exercise.solution not in state
+        return self._whole(Candidate(state, stand_in(self._job["runs"]) if missing else None))
+
+    def _whole(self, found: Candidate) -> Candidate:
+        """The candidate with the digest of the program that replaces the solution, if any."""
+        program = None if found.program is None else self._program(found.program)
+        if program is None:
+            return replace(found, program=None)
+        name = self._exercise.solution
+        return replace(found, versions={**found.versions, name: digest_of(program)})
+
+    def _files(self, found: Candidate) -> dict[str, str]:
+        """The text files of a candidate; others cannot be sent as JSON."""
+        files = dict(self._exercise.files)
+        for name, version in found.versions.items():
+            if name in files and version == digest_of(files[name]):
+                continue
+            if found.program is not None and name == self._exercise.solution:
+                continue
+            text = as_text(self._service.artifact(self._id, name, digest=version))
+            if text is not None:
+                files[name] = text
+        return files
+
+    def _judged(
+        self, found: Candidate, which: str, files: dict[str, str], base: str | None = None
+    ) -> Verdict:
+        name = self._exercise.solution
+        state = digest(found.versions)
+        if name not in found.versions:
+            return Verdict(False, NO_SOLUTION.format(name=name), digest=state)
+        if found.program is not None and (program := self._program(found.program)) is not None:
+            files = {**files, name: program}
+        once = f"{self._key}-{which}"
+        verdict = verify(self._service, self._exercise, files, once=once, base=base)
+        return replace(verdict, digest=state)
+
+    def _program(self, number: int) -> str | None:
+        """The code of a Python run; None for a command line, which cannot be imported."""
+        run = next(run for run in self._job["runs"] if run["number"] == number)
+        if run.get("tool", "python") != "python":
+            return None
+        code = run["code"]
+        return self._service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def _models(events: Sequence[Event]) -> tuple[str, ...]:
+    called = (event for event in events if event.kind == "model_called")
+    return tuple(sorted({str(event.data["model"]) for event in called}))
+
+
+def _failure(run: Mapping[str, Any]) -> str:
+    """The class of a failed run, else how it ended."""
+    failure = run.get("failure")
+    return str(failure["class"]) if failure else str(run["end"])
+
+
+def _between(begun: str | None, ended: str | None) -> float:
+    if begun is None or ended is None:
+        return 0.0
+    span = datetime.fromisoformat(ended) - datetime.fromisoformat(begun)
+    return round(span.total_seconds(), 3)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,56 @@
+"""Published files of exercises: JSON lines or one JSON array, gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from lab.evals.errors import BadSet
+
+T = TypeVar("T")
+
+_GZIP = b"\x1f\x8b"
+
+
+def read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> list[T]:
+    """The result of `make` for each record, in the file's order, at least one. Raises BadSet.
+
+    For an invalid record `make` raises KeyError, TypeError, AttributeError, ValueError (such as
+    pydantic's ValidationError) or SyntaxError.
+    """
+    made = [_one(where, text, make) for where, text in _texts(path)]
+    if not made:
+        raise BadSet(f"{path} cannot be read", "it has no exercise")
+    return made
+
+
+def _texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Each record's place and JSON; in an array, places are numbers from 1."""
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
+        array = json.loads(text) if text.startswith("[\n") else None
+    except (OSError, EOFError, ValueError) as error:
+        raise BadSet(f"{path} cannot be read", str(error)) from None
+    lines = text.split("\n") if array is None else map(json.dumps, array)
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield f"{path}:{number}", line
+
+
+def _one(where: str, text: str, make: Callable[[Mapping[str, Any]], T]) -> T:
+    try:
+        return make(json.loads(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except KeyError as error:
+        why = f"{error} is missing"
+    except (ValueError, TypeError, AttributeError, SyntaxError) as error:
+        why = str(error)
+    raise BadSet(f"{where} cannot be read", why) from None

@@ -1,0 +1,55 @@
+"""The product and the laboratory are two distributions (docs/decisions/0090)."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from cli import command_line
+
+TOP = Path(__file__).resolve().parents[2]
+PRODUCT = tomllib.loads((TOP / "pyproject.toml").read_text())
+LABORATORY = tomllib.loads((TOP / "lab" / "pyproject.toml").read_text())
+
+
+def test_neither_the_wheel_nor_the_images_contain_the_laboratory():
+    assert "lab" not in PRODUCT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert "lab" not in (TOP / ".dockerignore").read_text()
+
+
+def test_both_have_the_same_version():
+    version = PRODUCT["project"]["version"]
+    assert LABORATORY["project"]["version"] == version
+    assert LABORATORY["project"]["dependencies"] == [f"fettle[plots]=={version}"]
+
+
+def test_the_laboratory_registers_the_commands_that_the_command_line_describes():
+    registered = LABORATORY["project"]["entry-points"][command_line.ENTRY_POINTS]
+    assert registered.keys() == command_line.LABORATORY.keys()
+
+
+@pytest.mark.parametrize("name", command_line.LABORATORY)
+def test_a_command_of_the_laboratory_without_it_names_the_remedy(name, monkeypatch, capsys):
+    monkeypatch.setattr(command_line, "entry_points", lambda group: ())
+    assert command_line.run([name, "--help"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: `fettle {name}` needs the distribution fettle-lab")
+    assert "make install" in error
+
+
+def test_help_lists_the_commands_of_other_distributions_and_loads_none(monkeypatch, capsys):
+    missing = EntryPoint("bench", "no.such.module:command", command_line.ENTRY_POINTS)
+    monkeypatch.setattr(command_line, "entry_points", lambda group: (missing,))
+    assert command_line.run(["--help"]) == 0
+    assert f"bench  {command_line.LABORATORY['bench']}" in capsys.readouterr().out
+
+
+def test_a_command_of_another_distribution_runs(monkeypatch, capsys):
+    chaos = LABORATORY["project"]["entry-points"][command_line.ENTRY_POINTS]["chaos"]
+    point = EntryPoint("chaos", chaos, command_line.ENTRY_POINTS)
+    monkeypatch.setattr(command_line, "entry_points", lambda group: (point,))
+    assert command_line.run(["chaos", "--help"]) == 0
+    assert "--minutes" in capsys.readouterr().out
