@@ -16,7 +16,7 @@ from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Cancel, Events, Journal, Workspace
 from agents.ports.checks import Checks
 from agents.ports.environment import Environment
-from agents.ports.network import Packages, Pages
+from agents.ports.network import Pages
 from agents.ports.repository import RepositoryFacts
 from agents.ports.spending import Budget
 from agents.redaction import Redaction
@@ -124,8 +124,7 @@ class Ports:
     """After this attempt, an infrastructure error is final."""
     prices: Prices = field(default_factory=Prices)
     pages: Pages | None = None
-    packages: Packages | None = None
-    """What `fetch` and `install` use; None: the operator does not allow it."""
+    """Used by the tool `fetch`. None if the operator does not allow it."""
     repository: RepositoryFacts | None = None
     """The repository that the job works on, if any."""
     checks: Checks | None = None

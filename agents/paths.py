@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from agents.attempt import Ports
 from agents.errors import PathOutside
 from agents.ports import Workspace
-from agents.runs.installed import FOLDER, SETUP, belongs_to_install
 from sandbox import paths as sandbox_paths
 from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
 GIT = ".git"
+SETUP = ".setup"
+"""The directory of the dependencies that a repository's setup has installed (decision 56)."""
 SCRATCH = ".scratch"
 """The directory of files that are no part of a job's work, see `agents.runs.scratch`."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"
@@ -71,9 +72,14 @@ def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) 
 
     Without this check the next run would fail, as if the sandbox had.
     """
-    if any(map(belongs_to_install, new)):
-        return f"files in {FOLDER}/ and {SETUP}/ are installed, and not written"
+    if any(map(is_in_setup, new)):
+        return f"files in {SETUP}/ are installed dependencies, which nothing else changes"
     return exceeded_limit(files, new, limits)
+
+
+def is_in_setup(path: str) -> bool:
+    """Whether the path is that of the setup's directory, or is in it."""
+    return path.partition("/")[0] == SETUP
 
 
 def is_scratch(path: str) -> bool:

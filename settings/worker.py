@@ -140,16 +140,6 @@ class WorkerSettings(
         return self
 
     @model_validator(mode="after")
-    def _packages_fit(self) -> Self:
-        if self.install_list is not None and self.install_bytes > self.workspace_bytes:
-            raise ValueError(
-                f"FETTLE_INSTALL_BYTES is {self.install_bytes}, and the wheels lie in a workspace, "
-                f"which has FETTLE_WORKSPACE_BYTES, {self.workspace_bytes}: "
-                f"{self.workspace_bytes // 2} will do"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:
         if self.sandbox_runtime and self.sandbox is not Backend.DOCKER:
             raise ValueError(

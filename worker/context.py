@@ -18,7 +18,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.ports import Bounds
 from agents.ports.checks import Checks
-from agents.ports.network import Packages, Pages
+from agents.ports.network import Pages
 from agents.ports.repository import Rebased
 from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
@@ -45,7 +45,7 @@ from worker.adapters.repository import anew, base_of, facts_of
 from worker.adapters.routing import routed, routes
 from worker.adapters.sandbox import Bounded, Readiness, Sandboxes, watch_pool
 from worker.adapters.tokens import LiveTokens
-from worker.adapters.tools import packages, tools
+from worker.adapters.tools import tools
 from worker.adapters.workspace import ManifestWorkspace
 from worker.checkpoints import Command, RedisSaver
 from worker.delivery.hosts import DeliveryHosts
@@ -83,7 +83,6 @@ class WorkerContext:
     spending: Spending
     tools: Sequence[Body]
     pages: Pages | None
-    packages: Packages | None
     repositories: Repositories
     deliveries: DeliveryHosts
     setups: Setups
@@ -151,7 +150,6 @@ class WorkerContext:
                 review=spec.review,
             ),
             pages=self.pages,
-            packages=self.packages,
             checks=await self.checks(record),
             redaction=self.recordings.of(record),
             tokens=self.live.of(record.id),
@@ -293,7 +291,6 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         spending=Spending.allowed(settings, Credentials(store.redis)),
         tools=tools(settings),
         pages=pages(settings),
-        packages=packages(settings),
         repositories=repositories,
         deliveries=DeliveryHosts.over(settings, repositories.hosts),
         setups=Setups(repositories.places, Indexes.over(settings)),

@@ -18,7 +18,6 @@ from agents.checks.copied_files import without_clashes
 from agents.checks.report import JudgedBy, Outcome, Report, Test
 from agents.layout.site import site_of
 from agents.ports.checks import Case
-from agents.runs.installed import site_files
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
 from sandbox.result import no_answer
@@ -90,7 +89,7 @@ async def _tried(
             case_files,
             case.stdin.encode(),
             links=without_clashes(links, over),
-            site=site_files(case_files, setup=False, project=site_of(case_files)),
+            site=site_of(case_files),
         )
         result = await sandbox.run(command, replace(limits, output_bytes=kept))
     except ValueError as error:  # too many files, or invalid names, for any sandbox

@@ -18,7 +18,6 @@ from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
 from agents.layout.site import site_of
 from agents.ports.checks import Case, Checks
-from agents.runs.installed import site_files
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
 from sandbox.result import no_answer
 
@@ -83,7 +82,7 @@ async def _supervised(
     limits: Limits,
 ) -> Report:
     hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
-    site = site_files(work_files, setup=False, project=site_of(work_files))
+    site = site_of(work_files)
     order = {
         **asdict(planned),
         "files": dict(checks.files),

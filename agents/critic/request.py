@@ -39,10 +39,9 @@ from agents.critic.sections import (
 from agents.critic.tools import critic_tools
 from agents.evidence.changes import ChangedFile, changed_files
 from agents.evidence.verdict import Critique, feedback_text
-from agents.paths import visible
+from agents.paths import is_in_setup, visible
 from agents.ports import Workspace
 from agents.prompts import prompt, render
-from agents.runs.installed import belongs_to_install
 from agents.state import State
 from agents.texts import head_and_tail
 
@@ -185,7 +184,7 @@ async def _other_changes(state: State, workspace: Workspace) -> list[str]:
     before = await workspace.manifest(state["job"].get("start"))
     after = await workspace.manifest(workspace.digest)
     lines = []
-    for path in sorted(path for path in {*before, *after} if not belongs_to_install(path)):
+    for path in sorted(path for path in {*before, *after} if not is_in_setup(path)):
         old, new = before.get(path), after.get(path)
         if new is not None and new.target is not None and new != old:
             lines.append(f"{visible(path)} is a link to {visible(new.target)}")
@@ -204,7 +203,7 @@ async def _inputs(
     sizes = workspace.list()
     changed = {*(each.path for each in change.data)}
     changed.update(each.path for each in (*change.code, *change.tests))
-    paths = {path for path in sizes if path not in changed and not belongs_to_install(path)}
+    paths = {path for path in sizes if path not in changed and not is_in_setup(path)}
     read = await asyncio.to_thread(
         files_read, paths, _naming_texts(state, change, runs, in_repository)
     )

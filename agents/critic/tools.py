@@ -25,9 +25,9 @@ from agents.ports import CallKey, Event, Finished
 from agents.state import State
 from agents.tools.build import arguments_of
 from agents.tools.call import argument_problem, refused
+from agents.tools.git import git
 from agents.tools.read_file import read_file
 from agents.tools.registry import Body, offered
-from agents.tools.repository.git import git
 from agents.tools.search import search
 
 TOOLS: tuple[Body, ...] = (read_file, search, git, run_again)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from agents.checks.copied_files import without_clashes
 from agents.evidence.sources import is_source, is_test
+from agents.paths import is_in_setup
 from agents.ports import Workspace
-from agents.runs.installed import belongs_to_install
 from agents.state import State
 from agents.tree import Tree
 
@@ -35,7 +35,7 @@ class ChangedFile:
 
 
 async def changed_files(state: State, workspace: Workspace) -> Sequence[ChangedFile]:
-    """The changed files, sorted by path. Symbolic links and installed packages are left out. If
+    """The changed files, sorted by path. Symbolic links and installed dependencies are left out. If
     the job's record does not name its start, which older releases did not write, only the files
     that the job has made are compared, with the files of its repository."""
     job, start = state["job"], workspace.fork()
@@ -46,7 +46,7 @@ async def changed_files(state: State, workspace: Workspace) -> Sequence[ChangedF
     changed = []
     for path in sorted(paths):
         same = path in before and before[path] == after.get(path)
-        if same or belongs_to_install(path):
+        if same or is_in_setup(path):
             continue
         file = ChangedFile(path, await start.read(path), await workspace.read(path))
         if file.before != file.after:

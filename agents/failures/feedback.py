@@ -104,7 +104,6 @@ def _hint(run: Run, earlier: Sequence[Run], ports: Ports) -> str:
         hint=hint_of(run, ports.workspace.list()),
         limits=ports.limits,
         seconds=run.get("wall_seconds", ports.limits.wall_seconds),
-        install=ports.packages is not None,
         fetch=ports.pages is not None,
         same=same[-1] if same else None,
     ).strip()

@@ -1,4 +1,12 @@
-"""Files of a `site-packages` directory that make a project importable, where `/work` has it."""
+"""The files of a run's `site-packages` directory that make a project importable, and the
+dependencies that its setup has installed.
+
+Fettle puts no file into the workspace and sets no environment variable for this. So a program that
+starts another program with a different environment still finds the same modules. Python reads the
+`.pth` files in the order of their names: first the project, then the dependencies.
+
+Why: docs/decisions/0056-dependencies-are-a-layer.md, 0069-a-run-is-what-a-clone-does.md
+"""
 
 from __future__ import annotations
 
@@ -11,10 +19,16 @@ from agents.layout.importable import joined
 from agents.tools.inside import pth_line
 
 NAME = "project.pth"
+SETUP_PTH = "setup.pth"
 _DISTRIBUTION = "version-of-project"
 """A directory that no import finds, and the name of its `.pth` file. It is read after `setup.pth`:
 a setup that has installed the project knows its true version."""
 _WORK = "/work"
+
+
+def setup_pth() -> bytes:
+    """The file `SETUP_PTH`. It adds the packages of `.setup/` to the module path."""
+    return f"{pth_line('setup_packages')}\n".encode()
 
 
 def site_of(files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -165,7 +165,6 @@ def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
         "planner/system",
         most=MAX_STEPS,
         environment=described(ports.environment),
-        install=ports.packages is not None,
         fetch=ports.pages is not None,
         parallel=state["job"].get("parallel", False),
         repository=ports.repository is not None,

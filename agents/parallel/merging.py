@@ -22,7 +22,6 @@ from typing import Any
 
 from agents.paths import LONGEST_PATH
 from agents.ports import Version
-from agents.runs.installed import belongs_to_install
 
 ENDING = 12
 """Characters of a file's ending, which a copy keeps for tools and people."""
@@ -95,10 +94,9 @@ def _keep_versions(
     (first, _), *others = versions.items()
     found.files[path] = first
     copies = []
-    if not belongs_to_install(path):  # a package can be installed again
-        for now, step in others:
-            copies.append(_copy_name(path, step, taken))
-            found.files[copies[-1]] = now
+    for now, step in others:
+        copies.append(_copy_name(path, step, taken))
+        found.files[copies[-1]] = now
     removed = [step for step, now in changes.items() if now is None]
     what = f"removed in step {removed[0]}" if removed else "changed in different ways"
     found.conflicts.append(Conflict(path, tuple(changes), tuple(copies), what))

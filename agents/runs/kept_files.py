@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from agents.attempt import Ports
 from agents.errors import PathOutside
 from agents.links import submodule_of
-from agents.paths import GIT, checked, own_files, visible
+from agents.paths import GIT, checked, is_in_setup, own_files, visible
 from agents.ports import Workspace
-from agents.runs.installed import belongs_to_install
 from sandbox.paths import is_gits
 
 MOST_NEW = 1_000
@@ -63,8 +62,8 @@ async def choose_kept(
 
 def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
     """The reason why a workspace cannot hold the file or link; None if it can."""
-    if belongs_to_install(path):
-        return "what is installed stays as it is"
+    if is_in_setup(path):
+        return "installed dependencies stay as they are"
     if ports.repository is not None and is_gits(path):
         return f"what lies in {GIT} belongs to git"
     if submodule := submodule_of(ports.workspace, path):

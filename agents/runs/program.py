@@ -10,11 +10,11 @@ from typing import Final
 
 from agents.attempt import Ports
 from agents.layout.editable import METADATA, METADATA_BYTES
-from agents.layout.site import project_site
+from agents.layout.site import SETUP_PTH, project_site, setup_pth
+from agents.paths import SETUP
 from agents.ports import Workspace
 from agents.runs.commands.pytest_command import words_of_pytest
 from agents.runs.commands.shell_marks import MarkedResult, read_marks, shell_argv
-from agents.runs.installed import SETUP_PROGRAMS, site_files
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
 from agents.tree import Tree
@@ -28,7 +28,6 @@ SHELL: Final = "shell"
 PLUGIN: Final = "fettle_report"
 """The pytest plug-in that reports each test. It is the only word that Fettle adds to a project's
 own command, and it replaces no option that a project configures."""
-_SAVES: Final = b"savefig"
 _NOTHING: Final = "there was nothing to run"
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _TAG, _TAGGED = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -127,22 +126,16 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
 def placed(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Command:
     """The program's command over `tree`, with all that is installed for it, and with the modules of
     the `project` (`agents.layout.site`)."""
-    installed = bool(tree.installed)
-    site = site_files(tree.files, setup=installed, project=project)
-    if program.tool != "python" and _may_draw(program, tree):
+    site = dict(project)
+    if tree.installed:
+        site[SETUP_PTH] = setup_pth()
+    if program.tool != "python":  # the sandbox describes the charts of a program for `python`
         site["charts.pth"] = f"{_charts()}\n".encode()
     if program.tests:
         site[f"{PLUGIN}.py"] = source(PLUGIN).encode()
     with_dependencies = replace(tree, layers=(*tree.installed, *tree.layers))
-    path = (SETUP_PROGRAMS,) if installed else ()
+    path = (f"{SETUP}/bin",) if tree.installed else ()
     return replace(with_dependencies.command(program.argv), site=site, path=path)
-
-
-def _may_draw(program: Program, tree: Tree) -> bool:
-    """Whether the program may save a figure of matplotlib; the tool `python` needs no help."""
-    return _SAVES in program.text.encode(errors="replace") or any(
-        _SAVES in content for content in tree.files.values()
-    )
 
 
 @cache

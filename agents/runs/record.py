@@ -9,9 +9,8 @@ from typing import Any, Final
 from agents.attempt import Ports
 from agents.failures.classify import classify, of_verification
 from agents.failures.failure import FailureClass
-from agents.paths import is_scratch
+from agents.paths import is_in_setup, is_scratch
 from agents.ports import Artifact, Workspace
-from agents.runs.installed import belongs_to_install
 from agents.runs.kept_files import choose_kept
 from agents.runs.program import VERIFY, Program, ProgramResult, execute
 from agents.state import ArtifactFields, Run
@@ -47,7 +46,7 @@ async def recorded(
 ) -> RecordedRun:
     """Store what a run left; returns its record."""
     result, on = seen.result, ports.workspace.digest
-    deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
+    deleted = frozenset(path for path in result.deleted if not is_in_setup(path))
     kept_files = await choose_kept(ports, {**result.changed, **result.links}, deleted)
     changed, links = kept_files.files, kept_files.links
     artifacts: Sequence[Artifact] = ()

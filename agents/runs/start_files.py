@@ -14,11 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from agents.attempt import Ports
 from agents.context.room import context_characters
-from agents.paths import own_files, visible
+from agents.paths import is_in_setup, own_files, visible
 from agents.ports import Workspace
 from agents.runs.grammars import GRAMMARS
 from agents.runs.helper import run_helper
-from agents.runs.installed import belongs_to_install
 from agents.texts import as_text, bounded, lines_of, one_line
 from agents.tools.inside import source
 from sandbox.protocol import MIB, Command
@@ -95,7 +94,7 @@ async def texts_within(
 
 
 def _sizes(workspace: Workspace) -> Mapping[str, int]:
-    return {path: n for path, n in own_files(workspace).items() if not belongs_to_install(path)}
+    return {path: n for path, n in own_files(workspace).items() if not is_in_setup(path)}
 
 
 def _head(content: bytes) -> str:

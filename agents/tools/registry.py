@@ -7,10 +7,10 @@ from typing import Any
 
 from agents.attempt import Ports
 from agents.tools.edit_file import edit_file
+from agents.tools.git import PROGRAM, git
 from agents.tools.list_dir import list_dir
 from agents.tools.python import python
 from agents.tools.read_file import read_file
-from agents.tools.repository.git import PROGRAM, git
 from agents.tools.search import search
 from agents.tools.shell import shell
 from agents.tools.verify import verify

@@ -199,7 +199,7 @@ def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     if len(found) == 1:
         yield Finding("tools", Health.NOTE, found[0])
     elif found:
-        advice = "give all workers the same FETTLE_TOOLS, FETTLE_INSTALL_... and FETTLE_FETCH_..."
+        advice = "give all workers the same FETTLE_TOOLS and FETTLE_FETCH_..."
         yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(found)}", advice)
 
 

@@ -29,6 +29,18 @@ MOST_ARTISTS = 12
 _LABELS = 8
 _LABEL_CHARACTERS = 60
 _AGG = "matplotlib.backends.backend_agg"
+_WAIT_FOR_BACKEND = """
+import sys
+class WaitForBackend:
+    def find_spec(self, name, path=None, target=None):
+        if name != AGG:
+            return None
+        sys.meta_path.remove(self)
+        exec(CODE, {"__name__": "fettle_charts"})
+        return sys.meta_path[0].find_spec(name, path)
+sys.meta_path.insert(0, WaitForBackend())
+"""
+"""The `return` statement finds the backend by the `_OnImport` that CODE has installed."""
 
 
 def install() -> None:
@@ -40,10 +52,12 @@ def install() -> None:
 
 
 def pth_line() -> str:
-    """The line of a `.pth` file that installs this module in an interpreter."""
+    """The line of a `.pth` file that installs this module in an interpreter. The module is compiled
+    only if the program imports the backend: most programs draw nothing."""
     with open(__file__, encoding="utf-8") as file:  # noqa: PTH123  (pathlib is slow to import)
         code = f"{file.read()}\ninstall()\n"
-    return f"import sys; exec({code!a}, {{'__name__': 'fettle_charts'}})"
+    variables = {"__name__": "fettle_charts", "AGG": _AGG, "CODE": code}
+    return f"import sys; exec({_WAIT_FOR_BACKEND!a}, {variables!a})"
 
 
 class _OnImport:

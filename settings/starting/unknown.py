@@ -26,10 +26,24 @@ OF_DEPLOY = frozenset(
     )
 )
 """Read by deploy/ and the compose files, which share an environment with the processes."""
+_CONTEXT_BOUNDS = (
+    "the model's context bounds a conversation; FETTLE_CONTEXT_SHARE is the part of it that a "
+    "conversation may take"
+)
+_NO_INSTALL = (  # Why: docs/decisions/0087-no-tool-installs-packages.md
+    "the tool `install` was removed; put packages into the sandbox's environment "
+    "(FETTLE_SANDBOX_PYTHON, FETTLE_SANDBOX_IMAGE), or let a repository's setup install them "
+    "(FETTLE_SETUP_HOSTS)"
+)
 REMOVED = {
-    f"{PREFIX}{name}": "the model's context bounds a conversation; FETTLE_CONTEXT_SHARE is the "
-    "part of it that a conversation may take"
-    for name in ("HISTORY_CHARACTERS", "CONVERSATION_CHARACTERS")
+    "FETTLE_HISTORY_CHARACTERS": _CONTEXT_BOUNDS,
+    "FETTLE_CONVERSATION_CHARACTERS": _CONTEXT_BOUNDS,
+    "FETTLE_INSTALL_LIST": _NO_INSTALL,
+    "FETTLE_INSTALL_INDEX": _NO_INSTALL,
+    "FETTLE_INSTALL_HOSTS": _NO_INSTALL,
+    "FETTLE_INSTALL_DEPENDENCIES": _NO_INSTALL,
+    "FETTLE_INSTALL_BYTES": _NO_INSTALL,
+    "FETTLE_INSTALL_SECONDS": _NO_INSTALL,
 }
 """Settings of earlier releases, and their remedy."""
 SIMILAR = 0.75

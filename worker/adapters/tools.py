@@ -7,13 +7,10 @@ from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
 from agents.executor.plan_progress import ARGUMENT
-from agents.tools.optional.fetch import fetch
-from agents.tools.optional.install import install
+from agents.tools.fetch import fetch
 from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
 from worker.adapters.plugins import guard_plugin
-from worker.egress.packages.allowed import ListUnfit
-from worker.egress.packages.pip import PipPackages
 
 GROUP = "fettle.tools"
 
@@ -28,21 +25,12 @@ def tools(settings: ToolSettings) -> tuple[Body, ...]:
     Raises ToolUnfit.
     """
     bodies = list(TOOLS)
-    bodies += [install] if settings.install_list else []
     bodies += [fetch] if settings.fetch_hosts else []
     bodies += plugins(settings.tools, entry_points(group=GROUP))
     names = [body.__name__ for body in bodies]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ToolUnfit(f"FETTLE_TOOLS: there are two tools of the name {', '.join(sorted(twice))}")
     return tuple(bodies)
-
-
-def packages(settings: ToolSettings) -> PipPackages | None:
-    """What `install` reaches; None where there is no such tool. Raises ToolUnfit."""
-    try:
-        return PipPackages.over(settings)
-    except (ListUnfit, OSError, UnicodeDecodeError) as error:
-        raise ToolUnfit(f"FETTLE_INSTALL_LIST: {error}") from None
 
 
 def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]:

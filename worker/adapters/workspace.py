@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from agents.errors import PathOutside, ToolRefused
 from agents.links import follow
+from agents.paths import is_in_setup
 from agents.ports import Artifact, Version
 from agents.ports.repository import Patch
-from agents.runs.installed import belongs_to_install
 from agents.tree import Tree
 from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
@@ -283,9 +283,9 @@ class ManifestWorkspace:
         return {path: await self._bytes(entry) for path, entry in entries}
 
     async def _delivered(self, base: Base) -> tuple[dict[str, bytes], Kinds]:
-        """The files that the job delivers: no installed packages, and no files that git ignores."""
+        """The job's files without installed dependencies and files that git ignores."""
         files, removed = await self._files(), self._manifest.removed
-        files = {path: data for path, data in files.items() if not belongs_to_install(path)}
+        files = {path: data for path, data in files.items() if not is_in_setup(path)}
         kinds = Kinds(self._executable(), self._manifest.links)
         ignored = await base.ignored(files, removed, kinds)
         links = {path: target for path, target in kinds.links.items() if path not in ignored}

@@ -14,7 +14,6 @@ import pytest
 import pytest_asyncio
 from support.graph.clone_projects import SHAPES
 from support.servers import docker_engine as engines
-from support.servers.package_index import wheel
 
 from agents.checks.judge import judge
 from agents.checks.report import Report
@@ -263,19 +262,6 @@ async def test_an_honest_solution_passes(sandbox: LocalSandbox) -> None:
         "test_a.py::test_zero[2]",
         "tests/test_b.py::test_more",
     ]
-
-
-async def test_installed_packages_can_be_imported_and_bend_nothing(sandbox: LocalSandbox) -> None:
-    plug_in = {"quiet.py": QUIET, "quiet-1.0.dist-info/entry_points.txt": "[pytest11]\nq = quiet\n"}
-    start = {"x.pth": "import os; os._exit(0)\n", "sitecustomize.py": EXIT, "conftest.py": EXIT}
-    packed = wheel("plus", "1.0", {"plus.py": "def plus(a, b): return a + b\n", **plug_in, **start})
-    installed = {".packages/plus-1.0-py3-none-any.whl": packed}
-    honest = b"from plus import plus as add\n"
-    for solution, passed in ((honest, True), (b"import plus\n" + WRONG.encode(), False)):
-        files = {"solution.py": solution, **installed}
-        assert (await judge(sandbox, files, CHECKS, LIMITS)).passed is passed
-        command = Checks(CHECKS.files, "sh -c 'python -m pytest test_a.py'")
-        assert (await judge(sandbox, files, command, LIMITS)).passed is passed
 
 
 async def test_links_of_the_workspace_are_there_and_take_no_checks_place(

@@ -16,7 +16,7 @@ from support.servers.certificates import self_signed
 from support.servers.web_server import Answer, WebServer, web_server
 
 from agents.errors import ToolRefused
-from agents.tools.optional.fetch import fetch
+from agents.tools.fetch import fetch
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings

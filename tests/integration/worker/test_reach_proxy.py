@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import httpx
 import pytest
-from support.servers.certificates import self_signed
-from support.servers.package_index import serve, wheel
 from support.servers.web_server import Answer, WebServer, web_server
 
-from agents.ports.network import Target
-from settings.tools import ToolSettings
 from worker.egress.connect import Pinned, resolved
 from worker.egress.hosts import Hosts
-from worker.egress.packages.pip import PipPackages
 from worker.egress.proxy import Proxy
 
 
@@ -64,26 +58,6 @@ async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None
             await client.get(f"{address}/page")
     assert (proxy.too_much, len(proxy.unreached)) == (True, 1)
     assert server.asked == ["/page", "/large"]
-
-
-async def test_pip_reaches_an_index_over_tls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the certificates that this machine trusts, with the password of the index's address."""
-    certificate, context = self_signed(tmp_path, "localhost")
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    name = "colour-1.0-py3-none-any.whl"
-    with web_server(context) as server:
-        serve(server, {"colour": {name: wheel("colour", "1.0", {"colour.py": ""})}})
-        (tmp_path / "list.txt").write_text("colour\n")
-        index = f"https://me:secret@localhost:{server.port}/simple/"
-        settings = ToolSettings(install_list=tmp_path / "list.txt", install_index=index)
-        port = PipPackages.over(settings)
-        assert port is not None
-        markers = {"python_full_version": "3.11.7", "python_version": "3.11", "extra": ""}
-        (found,) = await port.wheels(["colour"], Target(("py3-none-any",), markers))
-        assert found.filename == name
-        assert all(each["authorization"].startswith("Basic ") for each in server.headers)
 
 
 async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer) -> None:

@@ -109,7 +109,7 @@ async def test_another_attempt_finds_it_by_its_digest(blobs: DirectoryBlobs) -> 
 async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> None:
     workspace = await ManifestWorkspace.over(blobs, None, BASE)
     await workspace.apply(
-        {"a.py": b"1", ".packages/x-1.whl": b"2", "b.log": b"3"}, frozenset({"app/old.py"})
+        {"a.py": b"1", ".setup/x.py": b"2", "b.log": b"3"}, frozenset({"app/old.py"})
     )
     patch = await workspace.patch()
     assert patch is not None

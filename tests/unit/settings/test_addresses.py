@@ -211,7 +211,6 @@ ADDRESSES = {
     "webhook_url",
     "setup_index",
     "setup_npm_registry",
-    "install_index",
     *(name for kind, name in fields() if name.endswith("_base_url")),
 }
 
@@ -256,7 +255,6 @@ def test_an_address_that_paths_are_added_to_has_no_options(
     [
         ("repo_hosts", ["git.x", "*.x:8443", "ssh://git.x", "http://[::1]:3000"], ["ftp://x", "*"]),
         ("fetch_hosts", ["docs.x", "*.x"], ["ssh://x", "x/path", "x:99999", "u:p@x"]),
-        ("install_hosts", ["files.x"], ["https://files.x/simple"]),
         ("setup_hosts", ["pypi.org"], ["a b"]),
         ("deliver_hosts", ["github.com=github"], ["u:p@github.com=github", "x"]),
         ("allowed_hosts", ["*", "*.x", "fettle.x", "::1"], ["https://fettle.x", "d\u00fc.x"]),

@@ -48,11 +48,6 @@ def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: 
             "bytes could go under a job",
             "345720 will do",
         ),
-        (
-            "INSTALL_LIST=/x INSTALL_INDEX=https://x/ INSTALL_BYTES=2000 WORKSPACE_BYTES=1000",
-            "lie in a workspace",
-            "500 will do",
-        ),
         ("SANDBOX_RUNTIME=runsc", "code would run without it", "FETTLE_SANDBOX=docker"),
         ("S3_ENDPOINT=https://s3.example", "none is named", "FETTLE_BLOBS_BUCKET"),
     ],

@@ -51,9 +51,17 @@ def test_a_name_in_the_environment(
     assert str(found) == f"{name} (environment) is not a setting{guess}"
 
 
-@pytest.mark.parametrize("name", ["HISTORY_CHARACTERS", "CONVERSATION_CHARACTERS"])
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("HISTORY_CHARACTERS", "FETTLE_CONTEXT_SHARE"),
+        ("CONVERSATION_CHARACTERS", "FETTLE_CONTEXT_SHARE"),
+        ("INSTALL_LIST", "FETTLE_SETUP_HOSTS"),
+        ("INSTALL_SECONDS", "FETTLE_SANDBOX_PYTHON"),
+    ],
+)
 def test_a_setting_of_an_earlier_release_has_a_remedy(
-    monkeypatch: pytest.MonkeyPatch, file: Path, name: str
+    monkeypatch: pytest.MonkeyPatch, file: Path, name: str, remedy: str
 ) -> None:
     monkeypatch.setenv(f"FETTLE_{name}", "9000")
     file.write_text(f"{name.lower()} = 9000\n")
@@ -61,7 +69,7 @@ def test_a_setting_of_an_earlier_release_has_a_remedy(
         assert str(unknown).startswith(
             f"{unknown.name} ({unknown.origin}) is no longer a setting: "
         )
-        assert "FETTLE_CONTEXT_SHARE" in str(unknown)
+        assert remedy in str(unknown)
 
 
 def test_a_name_in_the_file(file: Path) -> None:

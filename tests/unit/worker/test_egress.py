@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from packaging.specifiers import SpecifierSet
 
 from agents.errors import ToolRefused
 from worker.egress.address import require
 from worker.egress.hosts import Hosts, parsed
-from worker.egress.packages.allowed import ListUnfit, read
 
 PUBLIC = ("8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8")
 INTRANET = ("10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "127.0.0.1", "::1", "fd00::1",
@@ -85,46 +83,3 @@ def test_what_is_not_on_the_list_is_refused(url: str, words: str) -> None:
         LIST.require(parsed(url))
     assert words in str(refused.value)
     assert "secret" not in str(refused.value)
-
-
-MARKERS = {"python_version": "3.11", "python_full_version": "3.11.7", "sys_platform": "linux"}
-HASH = "a" * 64
-PINNED = f"""
-# made by a tool
-Attrs==23.1.0 \\
-    --hash=sha256:{HASH} \\
-    --hash=sha256:{"b" * 64}  # two files
-numpy==1.26.0 ; python_version < "3.12" --hash=sha256:{"c" * 64}
-numpy==2.4.6 ; python_version >= "3.12" --hash=sha256:{"d" * 64}
-"""
-
-
-def test_a_list_is_read() -> None:
-    allowed = read("attrs\nSome_Package >= 2, <3  # why\n\ntyping-extensions[x]\n")
-    assert not allowed.pinned
-    assert set(allowed.lines) == {"attrs", "some-package", "typing-extensions"}
-    assert allowed.rules(MARKERS)["some-package"].specifier == SpecifierSet(">=2,<3")
-
-
-def test_hashes_pin_files() -> None:
-    allowed = read(PINNED)
-    assert allowed.pinned
-    attrs, numpy = (allowed.rules(MARKERS)[name] for name in ("attrs", "numpy"))
-    assert attrs.hashes == {HASH, "b" * 64}
-    assert (numpy.specifier, numpy.hashes) == (SpecifierSet("==1.26.0"), {"c" * 64})
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("attrs\n-r other.txt\n", "not a package with its versions: '-r other.txt'"),
-        ("-e .\n", "not a package"),
-        ("attrs @ https://x.test/attrs.whl\n", "not from an address"),
-        (f"attrs==1 --hash=sha256:{HASH}\nnumpy\n", "either every package has hashes, or none"),
-        ("attrs; platform_machine ~= 'x'\n", "under a condition that means nothing"),
-    ],
-)
-def test_a_list_that_is_not_understood_is_refused(text: str, words: str) -> None:
-    with pytest.raises(ListUnfit) as unfit:
-        read(text)
-    assert words in str(unfit.value)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from agents.errors import ToolRefused
@@ -16,7 +15,7 @@ from agents.tools.registry import TOOLS
 from agents.tools.trace import of_use
 from settings.tools import ToolSettings
 from worker.adapters.plugins import guard_plugin
-from worker.adapters.tools import GROUP, ToolUnfit, packages, plugins, tools
+from worker.adapters.tools import GROUP, ToolUnfit, plugins, tools
 
 USUAL = [body.__name__ for body in TOOLS]
 PLUGIN = '''
@@ -52,27 +51,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoin
     ]
 
 
-def test_what_reaches_out_is_off_until_it_is_named(tmp_path: Path) -> None:
+def test_fetch_is_off_until_hosts_are_named() -> None:
     assert [body.__name__ for body in tools(ToolSettings())] == USUAL
-    allowed: dict[str, Any] = {
-        "fetch_hosts": "docs.example.org, *.example.net",
-        "install_list": tmp_path / "list.txt",
-        "install_index": "https://index.example.org/simple/",
-    }
-    given = ToolSettings(**allowed)
-    assert given.fetch_hosts == ("docs.example.org", "*.example.net")
-    assert [body.__name__ for body in tools(given)] == [*USUAL, "install", "fetch"]
-    with pytest.raises(ToolUnfit, match=r"FETTLE_INSTALL_LIST: .*No such file"):
-        packages(given)
-    (tmp_path / "list.txt").write_text("--index-url https://elsewhere.example.org\n")
-    with pytest.raises(ToolUnfit, match="not a package with its versions"):
-        packages(given)
-    with pytest.raises(ValidationError, match="go together"):
-        ToolSettings(install_list=tmp_path / "list.txt")
+    settings = ToolSettings(fetch_hosts=("docs.example.org", "*.example.net"))
+    assert [body.__name__ for body in tools(settings)] == [*USUAL, "fetch"]
 
 
 def test_what_compose_sends_for_nothing_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TOOLS", "FETCH_HOSTS", "INSTALL_LIST", "INSTALL_INDEX", "INSTALL_HOSTS"):
+    for name in ("TOOLS", "FETCH_HOSTS"):
         monkeypatch.setenv(f"FETTLE_{name}", "")
     assert tools(ToolSettings()) == TOOLS
 
