@@ -115,8 +115,15 @@ class ReservationRequest:
         return tuple(day for day in both if day.name)
 
     def cap_of(self, whose: str) -> Cap:
-        """The limit that one of its accounts has."""
+        """The limit of one of its accounts."""
         return next((day.cap for day in self.days if day.whose == whose), self.job)
+
+    def shortfall(self, whose: Whose, what: What, used: int, reserved: int) -> BudgetShortfall:
+        """The refusal of this request by one of its accounts."""
+        cap = self.cap_of(whose)
+        if what == "cost":
+            return BudgetShortfall(whose, what, cap.cost or 0, used, self.most.cost, reserved)
+        return BudgetShortfall(whose, what, cap.tokens or 0, used, self.most.tokens, reserved)
 
 
 @dataclass(frozen=True, slots=True)

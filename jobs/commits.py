@@ -10,8 +10,8 @@ from dataclasses import replace
 from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord, Status
-from jobs.outbox import deliveries_of
 from jobs.store import ConversationEntry, LeaseRef, Loaded
+from jobs.store.outbox import deliveries_of
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Change, Refusal
 

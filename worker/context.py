@@ -28,6 +28,7 @@ from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH, JobSpec
+from jobs.redis.connection import RedisCommand
 from jobs.store import LeaseRef
 from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
@@ -47,7 +48,7 @@ from worker.adapters.sandbox import Bounded, Readiness, Sandboxes, watch_pool
 from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import tools
 from worker.adapters.workspace import ManifestWorkspace
-from worker.checkpoints import Command, RedisSaver
+from worker.checkpoints import RedisSaver
 from worker.delivery.hosts import DeliveryHosts
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
@@ -236,7 +237,7 @@ def _named(record: JobRecord) -> str | None:
 
 async def checkpoint(
     thread_id: str,  # noqa: ARG001 - the ledger's own job
-    commands: Sequence[Command],
+    commands: Sequence[RedisCommand],
 ) -> None:
     """Save under the epoch of the attempt that the running code belongs to."""
     await CURRENT.get().checkpoint(commands)

@@ -20,9 +20,9 @@ from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.model.events import NewEvent
 from jobs.model.graph_format import GraphFormat
+from jobs.redis.connection import RedisCommand
 from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
-from worker.checkpoints import Command
 from worker.store import PATIENCE_SECONDS, retry_while_unavailable
 
 
@@ -33,7 +33,7 @@ class Batch:
     events: list[NewEvent] = field(default_factory=list)
     journal: dict[str, bytes] = field(default_factory=dict)
     charges: list[jobs_store.Charge] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
+    commands: list[RedisCommand] = field(default_factory=list)
     blobs: list[str] = field(default_factory=list)
     workspace: str | None = None
     graph: GraphFormat | None = None
@@ -141,7 +141,7 @@ class Ledger:
         """Keep these bytes as long as the job; on record with the next write."""
         self._blobs.extend(digests)
 
-    async def checkpoint(self, commands: Sequence[Command]) -> None:
+    async def checkpoint(self, commands: Sequence[RedisCommand]) -> None:
         """Apply the commands of a checkpoint, and whatever waits, in one step."""
         batch = self._batch()
         batch.commands.extend(commands)

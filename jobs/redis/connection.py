@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from redis.asyncio import ConnectionPool, Redis
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.connection import (
+    AbstractConnection,
+    Connection,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
@@ -19,7 +24,8 @@ from redis.exceptions import RedisError, ResponseError
 from jobs.errors import StoreFull, StoreRefused, StoreUnavailable
 
 Argument: TypeAlias = str | bytes | int | float
-Command: TypeAlias = Sequence[Argument]
+RedisCommand: TypeAlias = Sequence[Argument]
+"""A name with its arguments: `("HSET", key, field, value)`."""
 
 ANSWER_SECONDS = 2.0
 """How long an answer of Redis may take by default."""
@@ -53,42 +59,62 @@ def connect(url: str, *, seconds: float = ANSWER_SECONDS) -> Redis:
         health_check_interval=30,
         max_connections=1_000,
     )
-    pool.connection_class = _cancellable(pool.connection_class)
+    pool.connection_class = _CORRECTED[pool.connection_class]
     return Redis.from_pool(pool)
 
 
-def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """A connection class like `kind` with three defects of redis-py corrected.
+class _CorrectedConnection(AbstractConnection):
+    """A connection without three defects of redis-py (8.1).
 
     redis-py sends within `asyncio.wait_for`, which before Python 3.12 swallows a cancellation that
     comes as the send ends: a cancelled attempt would go on, and a deadline would have no effect.
 
-    uvloop raises RuntimeError where a connection was reset just before the send, and redis-py lets
-    that through: a job would fail for an error that the next try does not have.
+    uvloop raises RuntimeError if a connection was reset just before the send, and redis-py does not
+    translate it: a job would fail because of an error that a retry avoids.
 
-    A Redis whose disk is full refuses even PING (MISCONF), which redis-py sends before it uses a
-    connection. A server that refuses is there, and can be read.
+    A Redis with a full disk refuses even PING (MISCONF), which redis-py sends before it uses a
+    connection. Such a server is reachable, and can be read.
     """
 
-    class Cancellable(kind):  # type: ignore[misc, valid-type]
-        socket_timeout: float | None
+    socket_timeout: float | None
 
-        async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-            seconds = self.socket_timeout
-            self.socket_timeout = None  # which makes redis-py do without `wait_for`
-            try:
-                async with asyncio.timeout(seconds):
-                    await super().send_packed_command(command, check_health)
-            except RuntimeError as error:
-                raise Unreachable(f"the connection was closed: {error}") from error
-            finally:
-                self.socket_timeout = seconds
+    async def send_packed_command(
+        self, command: bytes | str | Iterable[bytes], check_health: bool = True
+    ) -> None:
+        """Send a command. Raises redis' TimeoutError or ConnectionError."""
+        seconds = self.socket_timeout
+        self.socket_timeout = None  # so that redis-py does not call `wait_for`
+        try:
+            async with asyncio.timeout(seconds):
+                await super().send_packed_command(command, check_health)
+        except RuntimeError as error:
+            raise Unreachable(f"the connection was closed: {error}") from error
+        finally:
+            self.socket_timeout = seconds
 
-        async def _send_ping(self) -> None:
-            with contextlib.suppress(ResponseError):
-                await super()._send_ping()
+    async def _send_ping(self) -> None:
+        with contextlib.suppress(ResponseError):
+            await super()._send_ping()  # type: ignore[no-untyped-call]
 
-    return Cancellable
+
+class TcpConnection(_CorrectedConnection, Connection):
+    """redis://"""
+
+
+class TlsConnection(_CorrectedConnection, SSLConnection):
+    """rediss://"""
+
+
+class SocketConnection(_CorrectedConnection, UnixDomainSocketConnection):
+    """unix://"""
+
+
+_CORRECTED: Mapping[type[AbstractConnection], type[AbstractConnection]] = {
+    Connection: TcpConnection,
+    SSLConnection: TlsConnection,
+    UnixDomainSocketConnection: SocketConnection,
+}
+"""By the class that redis-py chooses for a URL."""
 
 
 def lua(name: str) -> str:
@@ -110,7 +136,7 @@ class UrgentCommands:
     def __init__(self, redis: Redis) -> None:
         self._script = urgent_script(redis, lua("batch"))
 
-    async def __call__(self, commands: Sequence[Command]) -> None:
+    async def __call__(self, commands: Sequence[RedisCommand]) -> None:
         """Raises redis' errors."""
         await self._script(keys=[], args=[part for each in commands for part in (len(each), *each)])
 

@@ -1,18 +1,21 @@
-"""The store: jobs in plain Redis (7.0 or newer, or Valkey), each write one script. There is no
-double for tests: they run on a real server.
+"""The store: jobs in plain Redis (7.0 or newer, or Valkey), each write one script. Tests use a real
+server, too.
 
-The store compares and writes; it decides nothing. Every write is one atomic step: a record with its
-index, its events and its place in its conversation's line (J3), or nothing.
+The store compares and writes; `jobs.transitions` decides. Every write is one atomic step: a record
+with its index, its events and its position in its conversation's line (J3).
 
-redis_store   RedisStore: what all others use, made of the next four
-records       one job, and `index`: which commands a change entails
-listing       many jobs: due, pages, searches (`search`), counts
+redis_store   RedisStore: the store as all other packages use it, with all parts below
+commit        the atomic write: guards, events and commands of one step of redis/lua/commit.lua
+records       one job: create, load, change, remove
+listing       many jobs: due jobs, pages, counts; `search` has the index of words
 events        the events of a job
 fleet         the workers
-spending      charges, budgets, counts of a day
-decisions, outbox, credentials, blob_index   what their names say
-commit        guards, events and commands as one step of redis/lua/commit.lua
-types         what goes in and comes out
+spending      charges, budgets, the counts of a day
+outbox        messages to the webhook
+decisions     the log of decisions
+credentials   API keys
+blob_index    references to bytes
+types         arguments and results
 
 Why: docs/decisions/0047-one-store.md
 """

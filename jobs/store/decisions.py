@@ -1,7 +1,7 @@
-"""Decisions: who decided what, over all jobs of a tenant: which event of which job, by its time.
+"""Decisions: a tenant's log of the events by which persons decided, over all its jobs.
 
-A commit adds them. They are kept as long as their jobs; export them to keep them longer
-(docs/review.md).
+A member of the log is `job:number`, the number of the event. A commit adds it, and it is removed
+with its job. To keep decisions longer, export them (docs/review.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jobs.model.codec import read_event
 from jobs.model.events import Event
 from jobs.model.record import JobRecord
 from jobs.redis import keys
-from jobs.redis.connection import Command, ask
+from jobs.redis.connection import RedisCommand, ask
 from jobs.redis.keys import JobKeys
 from jobs.transitions.change import Change
 
@@ -29,14 +29,14 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """An event of a job that is a decision."""
+    """An event that is a decision, and its job."""
 
     job_id: str
     event: Event
 
 
 class Decisions:
-    """Reads alone: a commit writes them. Raises StoreUnavailable."""
+    """Reads the log. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -44,52 +44,52 @@ class Decisions:
     async def between(
         self, tenant: str, start: int, end: int, *, limit: int, offset: int
     ) -> tuple[Sequence[Decided], int]:
-        """Those made from `start` on and before `end` (ms), the oldest first; and how many."""
+        """The decisions from `start` up to before `end` (ms), oldest first: a page of them, and the
+        total number."""
         name, before = keys.decisions(tenant), f"({end}"
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcount(name, start, before)
             pipe.zrangebyscore(name, start, before, offset, limit)
             total, members = await ask(pipe.execute())
-            places = [_place(member) for member in members]
-            for job_id, seq in places:
+            positions = [_read_member(member) for member in members]
+            for job_id, seq in positions:
                 pipe.lindex(JobKeys(job_id).events, seq - 1)
             stored = await ask(pipe.execute())
         return [
             Decided(job_id, read_event(seq, body))
-            for (job_id, seq), body in zip(places, stored, strict=True)
+            for (job_id, seq), body in zip(positions, stored, strict=True)
             if body
         ], total
 
-    async def of(self, record: JobRecord) -> Sequence[str]:
-        """What of a job is noted."""
-        return [
-            each.decode()
-            for each in await ask(self._redis.lrange(JobKeys(record.id).decided, 0, -1))
-        ]
+    async def members_of(self, record: JobRecord) -> Sequence[str]:
+        """The members of the log that belong to a job."""
+        members = await ask(self._redis.lrange(JobKeys(record.id).decided, 0, -1))
+        return [member.decode() for member in members]
 
 
-def recorded(change: Change) -> Iterator[Command]:
-    """The commands that note what a change decides."""
+def list_decisions(change: Change) -> Iterator[RedisCommand]:
+    """Add the decisions of a change to the log."""
     after = change.after
     for event in change.events:
         if event.kind in KINDS:
-            decided = JobKeys(after.id).decided
-            yield ("NOTE", keys.decisions(after.tenant), decided, after.id, event.key)
+            job_decisions = JobKeys(after.id).decided
+            log = keys.decisions(after.tenant)
+            yield ("LIST_DECISION", log, job_decisions, after.id, event.key)
 
 
-def left(record: JobRecord, notes: Sequence[str]) -> Iterator[Command]:
-    """The commands that take a job's out."""
-    for each in notes:
-        yield ("ZREM", keys.decisions(record.tenant), each)
+def remove_decisions(record: JobRecord, members: Sequence[str]) -> Iterator[RedisCommand]:
+    """Remove the decisions of a job from the log."""
+    for member in members:
+        yield ("ZREM", keys.decisions(record.tenant), member)
 
 
-def _place(member: bytes) -> tuple[str, int]:
+def _read_member(member: bytes) -> tuple[str, int]:
     job_id, _, seq = member.decode().rpartition(":")
     return job_id, int(seq)
 
 
 def row(decided: Decided, at: str | None) -> dict[str, Any]:
-    """A decision with COLUMNS; what an older release has not recorded is null."""
+    """A decision as a row with COLUMNS. Null: the event has no such field."""
     data = decided.event.data
     votes = data.get("approvals")
     return {

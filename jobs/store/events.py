@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from jobs.model.codec import packed, read_event, read_message
 from jobs.model.events import EVENTS_AT_ONCE, Event
 from jobs.redis import keys
-from jobs.redis.connection import Clock, Command, ask, translate_redis_errors
+from jobs.redis.connection import Clock, RedisCommand, ask, translate_redis_errors
 from jobs.redis.keys import JobKeys
 from jobs.redis.listener import Listener
 
@@ -27,10 +27,10 @@ LOOK_SECONDS = 5.0
 """How often a waiting reader polls, in case a message was lost."""
 
 
-async def packing(redis: Redis, job_id: str) -> list[Command]:
+async def packing(redis: Redis, job_id: str) -> list[RedisCommand]:
     """The commands that compress the events of a job that ends, as far as one step may carry. An
     event's number stays the same. Most of a finished job's memory in Redis is their text."""
-    name, commands, size, place = JobKeys(job_id).events, list[Command](), 0, 0
+    name, commands, size, place = JobKeys(job_id).events, list[RedisCommand](), 0, 0
     while size < PACKED_AT_ONCE:
         found = await ask(redis.lrange(name, place, place + PIECE - 1))
         for number, body in enumerate(await asyncio.to_thread(_packed, found), start=place):

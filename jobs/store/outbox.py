@@ -1,71 +1,152 @@
-"""Outbox: where deliveries wait, and when each is due. A commit puts them there."""
+"""The outbox: messages to the operator's webhook, from the change that causes them to the delivery.
+
+A commit writes the messages of a change in its atomic step. A worker leases a message, sends it,
+and removes it when it has arrived, so a message is delivered at least once. A message that does not
+arrive is dead after `MAX_TRIES` tries, and stays listed.
+
+Why: docs/decisions/0020-deliveries-and-counts-in-the-commit.md
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from redis.asyncio import Redis
 
 from jobs.model.codec import dump
 from jobs.redis import keys
-from jobs.redis.connection import Argument, Command, UrgentCommands, ask, lua, texts, urgent_script
-from jobs.transitions.change import Delivery
+from jobs.redis.connection import (
+    Argument,
+    RedisCommand,
+    UrgentCommands,
+    ask,
+    lua,
+    texts,
+    urgent_script,
+)
+from jobs.transitions.change import Change, Delivery
 
+MESSAGE_TYPES: Mapping[str, str] = {
+    "review_opened": "review.opened",
+    "review_reminded": "review.reminded",
+    "review_escalated": "review.escalated",
+    "review_expired": "review.expired",
+    "voted": "review.approved",
+    "decided": "review.decided",
+    "succeeded": "job.finished",
+    "failed": "job.finished",
+    "cancelled": "job.finished",
+}
+"""The type of message, by the kind of the event that causes it."""
+MAX_TRIES = 14
+FIRST_DELAY_MS = 5_000
+MAX_DELAY_MS = 4 * 3_600_000
 DEAD_KEPT = 1_000
-"""Dead deliveries that are kept, the newest."""
+"""The number of dead deliveries that are kept, the newest."""
+
+
+def deliveries_of(change: Change) -> tuple[Delivery, ...]:
+    """The messages of a change. A message's id is a hash of its event's key, so it is unique."""
+    after = change.after
+    return tuple(
+        Delivery(
+            id=f"msg_{hashlib.sha256(f'{after.id}:{event.key}'.encode()).hexdigest()[:32]}",
+            type=MESSAGE_TYPES[event.kind],
+            tenant=after.tenant,
+            job_id=after.id,
+            at=after.updated_at,
+            data={
+                "job_id": after.id,
+                "tenant": after.tenant,
+                "status": str(after.status),
+                "labels": list(after.spec.labels),
+                "event": event.kind,
+                **({"unapproved": after.unapproved} if after.status.final else {}),
+                **event.data,
+            },
+        )
+        for event in change.events
+        if event.kind in MESSAGE_TYPES
+    )
+
+
+def enqueue(deliveries: Sequence[Delivery]) -> Iterator[RedisCommand]:
+    """Put deliveries into the outbox, due at once."""
+    for delivery in deliveries:
+        content = [delivery.type, delivery.tenant, delivery.job_id, delivery.at]
+        body = dump([*content, dict(delivery.data)])
+        yield ("HSET", keys.delivery(delivery.id), "body", body, "tries", 0)
+        yield ("ZADD", keys.DELIVERIES, delivery.at, delivery.id)
+
+
+def retry_delay_ms(tries: int, chance: Callable[[], float] = random.random) -> int | None:
+    """The delay after `tries` tries; None after the last try.
+
+    The delay triples, with a random deviation of up to a quarter, so that deliveries that failed
+    together are not retried together. All tries take about a day.
+    """
+    if tries >= MAX_TRIES:
+        return None
+    delay = min(FIRST_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS)
+    return int(delay * (0.75 + chance() / 2))
 
 
 class Outbox:
-    """Its writes are small and free memory, so they run although Redis is full. Raises
-    StoreUnavailable."""
+    """The deliveries in Redis. Writes work although Redis is full, because they are small and free
+    memory. Raises StoreUnavailable.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._lease = urgent_script(redis, lua("outbox/lease"))
         self._requeue = urgent_script(redis, lua("outbox/requeue"))
-        self._let_go = UrgentCommands(redis)
+        self._remove = UrgentCommands(redis)
         self._fail = urgent_script(redis, lua("outbox/fail"))
 
     async def lease(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
-        """Those that are due; nobody else gets them while the lease runs."""
+        """Take up to `limit` deliveries that are due. No other worker gets them for `lease_ms`."""
         args: list[Argument] = [limit, lease_ms, keys.delivery("")]
-        taken = await ask(self._lease(keys=[keys.DELIVERIES], args=args))
+        leased = await ask(self._lease(keys=[keys.DELIVERIES], args=args))
         return [
             _read(name.decode(), body.decode(), int(tries), error.decode(), int(due_at))
-            for name, body, tries, error, due_at in taken
+            for name, body, tries, error, due_at in leased
         ]
 
     async def delivered(self, delivery: Delivery) -> None:
-        """It need not be sent again."""
-        places = [keys.DELIVERIES, keys.DEAD_DELIVERIES]
-        commands: list[Command] = [("ZREM", place, delivery.id) for place in places]
+        """Remove a delivery that has arrived."""
+        indexes = [keys.DELIVERIES, keys.DEAD_DELIVERIES]
+        commands: list[RedisCommand] = [("ZREM", index, delivery.id) for index in indexes]
         commands.append(("UNLINK", keys.delivery(delivery.id)))
-        await ask(self._let_go(commands))
+        await ask(self._remove(commands))
 
     async def fail(self, delivery: Delivery, error: str, delay_ms: int | None) -> bool:
-        """It is tried again after `delay_ms`; None: it is dead. False: another worker has leased it
-        since. `delivery` is as it was leased."""
+        """Retry a leased delivery after `delay_ms`; None: the delivery is dead.
+
+        Returns False if another worker has leased it in the meantime.
+        """
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery.id)]
         delay = "" if delay_ms is None else str(delay_ms)
-        taken: list[Argument] = [delivery.id, delivery.tries, error, delay]
-        args = [*taken, DEAD_KEPT, keys.delivery("")]
+        args: list[Argument] = [delivery.id, delivery.tries, error, delay]
+        args += [DEAD_KEPT, keys.delivery("")]
         return bool(await ask(self._fail(keys=names, args=args)))
 
     async def requeue(self, delivery_id: str) -> bool:
-        """Send a dead one again; False where there is none."""
+        """Send a dead delivery again; False if no dead delivery has this id."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
         return bool(await ask(self._requeue(keys=names, args=[delivery_id])))
 
     async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """Those that have not arrived yet, and how many there are."""
-        return await self._listed(keys.DELIVERIES, limit, newest=False)
+        """The first `limit` deliveries that have not arrived yet, and their total number."""
+        return await self._list(keys.DELIVERIES, limit, newest=False)
 
     async def dead(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """Those that are tried no more, the newest first, and how many there are."""
-        return await self._listed(keys.DEAD_DELIVERIES, limit, newest=True)
+        """The newest `limit` dead deliveries, and their total number."""
+        return await self._list(keys.DEAD_DELIVERIES, limit, newest=True)
 
-    async def _listed(
+    async def _list(
         self, index: str, limit: int, *, newest: bool
     ) -> tuple[Sequence[Delivery], int]:
         async with self._redis.pipeline(transaction=False) as pipe:
@@ -74,26 +155,18 @@ class Outbox:
             total, scored = await ask(pipe.execute())
             for name, _ in scored:
                 pipe.hgetall(keys.delivery(name.decode()))
-            found = await ask(pipe.execute())
+            hashes = await ask(pipe.execute())
         return [
-            _stored(name.decode(), texts(fields), int(at))
-            for (name, at), fields in zip(scored, found, strict=True)
+            _read_hash(name.decode(), texts(fields), int(due_at))
+            for (name, due_at), fields in zip(scored, hashes, strict=True)
             if fields
         ], total
 
 
-def entered(deliveries: Sequence[Delivery]) -> Iterator[Command]:
-    """The commands that put deliveries into the outbox, due at once."""
-    for each in deliveries:
-        body = dump([each.type, each.tenant, each.job_id, each.at, dict(each.data)])
-        yield ("HSET", keys.delivery(each.id), "body", body, "tries", 0)
-        yield ("ZADD", keys.DELIVERIES, each.at, each.id)
-
-
-def _stored(name: str, fields: Mapping[str, str], due_at: int) -> Delivery:
+def _read_hash(name: str, fields: Mapping[str, str], due_at: int) -> Delivery:
     return _read(name, fields["body"], int(fields["tries"]), fields.get("error", ""), due_at)
 
 
 def _read(name: str, body: str, tries: int, error: str, due_at: int) -> Delivery:
-    kind, tenant, job_id, at, data = json.loads(body)
-    return Delivery(name, kind, tenant, job_id, at, data, tries, error, due_at)
+    message_type, tenant, job_id, at, data = json.loads(body)
+    return Delivery(name, message_type, tenant, job_id, at, data, tries, error, due_at)

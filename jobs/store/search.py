@@ -1,71 +1,110 @@
-"""The index of words in Redis: a sorted set of jobs for each word, and one of all words.
+"""Search: the words by which a job is found, and their index in Redis.
 
-A job enters it after its creation, by the first sweeper or search that looks. So that a
-submission costs no more for it than one entry in a list.
+The words of a job are those of its id, its labels and its task. A job matches a search if each word
+of the search begins a word of the job; a single letter must be a full word.
+
+The index has a sorted set of jobs for each word, and a sorted set of all words. A new job only
+enters a list: the next sweeper or search moves it into the index, so that a submission stays fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 
 from redis.asyncio import Redis
 
-from jobs import search_terms
 from jobs.model.codec import dump
 from jobs.model.record import JobRecord
 from jobs.model.spec import Kind
 from jobs.redis import keys
-from jobs.redis.connection import Command, ask, lua
+from jobs.redis.connection import RedisCommand, ask, lua
 from jobs.redis.keys import JobKeys
 
-AT_ONCE = 10
-"""Jobs that one step enters: it blocks Redis for a millisecond or two."""
-MOST_WORDS = 8
-"""Words that one beginning stands for at most, the first by their letters."""
+JOBS_PER_STEP = 10
+"""The jobs that one step adds to the index: this blocks Redis for a millisecond or two."""
+MATCHES_PER_WORD = 8
+"""A word of a search stands for the first words of the index that begin with it, up to this number.
+"""
+WORDS_PER_JOB = 64
+WORDS_PER_SEARCH = 8
+WORD_LENGTH = 32
+"""Longer words are cut."""
+SEARCHED_TASK_LENGTH = 8_000
+"""The characters of a task from which words are taken: its beginning says what it is about."""
+_WORD = re.compile(r"[^\W_]+")
 
 
-class Words:
-    """Reading and filling the index."""
+def words_of_job(record: JobRecord) -> tuple[str, ...]:
+    """The words that find a job: its id first."""
+    spec = record.spec
+    texts = (record.id, *spec.labels, spec.task[:SEARCHED_TASK_LENGTH])
+    words = (word for text in texts for word in _split(text))
+    return _first_distinct(words, WORDS_PER_JOB)
+
+
+def words_of_search(text: str) -> tuple[str, ...]:
+    """The words of a search; empty if the text has no word."""
+    return _first_distinct(_split(text), WORDS_PER_SEARCH)
+
+
+def matches(record: JobRecord, searched_words: Sequence[str]) -> bool:
+    """Whether a search finds a job."""
+    job_words = words_of_job(record)
+    return all(any(_begins(word, searched) for word in job_words) for searched in searched_words)
+
+
+def _begins(word: str, searched: str) -> bool:
+    return word == searched or (len(searched) > 1 and word.startswith(searched))
+
+
+def _split(text: str) -> Iterable[str]:
+    normalized = unicodedata.normalize("NFKC", text).casefold()
+    return (word[:WORD_LENGTH] for word in _WORD.findall(normalized))
+
+
+def _first_distinct(words: Iterable[str], limit: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))[:limit]
+
+
+class WordIndex:
+    """The index of words. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._index = redis.register_script(lua("index"))
 
-    async def index(self) -> int:
-        """Enter some of the jobs that wait for it; how many there were."""
-        return int(await ask(self._index(keys=[keys.UNINDEXED], args=[AT_ONCE, keys.JOB])))
+    async def index_new_jobs(self) -> int:
+        """Move up to `JOBS_PER_STEP` new jobs into the index; returns their number."""
+        return int(await ask(self._index(keys=[keys.UNINDEXED], args=[JOBS_PER_STEP, keys.JOB])))
 
-    async def groups(self, tenant: str, asked: Sequence[str]) -> list[list[str]]:
-        """For each word that is searched, the sets of jobs that it stands for."""
-        name = keys.words(tenant)
+    async def job_sets(self, tenant: str, searched_words: Sequence[str]) -> list[list[str]]:
+        """For each searched word, the keys of the sets of jobs with a word that begins with it."""
+        all_words = keys.words(tenant)
         async with self._redis.pipeline(transaction=False) as pipe:
-            for wanted in asked:
-                end = f"[{wanted}" if len(wanted) == 1 else f"[{wanted}\U0010ffff"
-                pipe.zrangebylex(name, f"[{wanted}", end, 0, MOST_WORDS)
-            found = await ask(pipe.execute())
-        return [[keys.word(tenant, word.decode()) for word in group] for group in found]
+            for searched in searched_words:
+                end = f"[{searched}" if len(searched) == 1 else f"[{searched}\U0010ffff"
+                pipe.zrangebylex(all_words, f"[{searched}", end, 0, MATCHES_PER_WORD)
+            word_groups = await ask(pipe.execute())
+        return [[keys.word(tenant, word.decode()) for word in group] for group in word_groups]
 
-    async def of(self, record: JobRecord) -> Sequence[str]:
-        """The words under which a job stands in the index."""
-        found = await ask(self._redis.hget(JobKeys(record.id).record, "words"))
-        return found.decode().split() if found else ()
+    async def words_of(self, record: JobRecord) -> Sequence[str]:
+        """The words under which the index has a job."""
+        words = await ask(self._redis.hget(JobKeys(record.id).record, "words"))
+        return words.decode().split() if words else ()
 
 
-def entered(record: JobRecord) -> Iterator[Command]:
-    """A new job waits for its entry; what is no task is not searched for."""
+def queue_for_index(record: JobRecord) -> Iterator[RedisCommand]:
+    """Add a new job to the list of jobs that wait for the index. Only tasks are searched for."""
     if record.spec.kind is Kind.TASK:
         tenant = record.tenant
-        place = [record.id, record.created_at, keys.words(tenant), keys.word(tenant, "")]
-        yield ("RPUSH", keys.UNINDEXED, dump([*place, *search_terms.of(record)]))
+        entry = [record.id, record.created_at, keys.words(tenant), keys.word(tenant, "")]
+        yield ("RPUSH", keys.UNINDEXED, dump([*entry, *words_of_job(record)]))
 
 
-def left(record: JobRecord, own: Sequence[str]) -> Iterator[Command]:
-    """A job leaves the index."""
-    for word in own:
-        yield (
-            "UNWORD",
-            keys.word(record.tenant, word),
-            keys.words(record.tenant),
-            word,
-            record.id,
-        )
+def remove_from_index(record: JobRecord, words: Sequence[str]) -> Iterator[RedisCommand]:
+    """Remove a job from the index."""
+    for word in words:
+        word_jobs = keys.word(record.tenant, word)
+        yield ("REMOVE_WORD", word_jobs, keys.words(record.tenant), word, record.id)

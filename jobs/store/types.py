@@ -9,6 +9,7 @@ from jobs.budgets import Spent, billionths
 from jobs.model.events import NewEvent
 from jobs.model.graph_format import GraphFormat
 from jobs.model.record import JobRecord
+from jobs.redis.connection import RedisCommand
 
 ENTRIES_KEPT = 20
 """How many finished jobs a conversation remembers."""
@@ -90,7 +91,7 @@ class Writes:
     charges: Sequence[Charge] = ()
     workspace: str | None = None
     graph: GraphFormat | None = None
-    commands: Sequence[tuple[str | bytes | int | float, ...]] = ()
+    commands: Sequence[RedisCommand] = ()
     blobs: Sequence[str] = ()
 
 

@@ -244,7 +244,7 @@ async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis
         pass
     while await remove_unreferenced(store, blobs, Retention(-1, -1, batch=7)):
         pass
-    while await store.words.index():  # what has gone is passed over
+    while await store.words.index_new_jobs():  # what has gone is passed over
         pass
     assert set(await store.redis.keys("*")) <= constant
     assert await store.redis.ttl(day) > 0

@@ -17,7 +17,7 @@ from support.jobs.job_examples import (
     review,
 )
 
-from jobs.errors import Contended, StaleEpoch
+from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.model.events import NewEvent
 from jobs.model.record import Reason, Status
 from jobs.model.spec import JobSpec, Priority
@@ -51,6 +51,23 @@ async def test_a_new_job_comes_back_as_it_was_put(store):
     assert (event.seq, event.kind, event.data["task"]) == (1, "submitted", "add")
     assert (await store.counts())[Status.QUEUED] == 1
     assert await store.next_in_line(TENANT, "j1") == "j1"
+
+
+@pytest.mark.parametrize("name", ["SET", "FLUSHALL", "set", "HSETX", ""])
+async def test_a_step_with_an_unlisted_command_writes_nothing(store, name):
+    service = JobService(store)
+    record = await service.running()
+    events = await store.events(record.id)
+    writes = Writes(
+        events=(said("late"),),
+        journal={"late": b"1"},
+        commands=(("HSET", "fettle:checkpoint:late", "field", "1"), (name, "fettle:late", "1")),
+    )
+    with pytest.raises(StoreUnavailable, match="no command"):
+        await store.write(record.id, record.epoch, writes)
+    assert await store.events(record.id) == events
+    assert await store.journal(record.id) == {}
+    assert not await store.redis.exists("fettle:checkpoint:late", "fettle:late")
 
 
 async def test_a_taken_id_is_refused_and_nothing_is_written(store):

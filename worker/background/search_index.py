@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.store.redis_store import RedisStore
-from jobs.store.search import AT_ONCE
+from jobs.store.search import JOBS_PER_STEP
 from worker.background.loop import every_seconds
 
 
@@ -11,7 +11,7 @@ async def index_forever(store: RedisStore, seconds: float) -> None:
     """Index until cancelled: one worker of the fleet does, every `seconds`."""
 
     async def index() -> None:
-        while await store.words.index() == AT_ONCE:
+        while await store.words.index_new_jobs() == JOBS_PER_STEP:
             pass  # between two steps Redis serves others
 
     await every_seconds(seconds, "index", index, store.leader)

@@ -6,8 +6,7 @@ import asyncio
 
 import structlog
 
-from jobs.outbox import retry_delay_ms
-from jobs.store.outbox import Outbox
+from jobs.store.outbox import Outbox, retry_delay_ms
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Delivery
 from worker.background.loop import every_seconds

@@ -26,6 +26,6 @@ Only a thread's owner may write to it, so nothing here locks. Copying reads the 
 meant for a source that nobody works on.
 """
 
-from worker.checkpoints.saver import Command, RedisSaver, Write
+from worker.checkpoints.saver import RedisSaver, Write
 
-__all__ = ["Command", "RedisSaver", "Write"]
+__all__ = ["RedisSaver", "Write"]

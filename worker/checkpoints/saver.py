@@ -22,16 +22,14 @@ from langgraph.checkpoint.base import (
 from redis.asyncio import Redis
 
 from agents.calls.serializer import SERIALIZER
-from jobs.redis import keys
-from jobs.store.index import FORGOTTEN_AT_ONCE
+from jobs.redis.connection import RedisCommand
+from jobs.store.commit import CHECKPOINTS_PER_STEP, remove_checkpoints
 from worker.checkpoints.errors import reading
 from worker.checkpoints.keys import ThreadKeys, decode, encode, member, value_name
 from worker.checkpoints.reader import Reader
 from worker.checkpoints.records import PendingValue, StoredCheckpoint, Typed, pack
 
-Command = tuple[str | bytes | int | float, ...]
-"""A command of `jobs/redis/lua/commit.lua`: `("HSET", key, field, value)`."""
-Write = Callable[[str, Sequence[Command]], Awaitable[None]]
+Write = Callable[[str, Sequence[RedisCommand]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
 
 No command has more than 2,000 arguments or depends on another's answer. Raises when the writer no
@@ -111,7 +109,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         thread = ThreadKeys(thread_id)
         saved_metadata = get_serializable_checkpoint_metadata(config, metadata)
         name = member(namespace, checkpoint["id"])
-        commands: list[Command] = [
+        commands: list[RedisCommand] = [
             ("HSET", thread.checkpoint(name), *self._fields(config, checkpoint, saved_metadata)),
             ("ZADD", thread.index, 0, name),
         ]
@@ -137,7 +135,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         thread_id, namespace = _place(config)
         thread = ThreadKeys(thread_id)
         name = member(namespace, config["configurable"]["checkpoint_id"])
-        commands: list[Command] = [("ZADD", thread.index, 0, name)]
+        commands: list[RedisCommand] = [("ZADD", thread.index, 0, name)]
         for position, (channel, value) in enumerate(writes):
             index = WRITES_IDX_MAP.get(channel, position)
             typed = self.serde.dumps_typed(value)
@@ -153,9 +151,9 @@ class RedisSaver(BaseCheckpointSaver[str]):
         called again: the rest is still in the index.
         """
         names = await self._reader.names(ThreadKeys(thread_id))
-        step = ("FORGET", keys.CHECKPOINT, encode(thread_id), FORGOTTEN_AT_ONCE)
-        for _ in range(0, max(len(names), 1), FORGOTTEN_AT_ONCE):
-            await self._write(thread_id, [step])
+        command = remove_checkpoints(encode(thread_id))
+        for _ in range(0, max(len(names), 1), CHECKPOINTS_PER_STEP):
+            await self._write(thread_id, [command])
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all that is kept of a thread to another, in one write of the target: its delta
@@ -168,7 +166,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         namespaces = sorted({decode(name.partition(":")[0]) for name in names})
         copies = [(source.checkpoint(name), target.checkpoint(name)) for name in names]
         copies += [(source.values(each), target.values(each)) for each in namespaces]
-        commands: list[Command] = [("COPY", old, new, "REPLACE") for old, new in copies]
+        commands: list[RedisCommand] = [("COPY", old, new, "REPLACE") for old, new in copies]
         commands += [("ZADD", target.index, 0, name) for name in names]
         await self._write(target_thread_id, commands)
 

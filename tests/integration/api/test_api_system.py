@@ -10,7 +10,7 @@ from support.pages.api_front import client_of, settings_for, started
 
 from api import problems
 from cli.doctor.deployment import findings
-from jobs.store.outbox import entered
+from jobs.store.outbox import enqueue
 from jobs.transitions.change import Delivery
 from settings.starting.release import release
 from settings.worker import WorkerSettings
@@ -102,7 +102,7 @@ async def test_messages_that_do_not_arrive_are_counted(front):
     now = await store.now()
     ages = {"gone": 90_000, "a": 60_000, "b": 1_000}
     late = [Delivery(name, "job.finished", "t", "j", now - ms, {}) for name, ms in ages.items()]
-    for command in entered(late):
+    for command in enqueue(late):
         await store.redis.execute_command(*command)
     (first,) = await store.outbox.lease(1, 1_000)
     assert await store.outbox.fail(first, "it answered 410", None)

@@ -44,7 +44,7 @@ async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(s
         events=(NewEvent("late", "summarized", {}),),
         journal={"late": b"1"},
         charges=(Charge("late", "critic", "m", 1, 1, "0.1"),),
-        commands=(("SET", "fettle:checkpoint:late", "1"),),
+        commands=(("HSET", "fettle:checkpoint:late", "field", "1"),),
     )
     with pytest.raises(StaleEpoch):
         await late.write(old.id, old.epoch, writes)
@@ -59,7 +59,7 @@ async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(s
         "started",
     ]
     await store.write(new.id, new.epoch, writes)
-    assert await store.redis.get("fettle:checkpoint:late") == b"1"
+    assert await store.redis.hget("fettle:checkpoint:late", "field") == b"1"
     assert len(await store.charges(old.id)) == 1
 
 

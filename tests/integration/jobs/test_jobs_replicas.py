@@ -63,7 +63,7 @@ async def a_service(url: str, replicas: int) -> AsyncIterator[JobService]:
 
 @pytest.mark.invariant("J1")
 async def test_what_was_answered_with_wait_survives_the_primary(pair, monkeypatch) -> None:
-    monkeypatch.setattr(store_commit, "REPLICATED_MS", PATIENT_MS)
+    monkeypatch.setattr(store_commit, "REPLICATION_MS", PATIENT_MS)
     async with a_service(pair.primary.url, 1) as service:
         waits = await service.running()
         job(await service.operations.pause(held(waits), review()))
@@ -88,7 +88,7 @@ async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_a
                 await service.operations.submit("acme", spec, by="ann", idempotency=once)
         pair.between.heal()
         redis_servers.wait_in_step(pair.replica)
-        monkeypatch.setattr(store_commit, "REPLICATED_MS", PATIENT_MS)
+        monkeypatch.setattr(store_commit, "REPLICATION_MS", PATIENT_MS)
         again = await service.operations.submit("acme", spec, by="ann", idempotency=once)
         assert isinstance(again, Submitted)
         assert (again.new, (await service.store.counts())[Status.QUEUED]) == (False, 1)

@@ -7,10 +7,10 @@ import random
 import pytest
 from support.jobs.job_examples import TENANT, JobService
 
-from jobs import search_terms
 from jobs.store import listing as store_listing
-from jobs.store.listing import LOOKS_A_CALL, Listing, SearchBounds
+from jobs.store.listing import LOOKUPS_PER_CALL, Listing, SearchBounds
 from jobs.store.redis_store import RedisStore, connect
+from jobs.store.search import matches, words_of_search
 
 WORDS = ("sort", "sorted", "sorter", "list", "listing", "tuple", "prime", "a")
 
@@ -26,25 +26,25 @@ async def service(redis_url):
 def looks(service, monkeypatch) -> list[int]:
     """How often each call to Redis has looked."""
     taken: list[int] = []
-    searched = Listing._find_alone
+    searched = Listing._find_in_turn
 
     async def find(self, args):
         found = await searched(self, args)
         taken.append(found[0])
         return found
 
-    monkeypatch.setattr(Listing, "_find_alone", find)
+    monkeypatch.setattr(Listing, "_find_in_turn", find)
     return taken
 
 
 async def index(service) -> None:
-    while await service.store.words.index():
+    while await service.store.words.index_new_jobs():
         pass
 
 
-@pytest.mark.parametrize("a_call", [1, 40, LOOKS_A_CALL])
+@pytest.mark.parametrize("a_call", [1, 40, LOOKUPS_PER_CALL])
 async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
-    monkeypatch.setattr(store_listing, "LOOKS_A_CALL", a_call)
+    monkeypatch.setattr(store_listing, "LOOKUPS_PER_CALL", a_call)
     choice = random.Random(7)
     made = [
         (await service.submit(" ".join(choice.sample(WORDS, 3)), labels=(choice.choice("xy"),)))
@@ -57,8 +57,7 @@ async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
             fits = [
                 record.id
                 for record in made
-                if search_terms.found(record, search_terms.asked(text))
-                and label in (None, *record.spec.labels)
+                if matches(record, words_of_search(text)) and label in (None, *record.spec.labels)
             ]
             pages = [
                 await service.store.page(TENANT, limit=7, offset=offset, text=text, label=label)
@@ -76,11 +75,11 @@ async def test_one_call_looks_so_often_and_one_search_too(service, looks):
     page = await service.store.page(TENANT, limit=20, offset=0, text=everything)
     assert (page.total, page.exact) == (300, True)
     assert len(looks) > 1
-    assert max(looks) <= 3 * LOOKS_A_CALL
+    assert max(looks) <= 3 * LOOKUPS_PER_CALL
     looks.clear()
-    store = Listing(service.store.redis, SearchBounds(looks=2_000, counted=0))
+    store = Listing(service.store.redis, SearchBounds(lookups=2_000, counting_lookups=0))
     page = await store.page(TENANT, text=everything, limit=20, offset=0)
     assert (len(page.records), page.total, page.exact) == (20, 21, False)
     assert len(looks) == 1
     await store.page(TENANT, text=everything, limit=20, offset=1_000_000)
-    assert sum(looks[1:]) <= 2_000 + 2 * LOOKS_A_CALL, "however far the page is"
+    assert sum(looks[1:]) <= 2_000 + 2 * LOOKUPS_PER_CALL, "however far the page is"

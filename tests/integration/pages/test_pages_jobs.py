@@ -21,7 +21,7 @@ from jobs.model.record import Reason, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
 from jobs.store import Writes
-from jobs.store.outbox import entered
+from jobs.store.outbox import enqueue
 from jobs.transitions.change import Delivery
 from jobs.view.job import iso
 
@@ -398,7 +398,7 @@ async def test_system_and_numbers_have_pages(front):
     await front.services.store.announce("w1", facts, 60)
     await front.services.store.announce("w0", {"of": "another release"}, 60)
     await front.finish(await front.submit())
-    for command in entered([Delivery("m", "job.finished", "t", "j", 1, {})]):
+    for command in enqueue([Delivery("m", "job.finished", "t", "j", 1, {})]):
         await front.services.store.redis.execute_command(*command)
     held = await front.claim(await front.submit())
     await front.add_events(held, charges=[charge("a", "critic", "0.25")])

@@ -9,9 +9,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
 from redis.asyncio import Redis
 
+from jobs.redis.connection import RedisCommand
 from jobs.redis.keys import JobKeys
 from jobs.store.commit import Commit, Step
-from worker.checkpoints import Command, RedisSaver, Write
+from worker.checkpoints import RedisSaver, Write
 from worker.checkpoints.keys import ThreadKeys, decode
 
 
@@ -19,7 +20,7 @@ def unfenced(redis: Redis) -> Write:
     """A `Write` by the script of every other, without a guard."""
     commit = Commit(redis)
 
-    async def write(thread_id: str, commands: Sequence[Command]) -> None:
+    async def write(thread_id: str, commands: Sequence[RedisCommand]) -> None:
         await commit.apply(Step(JobKeys("none"), commands=commands))
 
     return write

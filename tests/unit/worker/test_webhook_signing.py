@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from jobs.outbox import MOST_DELAY_MS, MOST_TRIES, retry_delay_ms
+from jobs.store.outbox import MAX_DELAY_MS, MAX_TRIES, retry_delay_ms
 from jobs.transitions.change import Delivery
 from settings.webhooks import WebhookSettings
 from worker.egress.webhooks import headers, key_of, message
@@ -44,12 +44,12 @@ def test_a_message_is_the_same_at_every_try():
 
 
 def test_tries_rest_ever_longer_and_end():
-    delays = [retry_delay_ms(tries, lambda: 0.5) for tries in range(1, MOST_TRIES)]
+    delays = [retry_delay_ms(tries, lambda: 0.5) for tries in range(1, MAX_TRIES)]
     assert delays[0] == 5_000
     assert all(one <= other for one, other in pairwise(delays))
-    assert delays[-1] == MOST_DELAY_MS
+    assert delays[-1] == MAX_DELAY_MS
     assert 24 * 3_600_000 < sum(delays) < 25 * 3_600_000
-    assert retry_delay_ms(MOST_TRIES) is None
+    assert retry_delay_ms(MAX_TRIES) is None
     assert {retry_delay_ms(3, lambda chance=c: chance) for c in (0.0, 1.0)} == {33_750, 56_250}
 
 
