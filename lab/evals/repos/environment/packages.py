@@ -24,8 +24,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from agents.tools.inside import source
-from lab.evals.repos.pytest_run import LIMITS, one_line
+from lab.evals.repos.pytest_run import LIMITS, one_line, source
 from sandbox.local.stepdown import give
 from sandbox.protocol import Command, Sandbox, SandboxUnavailable
 
@@ -68,7 +67,7 @@ class Target:
 
 async def target(sandbox: Sandbox) -> Target:
     """What the interpreter says of itself. Raises SandboxUnavailable."""
-    result = await sandbox.run(Command(("python", "-I", "-c", source("target"))), LIMITS)
+    result = await sandbox.run(Command(("python", "-I", "-c", source("interpreter"))), LIMITS)
     if not result.succeeded:
         raise SandboxUnavailable(f"its interpreter did not answer: {one_line(result.stderr.text)}")
     said = json.loads(result.stdout.text)
