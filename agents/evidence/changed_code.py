@@ -19,7 +19,7 @@ from agents.evidence.changes import ChangedFile
 from agents.evidence.record import ChangedFunctions, UnnoticedMutation
 from agents.evidence.sources import with_first_statement
 from agents.runs.helper import run_helper
-from agents.tools.inside import source
+from agents.sandbox_programs import source
 from sandbox.protocol import Command
 
 CALLS = ".fettle-calls"
@@ -46,7 +46,7 @@ a recorder in the interpreter would lose child processes, and would compete with
 
 
 class Function(BaseModel):
-    """A function that the job wrote or changed, as `tools/inside/changed_code.py` describes it."""
+    """A function that the job wrote or changed, as the program `changed_code` describes it."""
 
     path: str
     name: str

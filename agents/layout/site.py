@@ -16,7 +16,7 @@ from pathlib import Path
 from agents.layout.distribution import ENTRY_POINTS
 from agents.layout.editable import METADATA, METADATA_BYTES, editable, editable_metadata
 from agents.layout.importable import joined
-from agents.tools.inside import pth_line
+from agents.sandbox_programs import pth_line
 
 NAME = "project.pth"
 SETUP_PTH = "setup.pth"

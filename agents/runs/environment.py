@@ -9,7 +9,7 @@ import json
 
 from agents.ports.environment import Environment
 from agents.runs.helper import helper_limits
-from agents.tools.inside import source
+from agents.sandbox_programs import source
 from sandbox.protocol import Command, Limits, Sandbox
 
 MOST_PACKAGES = 40

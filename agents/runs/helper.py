@@ -1,4 +1,4 @@
-"""Runs of Fettle's own programs (`agents.tools.inside`) in a sandbox."""
+"""Runs of Fettle's own programs (`agents.sandbox_programs`) in a sandbox."""
 
 from __future__ import annotations
 

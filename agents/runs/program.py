@@ -16,7 +16,7 @@ from agents.ports import Workspace
 from agents.runs.commands.pytest_command import words_of_pytest
 from agents.runs.commands.shell_marks import MarkedResult, read_marks, shell_argv
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
-from agents.tools.inside import source
+from agents.sandbox_programs import source
 from agents.tree import Tree
 from sandbox.protocol import Command, Limits, RunResult
 from sandbox.zygote import charts

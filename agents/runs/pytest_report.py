@@ -1,4 +1,4 @@
-"""pytest's report of each test, as `tools/inside/fettle_report.py` writes it. Pure.
+"""pytest's report of each test, as `sandbox_programs/fettle_report.py` writes it. Pure.
 
 Tests have passed only if the report says so of each test. Without pytest, without tests, with
 skipped tests only, or if the process ended without a report, the run has failed with any exit code.
@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
+from agents.sandbox_programs.fettle_report import DETAIL, LINE, LINES, REPORT
 from agents.texts import one_line
-from agents.tools.inside.fettle_report import DETAIL, LINE, LINES, REPORT
 from sandbox.protocol import End, RunResult
 
 Outcome = Literal["failed", "error", "not_run", "skipped", "passed"]

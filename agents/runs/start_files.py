@@ -18,8 +18,8 @@ from agents.paths import is_in_setup, own_files, visible
 from agents.ports import Workspace
 from agents.runs.grammars import GRAMMARS
 from agents.runs.helper import run_helper
+from agents.sandbox_programs import source
 from agents.texts import as_text, bounded, lines_of, one_line
-from agents.tools.inside import source
 from sandbox.protocol import MIB, Command
 
 CONTEXT_SHARE = 8

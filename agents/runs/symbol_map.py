@@ -10,7 +10,7 @@ import json
 from agents.attempt import Ports
 from agents.runs.grammars import GRAMMARS
 from agents.runs.helper import run_helper
-from agents.tools.inside import source
+from agents.sandbox_programs import source
 
 MAP_BYTES = 6_000
 """About 2,000 tokens."""

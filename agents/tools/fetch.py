@@ -16,8 +16,8 @@ from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.ports.network import Page
 from agents.runs.helper import run_helper
+from agents.sandbox_programs import ARGV, source
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import ARGV, source
 from agents.tools.trace import of_use
 from sandbox.protocol import Command
 

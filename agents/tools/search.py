@@ -16,8 +16,8 @@ from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.paths import in_workspace, visible
 from agents.runs.helper import helper_limits, run_helper
+from agents.sandbox_programs import ARGV, source
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import ARGV, source
 from agents.tools.ripgrep import PROGRAM, Search, by_ripgrep
 from agents.tools.trace import of_use
 from sandbox.protocol import End, Limits, RunResult

@@ -1,4 +1,4 @@
-"""A command line for bash, and the marks of its commands in its output (`tools/inside/shell.sh`).
+"""A command line for bash, and the marks of its commands in its output (`shell.sh`).
 
 bash ends at the first command that fails (`set -e -o pipefail`), and says neither which one failed
 nor where the output of each begins. Marks say both. They are removed from the output before anybody
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from agents.sandbox_programs import shell_marks
 from agents.texts import lines_of, one_line
-from agents.tools.inside import shell_marks
 from sandbox.protocol import End, RunResult, Stream
 
 COMMAND_SHOWN = 120

@@ -25,7 +25,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.tools.inside import source
+from agents.sandbox_programs import source
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 
 Written = dict[str, Any]

@@ -18,7 +18,7 @@ from agents.evidence.changed_code import (
     raising,
     recording,
 )
-from agents.tools.inside import source
+from agents.sandbox_programs import source
 
 
 def parsed(after: str, before: str | None = None, path: str = "a.py", **more: Any) -> ChangedCode:

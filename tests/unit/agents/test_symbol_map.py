@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from agents.tools.inside import symbols
-from agents.tools.inside.symbols import Source, Symbol, Task
+from agents.sandbox_programs import symbols
+from agents.sandbox_programs.symbols import Source, Symbol, Task
 
 
 def source(path: str, *names: str, text: str = "") -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.tools.inside.searching import fits
+from agents.sandbox_programs.searching import fits
 
 
 @pytest.mark.parametrize(
