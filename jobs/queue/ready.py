@@ -1,14 +1,13 @@
-"""Ready: which job a hint stands for, so that tenants take turns within a priority (ADR 34).
+"""The ready index: which job a worker takes next, so that tenants take turns within a priority.
 
-A hint in the broker says that there is work of a priority. The jobs are listed here by tenant, and
-the worker that receives a hint takes the job whose turn it is. Like the hints, the list is kept in
-the broker and may be lost, doubled or stale.
+A hint in the broker says that a job of a priority waits. The ready index lists the jobs that wait,
+by tenant. A worker that receives a hint takes the next job of the tenant whose turn it is. Like the
+hints, the index is kept in the broker, and may be lost or stale.
 
-A job that waits before a retry, or for another of its conversation, is not listed. So the list
-shows how long jobs wait for a worker. The record does not: a job's `due_at` moves with each
-reminder.
+The index lists no job that waits before a retry or for another job of its conversation. So it shows
+how long jobs wait for a worker. The record does not: a job's `due_at` moves with each hint.
 
-Why: docs/decisions/0034-tenants-take-turns.md
+Why: docs/decisions/0034-tenants-take-turns.md, docs/decisions/0089-the-ready-index-stays.md
 """
 
 from __future__ import annotations
@@ -25,87 +24,89 @@ if TYPE_CHECKING:
     from redis import Redis
     from redis.asyncio import Redis as AsyncRedis
 
-MOST_OF_A_TENANT = 10_000
-"""Jobs of a tenant that stand here in one priority; the sweeper makes up for the others."""
-TENANTS_LOOKED_AT, JOBS_LOOKED_AT = 50, 20
-"""In each priority: the tenants whose turn comes next, and of each the jobs that came first."""
+JOBS_PER_TENANT = 10_000
+"""The jobs of a tenant that the index lists in one priority. The sweeper adds the others later."""
+MEASURED_TENANTS, MEASURED_JOBS = 50, 20
+"""In each priority, `Waiting` looks at the tenants whose turn comes next, and at the jobs of each
+that have waited longest."""
 
 
 class Ready:
-    """The jobs with a hint in one broker, for synchronous clients. Raises redis' errors."""
+    """The ready index of one broker. For synchronous clients; raises redis' errors."""
 
     def __init__(self, redis: Redis) -> None:
         self._add = redis.register_script(lua("ready"))
         self._next = redis.register_script(lua("next"))
 
     def add(self, job_id: str, priority: Priority, tenant: str) -> None:
-        """List a job as ready; does nothing where it is listed already."""
+        """Add a job, unless it is listed already."""
         turns = _turns(priority)
-        self._add(keys=[turns, f"{turns}:{tenant}"], args=[tenant, job_id, MOST_OF_A_TENANT])
+        self._add(keys=[turns, f"{turns}:{tenant}"], args=[tenant, job_id, JOBS_PER_TENANT])
 
     def next(self, priority: Priority) -> str | None:
-        """Take the job whose turn it is; None where none is known."""
+        """Remove the job whose turn it is, and return its id; None if no job is listed."""
         turns = _turns(priority)
-        found: list[bytes] = self._next(keys=[turns], args=[f"{turns}:"])
-        return found[0].decode() if found else None
+        job_ids: list[bytes] = self._next(keys=[turns], args=[f"{turns}:"])
+        return job_ids[0].decode() if job_ids else None
 
 
 class Waiting:
-    """How long jobs have waited. For asynchronous clients of the broker and of the record; raises
-    StoreUnavailable.
+    """Measures how long jobs have waited for a worker. For asynchronous clients of the broker and
+    of the record; raises StoreUnavailable.
     """
 
     def __init__(self, broker: AsyncRedis, record: AsyncRedis) -> None:
         self._broker, self._record = broker, record
 
     async def longest(self) -> Mapping[Priority, float]:
-        """Seconds since the first of those that still wait was hinted at, by priority; 0: none.
+        """The longest wait in seconds, by priority; 0: no job waits.
 
-        A hint that a worker has received no longer counts, though it may wait for a free slot: the
-        job is listed again at its next reminder. After the loss of the broker's data the times
-        start from zero.
+        A job that a worker has taken from the index does not count, although it may wait for a free
+        slot: its next hint lists it again. If the broker loses its data, the times start at zero.
         """
-        now, lines = await self._lines()
-        firsts = await self._firsts(lines)
-        queued = await self._queued({job for jobs in firsts.values() for job, _ in jobs})
+        now, turns = await self._read_turns()
+        oldest = await self._read_oldest(turns)
+        queued = await self._select_queued({job for jobs in oldest.values() for job, _ in jobs})
         return {
             priority: max((now - since for job, since in jobs if job in queued), default=0.0)
-            for priority, jobs in firsts.items()
+            for priority, jobs in oldest.items()
         }
 
-    async def _lines(self) -> tuple[float, Mapping[Priority, Sequence[bytes]]]:
-        """The time, and whose turn is next, by priority."""
+    async def _read_turns(self) -> tuple[float, Mapping[Priority, Sequence[bytes]]]:
+        """The time in seconds, and the tenants in the order of their turns, by priority."""
         async with self._broker.pipeline(transaction=False) as pipe:
             pipe.time()
             for priority in Priority:
-                pipe.lrange(_turns(priority), 0, TENANTS_LOOKED_AT - 1)
+                pipe.lrange(_turns(priority), 0, MEASURED_TENANTS - 1)
             (seconds, micros), *tenants = await ask(pipe.execute())
         return seconds + micros / 1e6, dict(zip(Priority, tenants, strict=True))
 
-    async def _firsts(
-        self, lines: Mapping[Priority, Sequence[bytes]]
+    async def _read_oldest(
+        self, turns: Mapping[Priority, Sequence[bytes]]
     ) -> Mapping[Priority, Sequence[tuple[bytes, float]]]:
-        """The jobs that came first, and when, by priority."""
-        places = [(priority, tenant.decode()) for priority in lines for tenant in lines[priority]]
-        found: dict[Priority, list[tuple[bytes, float]]] = {priority: [] for priority in lines}
+        """The jobs that have waited longest, each with the time of its hint, by priority."""
+        tenants = [(priority, tenant.decode()) for priority in turns for tenant in turns[priority]]
+        oldest: dict[Priority, list[tuple[bytes, float]]] = {priority: [] for priority in turns}
         async with self._broker.pipeline(transaction=False) as pipe:
-            for priority, tenant in places:
+            for priority, tenant in tenants:
                 name = f"{_turns(priority)}:{tenant}"
-                pipe.zrange(name, 0, JOBS_LOOKED_AT - 1, withscores=True)
+                pipe.zrange(name, 0, MEASURED_JOBS - 1, withscores=True)
             answers: list[Any] = await ask(pipe.execute())
-        for (priority, _), jobs in zip(places, answers, strict=True):
-            found[priority] += [(job, score / 1e6) for job, score in jobs]
-        return found
+        for (priority, _), jobs in zip(tenants, answers, strict=True):
+            oldest[priority] += [(job, score / 1e6) for job, score in jobs]
+        return oldest
 
-    async def _queued(self, jobs: set[bytes]) -> set[bytes]:
-        """Those that still wait; a cancelled one is listed until its hint is received."""
-        asked = list(jobs)
+    async def _select_queued(self, job_ids: set[bytes]) -> set[bytes]:
+        """The jobs that are still queued. The index may also list a job that was cancelled."""
+        ordered_ids = list(job_ids)
         async with self._record.pipeline(transaction=False) as pipe:
-            for job in asked:
-                pipe.hget(JobKeys(job.decode()).record, "status")
-            answers = await ask(pipe.execute())
-        waits = str(Status.QUEUED).encode()
-        return {job for job, status in zip(asked, answers, strict=True) if status == waits}
+            for job_id in ordered_ids:
+                pipe.hget(JobKeys(job_id.decode()).record, "status")
+            statuses = await ask(pipe.execute())
+        queued = str(Status.QUEUED).encode()
+        return {
+            job_id for job_id, status in zip(ordered_ids, statuses, strict=True) if status == queued
+        }
 
 
 def _turns(priority: Priority) -> str:

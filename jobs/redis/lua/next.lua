@@ -1,7 +1,7 @@
--- Takes the job whose turn it is: the oldest hint of the tenant that was served the longest ago.
+-- Takes the next job from the ready index: the oldest job of the tenant whose turn it is.
 --
--- KEYS[1] tenants in turn (list)   ARGV[1] prefix of their jobs (zset)
--- Returns {job}, or {} where none is ready.
+-- KEYS[1] tenants in the order of their turns (list)   ARGV[1] prefix of the keys of their jobs (zsets)
+-- Returns {job id}, or {} if no job is listed.
 while true do
   local tenant = redis.call('LPOP', KEYS[1])
   if not tenant then return {} end
