@@ -19,7 +19,7 @@ from api.schemas.problem import FieldError
 from api.services import Services
 from jobs.model.credentials import Signer
 from jobs.model.fleet import FleetRecord, FleetUnreadable, first_record
-from jobs.view.job import iso
+from jobs.view.job import format_time
 from settings.api import ApiSettings
 from settings.base import FleetSettings
 
@@ -134,7 +134,7 @@ def _shown(record: FleetRecord | None) -> Fleet:
         for name, field in FleetSettings.model_fields.items()
     ]
     changes = [
-        FleetChange(**{**asdict(each), "at": iso(each.at)})
+        FleetChange(**{**asdict(each), "at": format_time(each.at)})
         for each in reversed(record.changes if record else ())
     ]
     return Fleet(version=record.version if record else 0, settings=settings, changes=changes)

@@ -14,9 +14,9 @@ from functools import partial
 
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobsUnavailable
-from jobs.index_scan import IndexScan
 from jobs.store.blob_index import REMOVAL_MS
 from jobs.store.redis_store import RedisStore
+from jobs.sweep import IndexScan
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs, open_blobs
-from jobs.model.graph_format import ANEW
-from jobs.model.record import JobRecord
+from jobs.model.record import ANEW, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH, JobSpec
 from jobs.redis.connection import RedisCommand

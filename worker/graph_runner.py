@@ -29,8 +29,7 @@ from agents.runs.symbol_map import symbol_map
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.model.credentials import is_person
-from jobs.model.graph_format import ANEW
-from jobs.model.record import Delivery, JobRecord, Reason, Result, Wait
+from jobs.model.record import ANEW, Delivery, JobRecord, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations

@@ -19,7 +19,7 @@ from agents.ports import Charge, Event, Finished
 from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.model.events import NewEvent
-from jobs.model.graph_format import GraphFormat
+from jobs.model.record import GraphFormat
 from jobs.redis.connection import RedisCommand
 from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore

@@ -26,7 +26,7 @@ from jobs.errors import (
 from jobs.model.events import Event, current
 from jobs.model.record import Reason, Result, Wait
 from jobs.model.spec import JobSpec, OnExhausted
-from jobs.view import job as view
+from jobs.view.work import list_artifacts
 from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
 from worker.delivery.errors import DeliveryRefused
@@ -234,7 +234,7 @@ def best(
     ended = outcome({**values, "runs": runs or values.get("runs", [])})
     artifacts = {each["name"]: each for each in ended.artifacts}
     if not values.get("answers"):
-        made = view.artifacts(events)
+        made = list_artifacts(events)
         artifacts |= {name: made[name] for name in made if there is None or name in there}
     answer = ended.answer or _code(runs)
     if not answer and not artifacts:

@@ -19,8 +19,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agents.evidence.verdict import CRITIC
 from agents.graph.checkpoint_format import READS, WRITES
-from jobs.model.graph_format import ANEW, GraphFormat
-from jobs.model.record import JobRecord
+from jobs.model.record import ANEW, GraphFormat, JobRecord
 from jobs.model.review import Action, Comment, Decision, Review
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import upgrade

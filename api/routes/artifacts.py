@@ -18,8 +18,8 @@ from api.schemas import patterns
 from api.schemas.run import ArtifactList, Part
 from api.services import Services, ServicesDep, find_job
 from jobs.blobs.directory import digest_of
-from jobs.view import job as view
 from jobs.view.recording import SUFFIX, recording
+from jobs.view.work import find_artifact, find_repair, find_run, list_artifacts
 
 router = APIRouter(tags=["artifacts"])
 
@@ -57,7 +57,7 @@ def _text_responses(description: str, *rarer: str) -> dict[int | str, dict[str, 
 async def listing(job_id: str, services: ServicesDep, caller: Reader) -> Response:
     """The files that the job's runs and tools made, each in its newest version."""
     await find_job(services, caller, job_id)
-    made = view.artifacts(await services.store.events(job_id))
+    made = list_artifacts(await services.store.events(job_id))
     listed = links.with_hrefs(job_id, made.values())
     return as_json(ArtifactList.model_validate({"artifacts": listed}))
 
@@ -84,7 +84,7 @@ async def artifact(
     """The bytes, with their type, and their digest as ETag; never active content."""
     await find_job(services, caller, job_id)
     events = await services.store.events(job_id)
-    made = view.version(events, name, digest) if digest else view.artifacts(events).get(name)
+    made = find_artifact(events, name, digest) if digest else list_artifacts(events).get(name)
     if made is None:
         raise Refused(problems.NOT_FOUND, "this job has no such artifact")
     sent = untrusted_headers(name, made["media_type"], made["digest"])
@@ -105,7 +105,7 @@ async def run_text(
 ) -> Response:
     """The code, stdout or stderr of a run. The job shows only the head and tail of a long one."""
     await find_job(services, caller, job_id)
-    run = view.run(await services.store.events(job_id), number)
+    run = find_run(await services.store.events(job_id), number)
     if run is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
     return await _text(services, f"{part}.txt", run[part])
@@ -121,7 +121,7 @@ async def run_text(
 async def repair_diff(job_id: str, run: RunId, services: ServicesDep, caller: Reader) -> Response:
     """All changes between a failed run and its repair; `run` is the repairing run's id."""
     await find_job(services, caller, job_id)
-    repair = view.repair(await services.store.events(job_id), run)
+    repair = find_repair(await services.store.events(job_id), run)
     if repair is None:
         raise Refused(problems.NOT_FOUND, f"the job has no repair {run}")
     return await _text(services, f"{run}.diff.txt", repair["diff"])

@@ -22,7 +22,7 @@ from api.services import Services, ServicesDep, find_job
 from jobs.errors import StoreUnavailable
 from jobs.model.codec import dump
 from jobs.model.events import Event
-from jobs.view import job as view
+from jobs.view.job import render_event
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["events"])
@@ -177,11 +177,14 @@ def _chunks(facts: Sequence[Event]) -> Iterator[bytes]:
 
 
 def _encoded(fact: Event) -> bytes:
-    data = dump(view.event(fact))
+    data = dump(render_event(fact))
     return format_sse_event(data_str=data, event=fact.kind, id=str(fact.seq))
 
 
 def _listed(facts: Sequence[Event]) -> Response:
     """An EventList of the stored events: an older release's may lack fields of this one."""
-    listed = {"events": [view.event(fact) for fact in facts], "final": any(f.final for f in facts)}
+    listed = {
+        "events": [render_event(fact) for fact in facts],
+        "final": any(f.final for f in facts),
+    }
     return Response(dump(listed), media_type="application/json")

@@ -34,7 +34,7 @@ from jobs.model.record import JobRecord, Status
 from jobs.model.spec import Kind
 from jobs.store import Charge, Idempotency
 from jobs.transitions.lifecycle import Refusal
-from jobs.view import job as view
+from jobs.view.job import render_job, render_summary
 from jobs.view.queueing import Fleet
 from settings.api import ApiSettings
 
@@ -164,7 +164,7 @@ async def listing(
     fleet = await fleet_for(services, page.records)
     jobs = [
         JobSummary(
-            **view.summary(record, page.charges.get(record.id, ()), now, fleet),
+            **render_summary(record, page.charges.get(record.id, ()), now, fleet),
             links={"self": f"/jobs/{record.id}"},
         )
         for record in page.records
@@ -335,7 +335,7 @@ def _whole(
     fleet: Fleet | None,
     settings: ApiSettings,
 ) -> Response:
-    job = view.whole(
+    job = render_job(
         record, events, charges, now, fleet, person_delivers=settings.deliver_needs_review
     )
     shown = links.add_to_job(job)

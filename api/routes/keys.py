@@ -16,7 +16,7 @@ from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInL
 from api.services import Services, ServicesDep
 from jobs.budgets import Amount, in_dollars
 from jobs.model.credentials import FIRST_ID, Credential, digest_of, new_id, new_secret
-from jobs.view.job import iso
+from jobs.view.job import format_time
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["keys"])
@@ -157,10 +157,10 @@ def _shown(credential: Credential) -> dict[str, object]:
         "person": credential.person,
         "tenant": credential.tenant,
         "scopes": list(credential.scopes),
-        "created_at": iso(credential.created_at or None),
+        "created_at": format_time(credential.created_at or None),
         "created_by": credential.created_by,
         "created_by_key": credential.created_by_key,
-        "revoked_at": iso(credential.revoked_at),
+        "revoked_at": format_time(credential.revoked_at),
         "max_cost_usd_per_day": credential.max_cost_usd_per_day,
         "max_tokens_per_day": credential.max_tokens_per_day,
     }

@@ -25,7 +25,7 @@ from api.schemas.deployment.models import (
 )
 from api.services import Services, ServicesDep
 from api.submission.job_requests import is_allowed, not_allowed
-from jobs.view.job import iso
+from jobs.view.job import format_time
 
 router = APIRouter(tags=["system"])
 
@@ -121,7 +121,7 @@ async def _accepted(
             fields = json.loads(text)
             times = {name: int(fields[name] * 1_000) for name in ("learned_at", "expires_at")}
             if times["expires_at"] > now and (every or model in offered):
-                written = {name: iso(ms) for name, ms in times.items()}
+                written = {name: format_time(ms) for name, ms in times.items()}
                 forms.append(AcceptedForm(**{**fields, **written}, model=model, source="learned"))
     return forms
 

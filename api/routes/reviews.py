@@ -30,7 +30,7 @@ from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_of
 from jobs.store import Loaded, decisions
 from jobs.transitions.lifecycle import Refusal
-from jobs.view.job import iso
+from jobs.view.job import format_time
 
 MOST = 1_000
 """Decisions in one part of the export."""
@@ -182,7 +182,7 @@ async def listing(
     found, total = await services.store.decisions.between(
         caller.tenant, _ms(start) if start else 0, until, limit=limit, offset=offset
     )
-    rows = [decisions.row(each, iso(each.event.at)) for each in found]
+    rows = [decisions.row(each, format_time(each.event.at)) for each in found]
     if form == "csv":
         headers = {"X-Total-Count": str(total)}
         words = ({**row, "comments": all_written(row["comments"])} for row in rows)

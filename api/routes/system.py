@@ -25,7 +25,7 @@ from api.services import Services, ServicesDep
 from api.submission import job_requests
 from jobs.model.credentials import Credential
 from jobs.redis.check import RedisReport
-from jobs.view.job import iso
+from jobs.view.job import format_time
 from settings.api import ApiSettings
 from settings.starting.release import release
 
@@ -89,7 +89,7 @@ def _worker(facts: Mapping[str, Any], now: int) -> dict[str, Any]:
     seen = facts["seen_at"]
     ago = max(now - seen, 0) / 1000
     lacking = {"host": "", "version": "", "release": None}  # of older releases
-    return {**lacking, **facts, "seen_at": iso(seen), "seen_seconds": ago}
+    return {**lacking, **facts, "seen_at": format_time(seen), "seen_seconds": ago}
 
 
 def _limits(settings: ApiSettings) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from api.schemas.event import WebhookDelivery, WebhookDeliveryList
 from api.services import ServicesDep
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import change
-from jobs.view.job import iso
+from jobs.view.job import format_time
 
 SHOWN = 100
 LOOKED_AT = 50
@@ -70,10 +70,10 @@ def _shown(each: change.Delivery) -> WebhookDelivery:
         type=each.type,
         tenant=each.tenant,
         job_id=each.job_id,
-        at=iso(each.at) or "",
+        at=format_time(each.at) or "",
         tries=each.tries,
         error=each.error,
-        due_at=iso(each.due_at or None),
+        due_at=format_time(each.due_at or None),
         data=dict(each.data),
     )
 

@@ -14,7 +14,7 @@ from jobs.errors import NotShown
 from jobs.model.review import Comment, Review
 from jobs.view import patch as patches
 from jobs.view.comments import anchored
-from jobs.view.patch_text import MOST_BYTES, read
+from jobs.view.patch import MOST_BYTES, read
 
 
 async def on_lines(

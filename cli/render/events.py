@@ -15,7 +15,7 @@ from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.runs import Detail, failure_label, merged_parts, of_step, run_parts, stored
 from cli.render.verification import verified_parts
 from cli.render.words import clip, language_of, printable
-from jobs.view.critiques import in_one_form, unmet_text
+from jobs.view.work import read_critique, unmet_text
 
 Data = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
 def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The critic's verdict, the runs that it rests on, and the unmet criteria."""
     approved = data["verdict"] == "approve"
-    critique = in_one_form(data)
+    critique = read_critique(data)
     runs = ", ".join(run.removeprefix("r") for run in critique["runs"])  # an id: r and the number
     rests = f", resting on run {runs}" if runs else ""
     by = ", by the rules alone" if data.get("by") == "rules" else ""

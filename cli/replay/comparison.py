@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from cli.client.service import Job
-from jobs.view.critiques import in_one_form
+from jobs.view.work import read_critique
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
 TEXTS = ("code", "stdout", "stderr")
@@ -117,7 +117,7 @@ def _experiment_name(experiment: Mapping[str, Any]) -> str:
 
 
 def _verdicts(job: Job) -> list[Mapping[str, Any]]:
-    verdicts = [in_one_form(critique) for critique in job["critiques"]]
+    verdicts = [read_critique(critique) for critique in job["critiques"]]
     return [{name: verdict[name] for name in VERDICT} for verdict in verdicts]
 
 

@@ -22,8 +22,7 @@ from pydantic import TypeAdapter
 
 from jobs.model.credentials import Signer
 from jobs.model.events import Event, NewEvent
-from jobs.model.graph_format import GraphFormat
-from jobs.model.record import JobRecord
+from jobs.model.record import GraphFormat, JobRecord
 from jobs.model.spec import JobSpec
 
 _SPEC = TypeAdapter(JobSpec)

@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.model.credentials import Signer
-from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec, Kind
 
@@ -94,6 +93,29 @@ _CAUSES: Mapping[Reason, Cause] = {
     Reason.DELIVERY: Cause.REPOSITORY,
     Reason.SETUP: Cause.PACKAGES,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFormat:
+    """`number` of the form, and the `release` of Fettle that wrote it ('': it did not say)."""
+
+    number: int
+    release: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.release}".rstrip()
+
+    @classmethod
+    def parse(cls, text: str) -> GraphFormat:
+        """What `str` wrote. Raises ValueError."""
+        number, _, release = text.partition(" ")
+        return cls(int(number), release)
+
+
+UNSAID = GraphFormat(1)
+"""Of checkpoints whose job's record names no format: releases before there was one."""
+ANEW = GraphFormat(0)
+"""Of a job that restarts from its task: the checkpoints that it has do not count."""
 
 
 OVER = frozenset({Reason.REJECTED, Reason.INCOMPATIBLE})

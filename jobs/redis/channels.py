@@ -1,4 +1,8 @@
-"""Messages over Redis channels, which are stored nowhere: streamed tokens, questions to workers."""
+"""Messages over Redis channels, which are stored nowhere: streamed tokens, questions to workers.
+
+A process has one connection for all its listeners. A lost connection loses messages, so a message
+is a signal to look, never the truth.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,164 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from jobs.redis import keys
 from jobs.redis.connection import ask, lua, translate_redis_errors, urgent_script
 from jobs.redis.keys import JobKeys
-from jobs.redis.listener import Listener
 
 TAKEN_MS = 120_000
+LINGER_SECONDS = 30.0
+"""How long a channel without a listener stays subscribed: readers come back after each event."""
+CONFIRM_SECONDS = 1.0
+AGAIN_SECONDS = 0.1
+MOST_UNREAD = 1_000
+"""Messages that wait for one listener."""
+RECENT = 16
+"""Messages that a channel keeps, so that a reader that comes back after each misses none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a listener gets: the latest messages before it came, gapless, and those from then on."""
+
+    recent: Sequence[str]
+    queue: asyncio.Queue[str]
+
+    async def next(self, seconds: float) -> str:
+        """The next message; empty when none came in time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self.queue.get()
+        return ""
+
+
+@dataclass(slots=True)
+class _Channel:
+    queues: set[asyncio.Queue[str]] = field(default_factory=set)
+    recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT))
+    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+    left_at: float = 0.0
+
+
+class Listener:
+    """Passes messages of channels to those who wait for them.
+
+    A lost connection loses messages, so a message is a signal to look, never the truth. After a
+    reconnection each listener gets an empty message: read the store.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._pubsub = redis.pubsub()
+        self._channels: dict[str, _Channel] = {}
+        self._reader: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def subscribed(self, name: str) -> AsyncIterator[Heard]:
+        """The channel's messages; redis' errors come through."""
+        queue: asyncio.Queue[str] = asyncio.Queue(MOST_UNREAD)
+        channel = await self._join(name, queue)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CONFIRM_SECONDS):
+                    await channel.confirmed.wait()
+            yield Heard(tuple(channel.recent), queue)
+        finally:
+            channel.queues.discard(queue)
+            channel.left_at = time.monotonic()
+
+    async def close(self) -> None:
+        """Stop listening and give the connection back."""
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+        await self._pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    async def _join(self, name: str, queue: asyncio.Queue[str]) -> _Channel:
+        async with self._connecting:
+            if name not in self._channels:
+                await self._leave_idle()
+                self._channels[name] = _Channel()  # before the server's answer can come
+                try:
+                    await self._pubsub.subscribe(name)
+                except BaseException:
+                    del self._channels[name]
+                    raise
+            channel = self._channels[name]
+            channel.queues.add(queue)
+            if self._reader is None or self._reader.done():
+                self._reader = asyncio.create_task(self._read())
+        return channel
+
+    async def _leave_idle(self) -> None:
+        past = time.monotonic() - LINGER_SECONDS
+        idle = [
+            name
+            for name, channel in self._channels.items()
+            if not channel.queues and channel.left_at < past
+        ]
+        for name in idle:
+            del self._channels[name]
+        if idle:
+            await self._pubsub.unsubscribe(*idle)
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                message = await self._pubsub.get_message(timeout=None)
+            except (RedisError, OSError):
+                await self._reconnect()
+                continue
+            if message is not None:
+                self._deliver(message)
+
+    async def _reconnect(self) -> None:
+        """Connect until the server is there again; redis-py then subscribes to what it had."""
+        while True:
+            async with self._connecting:
+                with contextlib.suppress(RedisError, OSError):
+                    await self._pubsub.connect()  # type: ignore[no-untyped-call]
+                    return
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def _deliver(self, message: dict[str, Any]) -> None:
+        channel = self._channels.get(_text(message["channel"]))
+        if channel is None:
+            return
+        if message["type"] == "subscribe":
+            missed = channel.confirmed.is_set()
+            channel.confirmed.set()
+            text = "" if missed else None
+        else:
+            text = _text(message["data"]) if message["type"] == "message" else None
+        if text == "":
+            channel.recent.clear()
+        elif text is not None:
+            channel.recent.append(text)
+        if text is not None:
+            for queue in channel.queues:
+                _put(queue, text)
+
+
+def _put(queue: asyncio.Queue[str], text: str) -> None:
+    """A listener that does not read loses what it has not read: an empty message says so."""
+    if queue.full():
+        while not queue.empty():
+            queue.get_nowait()
+        text = ""
+    queue.put_nowait(text)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 class Tokens:

@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 from jobs.model.codec import packed, read_event, read_message
 from jobs.model.events import EVENTS_AT_ONCE, Event
 from jobs.redis import keys
+from jobs.redis.channels import Listener
 from jobs.redis.connection import Clock, RedisCommand, ask, translate_redis_errors
 from jobs.redis.keys import JobKeys
-from jobs.redis.listener import Listener
 
 PIECE = 200
 """Events that are read at a time."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from jobs.budgets import Spent, billionths
 from jobs.model.events import NewEvent
-from jobs.model.graph_format import GraphFormat
-from jobs.model.record import JobRecord
+from jobs.model.record import GraphFormat, JobRecord
 from jobs.redis.connection import RedisCommand
 
 ENTRIES_KEPT = 20

@@ -13,7 +13,7 @@ from jobs.model.record import JobRecord
 from jobs.model.review import EXPIRY, Action, Decision, Review, ReviewKind
 from jobs.model.spec import JobSpec, OnExpiry
 from jobs.transitions.change import Change, Refusal, moved
-from jobs.transitions.reviews import decide, needed
+from jobs.transitions.reviews import approvals_needed, decide
 
 
 def timed(review: Review, spec: JobSpec, now: int) -> Review:
@@ -68,7 +68,9 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
         event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
         return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
     then = record.spec.on_expiry
-    vouched = review.proven and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
+    vouched = (
+        review.proven and review.kind is ReviewKind.REVIEW and approvals_needed(record, review) == 1
+    )
     if then is OnExpiry.APPROVE and not vouched:
         then = OnExpiry.STAY
     data = {"review_id": review.id, "then": then}

@@ -44,16 +44,20 @@ _FIRST_KEY_EDITS = (
 _VOTED = "has approved already: another person's approval is needed"
 
 
-def needed(record: JobRecord, review: Review) -> int:
+def approvals_needed(record: JobRecord, review: Review) -> int:
     """How many approvals the review takes."""
     return record.spec.approvals if review.kind is ReviewKind.REVIEW else 1
 
 
-def offered(record: JobRecord, review: Review, *, person_delivers: bool) -> tuple[Action, ...]:
+def offered_actions(
+    record: JobRecord, review: Review, *, person_delivers: bool
+) -> tuple[Action, ...]:
     """What can be decided on the open review. `person_delivers`: only a person's approval lets a
     change leave the deployment, so the critic does not decide on a job that delivers."""
     takes = tuple(TAKES[review.kind])
-    critic_decides = needed(record, review) == 1 and not (person_delivers and record.spec.deliver)
+    critic_decides = approvals_needed(record, review) == 1 and not (
+        person_delivers and record.spec.deliver
+    )
     if review.kind is not ReviewKind.REVIEW or critic_decides:
         return takes
     return tuple(action for action in takes if action is not Action.DELEGATE)
@@ -85,7 +89,7 @@ def decide(
     approvals = review.approvals
     if decision.action is Action.APPROVE:
         approvals = (*approvals, approval)
-        if len(approvals) < needed(record, review):
+        if len(approvals) < approvals_needed(record, review):
             return _vote(record, now, review, bound, approvals, named=bool(decision.digest))
     return _close(record, now, review, bound, approvals, named=bool(decision.digest))
 
@@ -111,7 +115,7 @@ def _bars(
     record: JobRecord, review: Review, decision: Decision, same_person: Mapping[str, str]
 ) -> Refusal | None:
     """Whether this person's approval does not count, where two are needed."""
-    if needed(record, review) < 2:
+    if approvals_needed(record, review) < 2:
         return None
     if decision.action is Action.DELEGATE:
         detail = "two people's approval is needed, which the critic's word does not stand for"
@@ -120,15 +124,15 @@ def _bars(
         return Refusal("not_offered", _FIRST_KEY_EDITS, Status.AWAITING_REVIEW)
     if decision.action is not Action.APPROVE:
         return None
-    return not_theirs(record, review, decision.by, same_person)
+    return vote_refusal(record, review, decision.by, same_person)
 
 
-def not_theirs(
+def vote_refusal(
     record: JobRecord, review: Review, name: str, same_person: Mapping[str, str]
 ) -> Refusal | None:
     """Why the approval of the job's open review by the key `name` would not count; None: it would.
     `same_person`: see `decide`."""
-    if needed(record, review) < 2:
+    if approvals_needed(record, review) < 2:
         return None
     if MADE_FOR_ANOTHER in same_person:
         detail = f"{same_person[MADE_FOR_ANOTHER]}: {_MADE_FOR_ANOTHER}"
@@ -176,7 +180,7 @@ def _signer(decision: Decision) -> Signer:
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
     """The identity keys of all persons and keys that may not approve the open review."""
     review = record.review
-    if review is None or needed(record, review) < 2:
+    if review is None or approvals_needed(record, review) < 2:
         return frozenset()
     signers = (*authors(record), *_voters(review))
     identity_keys = (mark for signer in signers for mark in signer.identity_keys)
@@ -199,7 +203,7 @@ def _vote(
     data = {
         **_said(review, decision, named=named),
         "approvals": len(approvals),
-        "approvals_needed": needed(record, review),
+        "approvals_needed": approvals_needed(record, review),
     }
     kept = replace(review, approvals=approvals)
     said = NewEvent(f"voted:{record.epoch}:{len(approvals)}", "voted", data)

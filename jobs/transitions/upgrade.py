@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.model.events import NewEvent
-from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
-from jobs.model.record import JobRecord
+from jobs.model.record import ANEW, UNSAID, GraphFormat, JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind
 
 HINTS_BEFORE_ASKING = 5

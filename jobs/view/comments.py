@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
-from jobs.view.patch_text import PatchFile, Row, read
+from jobs.view.patch import PatchFile, Row, read
 
 AROUND = 3
 """Lines of the patch that are kept before and after the line."""

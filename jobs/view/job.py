@@ -1,11 +1,11 @@
-"""A job as JSON: the pure projection of its record, its events and what was paid for it.
+"""A job as JSON, from its record, its events and its charges. Pure.
 
-Times are ISO 8601 in UTC, durations seconds, money decimal strings (null: not known).
+Times are ISO 8601 in UTC, durations are seconds, money is a decimal string (null: unknown).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,18 +18,15 @@ from jobs.model.review import Approval
 from jobs.model.review_digest import digest_of
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
-from jobs.transitions.reviews import needed, offered
-from jobs.view.critiques import in_one_form
-from jobs.view.progress import progress
+from jobs.transitions.reviews import approvals_needed, offered_actions
 from jobs.view.queueing import Fleet, why_queued
+from jobs.view.work import list_artifacts, progress_of_steps, read_critique
 
-_NOT_SHOWN = frozenset({"workspace", "conversation_id"})
-"""Of a spec: the job's files and its conversation are shown as of the job."""
-MAKERS = frozenset({"run_finished", "tool_used", "merged"})
-"""Events with artifacts. The files of parallel branches count as they were merged."""
+_HIDDEN_FIELDS = frozenset({"workspace", "conversation_id"})
+"""The fields of a spec that are left out: the job itself shows its files and its conversation."""
 
 
-def iso(ms: int | None) -> str | None:
+def format_time(ms: int | None) -> str | None:
     """A time as 2026-11-21T12:00:00.000Z."""
     if ms is None:
         return None
@@ -37,14 +34,14 @@ def iso(ms: int | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
-def summary(
+def render_summary(
     record: JobRecord, charges: Iterable[Charge] = (), now: int = 0, fleet: Fleet | None = None
 ) -> dict[str, Any]:
-    """What a listing shows of a job: its record and costs, without its events.
+    """A job in a listing: its record and its costs, without its events.
 
-    `revisions` are counted when it pauses and when it ends.
+    `revisions` are counted when the job pauses and when it ends.
     """
-    paid = _spend(list(charges))
+    spending = _spending(list(charges))
     return {
         "id": record.id,
         "status": str(record.status),
@@ -62,34 +59,34 @@ def summary(
         "approved_by": record.result.approved_by if record.result else None,
         "kind": str(record.spec.kind),
         "revisions": record.revisions,
-        "cost_usd": paid["cost_usd"],
-        "known_usd": paid["known_usd"],
-        "unpriced_calls": paid.get("unpriced_calls", 0),
-        "unreported_calls": paid.get("unreported_calls", 0),
-        "review": _waiting(record, now),
-        "waits": _waits(record, now),
+        "cost_usd": spending["cost_usd"],
+        "known_usd": spending["known_usd"],
+        "unpriced_calls": spending.get("unpriced_calls", 0),
+        "unreported_calls": spending.get("unreported_calls", 0),
+        "review": _review_summary(record, now),
+        "waits": _wait(record, now),
         "queued": why_queued(record, fleet, now) if fleet else None,
         **_times(record),
     }
 
 
-def _waiting(record: JobRecord, now: int) -> dict[str, Any] | None:
-    """An open review, without what it shows."""
+def _review_summary(record: JobRecord, now: int) -> dict[str, Any] | None:
+    """The open review, without its payload."""
     if (review := record.review) is None:
         return None
     return {
         "id": review.id,
         "kind": str(review.kind),
-        "opened_at": iso(review.opened_at),
+        "opened_at": format_time(review.opened_at),
         "waiting_seconds": max(now - review.opened_at, 0) / 1000,
-        "expires_at": iso(review.expires_at),
+        "expires_at": format_time(review.expires_at),
         "expired": review.expired,
         "approvals": [vote.person or vote.by for vote in review.approvals],
-        "approvals_needed": needed(record, review),
+        "approvals_needed": approvals_needed(record, review),
     }
 
 
-def whole(
+def render_job(
     record: JobRecord,
     events: Sequence[Event],
     charges: Iterable[Charge],
@@ -98,39 +95,42 @@ def whole(
     *,
     person_delivers: bool = False,
 ) -> dict[str, Any]:
-    """The whole job; `now` is the store's time in ms. `fleet` explains why a job is queued.
-    `person_delivers`: see `jobs.transitions.reviews.offered`."""
-    made = current(events)
-    critiques = [in_one_form(each) for each in _all(made, "critiqued")]
+    """A job with everything that its events tell.
+
+    `now` is Redis' time in ms. `fleet` explains why a job is queued. `person_delivers`: see
+    `jobs.transitions.reviews.offered_actions`.
+    """
+    work = current(events)
+    critiques = [read_critique(data) for data in _all(work, "critiqued")]
     return {
         "id": record.id,
         "kind": str(record.spec.kind),
         "status": str(record.status),
-        "spec": spec(record.spec),
+        "spec": render_spec(record.spec),
         "conversation_id": record.conversation_id,
         "submitted_by": record.submitted_by,
         "person": record.person or record.submitted_by,
         "request_id": record.request_id,
-        "route": _last(made, "routed"),
-        "plan": _plan(made),
-        "runs": sorted(_all(made, "run_finished"), key=lambda run: run["number"]),
-        "repairs": _all(made, "repaired"),
+        "route": _last(work, "routed"),
+        "plan": _plan(work),
+        "runs": sorted(_all(work, "run_finished"), key=lambda run: run["number"]),
+        "repairs": _all(work, "repaired"),
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
-        "checks": _last(made, "checked"),
-        "verification": _last(made, "verified"),
+        "checks": _last(work, "checked"),
+        "verification": _last(work, "verified"),
         "decisions": _all(events, "decided"),
         "review": _review(record, person_delivers=person_delivers),
         "result": _result(record.result),
-        "artifacts": list(artifacts(made).values()),
+        "artifacts": list(list_artifacts(work).values()),
         "reason": str(record.reason) if record.reason else None,
         "unapproved": record.unapproved,
         "detail": record.detail,
-        "cost": cost(charges),
+        "cost": render_cost(charges),
         "attempts": record.attempts,
         "crashes": record.crashes,
         "retries": record.retries,
-        "waits": _waits(record, now),
+        "waits": _wait(record, now),
         "queued": why_queued(record, fleet, now) if fleet else None,
         "last_event": events[-1].seq if events else 0,
         **_times(record),
@@ -138,63 +138,35 @@ def whole(
     }
 
 
-def spec(asked: JobSpec) -> dict[str, Any]:
-    """The request, as it was made."""
-    shown = {name: each for name, each in plain_spec(asked).items() if name not in _NOT_SHOWN}
-    return {**shown, "checks": _check_spec(asked.checks)}
+def render_spec(spec: JobSpec) -> dict[str, Any]:
+    """The request of a job."""
+    fields = {name: value for name, value in plain_spec(spec).items() if name not in _HIDDEN_FIELDS}
+    return {**fields, "checks": _check_spec(spec.checks)}
 
 
-def event(fact: Event) -> dict[str, Any]:
-    """An event as it goes over the wire."""
-    return {"seq": fact.seq, "at": iso(fact.at), "kind": fact.kind, "data": dict(fact.data)}
+def render_event(event: Event) -> dict[str, Any]:
+    """An event, as the API sends it."""
+    at = format_time(event.at)
+    return {"seq": event.seq, "at": at, "kind": event.kind, "data": dict(event.data)}
 
 
-def artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
-    """The files that runs, tools and merges have made, by name: of each its newest version."""
-    found: dict[str, dict[str, Any]] = {}
-    for fact in current(events):
-        if fact.kind in MAKERS:
-            found.update({made["name"]: dict(made) for made in fact.data.get("artifacts", ())})
-    return found
+def render_cost(charges: Iterable[Charge]) -> dict[str, Any]:
+    """The cost of a job: {roles: {role: spending}, total: spending}.
 
-
-def version(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
-    """A version of a file, by its digest: any that a run or a tool has left."""
-    makers = (fact for fact in current(events) if fact.kind in MAKERS)
-    made = (one for fact in makers for one in fact.data.get("artifacts", ()))
-    found = (one for one in made if (one["name"], one["digest"]) == (name, digest))
-    return next((dict(one) for one in found), None)
-
-
-def run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
-    """The run of this number."""
-    runs = (fact.data for fact in current(events) if fact.kind == "run_finished")
-    return next((data for data in runs if data["number"] == number), None)
-
-
-def repair(events: Sequence[Event], run: str) -> Mapping[str, Any] | None:
-    """The repair that the run with this id was."""
-    repairs = (fact.data for fact in current(events) if fact.kind == "repaired")
-    return next((data for data in repairs if data["run"] == run), None)
-
-
-def cost(charges: Iterable[Charge]) -> dict[str, Any]:
-    """What was paid: {roles: {role: spend}, total: spend}.
-
-    A spend is {calls, input_tokens, cached_input_tokens, output_tokens, cost_usd, known_usd}.
-    `cost_usd` is null as soon as the cost of one call is not known; `known_usd` adds up the others.
-    Then {unpriced_calls, unreported_calls} are added: calls whose price is unknown, and calls whose
-    usage was not reported.
+    A spending is {calls, input_tokens, cached_input_tokens, output_tokens, cost_usd, known_usd}.
+    `known_usd` is the sum of the known costs. If the cost of a call is unknown, `cost_usd` is null,
+    and {unpriced_calls, unreported_calls} are added: the number of calls with an unknown price, and
+    of calls with an unreported usage.
     """
-    paid = list(charges)
-    roles = sorted({charge.role for charge in paid})
+    charges = list(charges)
+    roles = sorted({charge.role for charge in charges})
     return {
-        "roles": {role: _spend([c for c in paid if c.role == role]) for role in roles},
-        "total": _spend(paid),
+        "roles": {role: _spending([c for c in charges if c.role == role]) for role in roles},
+        "total": _spending(charges),
     }
 
 
-def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
+def _spending(charges: Sequence[Charge]) -> dict[str, Any]:
     prices = [charge.cost_usd for charge in charges]
     known = sum((Decimal(price) for price in prices if price is not None), Decimal(0))
     return {
@@ -209,7 +181,7 @@ def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
 
 
 def _unknown_costs(charges: Sequence[Charge]) -> dict[str, int]:
-    """How many costs are unknown, and why; empty if all are known."""
+    """The number of unknown costs, by cause; empty if all costs are known."""
     unpriced = sum(charge.is_unpriced for charge in charges)
     unreported = sum(charge.is_unreported for charge in charges)
     if not (unpriced or unreported):
@@ -217,20 +189,20 @@ def _unknown_costs(charges: Sequence[Charge]) -> dict[str, int]:
     return {"unpriced_calls": unpriced, "unreported_calls": unreported}
 
 
-def _waits(record: JobRecord, now: int) -> dict[str, Any] | None:
-    """What the job waits for before its next try, until when, and why."""
+def _wait(record: JobRecord, now: int) -> dict[str, Any] | None:
+    """The wait before the job's next try, with its cause."""
     if (wait := record.waits) is None or record.due_at <= now:
         return None
-    until = iso(record.due_at)
+    until = format_time(record.due_at)
     return {"on": wait.on, "until": until, "tries": record.retries, "why": wait.why}
 
 
 def _times(record: JobRecord) -> dict[str, Any]:
     return {
-        "created_at": iso(record.created_at),
-        "updated_at": iso(record.updated_at),
-        "started_at": iso(record.started_at),
-        "finished_at": iso(record.finished_at),
+        "created_at": format_time(record.created_at),
+        "updated_at": format_time(record.updated_at),
+        "started_at": format_time(record.started_at),
+        "finished_at": format_time(record.finished_at),
     }
 
 
@@ -241,13 +213,13 @@ def _review(record: JobRecord, *, person_delivers: bool) -> dict[str, Any] | Non
     return {
         "id": review.id,
         "kind": str(review.kind),
-        "opened_at": iso(review.opened_at),
-        "expires_at": iso(review.expires_at),
+        "opened_at": format_time(review.opened_at),
+        "expires_at": format_time(review.expires_at),
         "expired": review.expired,
         "digest": digest_of(review),
-        "actions": list(map(str, offered(record, review, person_delivers=person_delivers))),
+        "actions": list(map(str, offered_actions(record, review, person_delivers=person_delivers))),
         "approvals": [_approval(vote) for vote in review.approvals],
-        "approvals_needed": needed(record, review),
+        "approvals_needed": approvals_needed(record, review),
         "payload": dict(review.payload),
     }
 
@@ -256,7 +228,7 @@ def _approval(vote: Approval) -> dict[str, Any]:
     return {
         "by": vote.by,
         "person": vote.person or vote.by,
-        "at": iso(vote.at),
+        "at": format_time(vote.at),
         "override": vote.override,
     }
 
@@ -277,25 +249,25 @@ def _result(result: Result | None) -> dict[str, Any] | None:
     }
 
 
-def _check_spec(asked: CheckSpec | None) -> dict[str, Any] | None:
-    if asked is None:
+def _check_spec(checks: CheckSpec | None) -> dict[str, Any] | None:
+    if checks is None:
         return None
-    return {"files": list(asked.paths), "command": asked.command, "cases": list(asked.cases)}
+    return {"files": list(checks.paths), "command": checks.command, "cases": list(checks.cases)}
 
 
 def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
-    return [{**fact.data, "at": iso(fact.at)} for fact in events if fact.kind == kind]
+    return [{**event.data, "at": format_time(event.at)} for event in events if event.kind == kind]
 
 
 def _plan(events: Sequence[Event]) -> dict[str, Any] | None:
-    """The plan, and how far its steps have come, where that is known."""
+    """The plan, with the progress of its steps if it is known."""
     plan = _last(events, "planned")
     if plan is None:
         return None
-    makers = progress(events)
-    return {**plan, "progress": None if makers is None else [str(each) for each in makers]}
+    progress = progress_of_steps(events)
+    return {**plan, "progress": None if progress is None else list(map(str, progress))}
 
 
 def _last(events: Sequence[Event], kind: str) -> dict[str, Any] | None:
-    found = _all(events, kind)
-    return found[-1] if found else None
+    data = _all(events, kind)
+    return data[-1] if data else None

@@ -6,8 +6,7 @@ import pytest
 from support.jobs.job_examples import TENANT, JobService, decision, held, job
 
 from jobs.errors import StaleEpoch
-from jobs.model.graph_format import ANEW, GraphFormat
-from jobs.model.record import JobRecord
+from jobs.model.record import ANEW, GraphFormat, JobRecord
 from jobs.model.review import Action
 from jobs.store import LeaseRef, Writes
 from jobs.transitions import upgrade

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jobs.redis.listener import MOST_UNREAD
+from jobs.redis.channels import MOST_UNREAD
 from jobs.store.redis_store import RedisStore, connect
 
 

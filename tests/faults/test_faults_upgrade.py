@@ -30,7 +30,7 @@ from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Refusal
 from jobs.transitions.upgrade import HINTS_BEFORE_ASKING, MORE_AFTER_CRASH
-from jobs.view import job as view
+from jobs.view.job import render_job
 from lab.drills.chaos.checks.checkpoints import UNREAD
 from lab.drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
 
@@ -119,7 +119,7 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     assert job.graph is not None
     assert job.graph.number == WRITES
     events, charges = await events_of(operations, job.id)
-    whole = view.whole(job, events, charges, job.updated_at)
+    whole = render_job(job, events, charges, job.updated_at)
     assert ([run["id"] for run in whole["runs"]], len(whole["critiques"])) == (["r1"], 1)
     assert whole["cost"]["total"]["calls"] == len(paid) + 4
     kinds = [event.kind for event in events]

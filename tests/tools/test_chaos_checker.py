@@ -12,8 +12,7 @@ import pytest
 from support.cases.chaos_story import BOUNDS, Story, a_story, with_job
 
 from jobs.model.events import Event
-from jobs.model.graph_format import GraphFormat
-from jobs.model.record import Reason, Status
+from jobs.model.record import GraphFormat, Reason, Status
 from jobs.model.review import Action
 from jobs.transitions import upgrade
 from lab.drills.chaos import report

@@ -13,7 +13,7 @@ from api.schemas.job_request import JobRequest, Terms
 from cli.commands.jobs import retry, run
 from jobs.model.codec import dump, read_spec
 from jobs.model.spec import JobSpec
-from jobs.view import job as view
+from jobs.view.job import render_spec
 
 MADE_BY_THE_SERVICE = {"workspace", "retry_of", "kind", "rebase"}
 
@@ -24,7 +24,7 @@ def test_a_request_asks_for_every_field():
 
 
 def test_an_answer_shows_every_field():
-    shown = view.spec(JobSpec("x", conversation_id="c", verify=("pytest",)))
+    shown = render_spec(JobSpec("x", conversation_id="c", verify=("pytest",)))
     assert shown.keys() == Spec.model_fields.keys()
     assert Spec.model_validate(shown).verify == ["pytest"]
 
@@ -51,4 +51,4 @@ def test_a_spec_of_another_release_can_be_read():
     spec = JobSpec("x", labels=("a",), verify=("pytest", "-q"))
     kept = {"task": "x", "labels": ["a"], "verify": ["pytest", "-q"], "steps": [], "later": 1}
     assert read_spec(kept) == spec
-    assert dump(view.spec(spec))
+    assert dump(render_spec(spec))

@@ -22,7 +22,7 @@ import httpx
 from agents.errors import ToolRefused
 from jobs.model.codec import dump
 from jobs.transitions.change import Delivery
-from jobs.view.job import iso
+from jobs.view.job import format_time
 from settings.webhooks import WebhookSettings
 from worker.egress.connect import Pinned, Resolver, requested, resolved
 
@@ -89,7 +89,11 @@ class Endpoint:
 
 def message(delivery: Delivery) -> bytes:
     """The body: {type, timestamp, data}. The same at every try."""
-    body = {"type": delivery.type, "timestamp": iso(delivery.at), "data": dict(delivery.data)}
+    body = {
+        "type": delivery.type,
+        "timestamp": format_time(delivery.at),
+        "data": dict(delivery.data),
+    }
     return dump(body).encode()
 
 

@@ -21,10 +21,10 @@ from api.services import Services, find_job, fleet_for
 from jobs.model.events import Event, current
 from jobs.model.record import JobRecord
 from jobs.store import Charge
-from jobs.transitions.reviews import not_theirs
-from jobs.view import job as view
-from jobs.view.critiques import in_one_form
+from jobs.transitions.reviews import vote_refusal
+from jobs.view.job import format_time, render_job
 from jobs.view.queueing import Fleet
+from jobs.view.work import read_critique
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ class JobStory:
     now: int
     fleet: Fleet | None = None
     person_delivers: bool = False
-    """See `jobs.transitions.reviews.offered`."""
+    """See `jobs.transitions.reviews.offered_actions`."""
     same_person: Mapping[str, str] = field(default_factory=dict)
     """The identity keys that count as the visitor's person: see `KeyRing.same_person`."""
 
@@ -79,7 +79,7 @@ async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
 
 def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     """The values of a job page's templates. `base_url` has no trailing slash."""
-    job = view.whole(
+    job = render_job(
         story.record,
         story.events,
         story.charges,
@@ -116,10 +116,10 @@ def timeline(
         {
             "job_id": job_id,
             "seq": fact.seq,
-            "at": view.iso(fact.at),
+            "at": format_time(fact.at),
             "offset": max(fact.at - created_at, 0) / 1000,
             "kind": fact.kind,
-            "data": Facts(in_one_form(fact.data) if fact.kind == "critiqued" else fact.data),
+            "data": Facts(read_critique(fact.data) if fact.kind == "critiqued" else fact.data),
             "open": fact.kind == "run_finished" and fact.data.get("number") in open_runs,
         }
         for fact in events
@@ -205,7 +205,7 @@ def _barred(story: JobStory, visitor: Visitor) -> str:
     record = story.record
     if record.review is None:
         return ""
-    refused = not_theirs(record, record.review, visitor.credential.name, story.same_person)
+    refused = vote_refusal(record, record.review, visitor.credential.name, story.same_person)
     return refused.detail if refused else ""
 
 

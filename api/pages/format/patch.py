@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from api.http.foreign_text import visible
 from api.pages.format import code
 from jobs.model.review import Side
-from jobs.view.patch_text import PatchFile, Row, read
+from jobs.view.patch import PatchFile, Row, read
 
 LARGE = 500
 """Lines of a file's difference: a longer one is folded."""

@@ -18,7 +18,7 @@ from api.schemas.job_request import RetryRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
-from jobs.view import job as view
+from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
 
@@ -68,7 +68,7 @@ async def part(
 async def run(job_id: str, number: int, services: ServicesDep, visitor: Reader) -> Response:
     """A run's code and output."""
     await find_job(services, visitor.credential, job_id)
-    shown = view.run(await services.store.events(job_id), number)
+    shown = find_run(await services.store.events(job_id), number)
     if shown is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
     return await long_page("run.html", visitor, run=job_view.Facts(shown), job_id=job_id)

@@ -20,7 +20,7 @@ from jobs.model.credentials import Scope
 from jobs.model.record import Status
 from jobs.model.spec import Kind
 from jobs.store import Page
-from jobs.view import job as view
+from jobs.view.job import render_summary
 from jobs.view.queueing import Fleet
 
 router = APIRouter()
@@ -158,7 +158,7 @@ async def _waiting(services: Services, visitor: Visitor) -> Page:
 def _rows(found: Page, now: int, fleet: Fleet | None = None) -> list[dict[str, Any]]:
     return [
         {
-            **view.summary(record, found.charges.get(record.id, ()), now, fleet),
+            **render_summary(record, found.charges.get(record.id, ()), now, fleet),
             "line": words.first_line(record.spec.task),
         }
         for record in found.records

@@ -16,7 +16,7 @@ from api.services import Services, ServicesDep, find_job
 from jobs.model.review import Review
 from jobs.model.review_digest import digest_of
 from jobs.view import patch as view
-from jobs.view.patch_text import MOST_BYTES
+from jobs.view.patch import MOST_BYTES
 
 router = APIRouter(prefix="/jobs/{job_id}/changes")
 View = Literal["unified", "split"]

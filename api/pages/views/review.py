@@ -30,7 +30,8 @@ from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing
 from jobs.model.events import Event, current
 from jobs.model.record import JobRecord
-from jobs.view import job as view
+from jobs.view.job import render_job
+from jobs.view.work import list_artifacts
 
 router = APIRouter(prefix="/jobs/{job_id}/review")
 
@@ -87,7 +88,7 @@ def _comments(text: str) -> list[dict[str, Any]]:
 async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The form to edit the last Python program that ran; it is empty if only commands ran."""
     story = await job_view.load(services, visitor, job_id)
-    job = view.whole(story.record, story.events, story.charges, story.now)
+    job = render_job(story.record, story.events, story.charges, story.now)
     programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
     code = await _text(services.blobs, programs[-1]) if programs else ""
     return await long_page("review_edit.html", visitor, job=job, code=code)
@@ -124,8 +125,8 @@ async def files_since(
     here = (await manifest.load(services.blobs, record.workspace)).files
     start = await start_files(services, record)
     old = {path: entry.digest for path, entry in start.files.items()}
-    old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
-    now = {name: made for name, made in view.artifacts(events).items() if name in here}
+    old |= {name: made["digest"] for name, made in list_artifacts(before).items()}
+    now = {name: made for name, made in list_artifacts(events).items() if name in here}
     names = [name for name, made in now.items() if old.get(name) != made["digest"]]
     first = [name for name in names if record.spec.repo is not None and name not in old]
     names = [name for name in names if name not in first]

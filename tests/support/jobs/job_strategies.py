@@ -10,8 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from jobs.model.events import NewEvent
-from jobs.model.graph_format import GraphFormat
-from jobs.model.record import JobRecord
+from jobs.model.record import GraphFormat, JobRecord
 from jobs.model.review import Review
 
 texts = st.text(max_size=20)

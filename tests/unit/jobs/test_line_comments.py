@@ -10,7 +10,7 @@ import pytest
 from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
 from jobs.view.comments import anchored, marked
-from jobs.view.patch_text import read
+from jobs.view.patch import read
 
 BASE = [f"line {number}" for number in range(1, 31)]
 

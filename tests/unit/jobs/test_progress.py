@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from jobs.model.events import Event
-from jobs.view.progress import progress
+from jobs.view.work import progress_of_steps
 
 PLANNED = ("planned", {"steps": ["a", "b", "c"]})
 
 
 def shown(*facts: tuple[str, dict[str, object]]) -> list[str] | None:
     events = [Event(seq, seq, kind, data) for seq, (kind, data) in enumerate(facts, start=1)]
-    found = progress(events)
+    found = progress_of_steps(events)
     return None if found is None else [str(each) for each in found]
 
 

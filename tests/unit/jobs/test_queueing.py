@@ -8,8 +8,7 @@ from typing import get_args
 import pytest
 from support.jobs.job_examples import NOW, claimed, queued
 
-from jobs.model.graph_format import GraphFormat
-from jobs.model.record import Wait
+from jobs.model.record import GraphFormat, Wait
 from jobs.view.queueing import Fleet, Reason, why_queued
 
 READY = {

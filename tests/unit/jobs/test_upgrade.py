@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from support.jobs.job_examples import NOW, claimed, decision, queued
 
-from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
-from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.record import ANEW, UNSAID, GraphFormat, JobRecord, Reason, Status
 from jobs.model.review import Action
 from jobs.transitions import lifecycle, retry, upgrade
 from jobs.transitions.change import Change, Refusal

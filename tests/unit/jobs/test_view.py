@@ -10,7 +10,7 @@ from support.pages.api_front import a_run, charge
 from jobs.model.events import Event
 from jobs.model.record import Delivery, PatchRef, Result
 from jobs.store.types import Charge
-from jobs.view import job as view
+from jobs.view.job import format_time, render_cost, render_job
 
 
 def fact(seq, kind, **data):
@@ -18,7 +18,7 @@ def fact(seq, kind, **data):
 
 
 def whole(record, *events, charges=(), now=NOW):
-    return view.whole(record, events, charges, now)
+    return render_job(record, events, charges, now)
 
 
 def test_a_result_shows_its_patch():
@@ -48,7 +48,7 @@ def test_plan_runs_and_critiques_come_from_events():
     assert [critique["runs"] for critique in shown["critiques"]] == [["run-1"], ["run-2"]]
     assert shown["decisions"][0]["by"] == "bob"
     assert shown["last_event"] == 8
-    assert shown["runs"][0]["at"] == view.iso(NOW + 5)
+    assert shown["runs"][0]["at"] == format_time(NOW + 5)
 
 
 def test_the_critique_of_an_older_release_is_shown_in_the_form_of_this_one():
@@ -62,7 +62,7 @@ def test_the_critique_of_an_older_release_is_shown_in_the_form_of_this_one():
 
 
 def test_cost_adds_up_exactly_by_role():
-    shown = view.cost(
+    shown = render_cost(
         [
             charge("a", "planner", "0.1"),
             charge("b", "planner", "0.2", 150),
@@ -81,7 +81,7 @@ def test_cost_adds_up_exactly_by_role():
 
 
 def test_an_unknown_price_is_never_a_silent_zero():
-    shown = view.cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
+    shown = render_cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
     assert shown["roles"]["planner"]["cost_usd"] == "0.000001"
     assert shown["roles"]["executor"]["cost_usd"] is None
     assert shown["total"]["cost_usd"] is None
@@ -90,7 +90,7 @@ def test_an_unknown_price_is_never_a_silent_zero():
 
 def test_usage_that_was_not_reported_is_told_from_a_price_that_is_unknown():
     silent = Charge("c", "critic", "x:z", 0, 0, None)
-    shown = view.cost([charge("a", "planner", "1"), charge("b", "executor", None), silent])
+    shown = render_cost([charge("a", "planner", "1"), charge("b", "executor", None), silent])
     assert "unpriced_calls" not in shown["roles"]["planner"]
     counts = [
         (shown["roles"][role]["unpriced_calls"], shown["roles"][role]["unreported_calls"])

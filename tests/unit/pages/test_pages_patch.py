@@ -15,7 +15,7 @@ from api.pages.format import code
 from api.pages.format.patch import shown, tree
 from api.pages.rendering import drawn
 from jobs.model.record import PatchRef
-from jobs.view.patch_text import MOST_LINES, read
+from jobs.view.patch import MOST_LINES, read
 
 OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 LINES = "".join(f"line {number}\n" for number in range(1, 31))

@@ -11,9 +11,8 @@ from redis.asyncio import Redis
 
 from agents.models.streams import Chunk
 from jobs.errors import StoreUnavailable
-from jobs.redis.channels import Tokens
+from jobs.redis.channels import Listener, Tokens
 from jobs.redis.connection import connect
-from jobs.redis.listener import Listener
 from worker.adapters import tokens
 from worker.adapters.tokens import LiveTokens
 

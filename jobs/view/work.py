@@ -1,0 +1,99 @@
+"""The work of a job, as its events show it: plan steps, runs, repairs, critiques, artifacts. Pure.
+
+If the job was restarted from its task, only the events since the restart count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from jobs.model.events import Event, current
+
+ARTIFACT_EVENTS = frozenset({"run_finished", "tool_used", "merged"})
+"""The kinds of events with artifacts. Files of parallel branches count as they were merged."""
+
+
+class Progress(StrEnum):
+    """The state of a step. A step without an event of its end stays `begun`."""
+
+    TODO = "todo"
+    BEGUN = "begun"
+    DONE = "done"
+
+
+_PROGRESS = {"step_started": Progress.BEGUN, "step_finished": Progress.DONE}
+"""By the kind of the event."""
+
+
+def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:
+    """The state of each step of the latest plan; None without a plan, or without an event of a
+    step."""
+    steps: list[Progress] = []
+    has_step_event = False
+    for event in current(events):
+        if event.kind == "planned":
+            steps, has_step_event = [Progress.TODO] * len(event.data["steps"]), False
+        elif (state := _PROGRESS.get(event.kind)) and 1 <= event.data["step"] <= len(steps):
+            steps[event.data["step"] - 1], has_step_event = state, True
+    return steps if has_step_event else None
+
+
+def list_artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
+    """The newest version of each artifact, by name."""
+    return {artifact["name"]: artifact for artifact in _all_artifacts(events)}
+
+
+def find_artifact(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
+    """A version of an artifact, by its digest."""
+    return next(
+        (
+            artifact
+            for artifact in _all_artifacts(events)
+            if (artifact["name"], artifact["digest"]) == (name, digest)
+        ),
+        None,
+    )
+
+
+def _all_artifacts(events: Sequence[Event]) -> list[dict[str, Any]]:
+    return [
+        dict(artifact)
+        for event in current(events)
+        if event.kind in ARTIFACT_EVENTS
+        for artifact in event.data.get("artifacts", ())
+    ]
+
+
+def find_run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
+    """The data of the run with this number."""
+    runs = (event.data for event in current(events) if event.kind == "run_finished")
+    return next((run for run in runs if run["number"] == number), None)
+
+
+def find_repair(events: Sequence[Event], run_id: str) -> Mapping[str, Any] | None:
+    """The data of the repair whose successful verification is the run `run_id`."""
+    repairs = (event.data for event in current(events) if event.kind == "repaired")
+    return next((repair for repair in repairs if repair["run"] == run_id), None)
+
+
+def read_critique(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of an event `critiqued` with `runs` and `unmet`. Critiques that Fettle 0.1.0 wrote
+    may have `run` and `failed` instead."""
+    critique = dict(data)
+    run = critique.pop("run", None)
+    failed = critique.pop("failed", None) or ()
+    runs = [*([] if run is None else [str(run)]), *(critique.get("runs") or ())]
+    critique["runs"] = list(dict.fromkeys(runs))
+    critique["unmet"] = critique.get("unmet") or [
+        {"criterion": text, "location": "", "reason": ""} for text in failed
+    ]
+    return critique
+
+
+def unmet_text(unmet: Mapping[str, Any]) -> str:
+    """An unmet criterion as one text: the criterion, its location and the reason."""
+    location = f" ({unmet['location']})" if unmet["location"] else ""
+    reason = f": {unmet['reason']}" if unmet["reason"] else ""
+    return f"{unmet['criterion']}{location}{reason}"
