@@ -1,21 +1,29 @@
-"""Celery workers: one Attempt at a job is claim, run the graph, pause or finish.
+"""Celery workers: an attempt claims a job, runs its graph, and pauses or finishes the job.
 
-main         a worker process: Celery's solo pool in the main thread takes hints ...
-process      ... and an event loop in a thread of its own works on the jobs
-context      the parts that this work needs, from settings: store, sandbox, models, tools, limits
-attempts     the jobs this process holds: slots, stop, drain
-attempt      one try at one job: the outermost boundary around ...
-graph_runner   ... its graph, from its checkpoint to its next pause or its end
-resumption   the point at which a graph continues
-outcome      the next state of a job after its attempt has ended or raised
-isolation    jobs that crashed twice run in processes of their own
-ledger       everything an attempt puts on record, in order and fenced by its epoch
-abort        ends a process that can no longer be relied on
-store        Redis as a worker uses it, once it answers and is fit
-adapters/    implementations of `agents.ports`, over `jobs` and `sandbox`
-background/  heartbeat and announcement, sweeper, retention, search index, cancellations
-checkpoints/   LangGraph's saver on plain Redis
-metrics/     figures for Prometheus, and the port that serves them
-egress/      guarded HTTP for pages, packages and webhooks, by the operator's lists
-repositories/  git repositories that jobs work on: commits, layers, patches
+Read these modules in this order:
+
+main          the process: Celery's solo pool in the main thread takes hints ...
+engine        ... and an event loop in a thread of its own works on the jobs
+slots         the jobs that this process works on: claim, stop, drain
+attempt       one try at one job; every exception becomes a change of the record here
+graph_runner  the job's graph, from its checkpoint to its next pause or its end
+
+They use:
+
+context       the parts of a process, from settings: store, models, sandboxes, tools, files
+ports         the ports of one attempt, from those parts
+ledger        the records of one attempt: written in order, and fenced by its epoch
+resumption    the point at which a graph continues
+results       the result of a job, from the outcome of its graph
+failures      what an exception means for the job, and for this process
+isolation     jobs that crashed twice run in processes of their own
+readiness     whether the sandbox, the storage and the default model work
+store         Redis as a worker uses it
+adapters/     implementations of `agents.ports`, over `jobs` and `sandbox`
+background/   heartbeat, announcement, sweeper, retention, search index, webhooks
+checkpoints/  LangGraph's saver on plain Redis
+metrics/      figures for Prometheus, and the port that serves them
+egress/       guarded HTTP for pages, packages and webhooks, by the operator's lists
+repositories/ git repositories that jobs work on: commits, layers, patches
+delivery/     approved changes as branches and pull requests
 """

@@ -15,18 +15,19 @@ import structlog
 from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.model.record import Cause, JobRecord, Reason
 from jobs.transitions.lifecycle import Refusal
-from worker.abort import abort_process, exhausted
-from worker.graph_runner import GraphRunner, flush_unsent
-from worker.outcome import (
+from worker.failures import (
     AskUpgrade,
     Drop,
     Fail,
     Requeue,
     Retry,
     WaitForStore,
+    abort_process,
     classify_failure,
+    exhausted,
     store_trouble,
 )
+from worker.graph_runner import GraphRunner
 from worker.resumption import damaged, question
 from worker.store import retry_while_unavailable
 
@@ -74,7 +75,7 @@ class Attempt:
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
-                await flush_unsent()
+                await self.drive.flush_unsent()
                 return await self._give_back(store_trouble(error), Cause.REDIS, error)
 
     async def _to_the_end(self) -> JobRecord | Refusal:
@@ -86,9 +87,9 @@ class Attempt:
         except asyncio.CancelledError:
             if not self.drive.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
-                    await flush_unsent()
+                    await self.drive.flush_unsent()
                 raise
-            await flush_unsent(SETTLE_SECONDS)  # a call that has finished counts
+            await self.drive.flush_unsent(SETTLE_SECONDS)  # a call that has finished counts
             return await self._give_back("stopped in the middle of a call", Cause.STOPPING)
 
     async def _guarded(self) -> JobRecord | Refusal:
@@ -145,7 +146,7 @@ class Attempt:
             counted = await readiness.storage.look()
         released = await retry_while_unavailable(
             lambda: drive.operations.retry(
-                drive.held,
+                drive.writer.lease,
                 retry.reason,
                 retry.wait,
                 retry.asked_seconds,
@@ -160,7 +161,7 @@ class Attempt:
     async def _give_back(
         self, detail: str, cause: Cause, error: Exception | None = None
     ) -> JobRecord | Refusal:
-        released = await self.drive.operations.requeue(self.drive.held, detail, cause)
+        released = await self.drive.operations.requeue(self.drive.writer.lease, detail, cause)
         if isinstance(released, JobRecord):
             self._log_release(released, cause, error or detail)
         return released

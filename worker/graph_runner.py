@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import structlog
@@ -18,6 +17,7 @@ from agents.attempt import Ports
 from agents.checks.check_reports import report_data, report_summary
 from agents.checks.judge import judge
 from agents.errors import StateUnreadable
+from agents.graph.build import Graph
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
@@ -26,6 +26,7 @@ from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from agents.runs.start_files import StartFiles, start_files
 from agents.runs.symbol_map import symbol_map
+from agents.state import State
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.model.credentials import is_person
@@ -33,19 +34,20 @@ from jobs.model.record import ANEW, Delivery, JobRecord, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
-from jobs.store import ConversationEntry, LeaseRef
+from jobs.store import ConversationEntry
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import marked
-from worker.adapters.cancel import StoreCancel
 from worker.adapters.repository import Delivered, delivered, repository
+from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
 from worker.delivery.deliver import Delivering
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.delivery.hosts import NEEDS_REVIEW, Target
 from worker.delivery.intent import intended
-from worker.ledger import CURRENT, Ledger
-from worker.outcome import best, result_of, why_unapproved
+from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.ports import PortsBuilder
 from worker.repositories.errors import RepositoryRefused
+from worker.results import best, result_of, why_unapproved
 from worker.resumption import (
     Asked,
     Begin,
@@ -66,189 +68,214 @@ _DELIVERY = CallKey("", "delivery", 0)
 
 @dataclass(frozen=True, slots=True)
 class GraphRunner:
-    """`record` is the job as it was claimed. What goes wrong is raised: see `worker.outcome`."""
+    """Runs the graph of one attempt. Exceptions pass through: see `worker.failures`."""
 
     record: JobRecord
+    """The job as this attempt claimed it."""
     operations: Operations
     context: WorkerContext
     control: RunControl
+    writer: AttemptWriter
     unanswered: dict[str, float] = field(default_factory=dict)
     """The model calls that were cut off without a reply: seconds by model."""
 
-    @property
-    def held(self) -> LeaseRef:
-        """The lease of this attempt, as far as is known here."""
-        return LeaseRef(self.record.id, self.record.epoch)
-
     async def run(self) -> JobRecord | Refusal:
-        """The job as it was left: paused, or ended."""
-        ledger = await retry_while_unavailable(lambda: self.context.ledger(self.record))
-        CURRENT.set(ledger)
+        """Run the graph; return the job, which then is paused or has ended."""
+        ledger = await retry_while_unavailable(
+            lambda: self.context.ledger(self.record, self.writer)
+        )
+        builder = PortsBuilder(self.context, self.record, ledger, self.unanswered)
         if self.record.spec.kind is Kind.VERIFICATION:
-            return await self._verify(ledger)
-        where = await self._where(ledger)
-        self._target()  # fails before the job costs anything
-        match where:
+            return await self._verify(builder)
+        start = await self._find_start()
+        self._target()  # raises before the job costs anything
+        match start:
             case Begin():
-                return await self._begin(ledger)
+                return await self._begin(builder)
             case GoOn(feed):
-                return await self._through(ledger, feed)
+                return await self._run_graph(builder, feed)
             case Asked(interrupt):
-                workspace = await self.context.workspace(self.record, ledger)
-                return await self._pause(ledger, interrupt, workspace)
+                return await self._pause(builder, interrupt, await builder.workspace())
             case Ended(state):
-                workspace = await self.context.workspace(self.record, ledger)
-                return await self._finish(ledger, outcome(state), workspace)
+                return await self._finish(builder, outcome(state), await builder.workspace())
 
-    async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
-        """Judge the job's checks: it succeeds whether they pass or not."""
-        ports = await self._ports(self.record, ledger)
-        checked = await _verified(ports)
-        await ledger.flush()
+    async def ask(self, review: Review) -> JobRecord | Refusal:
+        """Let the job wait for a person's answer."""
+        return await retry_while_unavailable(
+            lambda: self.operations.pause(self.writer.lease, review)
+        )
+
+    async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
+        """Fail the job, with the best result that the checkpoints have."""
+        return await self._fail(reason, detail, await self._best_result())
+
+    async def flush_unsent(self, settle_seconds: float = 0.0) -> None:
+        """Record the calls that the attempt has paid for and not recorded. A call that is about to
+        finish has `settle_seconds` to do so. Raises StoreUnavailable."""
+        await self.writer.settle(settle_seconds)
+        await self.writer.flush_unsent()
+
+    async def _verify(self, builder: PortsBuilder) -> JobRecord | Refusal:
+        """Judge the job's checks. The job succeeds whether they pass or not."""
+        checked = await _verified(await builder.build())
+        await self.writer.send()
         result = Result(f"{report_summary(checked)}.", approved_by=None, checks=checked)
-        return await retry_while_unavailable(lambda: self.operations.succeed(self.held, result))
+        return await retry_while_unavailable(
+            lambda: self.operations.succeed(self.writer.lease, result)
+        )
 
-    async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
-        """From the start: the conversation's last workspace with this job's files over it."""
-        record = self.record
-        store = self.operations.store
+    async def _begin(self, builder: PortsBuilder) -> JobRecord | Refusal:
+        """Run the graph from its start: on the conversation's last workspace with the files of this
+        job over it."""
+        record, store = self.record, self.operations.store
         if record.graph == ANEW:
-            await self.context.saver.adelete_thread(record.id)
-        record, rebased = await self.context.begun(record, ledger)
+            await self._saver().adelete_thread(record.id)
+        builder, rebased = await builder.begin()
         entries = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
-        earlier = entries[0].workspace if entries else None
-        ports = await self._ports(record, ledger, earlier)
+        ports = await builder.build(entries[0].workspace if entries else None)
         files = await start_files(ports)
-        found = await symbol_map(ports, record.spec.task)
-        feed = initial_state(_input(record.spec, entries, ports, files, found, rebased))
-        return await self._through(ledger, feed, ports)
+        repository_map = await symbol_map(ports, record.spec.task)
+        feed = initial_state(_input(record.spec, entries, ports, files, repository_map, rebased))
+        return await self._run_graph(builder, feed, ports)
 
-    async def _through(
+    async def _run_graph(
         self,
-        ledger: Ledger,
-        feed: Command[Any] | Mapping[str, Any] | None,
+        builder: PortsBuilder,
+        feed: Command[Any] | State | None,
         ports: Ports | None = None,
     ) -> JobRecord | Refusal:
         """Run the graph to its next pause or its end."""
-        ports = ports or await self._ports(self.record, ledger)
-        self._name_format(ledger)
-        state = await self.context.graph.ainvoke(
-            feed, self._config(), context=ports, durability="sync", control=self.control
+        ports = ports or await builder.build()
+        self._set_graph_format()
+        state = await self._graph().ainvoke(
+            feed,
+            self._config(),
+            context=ports,
+            durability="sync",
+            control=self.control,
         )
         if interrupts := state.get("__interrupt__"):
-            return await self._pause(ledger, interrupts[0], ports.workspace)
-        return await self._finish(ledger, outcome(state), ports.workspace)
+            return await self._pause(builder, interrupts[0], ports.workspace)
+        return await self._finish(builder, outcome(state), ports.workspace)
 
-    async def _ports(self, record: JobRecord, ledger: Ledger, earlier: str | None = None) -> Ports:
-        return await self.context.ports(record, ledger, earlier, unanswered=self.unanswered)
+    def _graph(self) -> Graph:
+        """The process' graph, with the checkpoints of this attempt."""
+        return self.context.graph.copy({"checkpointer": self._saver()})
 
-    def _name_format(self, ledger: Ledger) -> None:
+    def _saver(self) -> RedisSaver:
+        return self.context.saver(self.writer)
+
+    def _set_graph_format(self) -> None:
         if self.record.graph != ours():
-            ledger.write_in(ours())
+            self.writer.batch.graph = ours()
 
-    async def _where(self, ledger: Ledger) -> Begin | GoOn | Asked | Ended:
+    async def _find_start(self) -> Begin | GoOn | Asked | Ended:
+        """Where the graph continues; see `worker.resumption`."""
         if (known := foreseen(self.record)) is not None:
             return known
         snapshot = await self._snapshot()
         if self.record.inherits is not None and not snapshot.values:
-            # where the parent has none, or was removed meanwhile, the job begins from its start
-            await self.context.saver.acopy_thread(self.record.inherits, self.record.id)
+            # If the parent has no checkpoints, or was removed, the job starts from the beginning.
+            await self._saver().acopy_thread(self.record.inherits, self.record.id)
             snapshot = await self._snapshot()
-        if (other := reopening(self.record, snapshot)) is None:
+        if (reopen := reopening(self.record, snapshot)) is None:
             return resumption(self.record, snapshot)
-        self._name_format(ledger)
-        graph = self.context.graph
-        await graph.aupdate_state(self._config(), other.change, as_node=other.after)
+        self._set_graph_format()
+        await self._graph().aupdate_state(self._config(), reopen.change, as_node=reopen.after)
         return GoOn(None)
 
     async def _pause(
-        self, ledger: Ledger, interrupt: Interrupt, workspace: Workspace
+        self, builder: PortsBuilder, interrupt: Interrupt, workspace: Workspace
     ) -> JobRecord | Refusal:
-        asks, payload = ReviewKind.QUESTIONS, interrupt.value
+        kind, payload = ReviewKind.QUESTIONS, interrupt.value
         if "questions" not in payload:
-            asks = ReviewKind.REVIEW
-            change = await self._change(ledger, workspace, payload["answer"])
+            kind = ReviewKind.REVIEW
+            change = await self._store_change(builder, workspace, payload["answer"])
             payload = {**payload, "decisions": await self._marked(payload["decisions"], change)}
             if change is not None:
                 payload |= {"patch": asdict(change.patch), "bundle": change.bundle}
-        await ledger.flush()
-        await self.context.write_down(self.record)
-        return await self.ask(Review(interrupt.id, asks, payload))
+        await self.writer.send()
+        await self.context.write_recording(self.record)
+        return await self.ask(Review(interrupt.id, kind, payload))
 
     async def _marked(
         self, decisions: list[dict[str, Any]], change: Delivered | None
     ) -> list[dict[str, Any]]:
-        """The decisions, whose comments say whether their lines are still as they were."""
-        if not any(each.get("comments") for each in decisions):
+        """The decisions, with a mark at each comment whose lines have changed."""
+        if not any(decision.get("comments") for decision in decisions):
             return decisions
-        patch = await self.context.blobs.get(change.patch.digest) if change else None
+        patch = await self.context.files.blobs.get(change.patch.digest) if change else None
         return await asyncio.to_thread(marked, decisions, patch)
 
-    async def _change(self, ledger: Ledger, workspace: Workspace, answer: str) -> Delivered | None:
-        blobs, author = self.context.pinned(ledger), self.context.author
-        return await delivered(self.record, workspace, blobs, answer, author)
-
-    async def ask(self, review: Review) -> JobRecord | Refusal:
-        """Let the job wait for a person's answer."""
-        return await retry_while_unavailable(lambda: self.operations.pause(self.held, review))
+    async def _store_change(
+        self, builder: PortsBuilder, workspace: Workspace, answer: str
+    ) -> Delivered | None:
+        author = self.context.files.author
+        return await delivered(builder.record, workspace, builder.blobs, answer, author)
 
     async def _finish(
-        self, ledger: Ledger, ended: Outcome, workspace: Workspace
+        self, builder: PortsBuilder, outcome: Outcome, workspace: Workspace
     ) -> JobRecord | Refusal:
-        change = await self._change(ledger, workspace, ended.summary or ended.answer)
-        await ledger.flush()
-        result = _with(result_of(ended), change)
-        if (why := why_unapproved(self.record.spec, ended)) is not None:
-            return await self._failed(Reason.UNAPPROVED, why, result)
+        change = await self._store_change(builder, workspace, outcome.summary or outcome.answer)
+        await self.writer.send()
+        result = _with(result_of(outcome), change)
+        if (reason := why_unapproved(self.record.spec, outcome)) is not None:
+            return await self._fail(Reason.UNAPPROVED, reason, result)
         try:
-            delivery = await self._delivery(ledger, ended, change, workspace)
+            delivery = await self._deliver(builder, outcome, change, workspace)
         except DeliveryUnavailable as error:
-            return await self._tried_again(error, result)
+            return await self._retry_delivery(error, result)
         except DeliveryRefused as error:
             result = replace(result, delivery=error.done)
-            return await self._failed(Reason.DELIVERY, str(error), result)
+            return await self._fail(Reason.DELIVERY, str(error), result)
         result = replace(result, delivery=delivery)
-        await self.context.write_down(self.record)
-        summary = " ".join(filter(None, (ended.summary, ended.people_said)))
+        await self.context.write_recording(self.record)
+        summary = " ".join(filter(None, (outcome.summary, outcome.people_said)))
         return await retry_while_unavailable(
-            lambda: self.operations.succeed(self.held, result, summary)
+            lambda: self.operations.succeed(self.writer.lease, result, summary)
         )
 
     def _target(self) -> Target | None:
-        return self.context.deliveries.target(self.record.spec, self.record.tenant)
+        return self.context.files.deliveries.target(self.record.spec, self.record.tenant)
 
-    async def _delivery(
-        self, ledger: Ledger, ended: Outcome, change: Delivered | None, workspace: Workspace
+    async def _deliver(
+        self,
+        builder: PortsBuilder,
+        outcome: Outcome,
+        change: Delivered | None,
+        workspace: Workspace,
     ) -> Delivery | None:
-        """What was delivered of the result; None where the job wants nothing delivered."""
-        target = self._target()
+        """Push the change, and open its pull request; None if the job wants no delivery."""
+        target, files = self._target(), self.context.files
         if target is None:
             return None
-        if not ended.approved:
+        if not outcome.approved:
             return Delivery(note="nothing was delivered: nobody has approved the change")
-        if self.context.deliveries.needs_review and not is_person(ended.approved_by):
-            note = f"nothing was delivered: {ended.approved_by} has approved it, and {NEEDS_REVIEW}"
-            return Delivery(note=f"{note}; `fettle apply {self.record.id}` applies the change")
+        if files.deliveries.needs_review and not is_person(outcome.approved_by):
+            approval = f"{outcome.approved_by} has approved it, and {NEEDS_REVIEW}"
+            advice = f"`fettle apply {self.record.id}` applies the change"
+            return Delivery(note=f"nothing was delivered: {approval}; {advice}")
         if change is None:
             return Delivery(note="nothing was delivered: the job has changed nothing")
-        blobs, cancel = self.context.pinned(ledger), StoreCancel(self.context.store, ledger)
-        intent = await intended(self.record, ledger, blobs, change)
+        intent = await intended(self.record, builder.ledger, builder.blobs, change)
         attempt = Delivering(
             self.record,
             target,
-            self.context.repositories.settings,
+            files.repositories.settings,
             repository(workspace),
-            cancel.check,
+            LeaseCheck(self.context.store, self.writer).check,
         )
-        done = await attempt.deliver(intent, ended.summary or ended.answer)
-        await ledger.emit(Event(_DELIVERY, "delivered", asdict(done)))
-        await ledger.flush()
-        return done
+        delivery = await attempt.deliver(intent, outcome.summary or outcome.answer)
+        await builder.ledger.emit(Event(_DELIVERY, "delivered", asdict(delivery)))
+        await self.writer.send()
+        return delivery
 
-    async def _tried_again(self, error: DeliveryUnavailable, result: Result) -> JobRecord | Refusal:
-        """Later, without another call of a model: the graph has ended."""
+    async def _retry_delivery(
+        self, error: DeliveryUnavailable, result: Result
+    ) -> JobRecord | Refusal:
+        """Return the job to the queue. The graph has ended, so that no model is called again."""
         log.warning(
             "attempt given back",
             job_id=self.record.id,
@@ -257,28 +284,24 @@ class GraphRunner:
             error=str(error),
         )
         wait, best = Wait("the repository", str(error)), replace(result, delivery=error.done)
-        asked = error.asked_seconds
+        seconds = error.asked_seconds
         return await retry_while_unavailable(
-            lambda: self.operations.retry(self.held, Reason.DELIVERY, wait, asked, best)
+            lambda: self.operations.retry(self.writer.lease, Reason.DELIVERY, wait, seconds, best)
         )
 
-    async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
-        """Fail with the best result that the checkpoints hold."""
-        return await self._failed(reason, detail, await self._best())
-
-    async def _best(self) -> Result | None:
+    async def _best_result(self) -> Result | None:
         loaded = await retry_while_unavailable(lambda: self.operations.store.load(self.record.id))
         record = loaded.record if loaded else self.record
-        if self.record.graph == ANEW and record.graph == ANEW:  # they are still those of before
-            return None
+        if self.record.graph == ANEW and record.graph == ANEW:
+            return None  # the checkpoints are those of before the new start
         try:
             snapshot = await self._snapshot()
         except StateUnreadable:
             return None
         events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
-        files = None  # branches have files of their own
+        files = None  # parallel branches have files of their own
         if not record.spec.parallel:
-            blobs = self.context.blobs
+            blobs = self.context.files.blobs
             with contextlib.suppress(BlobMissing):
                 files = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
         result = best(snapshot.values, events, files)
@@ -286,28 +309,26 @@ class GraphRunner:
 
     async def _last_change(self, record: JobRecord) -> Delivered | None:
         """The change of a job that fails; None if the change is empty or cannot be read."""
-        ledger = CURRENT.get(None)
-        if ledger is None or record.workspace in (None, record.spec.workspace):
-            return None  # it has changed nothing
+        if record.workspace in (None, record.spec.workspace):
+            return None  # the job has changed no file
+        builder = PortsBuilder(self.context, record, Ledger(self.writer, {}))
         with contextlib.suppress(RepositoryRefused, BlobsUnavailable, BlobMissing, OSError):
-            change = await self._change(ledger, await self.context.workspace(record, ledger), "")
-            await ledger.flush()
+            change = await self._store_change(builder, await builder.workspace(), "")
+            await self.writer.send()
             return change
         return None
 
-    async def _failed(
+    async def _fail(
         self, reason: Reason, detail: str, result: Result | None
     ) -> JobRecord | Refusal:
-        await retry_while_unavailable(flush_unsent)
-        await self.context.write_down(self.record)
+        await retry_while_unavailable(self.flush_unsent)
+        await self.context.write_recording(self.record)
         return await retry_while_unavailable(
-            lambda: self.operations.fail(self.held, reason, detail, result)
+            lambda: self.operations.fail(self.writer.lease, reason, detail, result)
         )
 
     async def _snapshot(self) -> StateSnapshot:
-        read: Callable[[], Awaitable[StateSnapshot]]
-        read = partial(self.context.graph.aget_state, self._config())
-        return await retry_while_unavailable(read)
+        return await retry_while_unavailable(lambda: self._graph().aget_state(self._config()))
 
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self.record.id}}
@@ -315,14 +336,6 @@ class GraphRunner:
 
 def _with(result: Result, change: Delivered | None) -> Result:
     return replace(result, patch=change.patch, bundle=change.bundle) if change else result
-
-
-async def flush_unsent(settle_seconds: float = 0.0) -> None:
-    """Put on record what the attempt has paid for and not written yet; a call that is about to
-    finish has so long to do so. Raises what the ledger raises."""
-    if ledger := CURRENT.get(None):
-        await ledger.settled(settle_seconds)
-        await ledger.flush_unsent()
 
 
 def _input(

@@ -1,6 +1,6 @@
-"""Ledger: everything an attempt puts on record goes through here, in order, fenced by its epoch.
+"""The records of one attempt: `AttemptWriter` sends them to Redis, `Ledger` is the journal.
 
-An event outside a call waits in a buffer and is written with the next write, so that a step of the
+An event outside a call waits in the batch and is written with the next write, so that a step of the
 graph costs one round trip and not three. Keys of events are deterministic: an event that a crashed
 attempt has written is not written again.
 
@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 
+from agents.errors import Stopped
 from agents.ports import Charge, Event, Finished
 from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
@@ -25,21 +25,35 @@ from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
 from worker.store import PATIENCE_SECONDS, retry_while_unavailable
 
+FRESH_SECONDS = 0.02
+"""An accepted write proves that the attempt has its lease. The proof holds for this time."""
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class Batch:
-    """Writes that go out together."""
+    """Writes that Redis applies in one atomic step."""
 
     events: list[NewEvent] = field(default_factory=list)
     journal: dict[str, bytes] = field(default_factory=dict)
+    """Outcomes of finished calls, by `CallKey`."""
     charges: list[jobs_store.Charge] = field(default_factory=list)
     commands: list[RedisCommand] = field(default_factory=list)
+    """Redis commands that save a checkpoint."""
     blobs: list[str] = field(default_factory=list)
+    """Digests of bytes that are kept as long as the job."""
     workspace: str | None = None
+    """The digest of the job's workspace; '' for an empty workspace, None for no change."""
     graph: GraphFormat | None = None
+    """The format of the checkpoints from now on; None for no change."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a write of this batch would change nothing."""
+        lists = (self.events, self.journal, self.charges, self.commands, self.blobs)
+        return not any(lists) and self.workspace is None and self.graph is None
 
     def writes(self) -> Writes:
-        """The batch as the store takes it."""
+        """The argument of `RedisStore.write`."""
         return Writes(
             events=self.events,
             journal=self.journal,
@@ -51,193 +65,174 @@ class Batch:
         )
 
 
-class Ledger:
-    """Implements the ports Journal and Events, and writes checkpoints, for one attempt.
+class AttemptWriter:
+    """Writes the records of one attempt, in order and fenced by its epoch.
 
-    A caller waits until its write is on disk. Writes that come while another is under way are sent
-    together right after it: LangGraph saves a step and its results concurrently, and both cost one
-    round trip. Raises jobs.errors.StaleEpoch once the job is no longer this attempt's.
+    Add records to `batch`, then call `send`. While a write is under way, later records collect in
+    the next batch and are written together: LangGraph saves a step and its results concurrently,
+    and both cost one round trip.
 
-    It waits for a Redis that is away, since what it writes has been paid for. After a write that
-    was given up, all later ones fail (jobs.errors.StoreUnavailable): later facts must not be on
-    record without earlier ones. `flush_unsent` then writes what it can.
+    A write waits for a Redis that does not answer, because its calls have been paid for. After a
+    write has failed for good, all later writes fail with the same StoreUnavailable: the record must
+    not have later facts without earlier facts. `flush_unsent` then writes the remaining batches.
     """
 
     def __init__(
-        self,
-        store: RedisStore,
-        held: LeaseRef,
-        journal: Mapping[str, bytes],
-        tokens: int = 0,
-        *,
-        patience: float = PATIENCE_SECONDS,
+        self, store: RedisStore, lease: LeaseRef, *, patience: float = PATIENCE_SECONDS
     ) -> None:
-        """`journal` and `tokens` (spent so far) are what earlier attempts left on record.
-
-        `patience` is how long a write waits for a store that is away, in seconds; `accepted_at` is
-        when the last accepted write was sent (monotonic seconds).
-        """
+        """`patience`: seconds that a write waits for a store that does not answer."""
+        self.lease = lease
+        self.batch = Batch()
+        self.accepted_at = float("-inf")
+        """When the last accepted write was sent, in monotonic seconds."""
         self._store = store
         self._patience = patience
-        self.held = held
-        self.tokens = tokens
-        self.unreported = 0
-        """The calls of this attempt whose usage the provider did not report."""
-        self.accepted_at = float("-inf")
-        self._known = dict(journal)
-        self._waiting: list[NewEvent] = []
-        self._workspace: str | None = None
-        self._graph: GraphFormat | None = None
-        self._blobs: list[str] = []
-        self._open: Batch | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._given_up: StoreUnavailable | None = None
-        self._unsaid: list[Batch] = []
-        self._owed: list[jobs_store.Charge] = []
+        self._is_scheduled = False
+        self._unsent: list[Batch] = []
+        self._failure: StoreUnavailable | None = None
 
-    async def recall(self, key: str) -> bytes | None:
-        """See agents.ports.Journal."""
-        return self._known.get(key)
+    async def send(self) -> None:
+        """Write the batch; return when it is on disk. A cancelled caller does not stop the write.
 
-    async def record(self, key: str, finished: Finished) -> None:
-        """See agents.ports.Journal."""
-        self._known[key] = finished.outcome
-        batch = self._batch()
-        batch.events.extend(_event(event) for event in finished.events)
-        batch.journal[key] = finished.outcome
-        batch.workspace = finished.workspace or batch.workspace
-        if finished.charge is not None:
-            charge = _charge(finished.charge)
-            self._count(charge)
-            batch.charges.append(charge)
-        await self._sent()
+        Raises jobs.errors.StaleEpoch if the job is no longer this attempt's, and StoreUnavailable.
+        """
+        if not self._is_scheduled and not self.batch.is_empty:
+            self._is_scheduled = True
+            self._sending = asyncio.create_task(self._send_after(self._sending))
+            self._sending.add_done_callback(_retrieve_exception)
+        if self._sending is not None:
+            await asyncio.shield(self._sending)
 
-    async def paid(self, charge: Charge) -> None:
-        """See agents.ports.Journal."""
-        paid = _charge(charge)
-        self._count(paid)
+    async def save_checkpoint(self, commands: Sequence[RedisCommand]) -> None:
+        """Apply the commands of a checkpoint and the rest of the batch in one step."""
+        self.batch.commands.extend(commands)
+        await self.send()
+
+    async def charge(self, charge: jobs_store.Charge) -> None:
+        """Record a charge at once; if Redis does not answer, record it with the next write."""
         try:
-            await self._store.charge(self.held.job_id, [paid])
+            await self._store.charge(self.lease.job_id, [charge])
         except StoreUnavailable:
-            self._owed.append(paid)  # it was paid: it is recorded with the next write
+            self.batch.charges.append(charge)
 
-    def _count(self, charge: jobs_store.Charge) -> None:
-        self.tokens += charge.input_tokens + charge.output_tokens
-        self.unreported += charge.is_unreported
+    def keep_blobs(self, digests: Iterable[str]) -> None:
+        """Keep these bytes as long as the job; recorded with the next write."""
+        self.batch.blobs.extend(digests)
 
-    async def emit(self, event: Event) -> None:
-        """See agents.ports.Events: visible with the next write."""
-        self._waiting.append(_event(event))
-
-    def start_from(self, workspace: str | None) -> None:
-        """Name the workspace the job starts from; on record with the next write."""
-        self._workspace = workspace or ""
-
-    def write_in(self, graph: GraphFormat) -> None:
-        """Name the format of the checkpoints from now on; on record with the next write."""
-        self._graph = graph
-
-    def refer(self, digests: Iterable[str]) -> None:
-        """Keep these bytes as long as the job; on record with the next write."""
-        self._blobs.extend(digests)
-
-    async def checkpoint(self, commands: Sequence[RedisCommand]) -> None:
-        """Apply the commands of a checkpoint, and whatever waits, in one step."""
-        batch = self._batch()
-        batch.commands.extend(commands)
-        await self._sent()
-
-    async def flush(self) -> None:
-        """Put on record what waits."""
-        if self._waiting or self._blobs:
-            self._batch()
-        await self._sent()
-
-    async def settled(self, seconds: float | None = None) -> None:
-        """Wait, so long at most, until nothing is under way, however it ends."""
+    async def settle(self, seconds: float) -> None:
+        """Wait at most `seconds` until no write is under way, whether or not the write succeeds."""
         if self._sending is not None:
             await asyncio.wait({self._sending}, timeout=seconds)
 
     async def flush_unsent(self) -> None:
-        """Write what is not on record yet, in order, before the job is released; where Redis is
-        full or the lease is lost, only what was paid. Raises StoreUnavailable.
+        """Write the batches that are not on record, in order, before the job is released. If Redis
+        is full or the lease is lost, write only their charges. Raises StoreUnavailable.
         """
+        charges = self.batch.charges
         try:
-            while self._unsaid:
-                await self._say(self._unsaid[0])
+            while self._unsent:
+                await self._write(self._unsent[0])
         except (StoreFull, StaleEpoch):
-            self._owed += [charge for batch in self._unsaid for charge in batch.charges]
-            self._unsaid.clear()
-        if self._owed:
-            await self._store.charge(self.held.job_id, self._owed)
-            self._owed.clear()
+            for batch in self._unsent:
+                charges.extend(batch.charges)
+            self._unsent.clear()
+        if charges:
+            await self._store.charge(self.lease.job_id, list(charges))
+            charges.clear()
 
-    def _batch(self) -> Batch:
-        """The batch that is not under way yet, with every event that waited before it."""
-        if self._open is None:
-            self._open = Batch()
-            self._sending = asyncio.create_task(self._send(self._open, self._sending))
-            self._sending.add_done_callback(_looked_at)
-        self._open.events.extend(self._waiting)
-        self._waiting.clear()
-        self._open.blobs.extend(self._blobs)
-        self._blobs.clear()
-        self._open.charges.extend(self._owed)
-        self._owed.clear()
-        if self._workspace is not None:
-            self._open.workspace, self._workspace = self._workspace, None
-        if self._graph is not None:
-            self._open.graph, self._graph = self._graph, None
-        return self._open
-
-    async def _sent(self) -> None:
-        """Wait for the newest batch; giving up the wait does not take the others' writes back."""
-        if self._sending is not None:
-            await asyncio.shield(self._sending)
-
-    async def _send(self, batch: Batch, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait({before})
-        self._open = None
-        self._unsaid.append(batch)
-        if self._given_up is not None:
-            raise self._given_up
+    async def _send_after(self, previous: asyncio.Task[None] | None) -> None:
+        if previous is not None:
+            await asyncio.wait({previous})
+        batch, self.batch, self._is_scheduled = self.batch, Batch(), False
+        self._unsent.append(batch)
+        if self._failure is not None:
+            raise self._failure
         try:
-            await retry_while_unavailable(lambda: self._say(batch), self._patience)
+            await retry_while_unavailable(lambda: self._write(batch), self._patience)
         except StoreUnavailable as error:
-            self._given_up = error
+            self._failure = error
             raise
         except StaleEpoch:
-            self._forget(batch)  # its charges count even so
+            self._forget(batch)  # Redis has counted its charges
             raise
 
-    async def _say(self, batch: Batch) -> None:
-        begun = time.monotonic()
-        await self._store.write(self.held.job_id, self.held.epoch, batch.writes())
-        self.accepted_at = begun
+    async def _write(self, batch: Batch) -> None:
+        started_at = time.monotonic()
+        await self._store.write(self.lease.job_id, self.lease.epoch, batch.writes())
+        self.accepted_at = started_at
         self._forget(batch)
 
     def _forget(self, batch: Batch) -> None:
-        self._unsaid = [each for each in self._unsaid if each is not batch]
+        self._unsent = [unsent for unsent in self._unsent if unsent is not batch]
 
 
-CURRENT: ContextVar[Ledger] = ContextVar("ledger")
-"""The ledger of the attempt that the running code belongs to.
+class Ledger:
+    """Implements the ports Journal and Events for one attempt, over its writer."""
 
-A checkpoint is written through it. LangGraph's background tasks inherit it, so that the remains of
-an old attempt cannot write under the epoch of the job's next attempt in the same process.
-"""
+    def __init__(
+        self, writer: AttemptWriter, entries: Mapping[str, bytes], tokens: int = 0
+    ) -> None:
+        """`entries` and `tokens` are the journal and the spent tokens of earlier attempts."""
+        self.writer = writer
+        self.tokens = tokens
+        """Input and output tokens that the job has spent."""
+        self.unreported = 0
+        """The calls of this attempt whose usage the provider did not report."""
+        self._entries = dict(entries)
+
+    async def recall(self, key: str) -> bytes | None:
+        """See agents.ports.Journal."""
+        return self._entries.get(key)
+
+    async def record(self, key: str, finished: Finished) -> None:
+        """See agents.ports.Journal."""
+        self._entries[key] = finished.outcome
+        batch = self.writer.batch
+        batch.events.extend(map(_new_event, finished.events))
+        batch.journal[key] = finished.outcome
+        batch.workspace = finished.workspace or batch.workspace
+        if finished.charge is not None:
+            batch.charges.append(self._count(finished.charge))
+        await self.writer.send()
+
+    async def paid(self, charge: Charge) -> None:
+        """See agents.ports.Journal."""
+        await self.writer.charge(self._count(charge))
+
+    async def emit(self, event: Event) -> None:
+        """See agents.ports.Events. Clients see the event after the next write."""
+        self.writer.batch.events.append(_new_event(event))
+
+    def _count(self, charge: Charge) -> jobs_store.Charge:
+        stored = jobs_store.Charge(**asdict(charge))
+        self.tokens += stored.input_tokens + stored.output_tokens
+        self.unreported += stored.is_unreported
+        return stored
 
 
-def _looked_at(sent: asyncio.Task[None]) -> None:
-    """Ignore the result of a write whose caller was cancelled."""
-    if not sent.cancelled():
-        sent.exception()
+class LeaseCheck:
+    """Implements the port Cancel: checks in the record, before each call, that the attempt has its
+    lease. The channel of stopped jobs is quicker, but a message may be lost."""
+
+    def __init__(self, store: RedisStore, writer: AttemptWriter) -> None:
+        self._store = store
+        self._writer = writer
+
+    async def check(self) -> None:
+        """See agents.ports.Cancel."""
+        if time.monotonic() - self._writer.accepted_at < FRESH_SECONDS:
+            return
+        lease = self._writer.lease
+        if not await retry_while_unavailable(lambda: self._store.owns(lease)):
+            raise Stopped(f"job {lease.job_id} is no longer this attempt's")
 
 
-def _event(event: Event) -> NewEvent:
+def _retrieve_exception(task: asyncio.Task[None]) -> None:
+    """Keep asyncio from logging the exception of a write whose caller was cancelled."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _new_event(event: Event) -> NewEvent:
     return NewEvent(event.key.key(event.kind), event.kind, event.data)
-
-
-def _charge(charge: Charge) -> jobs_store.Charge:
-    return jobs_store.Charge(**asdict(charge))

@@ -17,19 +17,32 @@ from types import FrameType
 import click
 import langsmith
 import structlog
+from celery import Celery, Task
 from celery.worker import state as celery_state
+from celery.worker.control import Panel
 
 from jobs.errors import JobsError
+from jobs.model.record import is_job_id
+from jobs.queue import hints
 from settings.starting.start import BAD_SETTINGS, started
 from settings.worker import WorkerSettings
 from worker.adapters.tools import ToolUnfit
-from worker.process import Engine, worker_app
+from worker.engine import Engine
 from worker.repositories.errors import RepositoriesUnfit
 
 SAME_SECONDS = 1.0
 """Signals within this time are one wish: a terminal and a process runner both send theirs."""
 
 AGAIN_SECONDS = 1.0
+
+REMOTE_CONTROL = frozenset(
+    {
+        *("ping", "stats", "conf", "registered", "active_queues"),
+        *("active", "reserved", "scheduled", "revoked", "query_task"),
+        *("enable_events", "disable_events"),
+    }
+)
+"""The orders of Celery's remote control that a worker obeys: those that Flower's pages need."""
 
 log = structlog.get_logger("worker")
 
@@ -122,3 +135,36 @@ def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
             return int(consumer.exitcode or 0)
         log.warning("broker refused", again_seconds=AGAIN_SECONDS)
         time.sleep(AGAIN_SECONDS)
+
+
+def worker_app(broker_url: str, engine: Engine) -> Celery:
+    """A Celery app whose worker feeds `engine`.
+
+    The hint is acknowledged before the work on the job begins: the record, not the queue, remembers
+    the job. The task waits for a free slot, and Celery fetches no other hint until then. A message
+    is data: it can name no other task, not even Celery's, and no other kind of key than a job's.
+    Celery's remote control cannot change a worker, so a writer to the broker cannot stop it.
+    """
+    app = hints.celery_app(
+        broker_url,
+        worker_prefetch_multiplier=1,
+        broker_connection_max_retries=None,
+    )
+
+    picker = hints.JobPicker(broker_url)
+
+    def look(task: Task, job_id: str) -> None:
+        step = (task.request.delivery_info or {}).get("priority")
+        if is_job_id(picked := picker.pick(job_id, step)):
+            engine.take(picked)
+
+    # Celery decodes and runs messages by its current app. Without one, it makes a default app with
+    # tasks and settings of its own.
+    app.set_current()
+    for name in list(app.tasks):
+        app.tasks.unregister(name)
+    app.task(look, name=hints.NAME, bind=True, shared=False)
+    for name in list(Panel.data):
+        if name not in REMOTE_CONTROL:
+            del Panel.data[name]
+    return app

@@ -5,28 +5,161 @@ Why: docs/decisions/0071-a-storage-that-fails.md
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+import structlog
 
 from agents.errors import ModelError
 from agents.models.chains import LIGHT, Chains
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from jobs.blobs.directory import Blobs
-from sandbox.protocol import Layer
-from worker.adapters.sandbox import Readiness
+from jobs.errors import BlobsUnavailable
+from sandbox.protocol import Layer, SandboxUnavailable
 
+AGAIN_SECONDS = 1.0
+MOST_AGAIN_SECONDS = 30.0
+CHECK_SECONDS = 120.0
+"""A check may start an engine's first containers; one that takes longer hangs."""
 FRESH_SECONDS = 5.0
 """A probe of `/readyz` tries the storage again if the last try is older."""
 IDLE_SECONDS = 60.0
 """How often a storage that works is tried, so that a worker without jobs notices an outage."""
 
 
+log = structlog.get_logger("worker.readiness")
+
+
+class Checked(Protocol):
+    """A part of a worker that can be tried."""
+
+    async def check(self) -> tuple[Layer, ...]:
+        """Try it. Raises SandboxUnavailable, BlobsUnavailable or ModelError if it does not work."""
+        ...
+
+
+class Readiness:
+    """Whether a part of this worker works: its sandbox, its storage or its default model (`part`).
+    All methods but `facts` belong to the loop's thread.
+
+    A part that works is tried again every `idle_seconds`, if that is not None.
+    """
+
+    def __init__(
+        self,
+        checked: Checked,
+        name: str,
+        *,
+        part: str = "sandbox",
+        again_seconds: float = AGAIN_SECONDS,
+        idle_seconds: float | None = None,
+    ) -> None:
+        self._checked = checked
+        self._name = name
+        self._part = part
+        self._again_seconds = again_seconds
+        self._idle_seconds = idle_seconds
+        self._looked_at = -math.inf
+        self._works = asyncio.Event()
+        self._broken = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+        self._facts = self._told(works=False, why="not tried yet")
+
+    def facts(self) -> Mapping[str, Any]:
+        """{backend, works, why, layers}, as last seen; safe to call from any thread."""
+        return self._facts
+
+    @property
+    def works(self) -> bool:
+        """Whether it worked when it was tried last."""
+        return self._works.is_set()
+
+    async def wait(self) -> None:
+        """Return when it works."""
+        await self._works.wait()
+
+    async def look(self) -> bool:
+        """Try it now; returns whether it works. Callers during a try share its result."""
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+            self._looking.add_done_callback(self._looked)
+        await asyncio.shield(self._looking)
+        return self.works
+
+    async def look_if_older(self, seconds: float) -> None:
+        """Try it if the last try began more than `seconds` ago."""
+        if time.monotonic() - self._looked_at > seconds:
+            await self.look()
+
+    @contextlib.asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Try again at intervals, while it is broken, for the length of the block."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._idle_seconds):
+                    await self._broken.wait()
+            if self.works:
+                await self.look()
+            pause = self._again_seconds
+            while not self.works:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, MOST_AGAIN_SECONDS)
+                await self.look()
+
+    async def _look(self) -> None:
+        self._looked_at = time.monotonic()
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                layers = await self._checked.check()
+        except (SandboxUnavailable, BlobsUnavailable, ModelError) as error:
+            self._fails(str(error))
+        except TimeoutError:
+            self._fails(f"it gave no answer within {CHECK_SECONDS:g} s")
+        except Exception as error:
+            log.error(f"the {self._part} could not be tried", exc_info=error)
+            self._fails(f"{type(error).__name__}: {error}")
+        else:
+            self._serves(layers)
+
+    def _looked(self, _: asyncio.Task[None]) -> None:
+        self._looking = None
+
+    def _serves(self, layers: tuple[Layer, ...]) -> None:
+        shown = [{"name": x.name, "active": x.active, "detail": x.detail} for x in layers]
+        self._facts = self._told(works=True, layers=shown)
+        if self._broken.is_set():
+            log.info(f"the {self._part} works again: jobs are taken")
+        self._broken.clear()
+        self._works.set()
+
+    def _fails(self, why: str) -> None:
+        if why != self._facts["why"]:
+            log.error(f"{self._part} cannot work: no job is taken until it does", why=why)
+        self._facts = self._told(works=False, why=why)
+        self._works.clear()
+        self._broken.set()
+
+    def _told(self, *, works: bool, why: str = "", layers: Any = ()) -> Mapping[str, Any]:
+        return {"backend": self._name, "works": works, "why": why, "layers": list(layers)}
+
+
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Implements `worker.adapters.sandbox.Checked` over the artifact store."""
+    """Implements Checked over the artifact store."""
 
     blobs: Blobs
 
@@ -43,7 +176,7 @@ def storage_readiness(blobs: Blobs, name: str) -> Readiness:
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """Implements `worker.adapters.sandbox.Checked` over the default models of jobs. Builds models,
+    """Implements Checked over the default models of jobs. Builds models,
     and sends no request."""
 
     models: ModelPool

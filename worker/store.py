@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import structlog
+from redis.asyncio import Redis
 
 from jobs.errors import StoreUnavailable, StoreUnfit
+from jobs.model.record import JobRecord
 from jobs.redis.check import check_redis
+from jobs.store import Charge, ConversationEntry, Writes
 from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.change import Change
 from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.metrics.figures import Figures
-from worker.metrics.store import CountingStore
 
 AGAIN_SECONDS = 1.0
 
@@ -79,3 +82,39 @@ async def retry_while_unavailable(
             if time.monotonic() >= ends:
                 raise
         await asyncio.sleep(RETRY_SECONDS)
+
+
+class CountingStore(RedisStore):
+    """A store that counts what it records: changes of jobs, and payments.
+
+    Every change and payment passes the store once, also the changes of the sweeper, which ends jobs
+    that no attempt could end.
+    """
+
+    def __init__(self, redis: Redis, replicas: int, figures: Figures) -> None:
+        super().__init__(redis, replicas)
+        self._figures = figures
+
+    async def commit(
+        self,
+        before: JobRecord,
+        change: Change,
+        *,
+        entry: ConversationEntry | None = None,
+        first: bool = False,
+    ) -> bool:
+        """See RedisStore."""
+        committed = await super().commit(before, change, entry=entry, first=first)
+        if committed:
+            self._figures.changed(change)
+        return committed
+
+    async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
+        """See RedisStore. What is refused posts its charges by `charge`."""
+        await super().write(job_id, epoch, writes)
+        self._figures.paid(writes.charges)
+
+    async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
+        """See RedisStore."""
+        await super().charge(job_id, charges)
+        self._figures.paid(charges)

@@ -26,10 +26,10 @@ class Writes:
         self._write = unfenced(redis)
         self.refusing = False
 
-    async def __call__(self, thread_id, commands):
+    async def __call__(self, commands):
         if self.refusing:
-            raise PermissionError(thread_id)
-        await self._write(thread_id, commands)
+            raise PermissionError
+        await self._write(commands)
 
 
 @pytest.fixture

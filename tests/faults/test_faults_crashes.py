@@ -18,7 +18,7 @@ from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
 from lab.provider import Hang, ProviderServer, always
-from worker.abort import EXIT_CODE
+from worker.failures import EXIT_CODE
 
 QUICK, MORE = 30, 20
 

@@ -11,7 +11,7 @@ from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
 from jobs.model.record import Status
 from jobs.store.redis_store import RedisStore
-from worker.attempts import HAND_OVER_SECONDS
+from worker.slots import HAND_OVER_SECONDS
 
 ROLLS = 20
 IGNORES = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "

@@ -95,11 +95,11 @@ class AccountBudget:
         """Where only open reservations exceed the budget, wait until they are settled: otherwise
         the jobs of a key or a tenant would fail one another long before its limit.
         """
-        budgets, held = self.store.budgets, self.ledger.held
+        budgets, lease = self.store.budgets, self.ledger.writer.lease
         ends = time.monotonic() + WAIT_SECONDS
         while True:
             short = await retry_while_unavailable(
-                lambda: budgets.reserve(held.job_id, held.epoch, asking)
+                lambda: budgets.reserve(lease.job_id, lease.epoch, asking)
             )
             if short is None or short.whose == "job" or not short.may_pass:
                 return short
@@ -109,7 +109,7 @@ class AccountBudget:
 
     async def release(self, reservation: str) -> None:
         """See agents.spending.budget.Budget."""
-        job_id = self.ledger.held.job_id
+        job_id = self.ledger.writer.lease.job_id
         await retry_while_unavailable(lambda: self.store.budgets.release(job_id, reservation))
 
 

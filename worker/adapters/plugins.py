@@ -12,9 +12,7 @@ from agents.errors import ToolRefused
 from agents.tools.call import Answer
 from agents.tools.registry import Body
 from jobs.blobs.directory import cause_of
-from worker.abort import exhausted
-from worker.ledger import CURRENT
-from worker.outcome import Fail, classify_failure
+from worker.failures import Fail, classify_failure, exhausted
 
 TRACE = frozenset({"kind", "data", "files"})
 """What is read of an `agents.history.Trace`."""
@@ -38,8 +36,8 @@ def guard_plugin(body: Body) -> Body:
         except Exception as error:
             if _ours(error):
                 raise
-            name, ledger = body.__name__, CURRENT.get(None)
-            job_id = ledger.held.job_id if ledger else None
+            name, runtime = body.__name__, kwargs.get("runtime")
+            job_id = runtime.config["configurable"]["thread_id"] if runtime else None
             log.exception("tool failed", tool=name, job_id=job_id)
             raise ToolRefused(f"the tool {name} failed ({type(error).__name__})") from error
 

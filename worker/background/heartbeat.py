@@ -20,7 +20,7 @@ import structlog
 from jobs.errors import StoreUnavailable
 from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore, connect
-from worker.abort import abort_process
+from worker.failures import abort_process
 
 log = structlog.get_logger("worker.background.heartbeat")
 

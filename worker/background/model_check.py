@@ -77,7 +77,7 @@ async def check(context: WorkerContext, names: Sequence[str]) -> list[dict[str, 
     """One result a model, in order: {name, ok, error, steps, notes, seconds, first_token_seconds,
     input_tokens, output_tokens, cost_usd, context_tokens}. What is not known is null.
     """
-    trials = build_trials(context.tools)
+    trials = build_trials(context.tools.bodies)
     return list(await asyncio.gather(*(_checked(context, trials, name) for name in names)))
 
 
@@ -93,21 +93,21 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
     }
     try:
         name = ModelName.parse(text)
-        model = context.models.get(name, "executor")  # imports its library, which takes seconds
+        model = context.models.pool.get(name, "executor")  # imports its library: takes seconds
     except ModelError as error:
         return {**result, "error": str(error)}
     if not isinstance(model, ProviderModel):
         return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
     started = time.monotonic()
     first_token = _FirstToken(started)
-    models = _PatientModels.alone(context.models, text)
+    models = _PatientModels.alone(context.models.pool, text)
     with calling(listener=first_token):
-        trial = await run_trial(trials, models, context.sandboxes.own, CHECK_SECONDS)
+        trial = await run_trial(trials, models, context.runs.sandboxes.own, CHECK_SECONDS)
     failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
     log.info("model checked", model=text, passed=trial.passed, errors=failed)
     return {
         **result,
-        **_used(name, trial.replies, context.spending.prices),
+        **_used(name, trial.replies, context.models.spending.prices),
         "ok": trial.passed,
         "error": failed[0] if failed else None,
         "steps": [_plain(step) for step in trial.steps],

@@ -29,7 +29,7 @@ from worker.checkpoints.keys import ThreadKeys, decode, encode, member, value_na
 from worker.checkpoints.reader import Reader
 from worker.checkpoints.records import PendingValue, StoredCheckpoint, Typed, pack
 
-Write = Callable[[str, Sequence[RedisCommand]], Awaitable[None]]
+Write = Callable[[Sequence[RedisCommand]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
 
 No command has more than 2,000 arguments or depends on another's answer. Raises when the writer no
@@ -115,7 +115,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         ]
         if values := self._new_values(checkpoint["channel_values"], new_versions):
             commands.append(("HSET", thread.values(namespace), *values))
-        await self._write(thread_id, commands)
+        await self._write(commands)
         return _config(thread_id, namespace, checkpoint["id"])
 
     async def aput_writes(
@@ -142,7 +142,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
             pending = PendingValue(task_id, index, channel, task_path, typed)
             verb = "HSETNX" if index >= 0 else "HSET"
             commands.append((verb, thread.checkpoint(name), pending.field, pending.pack()))
-        await self._write(thread_id, commands)
+        await self._write(commands)
 
     # Whole threads
 
@@ -153,7 +153,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         names = await self._reader.names(ThreadKeys(thread_id))
         command = remove_checkpoints(encode(thread_id))
         for _ in range(0, max(len(names), 1), CHECKPOINTS_PER_STEP):
-            await self._write(thread_id, [command])
+            await self._write([command])
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all that is kept of a thread to another, in one write of the target: its delta
@@ -168,7 +168,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         copies += [(source.values(each), target.values(each)) for each in namespaces]
         commands: list[RedisCommand] = [("COPY", old, new, "REPLACE") for old, new in copies]
         commands += [("ZADD", target.index, 0, name) for name in names]
-        await self._write(target_thread_id, commands)
+        await self._write(commands)
 
     # Between records and LangGraph's types
 

@@ -24,7 +24,7 @@ from agents.ports.checks import Checks
 from lab.benchmarks.repair.path import RETRIES, Path
 from lab.provider import ProviderServer
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
-from worker.outcome import Fail, Retry, classify_failure
+from worker.failures import Fail, Retry, classify_failure
 
 TASK: Final = "Write a function that adds two numbers, and test it."
 SMALL, LARGE = "groq:llama-3.1-8b-instant", "groq:llama-3.3-70b-versatile"

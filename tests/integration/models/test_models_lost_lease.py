@@ -35,9 +35,8 @@ from jobs.transitions.lifecycle import Policy
 from lab.drills.chaos.faults.tcp_proxy import Proxy
 from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, DayLimits
-from worker.adapters.cancel import FRESH_SECONDS, StoreCancel
 from worker.adapters.models.rate_limit import RedisRateLimit
-from worker.ledger import Ledger
+from worker.ledger import FRESH_SECONDS, AttemptWriter, LeaseCheck, Ledger
 
 MODEL = "groq:llama-3.3-70b-versatile"
 
@@ -100,7 +99,8 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
     assert isinstance(submitted, Submitted)
     job_id = submitted.record.id
     held = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
-    ledger = Ledger(there, held, {})
+    writer = AttemptWriter(there, held)
+    ledger = Ledger(writer, {})
     unlimited = DayLimits(Credentials(here.redis), Cap(), Cap())
     gate = Gate(RedisRateLimit(there.redis, {}, 60.0))
     with ProviderServer([Reply("42")]) as server:
@@ -109,7 +109,7 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
             journal=ledger,
             events=ledger,
             budget=AccountBudget(there, ledger, Cap(None, most_tokens), "", "default", unlimited),
-            cancel=StoreCancel(there, ledger),
+            cancel=LeaseCheck(there, writer),
         )
         calling = asyncio.create_task(call(ports))
         await gate.reached.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.servers.git_repositories import Repository
 
-from worker.outcome import Fail, classify_failure
+from worker.failures import Fail, classify_failure
 from worker.repositories.errors import RepositoryRefused
 
 FILES = {

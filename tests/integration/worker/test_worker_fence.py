@@ -28,12 +28,12 @@ async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str)
     service = JobService(store)
     save, left = unfenced(store.redis), 0
 
-    async def dying(thread_id: str, commands: Sequence[Command]) -> None:
+    async def dying(commands: Sequence[Command]) -> None:
         nonlocal left
         if left == 0:
             raise Cut
         left -= 1
-        await save(thread_id, commands)
+        await save(commands)
 
     builder = StateGraph(Log).add_edge(START, "one").add_edge("one", "two").add_edge("two", END)
     for name in ("one", "two"):

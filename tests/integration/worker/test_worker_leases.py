@@ -11,9 +11,10 @@ from support.jobs.job_examples import JobService, job
 
 from jobs.model.record import JobRecord
 from jobs.store import LeaseRef
-from worker.attempts import Attempts
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.context import WorkerContext
+from worker.ledger import AttemptWriter
+from worker.slots import JobSlots
 
 
 class StandsStill:
@@ -24,7 +25,7 @@ class StandsStill:
     def __init__(self) -> None:
         self.there = asyncio.Event()
 
-    async def ledger(self, _: JobRecord) -> None:
+    async def ledger(self, _: JobRecord, writer: AttemptWriter) -> None:
         """What an attempt asks for first."""
         self.there.set()
         await asyncio.Event().wait()
@@ -36,7 +37,7 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
 ):
     service, context = JobService(redis_store), StandsStill()
     job_id = (await service.submit()).id
-    attempts = Attempts("worker-1", service.operations, cast("WorkerContext", context), slots=1)
+    attempts = JobSlots("worker-1", service.operations, cast("WorkerContext", context), slots=1)
     later = asyncio.get_running_loop().call_soon_threadsafe
     leases = Leases(
         "worker-1",

@@ -12,7 +12,7 @@ from support.processes.scene import Scene, Work, a_scene
 from jobs.model.record import Reason, Status
 from jobs.view.job import summary
 from lab.provider import Hang, Raw, Refusal
-from worker.outcome import UNPROVEN_RETRIES
+from worker.failures import UNPROVEN_RETRIES
 
 SHORT = {"model_wait_seconds": "0.1", "retry_seconds": "0.05", "retry_longest_seconds": "0.1"}
 

@@ -20,7 +20,7 @@ def unfenced(redis: Redis) -> Write:
     """A `Write` by the script of every other, without a guard."""
     commit = Commit(redis)
 
-    async def write(thread_id: str, commands: Sequence[RedisCommand]) -> None:
+    async def write(commands: Sequence[RedisCommand]) -> None:
         await commit.apply(Step(JobKeys("none"), commands=commands))
 
     return write

@@ -27,9 +27,8 @@ from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, DayLimits
-from worker.adapters.cancel import StoreCancel
 from worker.adapters.workspace import ManifestWorkspace
-from worker.ledger import Ledger
+from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 
 
 def _cap(tokens: int | None, dollars: str | None) -> Cap:
@@ -100,12 +99,13 @@ class StoreHarness:
         charges = await store.charges(self.job_id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         lease = jobs_store.LeaseRef(self.job_id, record.epoch)
-        ledger = Ledger(store, lease, await store.journal(self.job_id), tokens)
+        writer = AttemptWriter(store, lease)
+        ledger = Ledger(writer, await store.journal(self.job_id), tokens)
         return Held(
             ledger,
             ledger,
             AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", "acme", unlimited),
-            StoreCancel(store, ledger),
+            LeaseCheck(store, writer),
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )
 

@@ -26,7 +26,8 @@ from agents.models.retry import RetryPolicy
 from agents.models.role_models import RoleModels
 from jobs.model.spec import JobSpec
 from lab.provider import ProviderServer
-from worker.outcome import Fail, Retry, classify_failure, why_unapproved
+from worker.failures import Fail, Retry, classify_failure
+from worker.results import why_unapproved
 
 TASK = "Print six times seven."
 FILES = {"note.txt": b"one\ntwo\n"}

@@ -13,8 +13,9 @@ from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.model.record import JobRecord, Status
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Change
-from worker.attempts import Attempts
 from worker.context import WorkerContext
+from worker.ledger import AttemptWriter
+from worker.slots import JobSlots
 
 NOTHING = cast("WorkerContext", None)
 """A claim that fails needs no context."""
@@ -23,7 +24,7 @@ NOTHING = cast("WorkerContext", None)
 def ready(*, patience: float = 60) -> WorkerContext:
     """A context with a sandbox that works, whose attempts are another's from their first step."""
 
-    async def ledger(record: JobRecord) -> None:
+    async def ledger(record: JobRecord, _: AttemptWriter) -> None:
         raise StaleEpoch(record.id, record.epoch)
 
     readiness = SimpleNamespace(works=True)
@@ -60,7 +61,7 @@ async def store(redis_url: str) -> AsyncIterator[Forgetful]:
 async def test_a_claim_whose_answer_was_lost_is_given_back(store: Forgetful) -> None:
     service = JobService(store)
     job = await service.submit()
-    attempts = Attempts("worker-1", service.operations, NOTHING, slots=1)
+    attempts = JobSlots("worker-1", service.operations, NOTHING, slots=1)
     service.hints.clear()
     store.lost = True
     with pytest.raises(StoreUnavailable):
@@ -74,7 +75,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back(store: Forgetful) -> 
 async def test_a_job_that_another_worker_holds_is_left_alone(store: Forgetful) -> None:
     service = JobService(store)
     job = await service.running()
-    attempts = Attempts("worker-2", service.operations, NOTHING, slots=1)
+    attempts = JobSlots("worker-2", service.operations, NOTHING, slots=1)
     await attempts.work(job.id, alone=False)
     assert (await service.record(job.id)).status is Status.RUNNING
 
@@ -85,7 +86,7 @@ async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back(
 ) -> None:
     service = JobService(store)
     job = await service.submit()
-    attempts = Attempts("worker-1", service.operations, ready(), slots=1)
+    attempts = JobSlots("worker-1", service.operations, ready(), slots=1)
     store.away = 2
     await attempts.work_alone(job.id)
     assert (await service.kinds(job.id)).count("started") == 1

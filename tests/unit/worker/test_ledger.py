@@ -15,7 +15,7 @@ from jobs.model.record import JobRecord
 from jobs.store import Charge as Payment
 from jobs.store import Writes
 from jobs.store.redis_store import RedisStore, connect
-from worker.ledger import Ledger
+from worker.ledger import AttemptWriter, Ledger
 
 
 class Moody(RedisStore):
@@ -68,11 +68,15 @@ async def charged(store: Moody, job_id: str) -> list[str]:
     return sorted(charge.call for charge in await store.charges(job_id))
 
 
+def new_ledger(store: Moody, job: JobRecord, *, patience: float = 30) -> Ledger:
+    return Ledger(AttemptWriter(store, held(job), patience=patience), {})
+
+
 async def test_a_store_that_is_away_for_a_moment_costs_nothing(
     store: Moody, service: JobService
 ) -> None:
     job = await service.running()
-    ledger = Ledger(store, held(job), {})
+    ledger = new_ledger(store, job)
     store.away = 1
     await ledger.record("one", finished("one"))
     assert await store.journal(job.id) == {"one": b"one"}
@@ -83,7 +87,7 @@ async def test_what_comes_after_a_lost_write_is_not_written(
     store: Moody, service: JobService
 ) -> None:
     job = await service.running()
-    ledger = Ledger(store, held(job), {}, patience=0)
+    ledger = new_ledger(store, job, patience=0)
     store.away = 1
     await ledger.emit(fact(1, "planned"))
     with pytest.raises(StoreUnavailable):
@@ -91,7 +95,7 @@ async def test_what_comes_after_a_lost_write_is_not_written(
     with pytest.raises(StoreUnavailable):
         await ledger.record("two", finished("two"))
     with pytest.raises(StoreUnavailable):
-        await ledger.flush()
+        await ledger.writer.send()
     assert await store.journal(job.id) == {}
     assert await service.kinds(job.id) == ["submitted", "started"]
     assert await charged(store, job.id) == []
@@ -99,7 +103,7 @@ async def test_what_comes_after_a_lost_write_is_not_written(
 
 async def given_up(store: Moody, job: JobRecord) -> Ledger:
     """A ledger that could not say two calls, and one payment without a call."""
-    ledger = Ledger(store, held(job), {}, patience=0)
+    ledger = new_ledger(store, job, patience=0)
     store.away = 1
     for call in ("one", "two"):
         with pytest.raises(StoreUnavailable):
@@ -117,19 +121,19 @@ async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
 ) -> None:
     job = await service.running()
     ledger = await given_up(store, job)
-    await ledger.flush_unsent()
+    await ledger.writer.flush_unsent()
     assert await store.journal(job.id) == {"one": b"one", "two": b"two"}
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["two"]]
     assert await charged(store, job.id) == ["failed", "one", "two"]
     store.mute = True
-    await ledger.flush_unsent()  # there are no more
+    await ledger.writer.flush_unsent()  # there are no more
 
 
 async def test_writes_side_by_side_go_out_in_order_and_together(
     store: Moody, service: JobService
 ) -> None:
     job = await service.running()
-    ledger = Ledger(store, held(job), {})
+    ledger = new_ledger(store, job)
     store.gate.clear()
     first = asyncio.create_task(ledger.record("one", finished("one")))
     await asyncio.sleep(0)
@@ -145,11 +149,11 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(
     store: Moody, service: JobService
 ) -> None:
     job = await service.running()
-    old = Ledger(store, held(job), {})
+    old = new_ledger(store, job)
     await service.operations.requeue(held(job), "")
     await service.claim(job.id)
     with pytest.raises(StaleEpoch):
         await old.record("one", finished("one"))
     assert await store.journal(job.id) == {}
     assert await charged(store, job.id) == ["one"]
-    await old.settled()  # tells nothing more
+    await old.writer.settle(5)  # tells nothing more

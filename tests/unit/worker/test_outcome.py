@@ -23,7 +23,7 @@ from jobs.model.events import Event
 from jobs.model.record import Reason, Wait
 from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
 from sandbox.protocol import SandboxUnavailable
-from worker.outcome import (
+from worker.failures import (
     UNPROVEN_RETRIES,
     AskUpgrade,
     Drop,
@@ -31,10 +31,7 @@ from worker.outcome import (
     Requeue,
     Retry,
     WaitForStore,
-    best,
     classify_failure,
-    result_of,
-    why_unapproved,
 )
 from worker.repositories.errors import (
     RepositoryDiskFails,
@@ -43,6 +40,7 @@ from worker.repositories.errors import (
     SetupFailed,
     SetupUnavailable,
 )
+from worker.results import best, result_of, why_unapproved
 
 ENDED = Outcome(
     approved=False,

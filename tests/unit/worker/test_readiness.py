@@ -13,10 +13,11 @@ from support.jobs.job_examples import JobService
 from jobs.model.record import Status
 from jobs.store.redis_store import RedisStore
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable, Stream
-from worker.adapters.sandbox import Bounded, Readiness
-from worker.attempts import Attempts
+from worker.adapters.sandbox import Bounded
 from worker.context import WorkerContext
 from worker.metrics.figures import Figures
+from worker.readiness import Readiness
+from worker.slots import JobSlots
 
 
 class Breakable:
@@ -77,12 +78,12 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
         assert sandbox.checks == looked
 
 
-async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, Attempts, Readiness]:
+async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, JobSlots, Readiness]:
     service = JobService(store)
     readiness = Readiness(sandbox, "local", again_seconds=0.01)
     await readiness.look()
     context = cast("WorkerContext", SimpleNamespace(readiness=readiness))
-    return service, Attempts("worker-1", service.operations, context, slots=1), readiness
+    return service, JobSlots("worker-1", service.operations, context, slots=1), readiness
 
 
 async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore) -> None:

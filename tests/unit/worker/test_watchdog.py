@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from agents.errors import ModelUnavailable
-from worker.abort import exhausted
 from worker.background.heartbeat import LoopWatchdog
+from worker.failures import exhausted
 
 
 def test_a_loop_that_answers_beats() -> None:

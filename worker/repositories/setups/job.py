@@ -40,13 +40,13 @@ async def installed(
     if record.spec.setup is None and not setups.works:
         data = {"command": setup.command}
         await ledger.emit(Event(CallKey(record.id, "setup", 0), "setup_left_out", data))
-        await ledger.flush()
+        await ledger.writer.send()
         return setup
     place = CallKey(record.id, "setup", record.epoch)  # not known by the job that it retries
 
     async def say(kind: str, **data: Any) -> None:
         await ledger.emit(Event(place, kind, {"command": setup.command, **data}))
-        await ledger.flush()
+        await ledger.writer.send()
 
     async def begins() -> None:
         await say("setup_started")
@@ -69,7 +69,7 @@ async def fetching(record: JobRecord, repo: Repo, ledger: Ledger) -> None:
     """Say that the repository is being fetched. Raises what the ledger raises."""
     data = {"url": repo.url, "ref": repo.ref}
     await ledger.emit(Event(CallKey(record.id, "fetch", 0), "fetch_started", data))
-    await ledger.flush()
+    await ledger.writer.send()
 
 
 async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) -> Setup | None:

@@ -1,18 +1,23 @@
-"""What becomes of a job whose attempt ended or raised: pure decisions.
+"""What an exception means for a job, and for this process.
 
-Why: docs/decisions/0040-approved-or-failed.md
+`classify_failure` decides about the job. A process that has no memory or threads left, or whose
+event loop hangs, ends at once: the thread that renews leases may be gone, or an answer half read.
+Its jobs return to the queue when their leases expire, so that the rule for crashes finds the cause
+(J7): jobs that merely shared the process run again, and a job that crashes alone is poisoned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, ModelError, ModelUnavailable, StateUnreadable, Stopped
-from agents.graph.outcome import Outcome, outcome
 from jobs.blobs.directory import cause_of
 from jobs.errors import (
     BlobMissing,
@@ -23,10 +28,7 @@ from jobs.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from jobs.model.events import Event, current
-from jobs.model.record import Reason, Result, Wait
-from jobs.model.spec import JobSpec, OnExhausted
-from jobs.view.work import list_artifacts
+from jobs.model.record import Reason, Wait
 from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
 from worker.delivery.errors import DeliveryRefused
@@ -38,6 +40,8 @@ from worker.repositories.errors import (
     SetupUnavailable,
 )
 
+EXIT_CODE = 70
+"""EX_SOFTWARE of sysexits.h."""
 UNPROVEN_RETRIES = 4
 """Retries of a job whose model's address has sent no reply so far: 75 s with the default rests. The
 address may be wrong, or its server may be starting (ADR 77)."""
@@ -179,72 +183,41 @@ def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def result_of(ended: Outcome) -> Result:
-    """What is handed back, approved or not."""
-    return Result(
-        answer=ended.answer,
-        approved_by=ended.approved_by,
-        artifacts=tuple(ended.artifacts),
-        override=ended.override,
-        checks=ended.checks,
-        verification=ended.verification,
-    )
+def exhausted(error: BaseException | None) -> bool:
+    """Whether an error is caused by lack of memory or threads, however a library wraps it."""
+    return any(map(_is_want, _chain(error)))
 
 
-def why_unapproved(spec: JobSpec, ended: Outcome) -> str | None:
-    """Why the job fails; None where it succeeds: it was approved, or is accepted as it is because
-    the spec says so, which never holds while its acceptance checks fail."""
-    if ended.approved:
-        return None
-    checks = _checks_problem(spec, ended.checks)
-    if spec.on_exhausted is OnExhausted.ACCEPT and checks is None:
-        return None
-    why = f"not approved: {ended.ends}" if ended.ends else _used_up(spec)
-    problem = (ended.verification or {}).get("problem")
-    return "; ".join(part for part in (why, checks, problem) if part)
+def abort_process(error: BaseException) -> NoReturn:
+    """End this process now; its sandboxes end with it."""
+    traceback.print_exception(error, file=sys.stderr)  # logging may need more memory
+    os.write(2, b'{"event": "worker collapsed", "logger": "worker", "level": "critical"}\n')
+    os._exit(EXIT_CODE)
 
 
-def _used_up(spec: JobSpec) -> str:
-    count = spec.max_revisions if spec.repair else 1
-    return f"not approved within {count} revision{'' if count == 1 else 's'}"
+def abort_if_exhausted(loop: Any, context: dict[str, Any]) -> None:
+    """An event loop's exception handler: as the loop's own, but for such an error."""
+    if exhausted(error := context.get("exception")):
+        abort_process(error or MemoryError())
+    loop.default_exception_handler(context)
 
 
-def _checks_problem(spec: JobSpec, report: Mapping[str, Any] | None) -> str | None:
-    """Why the acceptance checks do not speak for the work; None where they do, or there are none
-    (a tester that has written no test leaves none)."""
-    if report is None:
-        return None if spec.checks is None else "its acceptance checks have not run"
-    if report["passed"]:
-        return None
-    tests = report["tests"]
-    passed = sum(test["outcome"] == "passed" for test in tests)
-    return f"its acceptance checks do not pass ({passed} of {len(tests)} tests do)"
+def _is_want(error: BaseException) -> bool:
+    if isinstance(error, RuntimeError):
+        return "can't start new thread" in str(error)
+    return isinstance(error, MemoryError)
 
 
-def best(
-    values: Mapping[str, Any], events: Sequence[Event], there: Collection[str] | None = None
-) -> Result | None:
-    """The result so far, or None where nothing was made. Pure.
-
-    A pass of the executor keeps no checkpoints: an interrupted one has left its runs and files in
-    the events alone. Where no pass has given an answer yet, the code of the last successful run is
-    the answer, with the files that were made and are still `there` (None: all).
-    """
-    runs = [event.data for event in current(events) if event.kind == "run_finished"]
-    ended = outcome({**values, "runs": runs or values.get("runs", [])})
-    artifacts = {each["name"]: each for each in ended.artifacts}
-    if not values.get("answers"):
-        made = list_artifacts(events)
-        artifacts |= {name: made[name] for name in made if there is None or name in there}
-    answer = ended.answer or _code(runs)
-    if not answer and not artifacts:
-        return None
-    return replace(result_of(ended), answer=answer, artifacts=tuple(artifacts.values()))
-
-
-def _code(runs: Sequence[Mapping[str, Any]]) -> str:
-    good = (run["code"]["text"] for run in reversed(runs) if run["succeeded"])
-    code = next(good, None)
-    return (
-        "" if code is None else f"The last program that ran to its end:\n\n```python\n{code}\n```"
-    )
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, what caused it, and so on; and those of a group."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            waiting += each.exceptions

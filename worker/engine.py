@@ -1,4 +1,4 @@
-"""The process: an event loop, in a thread of its own, that works on jobs; Celery feeds it hints.
+"""Engine: an event loop, in a thread of its own, that works on jobs; Celery feeds it hints.
 
 The main thread belongs to Celery (signals, hints); measured with 500 jobs in flight, one loop a
 process costs half the processor time and two thirds of the memory of a thread a job.
@@ -18,23 +18,15 @@ from typing import Any
 
 import structlog
 import uvloop
-from celery import Celery, Task
-from celery.worker.control import Panel
 
 from jobs.model.fleet import FleetRules
-from jobs.model.record import is_job_id
-from jobs.queue import hints
 from jobs.queue.hints import Hints
 from jobs.redis.connection import ANSWER_SECONDS
 from jobs.service import Operations
 from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
-from worker.abort import abort_if_exhausted
-from worker.adapters.sandbox import Readiness
-from worker.attempts import Attempts
 from worker.background.announcement import announcement
-from worker.background.cancellations import stop_cancelled
 from worker.background.fleet import Fleet, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
@@ -44,20 +36,14 @@ from worker.background.sweeper import sweep_forever
 from worker.background.webhooks import send_forever
 from worker.context import WorkerContext, build_context
 from worker.egress.webhooks import endpoint
+from worker.failures import abort_if_exhausted
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
 from worker.metrics.server import served
-from worker.readiness import FRESH_SECONDS
+from worker.readiness import FRESH_SECONDS, Readiness
+from worker.slots import JobSlots, stop_cancelled
 from worker.store import open_store, usable
 
-REMOTE_CONTROL = frozenset(
-    {
-        *("ping", "stats", "conf", "registered", "active_queues"),
-        *("active", "reserved", "scheduled", "revoked", "query_task"),
-        *("enable_events", "disable_events"),
-    }
-)
-"""The orders of Celery's remote control that a worker obeys: those that Flower's pages need."""
 PROBE_SECONDS = 3.0
 """How long `/readyz` waits for a try of the storage."""
 
@@ -75,7 +61,7 @@ class Engine:
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
         self._hints = Hints(settings.broker_url.url)
         self._opened = contextlib.AsyncExitStack()
-        self._attempts: Attempts | None = None
+        self._slots: JobSlots | None = None
         self.draining = False
         self._figures = Figures(settings.concurrency)
         self._health = Health(
@@ -109,8 +95,8 @@ class Engine:
     def request_drain(self) -> None:
         """Have every graph stop at its next step; returns at once, also while it starts."""
         self.draining = True
-        if self._attempts is not None:
-            drain = self._attempts.drain(self._settings.drain_seconds)
+        if self._slots is not None:
+            drain = self._slots.drain(self._settings.drain_seconds)
             asyncio.run_coroutine_threadsafe(drain, self._loop)
 
     def stop(self) -> None:
@@ -128,10 +114,10 @@ class Engine:
     def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    def _working(self) -> Attempts:
-        if self._attempts is None:
+    def _working(self) -> JobSlots:
+        if self._slots is None:
             raise RuntimeError("the engine was not started")
-        return self._attempts
+        return self._slots
 
     async def _open(self) -> None:
         async with contextlib.AsyncExitStack() as opened:
@@ -143,10 +129,10 @@ class Engine:
             store = open_store(settings, self._figures)
             opened.push_async_callback(store.close)
             if await usable(settings, store, lambda: self.draining):
-                self._attempts = await self._build(store, opened)
+                self._slots = await self._build(store, opened)
             self._opened = opened.pop_all()
 
-    async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> Attempts:
+    async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> JobSlots:
         """Everything that runs; `opened` closes it, the last first."""
         settings = self._settings
         fleet = await open_fleet(store, settings, self._worker_id)
@@ -158,19 +144,19 @@ class Engine:
         readiness = context.readiness
         await readiness.look()
         facts = announcement(settings)
-        attempts = Attempts(self._worker_id, operations, context, settings.concurrency)
+        slots = JobSlots(self._worker_id, operations, context, settings.concurrency)
         leases = Leases(
             self._worker_id,
             settings.redis_url.url,
             lease_seconds=fleet.rules.lease_seconds,
             heartbeat_seconds=fleet.rules.heartbeat_seconds,
-            held=attempts.held,
-            lost=lambda held: self._stop_soon(attempts, held),
+            held=slots.held,
+            lost=lambda held: self._stop_soon(slots, held),
             facts=lambda: {
                 **facts,
                 **readiness.facts(),
                 **fleet.facts(),
-                "model_servers": context.models.facts(),
+                "model_servers": context.models.pool.facts(),
             },
             drain=_stop_this_process,
             beaten=self._health.beaten,
@@ -180,21 +166,21 @@ class Engine:
         self._health.storage = lambda: self._storage_facts(readiness.storage)
         self._health.model = readiness.model.facts
         self._figures.watch(
-            "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(attempts.held())
+            "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(slots.held())
         )
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)
         await opened.enter_async_context(readiness.watched())
         forever = (
-            stop_cancelled(store, attempts),
+            stop_cancelled(store, slots),
             answer_forever(store, context),
-            context.models.learn_contexts_forever(),
+            context.models.pool.learn_contexts_forever(),
             self._ruled(fleet, store, operations, leases, context),
         )
         for work in forever:
             opened.push_async_callback(_ended, _begun(work))
-        opened.push_async_callback(attempts.drain, settings.drain_seconds)
-        return attempts
+        opened.push_async_callback(slots.drain, settings.drain_seconds)
+        return slots
 
     async def _ruled(
         self,
@@ -216,7 +202,7 @@ class Engine:
                 _begun(work)
                 for work in (
                     sweep_forever(operations, rules.sweep_seconds, grace=_grace(rules)),
-                    remove_forever(store, context.blobs, retention, pause),
+                    remove_forever(store, context.files.blobs, retention, pause),
                     index_forever(store, rules.sweep_seconds),
                     *_webhooks(self._settings, store, rules.sweep_seconds),
                     fleet.follow(store, changed.set),
@@ -236,8 +222,8 @@ class Engine:
             return storage.facts()
         return {**storage.facts(), "works": False, "why": "it has not answered a probe yet"}
 
-    def _stop_soon(self, attempts: Attempts, held: LeaseRef) -> None:
-        self._loop.call_soon_threadsafe(attempts.lease_lost, held)
+    def _stop_soon(self, slots: JobSlots, held: LeaseRef) -> None:
+        self._loop.call_soon_threadsafe(slots.lease_lost, held)
 
 
 def _stop_this_process() -> None:
@@ -274,36 +260,3 @@ def _told(task: asyncio.Task[None]) -> None:
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def worker_app(broker_url: str, engine: Engine) -> Celery:
-    """A Celery app whose worker feeds `engine`.
-
-    The hint is acknowledged before the work on the job begins: the record, not the queue, remembers
-    the job. The task waits for a free slot, and Celery fetches no other hint until then. A message
-    is data: it can name no other task, not even Celery's, and no other kind of key than a job's.
-    Celery's remote control cannot change a worker, so a writer to the broker cannot stop it.
-    """
-    app = hints.celery_app(
-        broker_url,
-        worker_prefetch_multiplier=1,
-        broker_connection_max_retries=None,
-    )
-
-    picker = hints.JobPicker(broker_url)
-
-    def look(task: Task, job_id: str) -> None:
-        step = (task.request.delivery_info or {}).get("priority")
-        if is_job_id(picked := picker.pick(job_id, step)):
-            engine.take(picked)
-
-    # Celery decodes and runs messages by its current app. Without one, it makes a default app with
-    # tasks and settings of its own.
-    app.set_current()
-    for name in list(app.tasks):
-        app.tasks.unregister(name)
-    app.task(look, name=hints.NAME, bind=True, shared=False)
-    for name in list(Panel.data):
-        if name not in REMOTE_CONTROL:
-            del Panel.data[name]
-    return app

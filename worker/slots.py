@@ -1,8 +1,12 @@
-"""Attempts: the jobs that this process holds. Slots for new ones, stop, drain. One event loop."""
+"""JobSlots: the jobs that this process works on: claim, stop, drain. One event loop.
+
+Why: docs/decisions/0004-cancel-is-final-at-once.md
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
@@ -16,11 +20,13 @@ from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord
 from jobs.service import Operations
 from jobs.store import LeaseRef
+from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Refusal
 from worker.attempt import Attempt
 from worker.context import WorkerContext
 from worker.graph_runner import GraphRunner
 from worker.isolation import IsolatedRunner
+from worker.ledger import AttemptWriter
 from worker.resumption import left_to_nobody
 from worker.store import retry_while_unavailable
 
@@ -30,6 +36,7 @@ HAND_OVER_SECONDS = 5.0
 PASS_ON_SECONDS = 0.5
 """The mean pause before a hint is passed on."""
 READ_SECONDS = 0.1
+AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger("worker.attempts")
 
@@ -42,7 +49,7 @@ class Running:
     work: asyncio.Task[None]
 
 
-class Attempts:
+class JobSlots:
     """At most `slots` attempts at once. All methods but `held` belong to the loop's thread."""
 
     def __init__(
@@ -181,11 +188,13 @@ class Attempts:
         control = RunControl()
         if self._draining.is_set():
             control.request_drain()
-        drive = GraphRunner(claimed, self._operations, self._context, control)
-        work = asyncio.create_task(Attempt(drive).run())
-        self._running[drive.held] = Running(control, work)
+        lease = LeaseRef(claimed.id, claimed.epoch)
+        writer = AttemptWriter(self._operations.store, lease, patience=self._context.patience)
+        runner = GraphRunner(claimed, self._operations, self._context, control, writer)
+        work = asyncio.create_task(Attempt(runner).run())
+        self._running[lease] = Running(control, work)
         self._held = tuple(self._running)
-        return drive.held, work
+        return lease, work
 
     def stop_job(self, job_id: str) -> None:
         """End the attempts at a job: it was cancelled. Kills its sandboxes."""
@@ -256,3 +265,24 @@ class Attempts:
             log.warning("hint dropped", job_id=job_id, error=str(error))
         finally:
             self._slots.release()
+
+
+async def stop_cancelled(store: RedisStore, slots: JobSlots) -> None:
+    """Stop cancelled jobs at once; a heartbeat finds those whose message was lost."""
+    while True:
+        with contextlib.suppress(StoreUnavailable):
+            async with store.stops() as stopped:
+                await _stop_lost(store, slots)
+                while True:
+                    if job_id := await stopped.get():
+                        slots.stop_job(job_id)
+                    else:
+                        await _stop_lost(store, slots)
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _stop_lost(store: RedisStore, slots: JobSlots) -> None:
+    """Check every job that is held, when a message may have been missed."""
+    for held in slots.held():
+        if not await store.owns(held):
+            slots.lease_lost(held)

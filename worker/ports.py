@@ -1,0 +1,155 @@
+"""PortsBuilder: from the parts of a process to the ports of one attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agents.attempt import Ports
+from agents.calls.router import AUTO
+from agents.checks.cases import parse_cases
+from agents.ports.checks import Checks
+from agents.ports.repository import Rebased
+from jobs.blobs import manifest
+from jobs.model.record import ANEW, JobRecord
+from jobs.model.review import Action
+from jobs.model.spec import CASES_PATH
+from jobs.store.blob_index import PinnedBlobs
+from worker.adapters.model_choice import models_of
+from worker.adapters.repository import anew, base_of, facts_of
+from worker.adapters.routing import routed
+from worker.adapters.workspace import ManifestWorkspace
+from worker.context import WorkerContext
+from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.repositories import rebase
+from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.job import fetching, installed
+from worker.repositories.setups.setup import Installed
+from worker.store import retry_while_unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class PortsBuilder:
+    """Builds the ports of the attempt at `record`. Its methods raise RepositoryRefused."""
+
+    context: WorkerContext
+    record: JobRecord
+    ledger: Ledger
+    unanswered: dict[str, float] = field(default_factory=dict)
+    """Model calls that were cut off without a reply: seconds by model. The ports add to it."""
+
+    @property
+    def writer(self) -> AttemptWriter:
+        """The writer of the attempt."""
+        return self.ledger.writer
+
+    async def build(self, earlier: str | None = None) -> Ports:
+        """The ports. `earlier` is the digest of the workspace that a follow-up job starts from."""
+        context, record, spec = self.context, self.record, self.record.spec
+        workspace = await self.workspace(earlier)
+        if earlier is not None:
+            self.writer.keep_blobs(workspace.digests())  # the earlier job may be removed first
+        if workspace.digest != record.workspace or record.graph == ANEW:
+            self.writer.batch.workspace = workspace.digest or ""
+        sandboxes = context.runs.sandboxes
+        environment = await sandboxes.environment(spec.image)
+        setup = await self._install(workspace)
+        models = models_of(context.models.pool, self._model_name(), context.models.chains)
+        ports = Ports(
+            journal=self.ledger,
+            events=self.ledger,
+            budget=context.models.spending.budget(record, context.store, self.ledger),
+            prices=context.models.spending.prices,
+            cancel=LeaseCheck(context.store, self.writer),
+            workspace=workspace,
+            sandbox=sandboxes.of(spec.image),
+            models=models,
+            limits=context.runs.limits(spec),
+            environment=environment,
+            repository=await facts_of(workspace, environment, setup),
+            unanswered=self.unanswered,
+            last_try=record.retries >= context.retries,
+            bounds=replace(
+                context.bounds,
+                steps=spec.max_steps or context.bounds.steps,
+                allow_repair=spec.repair,
+                pause_each_run=spec.shows_each_run,
+                review=spec.review,
+            ),
+            pages=context.tools.pages,
+            checks=await self._checks(),
+            redaction=context.files.recordings.of(record),
+            tokens=context.models.live_tokens.of(record.id),
+        )
+        return await routed(record, ports, models, context.store, context.models.routes)
+
+    async def begin(self) -> tuple[PortsBuilder, Rebased | None]:
+        """The builder with the files that the graph starts with; for a job that rebases a change,
+        also the facts of the rebase for prompts."""
+        record = self.record
+        if record.graph == ANEW:
+            record = await anew(record, self.blobs)
+        if record.spec.rebase is None:
+            return replace(self, record=record), None
+        await self._emit_fetching()
+        begun = await rebase.begun(record, self.context.files.repositories, self.blobs)
+        self.writer.batch.workspace = begun.workspace
+        await self.writer.send()  # from here on the commit is chosen, even if the branch moves
+        return replace(self, record=replace(record, workspace=begun.workspace)), begun.facts
+
+    async def workspace(self, earlier: str | None = None) -> ManifestWorkspace:
+        """The files of the job after its last finished call."""
+        await self._emit_fetching()
+        base = await base_of(self.record, self.context.files.repositories, self.blobs)
+        if base is None:
+            return await ManifestWorkspace.open(self.blobs, self.record.workspace, earlier)
+        return await ManifestWorkspace.over(self.blobs, self.record.workspace, base)
+
+    @property
+    def blobs(self) -> PinnedBlobs:
+        """The blob store. New bytes are kept as long as the job."""
+        return PinnedBlobs(
+            self.context.files.blobs, self._pin, lambda digest: self.writer.keep_blobs([digest])
+        )
+
+    async def _pin(self, digests: Sequence[str]) -> Sequence[str]:
+        """Pin the files of a run. Wait for a store that does not answer: otherwise the run would be
+        repeated."""
+        context = self.context
+        return await retry_while_unavailable(
+            lambda: context.store.blobs.pin(digests), context.patience
+        )
+
+    async def _install(self, workspace: ManifestWorkspace) -> Installed | Setup | None:
+        """Give the workspace the repository's dependencies, and return them; see `installed`."""
+        record, runs = self.record, self.context.runs
+        decision = record.decision
+        if workspace.base is None or (decision and decision.action is Action.APPROVE):
+            return None  # no more code runs after an approval
+        image = record.spec.image
+        sandbox, environment = runs.sandboxes.of(image), await runs.sandboxes.environment(image)
+        setup = await installed(
+            record, workspace.base, sandbox, environment, runs.setups, self.ledger
+        )
+        if isinstance(setup, Installed):
+            workspace.install(setup)
+        return setup
+
+    async def _emit_fetching(self) -> None:
+        if self.record.spec.repo is not None and self.record.attempts == 1:
+            await fetching(self.record, self.record.spec.repo, self.ledger)
+
+    def _model_name(self) -> str | None:
+        """The model that the job names; None if the settings or the router choose."""
+        return None if self.record.spec.model == AUTO else self.record.spec.model
+
+    async def _checks(self) -> Checks | None:
+        """The acceptance checks of the job."""
+        spec = self.record.spec.checks
+        if spec is None:
+            return None
+        blobs = self.context.files.blobs
+        files = (await manifest.load(blobs, spec.manifest)).files
+        texts = {path: (await blobs.get(files[path].digest)).decode() for path in files}
+        cases = parse_cases(texts.pop(CASES_PATH, "[]"))
+        return Checks(texts, spec.command, cases)
