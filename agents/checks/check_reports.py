@@ -18,6 +18,8 @@ FAILING_SHOWN = 8
 DETAIL_SHOWN = 800
 """Tests that models get in full, and characters of each."""
 
+NO_FAILURE = ("passed", "skipped")
+
 State = Mapping[str, Any]
 
 
@@ -66,6 +68,8 @@ def report_summary(checked: Mapping[str, Any]) -> str:
     tests = checked["tests"]
     passed = sum(test["outcome"] == "passed" for test in tests)
     counted = f"{passed} of {len(tests)} checks passed"
+    if skipped := sum(test["outcome"] == "skipped" for test in tests):
+        counted += f", {skipped} skipped"
     if checked["judged_by"] == "exit_code" and tests:
         counted += f", `{tests[0]['id']}` judged by its exit code alone"
     return f"{counted}: {checked['problem']}" if checked["problem"] else counted
@@ -84,16 +88,17 @@ def unpassed_checks(state: State) -> str | None:
         return None
     if checked["problem"]:
         return f"the acceptance checks have not passed: {checked['problem']}"
-    failed = [test["id"] for test in checked["tests"] if test["outcome"] != "passed"]
-    return f"{len(failed)} of {len(checked['tests'])} acceptance checks do not pass"
+    failed = sum(test["outcome"] not in NO_FAILURE for test in checked["tests"])
+    return f"{failed} of {len(checked['tests'])} acceptance checks do not pass"
 
 
 def failing(state: State) -> dict[str, Any]:
     """{failing: [test], passing: how many}, for the executor's prompt."""
     checked = report_of(state)
     tests = checked["tests"] if checked else []
-    cut = [_cut(test) for test in tests if test["outcome"] != "passed"]
-    return {"failing": cut[:FAILING_SHOWN], "passing": len(tests) - len(cut)}
+    cut = [_cut(test) for test in tests if test["outcome"] not in NO_FAILURE]
+    passing = sum(test["outcome"] == "passed" for test in tests)
+    return {"failing": cut[:FAILING_SHOWN], "passing": passing}
 
 
 def shown(state: State) -> dict[str, Any] | None:

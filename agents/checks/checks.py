@@ -1,95 +1,80 @@
 """Checks: what a caller requires, and how it is run. Pure.
 
-Why: docs/decisions/0038-tests-are-run-not-guarded.md
+Why: docs/decisions/0088-checks-by-the-report-of-pytest.md
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import dropwhile
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
 
 from agents.checks.copied_files import SETTINGS
-from agents.checks.report import JudgedBy
-from agents.checks.supervised.expected import collected
 from agents.ports.checks import Checks
+from agents.runs.commands.pytest_command import words_of_pytest
 
-Kind = Literal["pytest", "script", "command"]
-JUDGED_BY: Mapping[Kind, JudgedBy] = {
-    "pytest": "tests",
-    "script": "script",
-    "command": "exit_code",
-}
-
-_PYTHON = re.compile(r"python(3(\.\d+)?)?")
-_OF_PYTHON = re.compile(r"-[uBIEsS]+")
-"""Options of the interpreter that do not change what a check finds."""
 _LEFT_OUT = re.compile(
     r"-[qvsx]+|-r\w*|--tb=\w+|--color=\w+|--no-header|--no-summary|--exitfirst|--maxfail=\d+"
 )
-"""Options of pytest that change its output or stop it early: every test has to be reported."""
-_OF_UNITTEST = frozenset(
+"""Options of pytest that change its output or stop it early: each test has to be reported."""
+_OPTIONS_OF_UNITTEST = frozenset(
     {"-v", "-q", "-f", "-b", "-c", "--verbose", "--quiet", "--failfast", "--buffer", "--catch"}
 )
+_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+"""Names of the sandbox's interpreter, which `python` starts in any sandbox."""
+_PATTERNS = ("test_*.py", "*_test.py")
+_PYTEST = ("python", "-m", "pytest")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How test files are run. `words` are pytest's options, a script with its arguments, or a whole
-    command line. `tests` are the files that pytest collects, `aimed` those parts that the caller
-    named. `importable`: the workspace's directory is on the module path, as `python -m` puts it."""
+class CheckCommand:
+    """How test files are run. `is_pytest`: pytest runs and reports each test; otherwise only the
+    exit code of the program is known."""
 
-    kind: Kind
-    words: tuple[str, ...]
-    tests: tuple[str, ...] = ()
-    aimed: tuple[str, ...] = ()
-    settings: str = "/dev/null"
-    importable: bool = True
+    argv: tuple[str, ...]
+    is_pytest: bool
 
 
-def plan(checks: Checks) -> Plan:
-    """How to run the files. Raises ValueError for a command that cannot be split."""
+def command_of(checks: Checks) -> CheckCommand:
+    """The command that runs the files. Raises ValueError for a command that cannot be split."""
     words = shlex.split(checks.command or "")
     if checks.command is not None and not words:
         raise ValueError("the command has no words")
     if not words:
-        return _with_pytest(checks, [])
-    if words[0] == "pytest":
-        return replace(_with_pytest(checks, words[1:]), importable=False)
-    if _PYTHON.fullmatch(words[0]):
-        after = list(dropwhile(_OF_PYTHON.fullmatch, words[1:]))
-        if planned := _with_python(checks, after):
-            return planned
-    return Plan("command", tuple(words))
+        return _pytest_command(checks, _PYTEST, [])
+    if count := words_of_pytest(words):
+        program = ["python" if _PYTHON.fullmatch(word) else word for word in words[:count]]
+        return _pytest_command(checks, program, words[count:])
+    if _PYTHON.fullmatch(words[0]) and words[1:3] == ["-m", "unittest"]:
+        arguments = _pytest_arguments(words[3:], files_to_collect(checks.files))
+        if arguments is not None:
+            return _pytest_command(checks, _PYTEST, arguments)
+    return CheckCommand(tuple(words), is_pytest=False)
 
 
-def _with_python(checks: Checks, words: Sequence[str]) -> Plan | None:
-    """For the words after `python`; None if only an exit code can be known."""
-    if words[:2] == ["-m", "pytest"]:
-        return _with_pytest(checks, words[2:])
-    if words[:2] == ["-m", "unittest"]:
-        named = _aims(words[2:], collected(checks.files))
-        return None if named is None else _with_pytest(checks, named)
-    if words and words[0].removeprefix("./") in checks.files:
-        return Plan("script", (words[0].removeprefix("./"), *words[1:]), importable=False)
-    return None
+def files_to_collect(paths: Iterable[str]) -> list[str]:
+    """The files that pytest collects: `test_*.py` and `*_test.py`, or every Python file if no file
+    has such a name."""
+    python = sorted(path for path in paths if path.endswith(".py"))
+    named = [path for path in python if any(fnmatch(_file_name(path), name) for name in _PATTERNS)]
+    others = {"conftest.py", "__init__.py"}
+    return named or [path for path in python if _file_name(path) not in others]
 
 
-def _with_pytest(checks: Checks, words: Sequence[str]) -> Plan:
-    kept = [word for word in words if not _LEFT_OUT.fullmatch(word)]
-    kept = [word for word, at in zip(kept, [None, *kept], strict=False) if not _is_all(word, at)]
-    aimed = tuple(word for word in kept if _names_a_check(word, checks.files))
-    given = next((name for name in SETTINGS if name in checks.files), None)
-    return Plan(
-        kind="pytest",
-        words=tuple(kept),
-        tests=tuple(collected(checks.files)),
-        aimed=aimed,
-        settings=f"/work/{given}" if given else "/dev/null",
-    )
+def _pytest_command(
+    checks: Checks, program: Sequence[str], arguments: Sequence[str]
+) -> CheckCommand:
+    """pytest with its settings from the checks alone, never from the workspace."""
+    kept = [word for word in arguments if not _LEFT_OUT.fullmatch(word)]
+    previous = [None, *kept]
+    kept = [word for word, before in zip(kept, previous, strict=False) if not _is_all(word, before)]
+    names_tests = any(_names_a_check(word, checks.files) for word in kept)
+    settings = next((name for name in SETTINGS if name in checks.files), "/dev/null")
+    own = ("-c", settings, "--rootdir", ".", "--continue-on-collection-errors", "-v")
+    files = [] if names_tests else files_to_collect(checks.files)
+    return CheckCommand((*program, *own, *kept, *files), is_pytest=True)
 
 
 def _is_all(word: str, before: str | None) -> bool:
@@ -103,23 +88,27 @@ def _names_a_check(word: str, files: Mapping[str, str]) -> bool:
     return any(each == path or each.startswith(f"{path}/") for each in files)
 
 
-def _aims(words: Sequence[str], tests: Sequence[str]) -> list[str] | None:
-    """The words after `-m unittest` as pytest arguments; empty for all files of `tests`. None for
-    anything else: pytest would not run the same."""
-    named = [word for word in words if word not in _OF_UNITTEST]
+def _pytest_arguments(words: Sequence[str], files: Sequence[str]) -> list[str] | None:
+    """The words after `-m unittest` as pytest's arguments; empty for all test `files`. None if
+    pytest would not run the same tests."""
+    named = [word for word in words if word not in _OPTIONS_OF_UNITTEST]
     if named in (["discover"], ["discover", "."], ["discover", "-s", "."]):
         return []
-    aimed = [_aim(word, tests) for word in named]
-    return None if None in aimed else [aim for aim in aimed if aim is not None]
+    node_ids = [_node_id(word, files) for word in named]
+    return None if None in node_ids else [name for name in node_ids if name is not None]
 
 
-def _aim(word: str, tests: Sequence[str]) -> str | None:
-    """For `tests.test_a.TestB.test_c` and `tests/test_a.py`."""
-    if word in tests:
+def _node_id(word: str, files: Sequence[str]) -> str | None:
+    """pytest's name for `tests.test_a.TestB.test_c` and `tests/test_a.py`."""
+    if word in files:
         return word
     parts = word.split(".")
     for depth in range(len(parts), 0, -1):
         path = f"{'/'.join(parts[:depth])}.py"
-        if path in tests:
+        if path in files:
             return "::".join([path, *parts[depth:]])
     return None
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]

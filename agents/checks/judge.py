@@ -1,33 +1,40 @@
-"""The judge: runs checks over a copy of a workspace, in new sandboxes. The files stay unchanged.
+"""Runs checks over a copy of a workspace, in new sandboxes. The files stay unchanged.
 
-Why: docs/decisions/0016-who-judges-the-tests.md
+Test files run as pytest runs them anywhere, with the plug-in that reports each test of a job's own
+runs. The code under test runs in the process that writes the report, so the report is as
+trustworthy as that code. Cases are compared outside of the sandbox.
+
+Why: docs/decisions/0088-checks-by-the-report-of-pytest.md
 """
 
 from __future__ import annotations
 
-import json
-import secrets
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from agents.checks import cases
-from agents.checks.checks import JUDGED_BY, Plan, plan
+from agents.checks.checks import CheckCommand, command_of
 from agents.checks.copied_files import files_under_test, links_under_test
-from agents.checks.program import program
-from agents.checks.report import JudgedBy, Report, Test, merged
+from agents.checks.report import Outcome, Report, Test, merged
 from agents.layout.site import site_of
 from agents.ports.checks import Case, Checks
-from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
+from agents.runs import pytest_report
+from agents.runs.program import Program, placed
+from agents.texts import head_and_tail
+from agents.tree import Tree
+from sandbox.protocol import End, Limits, RunResult, Sandbox, SandboxUnavailable
 from sandbox.result import no_answer
 
 NO_LINKS: Mapping[str, str] = {}
-REPORT_BYTES = 2 * 1024 * 1024
-"""Kept of the supervisor's output: only its report counts."""
-OWN_SECONDS = 1.0
-"""Part of the run's wall time that the supervisor has to report the tests that did not run."""
+MOST_TESTS = 500
+"""Tests in a report. If there are more, those that have not passed come first."""
+MOST_DETAILS = 100_000
+DETAIL = 2_000
+"""Characters of all details together, and of each detail."""
 
-_ENDS = {
+_NO_PYTEST = re.compile(r"No module named '?pytest\b|^pytest: not found", re.MULTILINE)
+_LIMITS = {
     End.TIMEOUT: "the checks ran for longer than they may",
     End.CPU: "the checks used more processor time than they may",
     End.MEMORY: "the checks used more memory than they may",
@@ -43,85 +50,87 @@ async def judge(
     limits: Limits,
     links: Mapping[str, str] = NO_LINKS,
 ) -> Report:
-    """Run `checks` over a copy of a workspace's `files` and symbolic `links`, which may be any.
+    """Run `checks` over a copy of a workspace's `files` and symbolic `links`.
 
-    Raises SandboxUnavailable if nothing can run or pytest is not installed; ValueError for a
-    command that cannot be split. Expected ends of tests and programs are values.
+    Raises SandboxUnavailable if no program can run or pytest is not installed; ValueError for a
+    command that cannot be split. Failed tests and programs are values.
     """
     reports = []
     if checks.files or not checks.cases:
-        reports.append(await _of_files(sandbox, files, links, checks, limits))
+        reports.append(await _run_test_files(sandbox, files, links, checks, limits))
     if checks.cases:
         reports.append(await cases.run_cases(sandbox, files, checks.cases, limits, links=links))
     return merged(reports)
 
 
-async def _of_files(
+async def _run_test_files(
     sandbox: Sandbox,
     files: Mapping[str, bytes],
     links: Mapping[str, str],
     checks: Checks,
     limits: Limits,
 ) -> Report:
-    planned = plan(checks)
-    work_files = files_under_test(files, checks.files)
-    work_links = links_under_test(links, checks.files)
-    if planned.kind == "command":  # a case whose exit code decides
-        case = Case(" ".join(planned.words), planned.words, files=checks.files)
-        by = JUDGED_BY["command"]
-        return await cases.run_cases(sandbox, work_files, [case], limits, by, work_links)
-    return await _supervised(sandbox, planned, checks, work_files, work_links, limits)
+    command = command_of(checks)
+    copied_files = files_under_test(files, checks.files)
+    copied_links = links_under_test(links, checks.files)
+    if command.is_pytest:
+        test_files = {path: text.encode() for path, text in checks.files.items()}
+        tree = Tree({**copied_files, **test_files}, links=copied_links)
+        return await _run_pytest(sandbox, command, tree, limits)
+    case = Case(" ".join(command.argv), command.argv, files=checks.files)
+    return await cases.run_cases(sandbox, copied_files, [case], limits, "exit_code", copied_links)
 
 
-async def _supervised(
-    sandbox: Sandbox,
-    planned: Plan,
-    checks: Checks,
-    work_files: Mapping[str, bytes],
-    work_links: Mapping[str, str],
-    limits: Limits,
+async def _run_pytest(
+    sandbox: Sandbox, command: CheckCommand, tree: Tree, limits: Limits
 ) -> Report:
-    hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
-    site = site_of(work_files)
-    order = {
-        **asdict(planned),
-        "files": dict(checks.files),
-        "own": sorted({path.partition("/")[0] for path in (*work_files, *work_links)}),
-        "site": bool(site),
-        "hidden": hidden,
-        "seconds": max(limits.wall_seconds - OWN_SECONDS, 0.5),
-    }
-    text = json.dumps(order).encode()
-    command = Command(
-        argv=("python", "-c", program()),
-        files={f"{hidden}/{path}": content for path, content in work_files.items()},
-        links={f"{hidden}/{path}": target for path, target in work_links.items()},
-        stdin=b"%010d" % len(text) + text + secret.encode(),
-        site=site,
-    )
-    wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))
-    by = JUDGED_BY[planned.kind]
+    """A report of pytest. Raises SandboxUnavailable if pytest is not installed."""
+    program = placed(Program.verify(command.argv), tree, site_of(tree.files))
     try:
-        result = await sandbox.run(command, wider)
+        result = await sandbox.run(program, limits)
     except ValueError as error:  # too many files, or invalid names, for any sandbox
-        return Report(
-            (), f"the files cannot be checked: {error}", no_answer(End.EXITED, 0.0), 0.0, by
+        problem = f"the files cannot be checked: {error}"
+        return Report((), problem, no_answer(End.EXITED, 0.0), 0.0, "tests")
+    report = pytest_report.report_in(result.changed)
+    if report.tests is None and _NO_PYTEST.search(result.stderr.text):
+        raise SandboxUnavailable(
+            "pytest is not installed for the sandbox's Python, so no checks can be run: "
+            "install it there (`make install` does)"
         )
-    return _read(result, secret, by)
+    return Report(
+        tests=tuple(_bounded(_tests(report))),
+        problem=_problem(report, result),
+        result=replace(result, changed={}, deleted=frozenset(), refused=()),
+        seconds=result.seconds,
+        judged_by="tests",
+    )
 
 
-def _read(result: RunResult, secret: str, by: JudgedBy) -> Report:
-    """The report, if it has the secret; everything else is a failure."""
-    said = result.stdout.text
-    output = replace(result, stdout=result.stderr, stderr=Stream(), changed={}, deleted=frozenset())
-    if not (result.succeeded and said.startswith(secret)):
-        if "No module named 'pytest'" in result.stderr.text and not said:
-            raise SandboxUnavailable(
-                "pytest is not installed for the sandbox's Python, so no checks can be run: "
-                "install it there (`make install` does)"
-            )
-        why = _ENDS.get(result.end) or "the code under test ended the process that judges it"
-        return Report((), why, output, result.seconds, by)
-    found: dict[str, Any] = json.loads(said[len(secret) :])
-    tests = tuple(Test(test["id"], test["outcome"], test["detail"]) for test in found["tests"])
-    return Report(tests, found["problem"], output, result.seconds, by)
+def _tests(report: pytest_report.Report) -> Iterable[Test]:
+    for test in report.tests or ():
+        outcome: Outcome = "missing" if test.outcome == "not_run" else test.outcome
+        detail = "it did not run" if outcome == "missing" else test.lines or test.detail
+        yield Test(test.id, outcome, detail)
+    for name in report.deselected:
+        yield Test(name, "missing", "it was deselected")
+
+
+def _bounded(tests: Iterable[Test]) -> Iterable[Test]:
+    """The tests with details of bounded size."""
+    tests, remaining = list(tests), MOST_DETAILS
+    if len(tests) > MOST_TESTS:
+        tests = sorted(tests, key=lambda test: test.outcome == "passed")[:MOST_TESTS]
+    for test in tests:
+        detail = head_and_tail(test.detail, min(DETAIL, remaining))
+        remaining = max(remaining - len(detail), 0)
+        yield replace(test, detail=detail)
+
+
+def _problem(report: pytest_report.Report, result: RunResult) -> str | None:
+    """A reason against the checks that is not the outcome of a test."""
+    if result.end in _LIMITS:
+        return _LIMITS[result.end]
+    failing = any(test.outcome in pytest_report.BAD for test in report.tests or ())
+    if failing and result.exit_code in {0, 1}:
+        return None
+    return pytest_report.why_failed(report, result)

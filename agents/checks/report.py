@@ -1,4 +1,4 @@
-"""Report: the judge's result."""
+"""The report of acceptance checks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Literal
 
 from sandbox.protocol import RunResult
 
-Outcome = Literal["passed", "failed", "error", "missing"]
-JudgedBy = Literal["tests", "script", "exit_code", "cases"]
-"""What decides: each test, whether a script reaches its end, an exit code alone, or cases alone.
-With test files and cases, it says how the files are judged."""
+Outcome = Literal["passed", "failed", "error", "missing", "skipped"]
+JudgedBy = Literal["tests", "exit_code", "cases"]
+"""How test files are judged: by pytest's report of each test, or by an exit code alone. `cases`:
+there are no test files. Records of release 0.1 can also have `script`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test or case. `missing`: it is expected, and nothing was reported about it."""
+    """One test or case. `error`: it failed outside of its own body, or could not be run. `missing`:
+    it did not run. `skipped`: it was skipped, or is expected to fail."""
 
     id: str
     outcome: Outcome
@@ -25,11 +26,11 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of the checks. They have passed if every expected test has passed.
+    """The result of the checks.
 
-    `problem` is any other reason against it: they could not be read, the report was tampered with,
-    the time was used up. `result` is the run of all test files, with its output in `stdout`, or of
-    one case: the first that failed, else the last.
+    `problem` is a reason against it that is not the outcome of a test: no test has passed, or the
+    run ended without a report. `result` is the run of all test files, or of one case: the first
+    that did not pass, else the last.
     """
 
     tests: tuple[Test, ...]
@@ -40,18 +41,18 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every check has passed."""
-        every = all(test.outcome == "passed" for test in self.tests)
-        return self.problem is None and bool(self.tests) and every
+        """Whether at least one check has passed, and the others have at most been skipped."""
+        outcomes = {test.outcome for test in self.tests}
+        return self.problem is None and "passed" in outcomes and outcomes <= {"passed", "skipped"}
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """One report of several. The first says how test files are judged."""
-    shown = next((each for each in reports if not each.passed), reports[-1])
+    """One report of several. The first report says how test files are judged."""
+    decisive = next((report for report in reports if not report.passed), reports[-1])
     return Report(
-        tests=tuple(test for each in reports for test in each.tests),
-        problem=next((each.problem for each in reports if each.problem), None),
-        result=shown.result,
-        seconds=sum(each.seconds for each in reports),
+        tests=tuple(test for report in reports for test in report.tests),
+        problem=next((report.problem for report in reports if report.problem), None),
+        result=decisive.result,
+        seconds=sum(report.seconds for report in reports),
         judged_by=reports[0].judged_by,
     )

@@ -21,7 +21,6 @@ from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import checks_of, report_of, unpassed_checks
 from agents.checks.judge import judge
-from agents.checks.supervised.supervisor import SPENT
 from agents.evidence.changed_code import CodeReader
 from agents.evidence.changes import ChangedFile, changed_files, code_under_test
 from agents.evidence.conclusions import notes_on_tests
@@ -109,8 +108,7 @@ class _Work:
             seen = await judge(sandbox, tree.files, carried, limits, tree.links)
             passed = sum(test.outcome == "passed" for test in seen.tests)
             text = seen.problem or f"{passed} of {len(seen.tests)} passed"
-            attempt = Attempt.of(replace(seen.result, stdout=Stream(text)), passed=seen.passed)
-            return replace(attempt, cut=attempt.cut or seen.problem == SPENT)
+            return Attempt.of(replace(seen.result, stdout=Stream(text)), passed=seen.passed)
 
         return await self._tried(found, "", report["seconds"], run)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from langchain_core.messages import SystemMessage, ToolMessage
@@ -14,19 +15,17 @@ from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
 from agents.checks.judge import judge
-from agents.checks.vacuous_tests import (
+from agents.checks.report import Test
+from agents.checks.tester_tests import (
     UsefulTests,
-    drop_vacuous_tests,
-    empty_solution,
     failing_solution,
-    passed_in,
+    select_useful,
     usable_files,
 )
 from agents.ports import Event, Finished
 from agents.ports.checks import Checks
 from agents.prompts import described, render, task_prompt
 from agents.state import State
-from agents.tree import Tree
 
 TESTER: Final = "tester"
 MAX_FILES = 3
@@ -52,60 +51,47 @@ class Tests(BaseModel):
 
 
 async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Write tests, and run them before any work is done. A test that passes without a call of the
-    solution, or that cannot be collected, shows nothing and is dropped.
-    """
+    """Write tests, and try them before any work is done. A test that passes without a call of the
+    solution, or that cannot be run, shows nothing and is dropped."""
     ports = runtime.context
     request = task_prompt("task", state, ports.repository)
     system = render("tester/system", most=MAX_FILES, environment=described(ports.environment))
     messages = [SystemMessage(system), request.message()]
     answer = await ask_role(runtime, TESTER, messages, Tests)
+    note = ""
     if answer.value is None:
         note = f"the tester's reply could not be read: {answer.error}"
-        kept = UsefulTests({}, (), ())
+        useful = UsefulTests({}, (), ())
     else:
-        files = {each.path: each.content for each in answer.value.files}
-        kept = await _tried(runtime, files, answer.value.interface)
-        note = (
-            ""
-            if kept.files
-            else "none of the tester's tests is usable: the job continues without tests"
-        )
-    interface = answer.value.interface if answer.value and kept.files else ""
-    data = {**kept.event_data(), "interface": interface, "note": note}
+        files = {file.path: file.content for file in answer.value.files}
+        useful = await _try_tests(runtime, files, answer.value.interface)
+        if not useful.files:
+            note = "none of the tester's tests is usable: the job continues without tests"
+    interface = answer.value.interface if answer.value and useful.files else ""
+    data = {**useful.event_data(), "interface": interface, "note": note}
     at = call_key(runtime.execution_info)
     await ports.events.emit(Event(at, "tests_written", data))
-    return {"tests": dict(kept.files), "interface": interface}
+    return {"tests": dict(useful.files), "interface": interface}
 
 
-async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str) -> UsefulTests:
-    """Run the tests over the job's first files and an empty solution; those that pass, once more
-    over a solution whose calls fail. Journaled."""
+async def _try_tests(
+    runtime: Runtime[Ports], files: Mapping[str, str], interface: str
+) -> UsefulTests:
+    """Run the tests over the job's first files and a solution whose calls fail. Journaled."""
     ports = runtime.context
     at = call_key(runtime.execution_info, TRIAL_OFFSET)
-    fit, unfit = usable_files(files, ports.workspace.list())
-    if not fit:
-        return UsefulTests({}, (), unfit)
+    usable, dropped = usable_files(files, ports.workspace.list())
+    if not usable:
+        return UsefulTests({}, (), dropped)
 
-    async def make() -> tuple[ToolMessage, Finished]:
+    async def try_once() -> tuple[ToolMessage, Finished]:
         tree = await ports.workspace.tree()
-        empty = empty_solution(fit, interface, tree.files)
-        tried, failing = await _trial(ports, tree, fit, empty), list[list[str]]()
-        if passed_in(tried):
-            solution = failing_solution(fit, empty, tree.files)
-            failing = await _trial(ports, tree, fit, solution)
-        message = ToolMessage("", tool_call_id="trial", artifact=[tried, failing])
+        tree = tree.over(failing_solution(usable, interface, tree.files))
+        report = await judge(ports.sandbox, tree.files, Checks(usable), ports.limits, tree.links)
+        trial = {"tests": [asdict(test) for test in report.tests], "problem": report.problem}
+        message = ToolMessage("", tool_call_id="trial", artifact=trial)
         return message, finished_call(message)
 
-    tried, failing = (await journaled(ports, at.key(digest("trials", fit)), make)).artifact
-    return drop_vacuous_tests(fit, tried, failing, unfit)
-
-
-async def _trial(
-    ports: Ports, tree: Tree, tests: Mapping[str, str], solution: Mapping[str, bytes]
-) -> list[list[str]]:
-    """[id, outcome, detail] of each test with this solution."""
-    files = {**tree.files, **solution}
-    links = {path: target for path, target in tree.links.items() if path not in files}
-    report = await judge(ports.sandbox, files, Checks(tests), ports.limits, links)
-    return [[test.id, test.outcome, test.detail] for test in report.tests]
+    trial = (await journaled(ports, at.key(digest("trial", usable)), try_once)).artifact
+    tests = [Test(**test) for test in trial["tests"]]
+    return select_useful(usable, tests, trial["problem"], dropped)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from agents.sandbox_programs.fettle_report import DETAIL, LINE, LINES, REPORT
 from agents.texts import one_line
@@ -55,6 +55,8 @@ class Report(BaseModel):
     """The report in the file. Tests can write to it, so it is validated like any input."""
 
     tests: list[Test] | None = None
+    deselected: list[Name] = Field(default_factory=list)
+    """Ids of tests that an option of the command deselected. They do not fail a job's own run."""
 
     @property
     def sorted(self) -> list[Test]:

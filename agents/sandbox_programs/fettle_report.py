@@ -1,5 +1,5 @@
 """A pytest plug-in that reports each test. It writes the file REPORT when the session has ended, as
-JSON: {collected, tests: [{id, outcome, detail, lines, seconds}]}.
+JSON: {collected, tests: [{id, outcome, detail, lines, seconds}], deselected: [id]}.
 
 It changes no option that a project may have configured. A session without a report has not passed:
 a test may have ended the process (`os._exit(0)`).
@@ -29,6 +29,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.ids: list[str] = []
+        self.deselected: list[str] = []
         self.outcomes: dict[str, tuple[str, str]] = {}
         self.lines: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
@@ -41,6 +42,10 @@ class Recorder:
     def pytest_collection_finish(self, session: Any) -> None:
         """The tests to run."""
         self.ids = [item.nodeid for item in session.items]
+
+    def pytest_deselected(self, items: Any) -> None:
+        """Tests that an option such as `-k` has deselected."""
+        self.deselected += [item.nodeid for item in items]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """One phase of a test."""
@@ -75,7 +80,7 @@ class Recorder:
             for name in names
             for outcome, detail in [self.outcomes.get(name, ("not_run", ""))]
         ]
-        return {"collected": len(self.ids), "tests": tests}
+        return {"collected": len(self.ids), "tests": tests, "deselected": self.deselected}
 
     def _add_failure(self, name: str, outcome: str, report: Any) -> None:
         self.outcomes[name] = outcome, _detail(report)

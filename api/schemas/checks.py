@@ -93,9 +93,8 @@ class ChecksRequest(RequestModel):
         None,
         min_length=1,
         max_length=COMMAND_CHARACTERS,
-        description="null, `pytest ...` or `python -m unittest ...` are judged test by test; "
-        "`python FILE` of these files must reach its end; of any other command the exit code "
-        "decides. No shell runs it",
+        description="null, `pytest ...` and `python -m unittest ...` are judged by pytest's report "
+        "of each test, any other command by its exit code. No shell runs it",
     )
     cases: list[CaseRequest] = Field(
         default_factory=list,

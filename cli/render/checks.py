@@ -18,7 +18,9 @@ DETAIL_LINES = 8
 def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
     """How many have passed; of those that have not, which, and why."""
     tests = data["tests"]
-    failing = [test for test in tests if test["outcome"] != "passed"]
+    passed = sum(test["outcome"] == "passed" for test in tests)
+    skipped = sum(test["outcome"] == "skipped" for test in tests)
+    failing = [test for test in tests if test["outcome"] not in {"passed", "skipped"}]
     took = duration(data["seconds"])
     good = Tone.GOOD if data["passed"] else Tone.BAD
     by_exit_code = data.get("judged_by") == "exit_code"
@@ -28,7 +30,8 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
         command = printable(tests[0]["id"])
         yield Line("checks", f"passed by exit code alone in {took}: {command}", Tone.WARN)
     else:
-        yield Line("checks", f"{len(tests) - len(failing)} of {len(tests)} passed in {took}", good)
+        more = f", {skipped} skipped" if skipped else ""
+        yield Line("checks", f"{passed} of {len(tests)} passed{more} in {took}", good)
         if by_exit_code:
             yield Line("", f"by its exit code alone: {printable(tests[0]['id'])}", Tone.WARN)
     if data["problem"]:

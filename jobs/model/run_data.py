@@ -48,8 +48,13 @@ Tool = TypeAliasType("Tool", Literal["python", "shell", "verify"])
 TestOutcome = TypeAliasType(
     "TestOutcome", Literal["passed", "failed", "error", "skipped", "not_run"]
 )
-CheckOutcome = TypeAliasType("CheckOutcome", Literal["passed", "failed", "error", "missing"])
+CheckOutcome = TypeAliasType(
+    "CheckOutcome", Literal["passed", "failed", "error", "missing", "skipped"]
+)
 JudgedBy = TypeAliasType("JudgedBy", Literal["tests", "script", "exit_code", "cases"])
+"""How the test files of acceptance checks are judged: by pytest's report of each test, or by an
+exit code alone. `cases`: there are no test files. Release 0.1 also wrote `script`: a script reached
+its end."""
 
 
 class StepOfBranch(TypedDict):
@@ -156,8 +161,8 @@ class CheckRunData(TypedDict):
 
 
 class CheckReportData(TypedDict):
-    """What the checks came to. `judged_by`: each test by itself, whether a script came to its own
-    end, a command's exit code alone, or cases alone; `problem` says what else stands in the way."""
+    """The report of acceptance checks. `problem` is a reason against them that is not the outcome
+    of a test."""
 
     passed: bool
     problem: str | None

@@ -69,7 +69,7 @@ def why(report: Mapping[str, Any]) -> str:
     it is also why tests are missing."""
     if report["problem"]:
         return str(report["problem"])[:WHY_CHARACTERS]
-    bad = [test for test in report["tests"] if test["outcome"] != "passed"]
+    bad = [test for test in report["tests"] if test["outcome"] not in {"passed", "skipped"}]
     if bad:
         detail = _last_line(bad[0].get("detail") or "")
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""

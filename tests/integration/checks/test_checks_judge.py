@@ -1,6 +1,6 @@
-"""The judge against solutions that would rather pass than be right. Each attack stands beside the
-same files with an honest solution, which passes: what is refused is the attack and nothing else.
-"""
+"""Acceptance checks in real sandboxes: honest and wrong solutions, programs that end early, and
+files of the workspace that would configure the checks. Only cases protect against a solution that
+cheats."""
 
 from __future__ import annotations
 
@@ -53,97 +53,21 @@ class TestNegative(unittest.TestCase):
         "tests/helpers.py": "FOUR = 4\n",
     }
 )
-FAKE_RESULT = '{"passed": true, "problem": null, "tests": []}'
-
-
-ATTACKS: dict[str, str] = {
+ENDS_EARLY: dict[str, str] = {
     "os._exit at import": "import os\nos._exit(0)",
     "os._exit in a call": "import os\ndef add(a, b):\n    os._exit(0)",
+    "sys.exit at import": "import sys\nsys.exit(0)",
     "sys.exit in a call": "import sys\ndef add(a, b):\n    sys.exit(0)",
     "an exit handler": "import atexit, os\natexit.register(os._exit, 0)\nraise SystemExit(0)",
-    "a skip in a call": "import pytest\ndef add(a, b):\n    pytest.skip('not today')",
-    "an expected failure": "import pytest\ndef add(a, b):\n    pytest.xfail('known')",
+    "a kill": "import os\ndef add(a, b):\n    os.kill(os.getpid(), 9)",
     "pytest.exit": "import pytest\ndef add(a, b):\n    pytest.exit('done', returncode=0)",
-    "unittest's asserts": "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n"
-    "def add(a, b):\n    return a + b if a >= 0 else 0",
-    "CallInfo.from_call": """
-from _pytest.runner import CallInfo
-made = CallInfo.from_call.__func__
-def from_call(cls, func, when, reraise=None):
-    def quiet():
-        try:
-            return func()
-        except BaseException:
-            return None
-    return made(cls, quiet, when, reraise)
-CallInfo.from_call = classmethod(from_call)
-""",
-    "the reports' outcome": "import _pytest.reports as r\n"
-    "r.TestReport.outcome = property(lambda self: 'passed', lambda self, value: None)",
-    "code put into pytest's code": "import _pytest.python as p\n"
-    "p.Function.runtest.__code__ = (lambda self: None).__code__",
-    "the parent killed": "import os\nos.kill(os.getppid(), 9)",
-    "reports to all descriptors": f"""
-import os
-for fd in range(256):
-    try:
-        os.write(fd, b'{{"next": true}}\\n{{"end": 0, "errors": {{}}, "changed": []}}\\n')
-        os.write(fd, b'{FAKE_RESULT}\\n')
-    except OSError:
-        pass
-""",
-    "the parent's output": f"""
-import os
-for fd in range(64):
-    try:
-        with open(f'/proc/{{os.getppid()}}/fd/{{fd}}', 'w') as file:
-            file.write('{FAKE_RESULT}')
-    except OSError:
-        pass
-os.kill(os.getppid(), 9)
-""",
-    "the parent's memory": """
-import os
-with open(f'/proc/{os.getppid()}/maps') as maps, open(f'/proc/{os.getppid()}/mem', 'rb') as file:
-    file.seek(int(maps.readline().partition('-')[0], 16))
-    file.read(1)
-""",
-    "descriptors closed": "import os\nos.closerange(0, 4096)",
+    "a skip in each call": "import pytest\ndef add(a, b):\n    pytest.skip('not today')",
     "an alarm": "import os, signal\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\n"
     "signal.setitimer(signal.ITIMER_REAL, 0.001)\ndef add(a, b):\n    signal.pause()",
-    "a fork beside": "import os\nif os.fork() == 0:\n    add = lambda a, b: a + b\nelse:\n"
+    "a child that is right": "import os\nif os.fork() == 0:\n    add = lambda a, b: a + b\nelse:\n"
     "    add = lambda a, b: 4\n",
-    "a result file": f"""
-import glob
-for place in ('/work', '/tmp', '/run', '/dev/shm'):
-    for name in ('report.json', 'result.json', 'stdout'):
-        try:
-            open(f'{{place}}/{{name}}', 'w').write('{FAKE_RESULT}')
-        except OSError:
-            pass
-def add(a, b):
-    return 4
-""",
-    "a conftest written": """
-with open('/work/tests/conftest.py', 'w') as file:
-    file.write('import pytest\\n@pytest.hookimpl(tryfirst=True)\\n'
-               'def pytest_pyfunc_call(pyfuncitem): return True\\n')
-def add(a, b):
-    return a + b if (a, b) != (1, 1) else 0
-""",
-    "a shorter list of cases": """
-import pytest
-real = pytest.mark.parametrize
-def fewer(names, values, **more):
-    return real(names, values[:1], **more)
-try:
-    pytest.mark.parametrize = fewer
-except AttributeError:
-    type(pytest.mark).parametrize = property(lambda self: fewer)
-def add(a, b):
-    return 0 if (a, b) == (2, 0) else a + b
-""",
 }
+"""Solutions with which pytest exits with 0, or does not reach its end."""
 
 
 OPEN: dict[str, str] = {
@@ -164,6 +88,12 @@ sys.modules['helpers'] = fake
 def add(a, b):
     return 5 if (a, b) == (2, 2) else a + b
 """,
+    "an assertion that does nothing": """
+import unittest
+unittest.TestCase.assertEqual = lambda *arguments: None
+def add(a, b):
+    return a + b if a >= 0 else 0
+""",
     "a test's code replaced": """
 import sys
 def add(a, b):
@@ -174,28 +104,7 @@ def add(a, b):
     return 0 if a == b else a + b
 """,
 }
-"""What a solution in the same process as its tests can do, as docs/checks.md says: the tests are
-fooled, a case is not.
-"""
-BENT = "a test that must fail has passed: the solution has changed how tests are judged"
-PROBLEMS = {
-    "os._exit in a call": "the test process closed its channel",
-    "unittest's asserts": BENT,
-    "CallInfo.from_call": BENT,
-    "the reports' outcome": BENT,
-    "code put into pytest's code": BENT,
-    "the parent killed": "the code under test ended the process that judges it",
-    "reports to all descriptors": "the report was tampered with: "
-    "a report with a number that was not given",
-}
-"""What is reported of an attack, where that is more than its tests: it was not by luck that it
-failed."""
-
-
-SLOW = {
-    "an endless loop": "def add(a, b):\n    while True:\n        pass",
-    "the parent stopped": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
-}
+"""A solution that cheats in the process of its tests passes the tests, and fails a case."""
 CONFIG = "[pytest]\naddopts = --collect-only -p no:python\n"
 QUIET = """
 import pytest
@@ -214,14 +123,6 @@ FILES: dict[str, Mapping[str, str]] = {
         "quiet-1.0.dist-info/entry_points.txt": "[pytest11]\nquiet = quiet\n",
         "quiet-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: quiet\nVersion: 1.0\n",
     },
-    "judges' names": dict.fromkeys(
-        (
-            *("pytest.py", "_pytest/__init__.py", "pluggy.py", "json.py", "unittest.py", "os.py"),
-            *("agents/__init__.py", "agents/checks.py", "ast.py", "ctypes.py", "math.py"),
-            *("inspect.py", "importlib/__init__.py", "secrets.py", "shutil.py", "encodings.py"),
-        ),
-        EXIT,
-    ),
     "the checks' names": {
         "test_a.py": "def test_add(): pass\n",
         "test_a/__init__.py": "def test_add(): pass\n",
@@ -299,17 +200,81 @@ async def test_a_wrong_one_fails_where_it_is_wrong(sandbox: LocalSandbox) -> Non
     assert report.problem is None
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-async def test_no_attack_passes(sandbox: LocalSandbox, attack: str) -> None:
-    report = await judged(sandbox, f"{WRONG}\n{ATTACKS[attack]}\n", limits=SHORT)
+@pytest.mark.parametrize("solution", ENDS_EARLY)
+async def test_pytest_has_to_report_each_test(sandbox: LocalSandbox, solution: str) -> None:
+    report = await judged(sandbox, f"{WRONG}\n{ENDS_EARLY[solution]}\n", limits=SHORT)
     assert not report.passed, report
-    assert attack not in PROBLEMS or report.problem == PROBLEMS[attack]
+
+
+async def test_a_run_without_a_report_says_so(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, ENDS_EARLY["os._exit in a call"])
+    assert report.problem == (
+        "pytest ended without a report: a test, or a limit, ended its process"
+    )
+    assert "test_a.py::test_add" in report.result.stdout.text  # the test that ended it
+
+
+SELECTED = """import pytest
+from solution import add
+
+@pytest.mark.skip(reason="another day")
+def test_skipped():
+    assert add(1, 1) == 3
+
+@pytest.mark.xfail
+def test_expected_to_fail():
+    assert add(1, 1) == 3
+
+def test_add():
+    assert add(1, 1) == 2
+"""
+
+
+async def test_a_skipped_test_is_no_success_and_no_failure(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, HONEST, None, Checks({"test_s.py": SELECTED}))
+    assert report.passed, report
+    outcomes = {test.id.partition("::")[2]: test.outcome for test in report.tests}
+    assert outcomes == {
+        "test_skipped": "skipped",
+        "test_expected_to_fail": "skipped",
+        "test_add": "passed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("test", "command", "problem"),
+    [
+        ("x = 1\n", None, "no tests were found"),
+        (
+            "import pytest\npytestmark = pytest.mark.skip\ndef test_a(): pass\n",
+            None,
+            "were skipped",
+        ),
+        (SELECTED, "pytest -k nothing_like_that", "no tests were found"),
+        (SELECTED, "pytest --collect-only", None),
+        (SELECTED, "pytest -k test_skipped", "were skipped"),
+        (SELECTED, "pytest -m skip --deselect test_s.py::test_add", "were skipped"),
+        (SELECTED, "pytest -k 'not expected_to_fail'", None),
+        (SELECTED, "pytest test_gone.py", "not found"),
+        (SELECTED, "pytest --no-such-option", "no-such-option"),
+    ],
+)
+async def test_checks_do_not_pass_if_a_test_did_not_run(
+    sandbox: LocalSandbox, test: str, command: str | None, problem: str | None
+) -> None:
+    report = await judged(sandbox, HONEST, None, Checks({"test_s.py": test}, command))
+    assert not report.passed, report
+    if problem is None:
+        assert report.problem is None
+        assert "missing" in {test.outcome for test in report.tests}
+    else:
+        assert problem in str(report.problem)
 
 
 SUMS = Case(
     "case sums",
-    ("python", "-c", "from solution import add; print(add(1, 1), add(2, 2))"),
-    stdout="2 4\n",
+    ("python", "-c", "from solution import add; print(add(1, 1), add(2, 2), add(-1, -2))"),
+    stdout="2 4 -3\n",
 )
 
 
@@ -331,11 +296,12 @@ async def test_what_is_expected_of_a_case_is_not_in_its_sandbox(sandbox: LocalSa
     assert [test.outcome for test in report.tests] == ["passed", "failed"]
 
 
-@pytest.mark.parametrize("attack", SLOW)
-async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox, attack: str) -> None:
-    limits = replace(LIMITS, wall_seconds=1.5)
-    report = await judged(sandbox, f"{HONEST}\n{SLOW[attack]}\n", limits=limits)
+async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox) -> None:
+    limits = replace(LIMITS, wall_seconds=3.0)
+    endless = "def add(a, b):\n    while True:\n        pass"
+    report = await judged(sandbox, endless, limits=limits)
     assert not report.passed, report
+    assert report.problem == "the checks ran for longer than they may"
 
 
 @pytest.mark.parametrize("files", FILES)
@@ -349,7 +315,7 @@ async def test_files_of_the_workspace_bend_nothing(sandbox: LocalSandbox, files:
 async def test_a_right_solution_may_fork_and_leave_threads(sandbox: LocalSandbox) -> None:
     odd = """
 import threading, time, multiprocessing, os
-threading.Thread(target=time.sleep, args=(60,)).start()
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 if os.fork() == 0:
     os._exit(0)
 """
@@ -446,8 +412,6 @@ SCRIPT = {"check.py": "import sys\nfrom solution import add\nassert add(1, 2) ==
     [
         ("python check.py", HONEST, True),
         ("python check.py", WRONG, False),
-        ("python check.py", "import sys\nsys.exit(0)", False),
-        ("python check.py", "import os\nos._exit(0)", False),
         ("sh -c 'exit 0'", WRONG, True),
         ("sleep 60", HONEST, False),
     ],
@@ -457,28 +421,6 @@ async def test_commands(sandbox: LocalSandbox, command: str, solution: str, pass
     report = await judged(sandbox, solution, None, Checks(SCRIPT, command), limits)
     assert report.passed is passes, report
     assert len(report.tests) == 1
-
-
-EXITS: dict[str, str] = {
-    "called": "assert add(1, 2) == 3\n(sys\n    .exit(False))",
-    "unittest's": "class Sums(unittest.TestCase):\n    def test_add(self):\n"
-    "        self.assertEqual(add(1, 2), 3)\nunittest.main()",
-    "in a coroutine": "async def main():\n    sys.exit(add(1, 2) - 3)\nasyncio.run(main())",
-}
-"""Ends that a script of the checks may come to by itself."""
-
-
-def script(way: str) -> Checks:
-    named = "import asyncio, sys, unittest\nfrom solution import add\n"
-    return Checks({"check.py": f"{named}{EXITS[way]}\n"}, "python check.py")
-
-
-@pytest.mark.parametrize("way", EXITS)
-async def test_a_script_may_end_by_an_exit_of_its_own(sandbox: LocalSandbox, way: str) -> None:
-    both = (judged(sandbox, solution, None, script(way)) for solution in (HONEST, WRONG))
-    right, wrong = await asyncio.gather(*both)
-    assert right.passed, right
-    assert not wrong.passed, wrong
 
 
 async def test_what_the_settings_of_the_checks_name_is_there(sandbox: LocalSandbox) -> None:
@@ -529,7 +471,7 @@ async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> N
     [
         ("python -m unittest test_u", "tests"),
         ("python3.11 -m pytest test_u.py", "tests"),
-        ("python -u test_u.py", "script"),
+        ("python -u test_u.py", "exit_code"),
         ("sh -c 'python -m unittest test_u'", "exit_code"),
     ],
 )
@@ -540,18 +482,18 @@ async def test_a_solution_that_leaves_early_fools_an_exit_code_alone(
     suite += "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
     suite += "\nif __name__ == '__main__':\n    unittest.main()\n"
     checks = Checks({"test_u.py": suite}, command)
-    solutions = (HONEST, WRONG, f"{WRONG}{EXIT}")
+    solutions = (HONEST, WRONG, f"{WRONG}import os\nos._exit(0)\n")
     reports = await asyncio.gather(*(judged(sandbox, s, None, checks) for s in solutions))
     assert {report.judged_by for report in reports} == {judged_by}
     assert [report.passed for report in reports] == [True, False, judged_by == "exit_code"]
 
 
-@pytest.mark.parametrize("text", ["def test_a(:", "x = 1\n", "(" * 5000])
-async def test_checks_that_are_none_fail(sandbox: LocalSandbox, text: str) -> None:
-    report = await judged(sandbox, HONEST, None, Checks({"test_x.py": text}))
+@pytest.mark.parametrize("text", ["def test_a(:", "import nothing_like_that\n", "(" * 5000])
+async def test_a_test_file_that_cannot_be_loaded_fails(sandbox: LocalSandbox, text: str) -> None:
+    report = await judged(sandbox, HONEST, None, Checks({"test_x.py": text, **CHECKS.files}))
     assert not report.passed
-    assert report.problem is not None
-    assert "cannot be read" in report.problem
+    assert [test.id for test in report.tests if test.outcome == "error"] == ["test_x.py"]
+    assert len(report.tests) == 6  # the tests of the other files ran
 
 
 @pytest.mark.parametrize("backend", engines.BACKENDS)
@@ -560,8 +502,8 @@ async def test_the_other_backend_judges_the_same(
 ) -> None:
     made = DockerSandbox(engines.IMAGE, engine=request.getfixturevalue("docker_engine").host)
     try:
-        attacks = ("os._exit at import", "the parent's output", "reports to all descriptors")
-        solutions = [HONEST, *(f"{WRONG}\n{ATTACKS[attack]}\n" for attack in attacks)]
+        early = ("os._exit at import", "pytest.exit")
+        solutions = [HONEST, WRONG, *(f"{WRONG}\n{ENDS_EARLY[each]}\n" for each in early)]
         files = [{"solution.py": solution.encode()} for solution in solutions]
         checks = replace(CHECKS, cases=(SUMS,))
         reports = await asyncio.gather(*(judge(made, each, checks, LIMITS) for each in files))

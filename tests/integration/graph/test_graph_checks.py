@@ -180,7 +180,7 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
     dropped = {each["id"]: each["why"] for each in data["dropped"]}
     assert dropped["test_add.py::test_nothing"] == "it passes without a solution"
     assert "it cannot be read" in dropped["test_broken.py"]
-    assert dropped["test_other.py::test_thing"] == "it cannot be collected"
+    assert dropped["test_other.py"] == "it cannot be run"
     ended = await journey.outcome()
     assert ended.approved_by == "critic"
     assert ended.checks is not None
@@ -218,11 +218,13 @@ def test_a_name_is_there():
     assert callable(parse)
 
 
-def test_errors_are_swallowed():
-    try:
-        parse("")
-    except Exception:
-        pass
+def test_a_fixture_is_missing(no_such_fixture):
+    assert parse("1") == 1
+
+
+def test_an_error_of_any_kind():
+    with pytest.raises(Exception):
+        parse("x")
 
 
 def test_a_sum():
@@ -253,9 +255,12 @@ async def test_a_property_that_an_empty_solution_has_stays_if_the_test_needs_the
     data = only(journey.data_of("tests_written"))
     assert {each["id"].partition("::")[2] for each in data["dropped"]} == {
         "test_a_name_is_there",
-        "test_errors_are_swallowed",
+        "test_a_fixture_is_missing",
     }
-    assert {each["why"] for each in data["dropped"]} == {"it passes without a solution"}
+    assert {each["why"] for each in data["dropped"]} == {
+        "it passes without a solution",
+        "it cannot be run",
+    }
 
 
 def asking(*questions: tuple[str, str]) -> dict[str, Any]:

@@ -2,85 +2,54 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.checks import plan
+from agents.checks.checks import command_of
 from agents.checks.copied_files import files_under_test
-from agents.checks.supervised.expected import expected
 from agents.ports.checks import Checks
 
+FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
 
-def names(source: str) -> list[tuple[str, int | None, bool]]:
-    return [(each.name, each.cases, each.may_skip) for each in expected("t.py", source)]
+OWN = "-c /dev/null --rootdir . --continue-on-collection-errors -v"
+ALL = "test_a.py tests/test_b.py"
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("command", "argv"),
     [
-        ("def test_a(): pass\ndef helper(): pass", [("t.py::test_a", 1, False)]),
-        ("async def test_a(): pass", [("t.py::test_a", 1, False)]),
-        ("import pytest\n@pytest.fixture\ndef test_data(): pass", []),
-        ("@fixture(scope='module')\ndef test_data(): pass", []),
-        ("@p.mark.usefixtures('db')\ndef test_a(): pass", [("t.py::test_a", 1, False)]),
-        (
-            "@p.mark.parametrize('p', ['fixtures/a.txt'])\ndef test_a(p): pass",
-            [("t.py::test_a", 1, False)],
-        ),
-        ("class TestA:\n  def test_b(self): pass", [("t.py::TestA::test_b", 1, False)]),
-        ("class TestA:\n  def __init__(self): pass\n  def test_b(self): pass", []),
-        (
-            "import unittest as u\nclass Sums(u.TestCase):\n  def test_b(self): pass",
-            [("t.py::Sums::test_b", 1, False)],
-        ),
-        (
-            "class Base:\n  def test_b(self): pass\nclass TestA(Base):\n  def test_c(self): pass",
-            [("t.py::TestA::test_c", 1, False), ("t.py::TestA::test_b", 1, False)],
-        ),
-        ("@p.mark.parametrize('a', [1, 2])\ndef test_a(a): pass", [("t.py::test_a", 2, False)]),
-        (
-            (
-                "@p.mark.parametrize('a', (1, 2))\n@p.mark.parametrize('b', [1, 2, 3])\n"
-                "def test_a(a, b): pass"
-            ),
-            [("t.py::test_a", 6, False)],
-        ),
-        ("@p.mark.parametrize('a', CASES)\ndef test_a(a): pass", [("t.py::test_a", None, False)]),
-        ("@p.mark.parametrize('a', [*X])\ndef test_a(a): pass", [("t.py::test_a", None, False)]),
-        (
-            "@p.mark.parametrize('a', [1])\nclass TestA:\n  def test_b(self): pass",
-            [("t.py::TestA::test_b", None, False)],
-        ),
-        ("@p.mark.skipif(True)\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
-        (
-            "class A(TestCase):\n  @unittest.expectedFailure\n  def test_b(self): pass",
-            [("t.py::A::test_b", 1, True)],
-        ),
-        ("pytestmark = p.mark.xfail\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
-        ("def test_a(): pass\ndef test_a(): pass", [("t.py::test_a", 1, False)]),
-        (
-            "class TestA:\n  pytestmark = [p.mark.skip]\n  def test_b(self): pass",
-            [("t.py::TestA::test_b", 1, True)],
-        ),
-        (
-            (
-                "class TestBase:\n  __test__ = False\n  def test_b(self): pass\n"
-                "class TestA(TestBase):\n  __test__ = True"
-            ),
-            [("t.py::TestA::test_b", 1, False)],
-        ),
+        (None, f"python -m pytest {OWN} {ALL}"),
+        ("pytest", f"pytest {OWN} {ALL}"),
+        ("python3.12 -u -m pytest -x -q .", f"python -u -m pytest {OWN} {ALL}"),
+        ("pytest -k a tests", f"pytest {OWN} -k a tests"),
+        ("pytest -q test_a.py::test_x", f"pytest {OWN} test_a.py::test_x"),
+        ("python -m unittest", f"python -m pytest {OWN} {ALL}"),
+        ("python -m unittest discover -v", f"python -m pytest {OWN} {ALL}"),
+        ("python3 -m unittest -q tests.test_b.A", f"python -m pytest {OWN} tests/test_b.py::A"),
     ],
 )
-def test_the_source_tells_which_tests_there_must_be(
-    source: str, found: list[tuple[str, int | None, bool]]
-) -> None:
-    assert names(source) == found
+def test_pytest_runs_the_checks_and_reports_each_test(command: str | None, argv: str) -> None:
+    planned = command_of(Checks(FILES, command))
+    assert (" ".join(planned.argv), planned.is_pytest) == (argv, True)
 
 
-FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
+@pytest.mark.parametrize("command", ["python run.py a", "python -m unittest discover -s x", "make"])
+def test_only_the_exit_code_of_other_programs_is_known(command: str) -> None:
+    planned = command_of(Checks(FILES, command))
+    assert (" ".join(planned.argv), planned.is_pytest) == (command, False)
+
+
+def test_settings_come_from_the_checks() -> None:
+    planned = command_of(Checks({**FILES, "pytest.ini": "[pytest]\n"}))
+    assert planned.argv[3:5] == ("-c", "pytest.ini")
+
+
+def test_without_a_name_of_a_test_each_python_file_is_collected() -> None:
+    files = {"run.py": "", "conftest.py": "", "data.txt": "", "sub/__init__.py": ""}
+    assert command_of(Checks(files)).argv[-2:] == ("-v", "run.py")
 
 
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
 def test_a_command_that_is_none_is_refused(command: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        plan(Checks(FILES, command))
+        command_of(Checks(FILES, command))
 
 
 def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
