@@ -1,4 +1,4 @@
-"""The `fettle` command. Each command is a module of `cli.commands`, loaded when it is called.
+"""The `fettle` command. A command's module is loaded when the command is called.
 
 The commands of the laboratory belong to a distribution of their own, `fettle-lab`, which registers
 them as entry points of the group `fettle.commands` (docs/decisions/0090-a-separate-laboratory.md).
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib import import_module
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -20,40 +21,118 @@ from cli.exit_codes import HELP
 from cli.signals import Stopped
 from settings.reading.config_file import ConfigFileError, name_file
 
-COMMANDS = {
-    "jobs": {
-        "run": "Submit a task, show its progress, print its answer.",
-        "list": "List jobs, newest first.",
-        "show": "Show a job: plan, runs, verdict, answer, cost.",
-        "watch": "Follow a job to its end.",
-        "review": "Decide a job's open review.",
-        "cancel": "Cancel a job.",
-        "delete": "Delete a job that has ended, for good.",
-        "retry": "Retry a failed or cancelled job as a new one, from where it stopped.",
-        "rebase": "Carry a job's approved change on, onto where its branch is now.",
-        "patch": "Write what a job has changed in its repository.",
-        "apply": "Apply a job's patch to the repository here.",
-        "replay": "Play a finished job again, offline, and compare.",
-        "export": "Write a job's transcript: Markdown or JSON.",
-    },
-    "local": {
-        "up": "Run everything for daily use: Redis, API, workers, Flower.",
-        "demo": "Run five jobs through a throw-away deployment, and show them.",
-        "flower": "Run Flower, Celery's pages, over this deployment's broker.",
-    },
-    "admin": {
-        "doctor": "Check whether a job could run here, and say what is missing.",
-        "config": "Show every setting, and where its value came from.",
-        "models": "List the models and their prices; --check asks each of them.",
-        "keys": "Create, list and revoke API keys.",
-        "tenants": "List tenants, and limit what each may spend.",
-        "decisions": "Export who decided what, for auditors.",
-        "webhooks": "List webhook messages that have not arrived.",
-        "fleet": "Show and change the rules for all workers: leases, retries, retention.",
-        "drain": "Drain a worker: it returns its jobs to the queue and stops.",
-    },
-}
-"""By package of `cli.commands`: each command and its line under `--help`."""
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the list under `--help`."""
+
+    title: str
+    commands: Mapping[str, tuple[str, str]]
+    """By name: the place of the click command (`module:attribute`), and its line."""
+
+
+SECTIONS = (
+    Section(
+        "Jobs",
+        {
+            "run": (
+                "cli.commands.jobs.run:run_command",
+                "Submit a task, show its progress, print its answer.",
+            ),
+            "list": ("cli.commands.jobs.reading:list_command", "List jobs, newest first."),
+            "show": (
+                "cli.commands.jobs.reading:show_command",
+                "Show a job: plan, runs, verdict, answer, cost.",
+            ),
+            "watch": ("cli.commands.jobs.reading:watch_command", "Follow a job to its end."),
+            "review": ("cli.commands.jobs.review:review_command", "Decide a job's open review."),
+            "cancel": ("cli.commands.jobs.lifecycle:cancel_command", "Cancel a job."),
+            "delete": (
+                "cli.commands.jobs.lifecycle:delete_command",
+                "Delete a job that has ended, for good.",
+            ),
+            "retry": (
+                "cli.commands.jobs.lifecycle:retry_command",
+                "Retry a failed or cancelled job as a new job, which continues its work.",
+            ),
+            "rebase": (
+                "cli.commands.jobs.lifecycle:rebase_command",
+                "Merge a job's approved change with the present state of its branch.",
+            ),
+            "patch": (
+                "cli.commands.jobs.patches:patch_command",
+                "Write a job's patch to a file or to stdout.",
+            ),
+            "apply": (
+                "cli.commands.jobs.patches:apply_command",
+                "Apply a job's patch to the repository in this directory.",
+            ),
+            "replay": (
+                "cli.commands.jobs.replay:replay_command",
+                "Play a finished job again, offline, and compare.",
+            ),
+            "export": (
+                "cli.commands.jobs.reading:export_command",
+                "Write a job's transcript: Markdown or JSON.",
+            ),
+        },
+    ),
+    Section(
+        "On this machine",
+        {
+            "up": (
+                "cli.commands.local.up:up_command",
+                "Run everything for daily use: Redis, API, workers, Flower.",
+            ),
+            "demo": (
+                "cli.commands.local.demo:demo_command",
+                "Run five jobs through a temporary deployment, and show them.",
+            ),
+            "flower": (
+                "cli.commands.local.flower:flower_command",
+                "Run Flower, Celery's pages, over this deployment's broker.",
+            ),
+        },
+    ),
+    Section(
+        "The deployment",
+        {
+            "doctor": (
+                "cli.commands.admin.machine:doctor_command",
+                "Check whether a job can run here, and list what is missing.",
+            ),
+            "config": (
+                "cli.commands.admin.machine:config_command",
+                "Show every setting, and the source of its value.",
+            ),
+            "models": (
+                "cli.commands.admin.models:models_command",
+                "List the models and their prices; --check calls each of them.",
+            ),
+            "keys": ("cli.commands.admin.access:keys_command", "Create, list and revoke API keys."),
+            "tenants": (
+                "cli.commands.admin.access:tenants_command",
+                "List tenants, and limit what each may spend.",
+            ),
+            "decisions": (
+                "cli.commands.admin.records:decisions_command",
+                "Export all decisions on reviews, for auditors.",
+            ),
+            "webhooks": (
+                "cli.commands.admin.records:webhooks_command",
+                "List webhook messages that have not arrived.",
+            ),
+            "fleet": (
+                "cli.commands.admin.fleet:fleet_command",
+                "Show and change the rules for all workers: leases, retries, retention.",
+            ),
+            "drain": (
+                "cli.commands.admin.fleet:drain_command",
+                "Drain a worker: it returns its jobs to the queue and stops.",
+            ),
+        },
+    ),
+)
 LABORATORY = {
     "bench": "Measure how good the agent is at exercises with hidden tests.",
     "chaos": "Break everything under load, and check whether any job is lost.",
@@ -62,8 +141,6 @@ LABORATORY = {
 """The commands of `fettle-lab`, and their lines under `--help`."""
 ENTRY_POINTS = "fettle.commands"
 """The group in which a distribution registers a `click.Command` as a command of `fettle`."""
-TITLES = {"jobs": "Jobs", "local": "On this machine", "admin": "The deployment"}
-"""The heading of each package under `--help`."""
 
 
 class LazyGroup(click.Group):
@@ -71,18 +148,13 @@ class LazyGroup(click.Group):
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The names of all commands, in order of use."""
-        names = [name for commands in COMMANDS.values() for name in commands]
+        names = [name for section in SECTIONS for name in section.commands]
         return [*names, *_registered_commands()]
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command. Raises CliError for a command of `fettle-lab` without `fettle-lab`."""
-        command: click.Command
-        for package, commands in COMMANDS.items():
-            if cmd_name in commands:
-                command = import_module(f"cli.commands.{package}.{cmd_name}").command
-                return command
-        if registered := _registered_commands().get(cmd_name):
-            command = registered.load()
+        if point := _own_commands().get(cmd_name) or _registered_commands().get(cmd_name):
+            command: click.Command = point.load()
             return command
         if cmd_name in LABORATORY:
             raise CliError(
@@ -93,12 +165,21 @@ class LazyGroup(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The lists under `--help`."""
-        for package, commands in COMMANDS.items():
-            with formatter.section(TITLES[package]):
-                formatter.write_dl(list(commands.items()))
+        for section in SECTIONS:
+            with formatter.section(section.title):
+                formatter.write_dl([(name, line) for name, (_, line) in section.commands.items()])
         if names := _registered_commands():
             with formatter.section("Other distributions"):
                 formatter.write_dl([(name, LABORATORY.get(name, "")) for name in names])
+
+
+def _own_commands() -> dict[str, EntryPoint]:
+    """The commands of this package, by name. Loads none of them."""
+    return {
+        name: EntryPoint(name, place, ENTRY_POINTS)
+        for section in SECTIONS
+        for name, (place, _) in section.commands.items()
+    }
 
 
 def _registered_commands() -> dict[str, EntryPoint]:

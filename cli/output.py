@@ -12,9 +12,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.render import drawn, plain
+from cli.render.part_formats import draw, inset, plain_lines
 from cli.render.parts import Line, Part, Tone
-from cli.render.words import printable
+from cli.render.texts import printable
 
 _OF_A_PATCH = (("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 """How lines of a patch begin, and their styles."""
@@ -39,9 +39,9 @@ class Screen:
     def part(self, part: Part) -> None:
         """Show one part."""
         if self.drawing:
-            self.console.print(drawn.draw(part))
+            self.console.print(draw(part))
         else:
-            for line in plain.lines(part):
+            for line in plain_lines(part):
                 self._write(line)
 
     def parts(self, parts: Iterable[Part]) -> None:
@@ -78,7 +78,7 @@ class Screen:
     def picture(self, picture: RenderableType) -> None:
         """Show something that only a terminal can."""
         if self.drawing:
-            self.console.print(drawn.inset(picture))
+            self.console.print(inset(picture))
 
     def waiting(self, text: str) -> AbstractContextManager[object]:
         """A spinner while a block runs; in a pipe, a line."""

@@ -21,8 +21,7 @@ from PIL import Image
 from playwright.sync_api import Browser, expect
 
 from cli.client.service import Service
-from cli.demo import project
-from cli.demo.jobs import JOBS
+from cli.demo.jobs import JOBS, begin_project
 from cli.local.throwaway import throwaway
 from cli.output import Screen
 from cli.repository.bundle import bundle
@@ -41,7 +40,7 @@ def jobs(service: Service) -> dict[str, str]:
     found: dict[str, str] = {}
     conversation = None
     with TemporaryDirectory() as folder:
-        repository = bundle(project.begin(Path(folder) / "project"))
+        repository = bundle(begin_project(Path(folder) / "project"))
     for job in JOBS:
         spec = {**job.spec(conversation, recorded=True), "review": job.review or job.on_project}
         job_id = service.submit(spec, bundle=repository if job.on_project else None)["id"]

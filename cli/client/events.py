@@ -1,15 +1,20 @@
-"""Event: a fact about a job, from its event stream."""
+"""The events of a job: their values, and the stream that delivers them over broken connections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import httpx
+from httpx_sse import EventSource
+from pydantic import BaseModel, Field
+
 from api.schemas.event import Event as EventModel
 from api.schemas.event import EventHead
 from cli.client.answers import Source, parse_object
+from cli.errors import CliError
 
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -42,3 +47,86 @@ def read_event(source: Source, text: str) -> Event:
     content = parse_object(source, text, EventModel)
     at = datetime.fromisoformat(content["at"])
     return Event(content["seq"], at, content["kind"], content["data"])
+
+
+Hear = Callable[[Mapping[str, Any]], None]
+"""Takes {call, role, part, text, try}: see `GET /jobs/{id}/events?tokens=true`."""
+PATIENCE = 12
+"""Failures in a row before we give up: about a minute."""
+MOST_WAIT_SECONDS = 8.0
+SILENCE_SECONDS = 60.0
+"""The service sends a comment line more often than this; a stream that is quieter is dead."""
+MEDIA_TYPE = "text/event-stream"
+PASSING = frozenset({429, 502, 503, 504})
+
+
+class Tokens(BaseModel):
+    """A part of a model's output, while it is generated."""
+
+    call: str
+    role: str
+    part: str
+    text: str
+    attempt: int = Field(alias="try")
+
+
+def follow(
+    http: httpx.Client,
+    source: Source,
+    after: int,
+    sleep: Callable[[float], None],
+    trouble: Callable[[httpx.Response | httpx.TransportError], CliError],
+    hear: Hear | None = None,
+) -> Iterator[Event]:
+    """Every event after `after`, each once and in order, to the final one. `source` has the call.
+
+    `hear` is called with the output of models while it streams.
+    Raises what `trouble` makes of a refusal, or of a failure that does not pass.
+    """
+    failures = 0
+    while True:
+        failure: httpx.Response | httpx.TransportError | None = None
+        try:
+            for event in _connection(http, source, after, hear):
+                failures = 0
+                if event.seq > after:
+                    after = event.seq
+                    yield event
+                if event.final:
+                    return
+        except httpx.TransportError as broken:
+            failure = broken
+        except httpx.HTTPStatusError as refused:
+            failure = refused.response
+            if failure.status_code not in PASSING:
+                raise trouble(failure) from None
+        failures += 1
+        if failure is not None and failures > PATIENCE:
+            raise trouble(failure)
+        sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))
+
+
+def _connection(
+    http: httpx.Client, source: Source, after: int, hear: Hear | None
+) -> Iterator[Event]:
+    params = {} if hear is None else {"tokens": "true"}
+    headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
+    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
+    with http.stream(
+        source.method, source.path, params=params, headers=headers, timeout=timeout
+    ) as response:
+        try:
+            if not response.is_success:
+                response.read()
+                response.raise_for_status()
+            if not response.headers.get("content-type", "").startswith(MEDIA_TYPE):
+                text = f"is HTTP {response.status_code} without a stream of events"
+                raise source.unexpected(text)
+            for sent in EventSource(response).iter_sse():
+                if sent.event == "tokens":
+                    if hear is not None:
+                        hear(parse_object(source, sent.data, Tokens))
+                elif sent.id and sent.data:
+                    yield read_event(source, sent.data)
+        except httpx.DecodingError as error:
+            raise source.unexpected(f"cannot be decoded: {error}") from None

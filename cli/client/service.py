@@ -29,8 +29,7 @@ from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
 from api.schemas.problem import Problem as ProblemModel
 from api.schemas.review import DecidedList
 from cli.client.answers import Source, parse_object
-from cli.client.events import Event
-from cli.client.stream import PASSING, Hear, follow
+from cli.client.events import PASSING, Event, Hear, follow
 from cli.errors import START_IT, BadSettings, CliError, NotFettle, Problem, Refused, Unreachable
 from settings.reading.addresses import http_origin
 from settings.starting.environment import unusable_proxies

@@ -1,1 +1,1 @@
-"""The commands: each module has one, named `command`."""
+"""The commands, by theme. The table `SECTIONS` of `cli.command_line` names each of them."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import yaml
+
+from cli.repository.git import Git
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +17,7 @@ class DemoJob:
     """A job and the recording that plays its model where there is no key.
 
     `follows_up`: it goes on in the conversation of the job before it. `verify`: the command that
-    proves the work. `on_project`: it works on the repository of `cli.demo.project`.
+    proves the work. `on_project`: it works on the demo project (`begin_project`).
     """
 
     title: str
@@ -73,3 +79,26 @@ JOBS = (
         on_project=True,
     ),
 )
+
+
+FILES = Path(__file__).parent / "parking.yaml"
+_WHO = {
+    f"GIT_{role}_{part}": text
+    for role in ("AUTHOR", "COMMITTER")
+    for part, text in (("NAME", "Fettle"), ("EMAIL", "fettle@localhost"))
+}
+
+
+def begin_project(folder: Path) -> Path:
+    """The project at `folder`, with one commit; what an earlier demo left there goes. Raises
+    GitFailed; CliError where there is no git."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, text in yaml.safe_load(FILES.read_text()).items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    git = Git(folder, _WHO)
+    git.run("init", "--quiet", "--initial-branch=main")
+    git.run("add", "--all")
+    git.run("commit", "--quiet", "--no-gpg-sign", "--message", "Parking 1.4.0")
+    return folder

@@ -7,16 +7,15 @@ from tempfile import mkdtemp
 
 from cli.client.files import save, text_of
 from cli.client.service import Job, Service
-from cli.demo.jobs import DemoJob
-from cli.demo.project import begin
+from cli.demo.jobs import DemoJob, begin_project
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import confirmed, draw
 from cli.local.own_folder import refuse_tracked
 from cli.output import Screen
+from cli.render.evidence import Detail
 from cli.render.job import answer_parts, cost_line, status_line
 from cli.render.parts import Tone
-from cli.render.runs import Detail
-from cli.render.words import patch_text, printable
+from cli.render.texts import patch_text, printable
 from cli.repository.apply import apply
 from cli.repository.bundle import bundle
 
@@ -39,7 +38,7 @@ class Play:
         """Play a job to its end; returns it as it then is."""
         self._screen.line("task", job.task)
         spec = job.spec(conversation, recorded=self._recorded)
-        project = begin(self._folder / PROJECT) if job.on_project else None
+        project = begin_project(self._folder / PROJECT) if job.on_project else None
         job_id = self._service.submit(spec, bundle=bundle(project) if project else None)["id"]
         with LiveView(self._screen, DETAIL, text_of(self._service, job_id)) as view:
             for event in self._service.events(job_id):

@@ -8,11 +8,9 @@ from cli.exit_codes import DETACHED, of_job
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import Later, ask
 from cli.output import Screen, print_json
-from cli.render.change import patch_parts
-from cli.render.checks import questions_parts
-from cli.render.job import answer_parts, look_line, next_parts, outcome_parts
+from cli.render.evidence import Detail, questions_parts
+from cli.render.job import answer_parts, look_line, next_parts, outcome_parts, patch_parts
 from cli.render.review import how_to_decide
-from cli.render.runs import Detail
 
 
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:

@@ -14,13 +14,12 @@ from typing import Any
 import click
 
 from api.line_comments import parsed
-from cli.client.change import change_of
-from cli.client.files import save
+from cli.client.files import change_of, save
 from cli.client.service import Job, Service
 from cli.errors import Refused
 from cli.output import Screen
-from cli.render.checks import questions_parts
-from cli.render.drawn import INSET
+from cli.render.evidence import questions_parts
+from cli.render.part_formats import INSET
 from cli.render.review import (
     CHOICES,
     GO_ON,
@@ -29,7 +28,7 @@ from cli.render.review import (
     review_parts,
     upgrade_parts,
 )
-from cli.render.words import printable
+from cli.render.texts import printable
 
 PICTURE_ROWS = 28
 LOOK_SECONDS = 0.2

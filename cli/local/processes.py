@@ -8,12 +8,13 @@ bound, the last tier first. What a child has put into another session has to end
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,3 +165,42 @@ def running(signals: Signals) -> Iterator[Processes]:
             signals.hold()  # two `try`s: a signal that comes just before is raised here
     finally:
         processes.stop()
+
+
+PR_SET_CHILD_SUBREAPER = 36
+ORPHAN_LOOK_SECONDS = 0.02
+ORPHAN_MOST_SECONDS = 2.0
+
+
+def adopt_orphans() -> None:
+    """Make orphans below this process its children, instead of those of process 1 (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def collect_orphans(ours: Collection[int] = ()) -> bool:
+    """Collect those that have ended, but not `ours`; whether any still runs."""
+    left = [pid for pid in _child_pids() if pid not in ours and not _is_collected(pid)]
+    return bool(left)
+
+
+def wait_for_orphans() -> None:
+    """Collect all of them, for a limited time; no other child is left by now."""
+    ends = time.monotonic() + ORPHAN_MOST_SECONDS
+    while collect_orphans() and time.monotonic() < ends:
+        time.sleep(ORPHAN_LOOK_SECONDS)
+
+
+def _child_pids() -> set[int]:
+    found: set[int] = set()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            found.update(map(int, listed.read_text().split()))
+    return found
+
+
+def _is_collected(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True

@@ -10,10 +10,9 @@ from typing import IO
 from rich.text import Text
 
 from cli.errors import CliError
-from cli.local import orphans
-from cli.local.processes import Child, Processes, Program
+from cli.local.processes import Child, Processes, Program, collect_orphans
 from cli.output import Screen
-from cli.render.words import printable
+from cli.render.texts import printable
 
 FIRST_SECONDS, MOST_SECONDS = 0.5, 30.0
 """The delay before a program that died is restarted: doubled after each death in a row."""
@@ -55,7 +54,7 @@ class Supervisor:
         for child in list(self._processes.children):
             if (code := child.ended()) is not None:
                 self._died(child, code)
-        orphans.collect({child.pid for child in self._processes.children})
+        collect_orphans({child.pid for child in self._processes.children})
         now = time.monotonic()
         ready = [entry for entry in self._due if entry[0] <= now]
         for entry in ready:

@@ -10,11 +10,20 @@ from api.line_comments import place
 from api.quantities import UNREPORTED, duration, money, plural
 from cli.client.events import Event
 from cli.client.files import TextOf
-from cli.render.checks import checked_parts, questions_parts, written_parts
+from cli.render.evidence import (
+    Detail,
+    checked_parts,
+    failure_label,
+    merged_parts,
+    of_step,
+    questions_parts,
+    run_parts,
+    stored,
+    verified_parts,
+    written_parts,
+)
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
-from cli.render.runs import Detail, failure_label, merged_parts, of_step, run_parts, stored
-from cli.render.verification import verified_parts
-from cli.render.words import clip, language_of, printable
+from cli.render.texts import clip, language_of, printable
 from jobs.view.work import read_critique, unmet_text
 
 Data = Mapping[str, Any]

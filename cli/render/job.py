@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from api.http.foreign_text import visible_path
 from api.quantities import duration, plural
-from cli.client.change import Change
 from cli.client.events import Event
-from cli.render.change import change_parts, patch_of, patch_parts
-from cli.render.checks import checked_parts, questions_parts
+from cli.client.files import Change, FileChange
 from cli.render.events import (
     ACCEPTED,
     comment_line,
@@ -20,10 +19,59 @@ from cli.render.events import (
     parts,
     plan_parts,
 )
-from cli.render.parts import Line, Part, Prose, Tone
-from cli.render.runs import Detail, artifact_parts, run_parts
-from cli.render.verification import verified_parts
-from cli.render.words import printable, spend, waits_text
+from cli.render.evidence import (
+    Detail,
+    artifact_parts,
+    checked_parts,
+    questions_parts,
+    run_parts,
+    verified_parts,
+)
+from cli.render.parts import Code, Line, Part, Prose, Tone
+from cli.render.texts import clip, language_of, patch_text, printable, spend, waits_text
+
+PATCH_LINES = 400
+FILE_LINES = 200
+
+
+def patch_of(job: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The figures of the patch of its open review, else of its result; None without a patch."""
+    about = job["review"]["payload"] if job["review"] else job["result"]
+    return (about or {}).get("patch")
+
+
+def patch_parts(job: Mapping[str, Any]) -> Iterator[Part]:
+    """Its size; the command that shows it while a decision is open, else the command that applies
+    it."""
+    if patch := patch_of(job):
+        command, does = ("patch", "shows") if job["review"] else ("apply", "applies")
+        yield Line("patch", f"{patch_text(patch)}; `fettle {command} {job['id']}` {does} it")
+
+
+def change_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
+    """The patch, or each changed file: the lines that differ, a new file in full."""
+    if change.patch is not None:
+        text = clip(printable(change.patch), PATCH_LINES)
+        summary = patch_text(patch_of(job) or {})
+        yield Line("change", f"{summary}; `fettle patch {job['id']}` writes all of it")
+        yield Code(text, "diff")
+    for file in change.files:
+        yield from _file_parts(file)
+    if change.problem:
+        yield Line("change", printable(change.problem), Tone.WARN)
+
+
+def _file_parts(file: FileChange) -> Iterator[Part]:
+    if file.artifact:
+        yield from artifact_parts(file.kind, file.artifact)
+    else:
+        yield Line(file.kind, visible_path(file.path))
+    if file.reason:
+        yield Line("", file.reason, Tone.WARN)
+    if file.text:
+        language = "diff" if file.kind == "changed" else language_of(file.path)
+        yield Code(clip(printable(file.text), FILE_LINES), language)
+
 
 Job = Mapping[str, Any]
 

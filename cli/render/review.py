@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.quantities import plural
-from cli.client.change import Change
+from cli.client.files import Change
 from cli.render.events import critique_parts, decision_parts
+from cli.render.evidence import Detail, run_parts
 from cli.render.job import critic_may_decide, waiting_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps
-from cli.render.runs import Detail, run_parts
-from cli.render.words import printable
+from cli.render.texts import printable
 
 FULL = Detail(code_lines=None, output_lines=60)
 

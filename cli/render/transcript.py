@@ -10,9 +10,9 @@ from api.quantities import duration, spent
 from cli.client.events import Event
 from cli.client.service import Job
 from cli.render.events import file_parts, parts
-from cli.render.markdown import fenced, lines
-from cli.render.runs import WHOLE
-from cli.render.words import spend
+from cli.render.evidence import WHOLE
+from cli.render.part_formats import fenced, markdown_lines
+from cli.render.texts import spend
 
 Texts = Mapping[tuple[str, str], str]
 """The whole texts that events hold shortened, by the run's id and the part of it."""
@@ -31,7 +31,7 @@ def transcript(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[s
             drawn = parts(_with_texts(event, texts), WHOLE)
             written = file_parts(event, lambda made: files.get(made["digest"]), WHOLE)
             for part in (*drawn, *written):
-                text += lines(part)
+                text += markdown_lines(part)
     text += _end(job)
     return "\n".join(text).rstrip("\n") + "\n"
 

@@ -10,7 +10,8 @@ import click
 
 from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest, Terms
-from cli.commands.jobs import retry, run
+from cli.commands.jobs.lifecycle import retry_command
+from cli.commands.jobs.run import run_command
 from jobs.model.codec import dump, read_spec
 from jobs.model.spec import JobSpec
 from jobs.view.job import render_spec
@@ -30,7 +31,7 @@ def test_an_answer_shows_every_field():
 
 
 def test_the_command_line_has_an_option_for_every_field():
-    options = {param.name: param.type for param in run.command.params}
+    options = {param.name: param.type for param in run_command.params}
     assert {"branch", "pull_request"} <= options.keys()  # of `deliver`
     assert JobRequest.model_fields.keys() <= options.keys() | {"deliver"}
     for name, field in JobRequest.model_fields.items():
@@ -43,7 +44,7 @@ def test_the_command_line_has_an_option_for_every_field():
 
 
 def test_a_retry_has_an_option_for_every_term():
-    options = {param.name for param in retry.command.params}
+    options = {param.name for param in retry_command.params}
     assert options == {*Terms.model_fields, "job_id", "no_wait", "as_json"}
 
 

@@ -1,4 +1,4 @@
-"""`fettle fleet`: the rules that all workers follow."""
+"""`fettle fleet` and `fettle drain`: the rules that all workers follow, and the end of a worker."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REMOVES_JOBS = "/problems/removes-jobs"
 
 
 @click.group()
-def command() -> None:
+def fleet_command() -> None:
     """Show and change the rules for all workers: leases, retries, retention.
 
     Needs an operator's key: scope `admin`, tenant `default`.
     """
 
 
-@command.command("settings")
+@fleet_command.command("settings")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def show(flags: Mapping[str, Any], *, as_json: bool) -> None:
@@ -34,7 +34,7 @@ def show(flags: Mapping[str, Any], *, as_json: bool) -> None:
         _print(service.fleet(), as_json=as_json)
 
 
-@command.command("set")
+@fleet_command.command("set")
 @click.argument("pairs", metavar="NAME=VALUE...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask before finished jobs are removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -84,7 +84,7 @@ def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(fleet)
         return
     screen = Screen()
-    screen.rows(("SETTING", "VALUE", "DEFAULT", "MEANING"), _rows(fleet["settings"]))
+    screen.rows(("SETTING", "VALUE", "DEFAULT", "MEANING"), _setting_rows(fleet["settings"]))
     for each in fleet["changes"][:1]:
         values = ", ".join(f"{name}={value:g}" for name, value in each["values"].items())
         screen.line("changed", f"{each['at']} by {each['by']}: {values}")
@@ -92,6 +92,21 @@ def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:
         screen.line("record", "there is none yet: the first worker makes it")
 
 
-def _rows(settings: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
+def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
     for each in settings:
         yield each["name"], f"{each['value']:g}", f"{each['default']:g}", each["description"]
+
+
+@click.command()
+@click.argument("worker")
+@click.pass_obj
+def drain_command(flags: Mapping[str, Any], worker: str) -> None:
+    """Drain WORKER (its id, as `fettle doctor` shows it): it returns its jobs to the queue and
+    stops.
+
+    It reads the request at its next heartbeat, and acts as at SIGTERM. Its supervisor may start
+    another in its place.
+    """
+    with open_service(flags) as service:
+        service.drain(worker)
+    Screen().line("asked", f"{worker} returns its jobs to the queue, and stops")

@@ -12,7 +12,7 @@ from cli.context import open_service
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.render.words import printable
+from cli.render.texts import printable
 
 UNKNOWN = "unknown"
 _STEPS = {
@@ -31,7 +31,7 @@ _FORCING = frozenset({"tool_choice", "toolConfig"})
 @click.option("--check", is_flag=True, help="Have a worker begin a small job with each of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def command(
+def models_command(
     flags: Mapping[str, Any], /, *, names: Sequence[str], check: bool, as_json: bool
 ) -> int:
     """List the models of the workers: by role, with prices per million tokens.

@@ -21,7 +21,7 @@ from cli.replay.playing import play
 @click.argument("job_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
 @click.pass_obj
-def command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> int:
+def replay_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> int:
     """Play the finished, recorded job ID again, and compare plan, runs, verdicts and outcome.
 
     The replies of models come from the job's recording, the decisions of people from the job; the

@@ -47,7 +47,7 @@ from cli.render.review import CHOICES
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
 @click.pass_obj
-def command(
+def review_command(
     flags: Mapping[str, Any],
     *,
     job_id: str,

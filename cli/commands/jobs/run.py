@@ -41,7 +41,7 @@ field."""
 @click.option("--no-wait", is_flag=True, help="Print the job's id and leave.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
 @click.pass_obj
-def command(
+def run_command(
     flags: Mapping[str, Any],
     /,
     *,

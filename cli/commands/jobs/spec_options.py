@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from cli.durations import Duration
-from cli.sizes import Size
+from cli.parameters import Duration, Size
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -34,7 +34,7 @@ HOPELESS = {
 
 
 @click.command()
-def command() -> int:
+def demo_command() -> int:
     """Run five jobs through a throw-away deployment, by its HTTP API, and show them.
 
     It has its own Redis, API and worker on free ports, in a temporary directory. Without a model

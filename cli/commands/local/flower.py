@@ -19,7 +19,7 @@ from settings.reading.addresses import AddressError, parse_listen_host
 @click.command()
 @click.option("--address", default=ports.LOOPBACK, show_default=True, help="Where it listens.")
 @click.option("--port", type=click.IntRange(1, 65_535), help="Its port (FETTLE_FLOWER_PORT).")
-def command(address: str, port: int | None) -> None:
+def flower_command(address: str, port: int | None) -> None:
     """Run Flower, Celery's pages, over the broker of this deployment (FETTLE_BROKER_URL).
 
     It shows hints: which worker looked at which job, and how many hints wait. It wants the password

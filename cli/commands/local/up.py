@@ -5,9 +5,9 @@ from __future__ import annotations
 import fcntl
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,11 +16,10 @@ import click
 from cli.client.service import Service
 from cli.context import load, refuse_names
 from cli.errors import DISK_FULL, BadSettings, CliError
-from cli.local import bubblewrap, orphans, ports, redis_server
-from cli.local.banner import Addresses, banner
+from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment, flower_installed
 from cli.local.own_folder import refuse_tracked
-from cli.local.processes import running
+from cli.local.processes import adopt_orphans, running, wait_for_orphans
 from cli.local.supervisor import Supervisor
 from cli.output import Screen
 from cli.render.parts import Tone
@@ -29,6 +28,54 @@ from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 from settings.client import UpSettings, inherited, model_keys
 from settings.worker import WorkerSettings
+
+TASK = "Write a binary search and test it on 20 numbers."
+USUAL = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where things are. `flower_port` is None where Flower is not installed,
+    `key` and `flower_password` where a person has set them.
+    """
+
+    url: str
+    flower_port: int | None
+    flower_password: str | None = field(repr=False)
+    key: str | None = field(repr=False)
+    models: Sequence[str]
+    sign_in: str = field(default="", repr=False)
+    """The path of a link that signs a browser in, once."""
+
+
+def banner(screen: Screen, where: Addresses) -> None:
+    """Say where to go and what to type."""
+    screen.title("Fettle is up")
+    for label, value in _banner_lines(where):
+        screen.line(label, value)
+    screen.text()
+
+
+def _banner_lines(where: Addresses) -> list[tuple[str, str]]:
+    url = "" if where.url == USUAL else f"--url {where.url} "
+    model = "" if where.models else "--model recording:demo-binary-search "
+    password = where.flower_password or "that of FETTLE_FLOWER_PASSWORD"
+    flower = "not installed: pip install 'fettle[flower]'"
+    if where.flower_port is not None:
+        flower = f"http://127.0.0.1:{where.flower_port}, user fettle, password {password}"
+    missing = "no key: set GROQ_API_KEY or GOOGLE_API_KEY (recordings can be played without)"
+    pages = f"{where.url}{where.sign_in or '/app'}"
+    once = " (signs you in; once, within 15 minutes)" if where.sign_in else ""
+    return [
+        ("pages", f"{pages}{once}"),
+        ("api", f"{where.url}, its documentation at {where.url}/docs"),
+        ("key", where.key or "that of FETTLE_API_KEY"),
+        ("models", ", ".join(where.models) or missing),
+        ("flower", flower),
+        ("try", f'fettle {url}run {model}"{TASK}"'),
+        ("stop", "Ctrl-C"),
+    ]
+
 
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 0.5
@@ -40,7 +87,7 @@ PROBE_BYTES = 64 * 1024
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API (FETTLE_PORT).")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes (FETTLE_WORKERS).")
 @click.option("--flower-port", type=click.IntRange(1, 65_535), help="Port of Flower.")
-def command(**flags: int | None) -> None:
+def up_command(**flags: int | None) -> None:
     """Run Redis, the API, workers and Flower, with their logs, until Ctrl-C.
 
     Jobs are kept in .fettle (FETTLE_DATA_DIR). A program that dies is restarted.
@@ -55,7 +102,7 @@ def command(**flags: int | None) -> None:
     if "data_dir" not in api.model_fields_set:
         refuse_tracked(api.data_dir, "name another folder: FETTLE_DATA_DIR=...")
     screen = Screen()
-    orphans.adopt()
+    adopt_orphans()
     with Signals() as signals, _alone(api.data_dir):
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
@@ -68,7 +115,7 @@ def command(**flags: int | None) -> None:
             except Stopped:  # which is how this command is meant to end
                 screen.text()
                 screen.line("stopping", "workers return their jobs; Ctrl-C again stops at once")
-        orphans.wait()
+        wait_for_orphans()
         supervisor.show_last_lines()
         screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from cli.render.words import printable
+from cli.render.texts import printable
 
 from lab.drills.attacks.outcome import Kind, Outcome
 

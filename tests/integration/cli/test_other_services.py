@@ -21,7 +21,7 @@ from api.app import create_app
 from cli.client.answers import Source
 from cli.client.events import read_event
 from cli.client.service import Service
-from cli.command_line import COMMANDS, fettle, run
+from cli.command_line import SECTIONS, fettle, run
 from cli.errors import NotFettle
 from cli.exit_codes import NOT_REACHABLE
 from settings.api import ApiSettings
@@ -167,7 +167,7 @@ def leaves(name: str, command: click.Command) -> Iterator[str]:
 
 def test_every_command_that_calls_a_service_is_tried():
     context = click.Context(fettle)
-    names = [name for commands in COMMANDS.values() for name in commands if name not in LOCAL]
+    names = [name for section in SECTIONS for name in section.commands if name not in LOCAL]
     called = [leaf for name in names for leaf in leaves(name, fettle.get_command(context, name))]
     assert set(called) <= CALLS.keys()
 

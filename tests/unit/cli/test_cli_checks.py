@@ -10,8 +10,8 @@ from support.servers.tiny_service import Answer, job
 
 from cli.client.events import Event
 from cli.render.events import parts
-from cli.render.plain import lines
-from cli.render.runs import WHOLE, Detail
+from cli.render.evidence import WHOLE, Detail
+from cli.render.part_formats import plain_lines
 
 CHECKED = {
     "revision": 1,
@@ -28,7 +28,7 @@ CHECKED = {
 def shown(kind: str, **data) -> list[str]:
     at = datetime(2026, 11, 21, tzinfo=UTC)
     drawn = parts(Event(1, at, kind, data), Detail())
-    return [line for part in drawn for line in lines(part)]
+    return [line for part in drawn for line in plain_lines(part)]
 
 
 def test_checks_say_how_many_passed_and_what_did_not():
@@ -68,7 +68,7 @@ def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     assert shown("tool_used", **used) == ["tool: run_again: pytest -q"]
     assert shown("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
     in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), WHOLE)]
-    assert [line for part in in_full for line in lines(part)][1:] == ["    > exit code 1"]
+    assert [line for part in in_full for line in plain_lines(part)][1:] == ["    > exit code 1"]
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):

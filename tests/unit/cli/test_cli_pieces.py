@@ -9,9 +9,9 @@ import pytest
 
 from cli.doctor import deployment
 from cli.doctor.deployment import Health
-from cli.durations import Duration
 from cli.errors import Problem, Refused
 from cli.follow.review_prompt import matching
+from cli.parameters import Duration
 from cli.render.review import choices, how_to_decide
 from cli.signals import Signals, Stopped
 from settings.client import inherited, model_keys, sealed

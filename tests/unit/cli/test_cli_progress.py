@@ -9,10 +9,9 @@ from support.jobs.event_examples import EXAMPLES
 
 from cli.client.events import Event
 from cli.render.events import SHOWN, parts
+from cli.render.evidence import WHOLE, Detail, verified_parts
+from cli.render.part_formats import plain_lines
 from cli.render.parts import Code
-from cli.render.plain import lines
-from cli.render.runs import WHOLE, Detail
-from cli.render.verification import verified_parts
 
 RUN = {
     "id": "r1",
@@ -38,7 +37,7 @@ def event(kind: str, **data) -> Event:
 
 def shown(kind: str, detail: Detail | None = None, **data) -> list[str]:
     drawn = parts(event(kind, **data), detail or Detail())
-    return [line for part in drawn for line in lines(part)]
+    return [line for part in drawn for line in plain_lines(part)]
 
 
 def test_a_run_shows_its_end_its_code_its_output_and_its_files():
@@ -129,7 +128,9 @@ def test_a_verification_by_the_checks_counts_them():
     by_checks |= {"own_word": False, "judged_by": "report", "experiments": [experiment]}
     by_checks |= {"strength": None, "functions": None, "notes": []}
     checks = {"tests": [{"id": "a", "outcome": "passed"}, {"id": "b", "outcome": "skipped"}]}
-    drawn = [line for part in verified_parts(by_checks, checks=checks) for line in lines(part)]
+    drawn = [
+        line for part in verified_parts(by_checks, checks=checks) for line in plain_lines(part)
+    ]
     assert drawn == [
         "verified: 1 of 2 acceptance checks passed",
         "sanity check: with a.py, b.py made unloadable, the checks fail, as they should",
@@ -157,4 +158,6 @@ def test_an_event_of_a_kind_that_we_do_not_know_shows_nothing():
 @pytest.mark.parametrize("kind", sorted(SHOWN))
 def test_every_kind_of_event_can_be_shown(kind):
     at = datetime(2026, 11, 21, tzinfo=UTC)
-    assert all(list(lines(part)) for part in parts(Event(1, at, kind, EXAMPLES[kind]), Detail()))
+    assert all(
+        list(plain_lines(part)) for part in parts(Event(1, at, kind, EXAMPLES[kind]), Detail())
+    )

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli.render import drawn, plain
+from cli.render.evidence import Detail, run_parts
+from cli.render.part_formats import draw, plain_lines
 from cli.render.parts import Output, Part
-from cli.render.runs import Detail, run_parts
 from rich.console import Console
 from sandbox import policy
 from sandbox.agent import wire
@@ -565,9 +565,9 @@ def shown(parts: list[Part]) -> str:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system=None, width=100)
     for part in parts:
-        console.print(drawn.draw(part))
+        console.print(draw(part))
     return screen.getvalue() + "\n".join(
-        line for part in parts for line in plain.lines(part)
+        line for part in parts for line in plain_lines(part)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.demo import project
+from cli.demo.jobs import begin_project
 from cli.repository.bundle import bundle
 
 JOBS_EACH = 20
@@ -29,6 +29,6 @@ class Repositories:
 
 def _bundle(number: int) -> bytes:
     with TemporaryDirectory(prefix="fettle-chaos-") as folder:
-        place = project.begin(Path(folder) / "project")
+        place = begin_project(Path(folder) / "project")
         (place / "NUMBER").write_text(f"{number}\n")
         return bundle(place, dirty=True)

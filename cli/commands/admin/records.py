@@ -1,4 +1,4 @@
-"""`fettle webhooks`: messages that have not arrived."""
+"""`fettle decisions` and `fettle webhooks`: the record of decisions, and the webhook's outbox."""
 
 from __future__ import annotations
 
@@ -11,15 +11,43 @@ from api.http.foreign_text import first_line
 from api.quantities import plural
 from cli.context import open_service
 from cli.output import Screen, print_json
-from cli.render.words import printable
+from cli.render.texts import printable
+
+AT_ONCE = 1_000
+
+
+@click.command()
+@click.option("--from", "start", metavar="TIME", help="From then on, as 2026-11-01.")
+@click.option("--to", "end", metavar="TIME", help="Before then; else now.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of one JSON object a line.")
+@click.pass_obj
+def decisions_command(
+    flags: Mapping[str, Any], /, *, start: str | None, end: str | None, as_csv: bool
+) -> None:
+    """Export decisions, oldest first: they are kept no longer than their jobs."""
+    with open_service(flags) as service:
+        offset = 0
+        while True:
+            query = {"from": start, "to": end, "limit": AT_ONCE, "offset": offset}
+            if as_csv:
+                text, total = service.decisions_csv(query)
+                click.echo(text if offset == 0 else text.split("\r\n", 1)[1], nl=False)
+            else:
+                part = service.decisions(query)
+                total = part["total"]
+                for each in part["decisions"]:
+                    print_json(each)
+            offset += AT_ONCE
+            if offset >= total:
+                return
 
 
 @click.group()
-def command() -> None:
+def webhooks_command() -> None:
     """Show the webhook's outbox. Needs an operator's key: scope `admin`, tenant `default`."""
 
 
-@command.command("list")
+@webhooks_command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def listing(flags: Mapping[str, Any], /, *, as_json: bool) -> None:
@@ -32,7 +60,7 @@ def listing(flags: Mapping[str, Any], /, *, as_json: bool) -> None:
             _show(Screen(), outbox)
 
 
-@command.command()
+@webhooks_command.command()
 @click.argument("delivery_id", metavar="ID")
 @click.pass_obj
 def retry(flags: Mapping[str, Any], /, delivery_id: str) -> None:

@@ -1,14 +1,17 @@
-"""`fettle keys`: API keys, their scopes and limits."""
+"""`fettle keys` and `fettle tenants`: who may use the service, and how much."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import click
 
 from api.quantities import money
 from cli.context import open_service
+from cli.errors import CliError
+from cli.follow.review_prompt import confirmed
 from cli.output import Screen, print_json
 
 SCOPES = ("submit", "read", "review", "admin")
@@ -28,11 +31,11 @@ def limits(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group()
-def command() -> None:
+def keys_command() -> None:
     """Create, list and revoke API keys. Needs a key with the scope `admin`."""
 
 
-@command.command()
+@keys_command.command()
 @click.argument("name")
 @click.option(
     "--scope",
@@ -85,12 +88,12 @@ def create(
         )
 
 
-@command.command("limit")
+@keys_command.command("limit")
 @click.argument("key_id", metavar="ID")
 @limits
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def limit(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited: Any) -> None:
+def limit_key(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited: Any) -> None:
     """Set what the jobs of the key ID may spend on a day; a limit that is not given is removed, and
     the settings apply.
 
@@ -104,7 +107,7 @@ def limit(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited:
             Screen().line("limited", f"{key['id']}, a day: {limits_shown(key)}")
 
 
-@command.command("list")
+@keys_command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
@@ -118,7 +121,7 @@ def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
         Screen().rows((*heads, "PERSON", "MADE BY"), (_row(key) for key in keys))
 
 
-@command.command()
+@keys_command.command()
 @click.argument("key_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
@@ -153,3 +156,62 @@ def limits_shown(key: Mapping[str, Any]) -> str:
         f"{tokens:,} tokens" if tokens is not None else "",
     )
     return ", ".join(filter(None, parts)) or "-"
+
+
+@click.group()
+def tenants_command() -> None:
+    """List tenants, and limit what each may spend on a day. Needs a key with the scope `admin`."""
+
+
+@tenants_command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def list_tenants(flags: Mapping[str, Any], *, as_json: bool) -> None:
+    """List your tenant, or with an operator's key (scope `admin`, tenant `default`) all tenants."""
+    with open_service(flags) as service:
+        tenants = service.tenants()
+        if as_json:
+            print_json({"tenants": tenants})
+            return
+        rows = ((each["name"], limits_shown(each), spent_shown(each)) for each in tenants)
+        Screen().rows(("TENANT", "PER DAY", "TODAY"), rows)
+
+
+@tenants_command.command("limit")
+@click.argument("name", metavar="TENANT")
+@limits
+@click.option("--yes", is_flag=True, help="Do not ask whether an unknown tenant is meant.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def limit_tenant(
+    flags: Mapping[str, Any], /, name: str, *, yes: bool, as_json: bool, **limited: Any
+) -> None:
+    """Set what all jobs of TENANT may spend on a day; a limit that is not given is removed, and the
+    settings apply.
+
+    Needs an operator's key: scope `admin`, tenant `default`. A tenant without a key and without
+    limits is unknown, and its name may be misspelt: a person at a terminal is asked, and elsewhere
+    the command fails without --yes.
+    """
+    with open_service(flags) as service:
+        if not yes:
+            _require_known(name, [each["name"] for each in service.tenants()], asking=not as_json)
+        tenant = service.limit_tenant(name, limited)
+        if as_json:
+            print_json(tenant)
+        else:
+            Screen().line("limited", f"{tenant['name']}, a day: {limits_shown(tenant)}")
+
+
+def _require_known(name: str, known: Sequence[str], *, asking: bool) -> None:
+    """Return if the tenant is known, or a person means it. Raises CliError otherwise."""
+    if name in known:
+        return
+    title = f"no tenant {name} has a key or limits"
+    similar = get_close_matches(name, known, n=1)
+    hint = f"did you mean {similar[0]}?" if similar else ""
+    if not (asking and Screen().asking):
+        step = "--yes limits it all the same; `fettle tenants list` shows the tenants"
+        raise CliError(title, hint, step)
+    if not confirmed(f"{title}. {hint} Limit it all the same?".replace("  ", " "), default=False):
+        raise CliError("nothing was changed", next_step="`fettle tenants list` shows the tenants")

@@ -1,7 +1,9 @@
-"""Parts as rich draws them on a terminal: a column of labels, with what belongs to them below."""
+"""Parts in each format: on a terminal, as plain lines, as Markdown."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -86,3 +88,47 @@ class _Barred:
 def inset(content: RenderableType) -> Padding:
     """Content below a line's text."""
     return Padding(content, (0, 0, 0, INSET))
+
+
+INDENT = "    "
+_STATES = {"done": " [done]", "begun": " [begun]"}
+
+
+def plain_lines(part: Part) -> Iterator[str]:
+    """The lines of a part: `label: text`, and what belongs to it indented below."""
+    match part:
+        case Line(label, text):
+            yield f"{label}: {text}".rstrip() if label else text
+        case Steps():
+            for number, (item, state) in enumerate(part.with_states, 1):
+                yield f"{INDENT}{number}. {item}{_STATES.get(state, '')}"
+        case Code(text) | Prose(text):
+            yield from (f"{INDENT}{line}".rstrip() for line in text.split("\n"))
+        case Output(text):
+            yield from (f"{INDENT}> {line}".rstrip() for line in text.split("\n"))
+
+
+_TICKS = re.compile(r"`{3,}")
+
+
+def markdown_lines(part: Part) -> Iterator[str]:
+    """A part as a paragraph, a list or a block, with an empty line after it."""
+    match part:
+        case Line(label, text):
+            yield f"**{label}** {text}".rstrip() if label else text
+        case Steps():
+            yield from (f"{number}. {item}" for number, (item, _) in enumerate(part.with_states, 1))
+        case Code(text, language):
+            yield from fenced(text, language)
+        case Output(text):
+            yield from fenced(text, "text")
+        case Prose(text):
+            yield text
+    yield ""
+
+
+def fenced(text: str, language: str) -> Iterator[str]:
+    """A block whose fence is longer than any in the text."""
+    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    yield from (f"{fence}{language}", text.rstrip("\n"), fence)

@@ -1,0 +1,98 @@
+"""`fettle cancel`, `delete`, `retry`, `rebase`: commands that end jobs, and that continue them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from cli.commands.jobs.spec_options import given, term_options
+from cli.context import open_service
+from cli.exit_codes import HELP
+from cli.follow.follow import begun
+from cli.output import Screen, print_json
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
+@click.pass_obj
+def cancel_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> None:
+    """Cancel the job ID: no new model call and no new run starts."""
+    with open_service(flags) as service:
+        job = service.cancel(job_id)
+    if as_json:
+        print_json(job)
+    else:
+        Screen().line("cancelled", job_id)
+
+
+@click.command()
+@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print {deleted: [ids]} as one JSON object.")
+@click.pass_obj
+def delete_command(flags: Mapping[str, Any], job_ids: tuple[str, ...], *, as_json: bool) -> None:
+    """Delete the jobs ID, which have ended, with all that is kept of them. Needs an admin key.
+
+    The record of decisions on them is deleted, too; their files after FETTLE_BLOB_GRACE_SECONDS.
+    """
+    screen = Screen(stderr=as_json)
+    with open_service(flags) as service:
+        for job_id in job_ids:
+            service.delete(job_id)
+            screen.line("deleted", job_id)
+    if as_json:
+        print_json({"deleted": list(job_ids)})
+
+
+@click.command(epilog=HELP)
+@click.argument("job_id", metavar="ID")
+@term_options
+@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the new job as one JSON object; with --no-wait its id and status.",
+)
+@click.pass_obj
+def retry_command(
+    flags: Mapping[str, Any],
+    /,
+    job_id: str,
+    *,
+    no_wait: bool,
+    as_json: bool,
+    **terms: Any,
+) -> int:
+    """Retry the failed or cancelled job ID as a new job that continues where it stopped.
+
+    What was paid for is not paid again; the retry of an unapproved job gets fresh revisions. An
+    option changes a term of the job for the retry, as in --max-cost-usd 2 or --timeout 1h. The
+    retry_command follows the new job as `fettle run` does.
+    """
+    with open_service(flags) as service:
+        job = service.retry(job_id, given(terms))
+        return begun(service, job, no_wait=no_wait, as_json=as_json)
+
+
+@click.command(epilog=HELP)
+@click.argument("job_id", metavar="ID")
+@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the new job as one JSON object; with --no-wait its id and status.",
+)
+@click.pass_obj
+def rebase_command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
+    """Merge the approved change of the ended job ID onto the commit that its branch is at now.
+
+    It is a new job on the same terms. It begins with the merged files, resolves what conflicts,
+    runs the tests, and is approved and delivered as its own. The command follows it as `fettle
+    run` does.
+    """
+    with open_service(flags) as service:
+        return begun(service, service.rebase(job_id), no_wait=no_wait, as_json=as_json)

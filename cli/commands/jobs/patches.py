@@ -1,0 +1,77 @@
+"""`fettle patch` and `fettle apply`: the patch of a job, written or applied."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.client.service import Job
+from cli.context import open_service
+from cli.errors import CliError
+from cli.output import Screen
+from cli.render.parts import Tone
+from cli.render.texts import patch_text
+from cli.repository.apply import apply
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to FILE, not to stdout.",
+)
+@click.pass_obj
+def patch_command(flags: Mapping[str, Any], job_id: str, output: Path | None) -> None:
+    """Write the patch of the job ID, as `git apply` takes it: of its open review, else of its
+    result. A terminal gets it in colours, with hidden characters spelled out."""
+    with open_service(flags) as service:
+        patch = service.patch(job_id)
+    if output is None and sys.stdout.isatty():
+        Screen().patch(patch)
+        return
+    if output is None:
+        sys.stdout.buffer.write(patch)
+        sys.stdout.flush()
+        return
+    try:
+        output.write_bytes(patch)
+    except OSError as error:
+        raise CliError(f"{output} cannot be written", str(error.strerror)) from None
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.pass_obj
+def apply_command(flags: Mapping[str, Any], job_id: str) -> None:
+    """Apply the patch of the job ID to the git repository of this directory, by three-way merge.
+
+    All of it is applied, or nothing. It refuses where the index has changes, where the patch
+    conflicts, and where it would overwrite changes that are not committed.
+    """
+    screen = Screen()
+    with open_service(flags) as service:
+        job = service.job(job_id)
+        patch = service.patch(job_id)
+        about = _patch_figures(job)
+        if not _is_approved(job):
+            screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
+        staged = apply(Path(), patch, about["base"])
+        where = "work tree and index" if staged else "work tree"
+        screen.line("applied", f"{patch_text(about)}, to {where}", Tone.GOOD)
+
+
+def _patch_figures(job: Job) -> Mapping[str, Any]:
+    shown = job["review"]["payload"] if job["review"] else job["result"]
+    about: Mapping[str, Any] = shown["patch"]
+    return about
+
+
+def _is_approved(job: Job) -> bool:
+    return bool(job["status"] == "succeeded" and not job.get("unapproved"))
