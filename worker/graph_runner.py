@@ -30,7 +30,7 @@ from agents.state import State
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.model.credentials import is_person
-from jobs.model.record import ANEW, Delivery, JobRecord, Reason, Result, Wait
+from jobs.model.record import RESTART, JobRecord, Push, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
@@ -128,7 +128,7 @@ class GraphRunner:
         """Run the graph from its start: on the conversation's last workspace with the files of this
         job over it."""
         record, store = self.record, self.operations.store
-        if record.graph == ANEW:
+        if record.graph == RESTART:
             await self._saver().adelete_thread(record.id)
         builder, rebased = await builder.begin()
         entries = await retry_while_unavailable(
@@ -246,19 +246,19 @@ class GraphRunner:
         outcome: Outcome,
         change: Delivered | None,
         workspace: Workspace,
-    ) -> Delivery | None:
+    ) -> Push | None:
         """Push the change, and open its pull request; None if the job wants no delivery."""
         target, files = self._target(), self.context.files
         if target is None:
             return None
         if not outcome.approved:
-            return Delivery(note="nothing was delivered: nobody has approved the change")
+            return Push(note="nothing was delivered: nobody has approved the change")
         if files.deliveries.needs_review and not is_person(outcome.approved_by):
             approval = f"{outcome.approved_by} has approved it, and {NEEDS_REVIEW}"
             advice = f"`fettle apply {self.record.id}` applies the change"
-            return Delivery(note=f"nothing was delivered: {approval}; {advice}")
+            return Push(note=f"nothing was delivered: {approval}; {advice}")
         if change is None:
-            return Delivery(note="nothing was delivered: the job has changed nothing")
+            return Push(note="nothing was delivered: the job has changed nothing")
         intent = await intended(self.record, builder.ledger, builder.blobs, change)
         attempt = Delivering(
             self.record,
@@ -292,7 +292,7 @@ class GraphRunner:
     async def _best_result(self) -> Result | None:
         loaded = await retry_while_unavailable(lambda: self.operations.store.load(self.record.id))
         record = loaded.record if loaded else self.record
-        if self.record.graph == ANEW and record.graph == ANEW:
+        if self.record.graph == RESTART and record.graph == RESTART:
             return None  # the checkpoints are those of before the new start
         try:
             snapshot = await self._snapshot()

@@ -11,7 +11,7 @@ from agents.checks.cases import parse_cases
 from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from jobs.blobs import manifest
-from jobs.model.record import ANEW, JobRecord
+from jobs.model.record import RESTART, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
@@ -49,7 +49,7 @@ class PortsBuilder:
         workspace = await self.workspace(earlier)
         if earlier is not None:
             self.writer.keep_blobs(workspace.digests())  # the earlier job may be removed first
-        if workspace.digest != record.workspace or record.graph == ANEW:
+        if workspace.digest != record.workspace or record.graph == RESTART:
             self.writer.batch.workspace = workspace.digest or ""
         sandboxes = context.runs.sandboxes
         environment = await sandboxes.environment(spec.image)
@@ -87,7 +87,7 @@ class PortsBuilder:
         """The builder with the files that the graph starts with; for a job that rebases a change,
         also the facts of the rebase for prompts."""
         record = self.record
-        if record.graph == ANEW:
+        if record.graph == RESTART:
             record = await anew(record, self.blobs)
         if record.spec.rebase is None:
             return replace(self, record=record), None

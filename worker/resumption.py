@@ -19,7 +19,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agents.evidence.verdict import CRITIC
 from agents.graph.checkpoint_format import READS, WRITES
-from jobs.model.record import ANEW, GraphFormat, JobRecord
+from jobs.model.record import RESTART, GraphFormat, JobRecord
 from jobs.model.review import Action, Comment, Decision, Review
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import upgrade
@@ -54,7 +54,7 @@ class Ended:
 def foreseen(record: JobRecord) -> Begin | GoOn | None:
     """How an attempt continues where the record alone shows it: at the start, and as the first
     after a Decision. None: the checkpoint must be read, since an attempt crashed."""
-    if record.graph == ANEW or (record.attempts == 1 and record.inherits is None):
+    if record.graph == RESTART or (record.attempts == 1 and record.inherits is None):
         return Begin()
     if record.resumes_pause and record.decision is not None:
         return GoOn(_answered(record.decision))

@@ -98,10 +98,10 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
             **own,
             "spec": json.loads(fields["spec"]),
             "workspace": fields["workspace"] or None,
-            "graph": GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
-            "once": fields.get("once", ""),
-            "ends_by": fields.get("ends_by") or None,
-            "authors": [Signer(*each) for each in json.loads(fields.get("authors", "[]"))],
+            "graph": GraphFormat.parse(fields["graph"]) if fields["graph"] else None,
+            "once": fields["once"],
+            "ends_by": fields["ends_by"] or None,
+            "authors": [Signer(*author) for author in json.loads(fields["authors"])],
         }
     )
 

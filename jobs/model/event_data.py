@@ -443,7 +443,7 @@ class SummarizedData(TypedDict):
 
 
 class DeliveredData(TypedDict):
-    """The change was pushed as `branch`; see `jobs.model.record.Delivery`."""
+    """The change was pushed as `branch`; see `jobs.model.record.Push`."""
 
     branch: str
     commit: str

@@ -1,6 +1,6 @@
 """JobRecord: the truth about one job. Frozen; a change is a new record.
 
-Times are milliseconds since the epoch by Redis' clock; ids are strings; money is a decimal string.
+Times are milliseconds since 1970 by Redis' clock.
 
 Why: docs/decisions/0005-every-job-has-a-conversation.md
 """
@@ -22,17 +22,18 @@ _JOB_ID = re.compile(r"[0-9a-f]{20}")
 
 
 def new_job_id() -> str:
-    """A random id."""
+    """A random id of 20 hexadecimal digits."""
     return secrets.token_hex(10)
 
 
 def is_job_id(value: object) -> bool:
-    """Whether a value from outside has the form of a job's id, so that it names no other key."""
+    """Whether a value from outside has the form of a job's id. Only such a value may be a part of a
+    key in Redis."""
     return isinstance(value, str) and _JOB_ID.fullmatch(value) is not None
 
 
 class Status(StrEnum):
-    """Where a job is in its life; the last three are final."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -43,12 +44,12 @@ class Status(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing can change any more (J6)."""
+        """Whether the state never changes again (J6)."""
         return self in (Status.SUCCEEDED, Status.FAILED, Status.CANCELLED)
 
 
 class Cause(StrEnum):
-    """Why a worker gave a job back: a closed set, by which such attempts are counted."""
+    """The cause for which a worker returns a job to the queue. Metrics count by it."""
 
     PROVIDER = "provider"
     SANDBOX = "sandbox"
@@ -57,31 +58,35 @@ class Cause(StrEnum):
     REPOSITORY = "repository"
     PACKAGES = "packages"
     MACHINE = "machine"
-    """An error of the worker's operating system, other than a disk's."""
+    """An error of the worker's operating system, other than a disk error."""
     STOPPING = "stopping"
     """The worker drains."""
 
 
 class Reason(StrEnum):
-    """Why a job failed: a closed set."""
+    """The reason why a job failed."""
 
     MODEL_UNAVAILABLE = "model_unavailable"
     SANDBOX_UNAVAILABLE = "sandbox_unavailable"
     BUDGET_EXHAUSTED = "budget_exhausted"
     DEADLINE = "deadline"
     POISONED = "poisoned"
+    """The job killed the process in which it ran alone (J7)."""
     REJECTED = "rejected"
     UNAPPROVED = "unapproved"
     INCOMPATIBLE = "incompatible"
+    """No worker can read its checkpoints, and a person ended the job for this reason."""
     REPOSITORY = "repository"
     DELIVERY = "delivery"
+    """The approved change could not be pushed."""
     SETUP = "setup"
+    """The dependencies of the repository could not be installed."""
     STORAGE = "storage"
     INTERNAL = "internal"
 
     @property
     def cause(self) -> Cause:
-        """Why a worker gives a job back that would fail for this reason in the end."""
+        """The cause for which a worker first returns such a job to the queue."""
         return _CAUSES.get(self, Cause.MACHINE)
 
 
@@ -94,214 +99,235 @@ _CAUSES: Mapping[Reason, Cause] = {
     Reason.SETUP: Cause.PACKAGES,
 }
 
+REASONS_WITHOUT_RETRY = frozenset({Reason.REJECTED, Reason.INCOMPATIBLE})
+"""A retry of such a job starts from its task: its checkpoints and journal are removed."""
+
 
 @dataclass(frozen=True, slots=True)
 class GraphFormat:
-    """`number` of the form, and the `release` of Fettle that wrote it ('': it did not say)."""
+    """The format of a job's checkpoints. `agents/graph/checkpoint_format.py` lists the formats."""
 
     number: int
     release: str = ""
+    """The release of Fettle that wrote the checkpoints. '': unknown."""
 
     def __str__(self) -> str:
         return f"{self.number} {self.release}".rstrip()
 
     @classmethod
     def parse(cls, text: str) -> GraphFormat:
-        """What `str` wrote. Raises ValueError."""
+        """Read the text that `str` makes. Raises ValueError."""
         number, _, release = text.partition(" ")
         return cls(int(number), release)
 
 
-UNSAID = GraphFormat(1)
-"""Of checkpoints whose job's record names no format: releases before there was one."""
-ANEW = GraphFormat(0)
-"""Of a job that restarts from its task: the checkpoints that it has do not count."""
-
-
-OVER = frozenset({Reason.REJECTED, Reason.INCOMPATIBLE})
-"""Why a job failed that leaves nothing to go on from."""
+RESTART = GraphFormat(0)
+"""Marks a job that restarts from its task: the checkpoints that it has do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a job until `until` (ms), which is also when the job is due.
-
-    `alone`: in a process that holds no other.
-    """
+    """The right of one worker to work on a job."""
 
     worker: str
+    """The worker's id."""
     until: int
+    """When the lease expires (ms). The job is due at the same time."""
     alone: bool = False
+    """The job runs in a process without other jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a queued job waits for until its next try (`due_at`): `on` names it, such as `groq` or
-    `the sandbox`; `why` is the error."""
+    """Why a queued job rests until its next try."""
 
     on: str
+    """What is not available, such as `groq` or `the sandbox`."""
     why: str
+    """The error."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchRef:
-    """What a job changed in its repository, as `git apply` takes it: the digest of its bytes, their
-    number, the files and lines it changes, and the commit (hexadecimal) that it applies to."""
+    """The change of a repository by a job, as a patch that `git apply` takes."""
 
     digest: str
+    """Of the patch's bytes."""
     size: int
+    """In bytes."""
     files: int
+    """The number of changed files."""
     insertions: int
+    """The number of added lines."""
     deletions: int
+    """The number of removed lines."""
     base: str
+    """The commit (hexadecimal) that the patch applies to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
-    """What a job has pushed to the repository that it was fetched from: one `commit`, as `branch`
-    (both None: nothing). `pull_request` is the address of the one that was opened, `base` the
-    branch that the change is for, and `base_moved` whether that is no longer at the commit that the
-    job began with. `note` says why nothing was delivered, or what to do now."""
+class Push:
+    """The delivery of a job's change to the repository that it was fetched from: one commit on a
+    new branch."""
 
     branch: str | None = None
+    """The pushed branch. None: no branch was pushed."""
     commit: str | None = None
+    """The pushed commit (hexadecimal). None: no commit was pushed."""
     pull_request: str | None = None
+    """The address of the pull request. None: no pull request was opened."""
     base: str | None = None
+    """The branch that the change is for."""
     base_moved: bool = False
+    """`base` has new commits since the job began."""
     note: str = ""
+    """Why no change was delivered, or what the user can do now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a job. `approved_by` is `critic`, the names of persons, or None.
-
-    artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
-    is the last report of its acceptance checks, or None. `verification` is the data of the event
-    `verified` of these files (see `jobs.model.event_data`), or None. A job on a repository has a
-    `patch`, and `bundle` is the digest of the same change as a git bundle of one commit. A job that
-    delivers its change has a `delivery`, even if the delivery failed half-way.
-    """
+    """The result of a job."""
 
     answer: str
+    """The executor's answer."""
     approved_by: str | None
+    """`critic`, `rules`, or the names of persons. None: the job has no approval."""
     artifacts: tuple[Mapping[str, Any], ...] = ()
+    """The files that its runs produced: {name, digest, size, media_type} of each."""
     override: bool = False
+    """A person approved although the evidence failed."""
     checks: Mapping[str, Any] | None = None
+    """The last report of the acceptance checks (`CheckReportData`)."""
     verification: Mapping[str, Any] | None = None
+    """The verification of these files (`VerifiedData`)."""
     patch: PatchRef | None = None
+    """The change, if the job is on a repository."""
     bundle: str | None = None
-    delivery: Delivery | None = None
+    """The digest of the same change as a git bundle of one commit."""
+    delivery: Push | None = None
+    """The delivery, if the job delivers its change; also of a delivery that failed half-way."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """One job. `version` counts its changes, `epoch` its claims, `hints` those since the last one.
-
-    `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
-    without a new version.
-    `inherits` is the job whose checkpoints and journal this one continues, if any.
-    `graph` is the format of its newest checkpoint, None where none was written by a release that
-    says; see `checkpointed`.
-    `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
-    `ends_by` is when the worker that holds it must have let it go: from then on its lease is not
-    renewed (see `overdue`).
-    `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
-    `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
-    time before the present attempt. `submitted_by` is the name of the API key that brought it,
-    which may be given to another one later, and `key_id` its id. `authors` are the others whose
-    work this is: the owners of the jobs it retries, and whose edits have run (see
-    `jobs.transitions.reviews`).
-    `revisions` are the executor's passes, as they were counted at its last pause or at its end.
-    `once` is the Idempotency-Key of its request, which names this job until the job is removed.
-    """
+    """One job."""
 
     id: str
     tenant: str
     spec: JobSpec
     conversation_id: str
+    """The id of the conversation's first job."""
     created_at: int
     updated_at: int
     due_at: int
+    """When the sweeper looks at the job next. Heartbeats, and the end of the job before it in its
+    line, move this time without a new version."""
     status: Status = Status.QUEUED
     version: int = 1
+    """The number of changes of the record."""
     epoch: int = 0
+    """The number of claims. A write with an older epoch is refused (J5)."""
     attempts: int = 0
+    """The number of attempts, including the present attempt."""
     crashes: int = 0
+    """The number of crashes in a row (J7)."""
     retries: int = 0
+    """The number of retries in a row after infrastructure trouble, without progress in between."""
     hints: int = 0
+    """The number of hints since the last claim. A queued job without a hint rests."""
     progress_epoch: int = 0
+    """The last epoch under which a journal entry was written."""
     ran_ms: int = 0
+    """The running time before the present attempt."""
     lease: Lease | None = None
+    """The lease of the present attempt."""
     wait: Wait | None = None
+    """Why the job rests, if it does."""
     review: Review | None = None
+    """The open review."""
     decision: Decision | None = None
+    """The last decision, for the graph."""
     workspace: str | None = None
+    """The digest of the manifest that the last finished tool call left. None: no files."""
     decided_epoch: int = 0
+    """The epoch of the decision. The attempt with the next epoch resumes a pause."""
     claimed_at: int | None = None
+    """The beginning of the present attempt."""
     started_at: int | None = None
+    """The beginning of the first attempt."""
     finished_at: int | None = None
     ends_by: int | None = None
+    """When the worker must have released the job. After this time its lease is not renewed: see
+    `overdue`."""
     reason: Reason | None = None
+    """Why the job failed."""
     detail: str = ""
+    """The reason in words."""
     result: Result | None = None
     inherits: str | None = None
+    """The job whose checkpoints and journal this job continues."""
     graph: GraphFormat | None = None
+    """The format of the checkpoints. None: there is no checkpoint."""
     submitted_by: str = ""
+    """The name of the API key that submitted the job. Another key may have this name later."""
     key_id: str = ""
+    """The id of that key. '': unknown."""
     person: str = ""
-    """The person of that key; '' if an older release has recorded the job."""
+    """The person of that key. '': unknown."""
     request_id: str = ""
+    """The id of the HTTP request that submitted the job."""
     revisions: int = 0
+    """The passes of the executor, counted when the job pauses and when it ends."""
     authors: tuple[Signer, ...] = ()
+    """Further authors of the work: the submitters of the jobs that it retries, and the persons
+    whose edits have run. See `jobs.transitions.reviews`."""
     once: str = ""
+    """The Idempotency-Key of the request. It names this job until the job is removed."""
 
     def ran(self, now: int) -> int:
-        """How long it was worked on, in ms: by a lost worker until the end of its lease."""
+        """The running time in ms. A lost worker counts until the end of its lease."""
         if self.lease is None or self.claimed_at is None:
             return self.ran_ms
         return self.ran_ms + max(min(now, self.lease.until) - self.claimed_at, 0)
 
     @property
     def overdue(self) -> bool:
-        """Whether a worker holds it for too long, because its own deadline has no effect.
+        """Whether the worker should have released the job, because its own deadline has no effect.
 
-        By the lease and not by the time: while Redis was away, no lease could be renewed.
+        The lease decides, not the time: while Redis is unreachable, no lease can be renewed.
         """
         leased = self.lease is not None and self.ends_by is not None
         return leased and self.due_at > (self.ends_by or 0)
 
     @property
     def waits(self) -> Wait | None:
-        """What it waits for without a worker; None where a worker could take it, or has it."""
+        """The cause for which a queued job rests; None if a worker could claim it or has it."""
         resting = self.status is Status.QUEUED and self.hints == 0
         return self.wait if resting else None
 
     def rests(self, now: int) -> bool:
-        """Whether a queued job waits until `due_at`: a stray hint must not cut the delay short."""
+        """Whether a queued job waits until `due_at`. A stray hint must not end the delay."""
         return self.status is Status.QUEUED and self.hints == 0 and self.due_at > now
 
     @property
     def resumes_pause(self) -> bool:
-        """Whether this attempt is the first after a Decision: no call can have been in flight."""
+        """Whether this attempt is the first after a decision. No call can have been in flight."""
         return self.decision is not None and self.epoch == self.decided_epoch + 1
 
     @property
     def over(self) -> bool:
-        """Whether nothing goes on from its checkpoints and journal: no attempt, and no retry."""
-        return self.status is Status.SUCCEEDED or self.reason in OVER
+        """Whether no attempt and no retry will continue from the checkpoints and the journal."""
+        return self.status is Status.SUCCEEDED or self.reason in REASONS_WITHOUT_RETRY
 
     @property
     def unapproved(self) -> bool:
-        """Whether it ended without an approval of its work: failed for that reason, or accepted
-        because the job says so. A verification needs no approval."""
+        """Whether the job ended without an approval of its work: it failed for that reason, or was
+        accepted because its spec says so. A verification needs no approval."""
         if self.status is Status.SUCCEEDED and self.spec.kind is Kind.TASK:
             return self.result is None or self.result.approved_by is None
         return self.reason is Reason.UNAPPROVED
 
     @property
     def checkpointed(self) -> GraphFormat | None:
-        """The format that the next attempt must read; None where there is no checkpoint yet."""
-        if self.graph is not None:
-            return None if self.graph == ANEW else self.graph
-        tried = self.attempts - (self.status is Status.RUNNING)
-        return UNSAID if tried > 0 or self.inherits is not None else None
+        """The format that the next attempt must read; None if there is no checkpoint to read."""
+        return None if self.graph == RESTART else self.graph

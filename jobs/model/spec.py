@@ -1,4 +1,4 @@
-"""JobSpec: the request of a job. The API validates it; it never changes."""
+"""JobSpec: the request of a job. The API validates it, and it never changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CASES_PATH = ".fettle/cases.json"
 
 
 class Priority(StrEnum):
-    """Orders claims among the jobs that wait."""
+    """The order in which workers claim jobs that wait."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -18,113 +18,131 @@ class Priority(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a job is for: a task that agents work on, or checks that are run over files."""
+    """The purpose of a job."""
 
     TASK = "task"
+    """A task that agents work on."""
     VERIFICATION = "verification"
+    """Checks that run over files. No model is called."""
 
 
 class OnExhausted(StrEnum):
-    """How a job without approval ends: as failed (`unapproved`), or accepted with its best result,
-    unless its acceptance checks fail."""
+    """The end of a job without approval."""
 
     ACCEPT = "accept"
+    """It succeeds with its best result, unless its acceptance checks fail."""
     FAIL = "fail"
+    """It fails as `unapproved`."""
 
 
 class Evidence(StrEnum):
-    """What an approval by the critic needs: a run that verifies the work, or nothing (`none`: for
-    work that nothing can execute, such as documents)."""
+    """The evidence that an approval by the critic needs."""
 
     RUN = "run"
+    """A run that verifies the work."""
     NONE = "none"
+    """No run. For work that cannot be executed, such as documents."""
 
 
 class OnExpiry(StrEnum):
-    """What happens when no person has decided in time.
-
-    `approve` applies only to work with a successful run; other reviews stay open.
-    """
+    """The consequence if no person decides in time."""
 
     APPROVE = "approve"
+    """Applies only to work with a successful verification; other reviews stay open."""
     REJECT = "reject"
     STAY = "stay"
 
 
 class Pause(StrEnum):
-    """When a reviewed job asks a person: before the critic, when the executor is done; or also
-    after every run: then a pass of the executor ends with the model's reply whose code has run,
-    whatever its result."""
+    """When a job with `review` asks a person."""
 
     BEFORE_CRITIC = "before_critic"
+    """When the executor is done."""
     EVERY_RUN = "every_run"
+    """Also after every run: a pass of the executor ends with the first reply whose code has run,
+    whatever its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """A request. `workspace` is the digest of the manifest of the files that came with it.
-
-    `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
-    job the first of a conversation with the job's own id. `timeout_seconds` counts running time.
-    One run of code may take `run_seconds` and `run_memory_bytes`, and one revision `max_steps`
-    model calls; None: as the worker's settings say. `max_cost_usd` (a decimal string) and
-    `max_tokens` bound what it may spend; None: no bound.
-    `retry_of` is the job that this one retries. `review_expires_seconds` is how long each review
-    waits for a person before `on_expiry` applies; None: for ever. `approvals` is how many a review
-    takes, 1 or 2 (see `jobs.transitions.reviews`). After `review_remind_seconds` and
-    `review_escalate_seconds` an event announces a review that still waits once more. `record`: the
-    model's side is written down, see `jobs.view.recording`. Without `repair` the work ends with the
-    first code that has run: no failure is repaired, and no revision follows the critic's verdict.
-    `verify` is the command that proves the work, word by word (empty: the executor declares one);
-    `evidence` says whether the critic needs one. `checks` have to pass before the critic may
-    approve; with `write_tests` a tester writes some first. With `questions` the planner may ask a
-    person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
-    for ever). With `parallel`, independent steps of the plan run side by side.
-    With `repo` the work starts from a commit of a git repository, with `workspace` over it; with
-    `deliver` an approved change is pushed to it. `setup` is the shell command that installs its
-    dependencies: None, one that the repository's own files suggest; empty, none.
-    `image` is the image of its sandboxes, from the worker's list; None: the worker's own.
-    With `rebase` the work starts from another job's change, merged onto the commit of `repo`.
-    """
+    """The request of a job."""
 
     task: str
+    """The task in plain English."""
     review: bool = False
+    """A person decides on the work before the job ends."""
     model: str | None = None
+    """`provider:model`. None: the worker's default."""
     steps: tuple[str, ...] = ()
+    """The caller's plan. Empty: the planner makes a plan."""
     workspace: str | None = None
+    """The digest of the manifest of the files that came with the request. None: no files."""
     conversation_id: str | None = None
+    """The conversation that the job continues. None: the job is the first of a new conversation,
+    which has the job's id."""
     max_revisions: int = 3
+    """The highest number of passes of the executor."""
     on_exhausted: OnExhausted = OnExhausted.FAIL
     timeout_seconds: int = 900
+    """How long the job may run. Waiting does not count."""
     priority: Priority = Priority.NORMAL
     labels: tuple[str, ...] = ()
+    """The caller's words by which listings select jobs."""
     retry_of: str | None = None
+    """The id of the job that this job retries."""
     review_expires_seconds: int | None = None
+    """How long a review waits for a person before `on_expiry` applies. None: for ever."""
     on_expiry: OnExpiry = OnExpiry.STAY
     record: bool = False
+    """The replies of models are recorded: see `jobs.view.recording`."""
     approvals: int = 1
+    """The number of approvals that a review needs, 1 or 2: see `jobs.transitions.reviews`."""
     repair: bool = True
+    """If false, the work ends with the first code that has run: no failure is repaired, and no
+    revision follows the critic's verdict."""
     max_cost_usd: str | None = None
+    """The most that the job may spend, in US dollars as a decimal string. None: no bound."""
     max_tokens: int | None = None
+    """The most tokens that the job may spend. None: no bound."""
     kind: Kind = Kind.TASK
     checks: CheckSpec | None = None
+    """Acceptance checks, which must pass before the critic may approve."""
     write_tests: bool = False
+    """A tester writes acceptance checks before the work begins."""
     questions: bool = False
+    """The planner may ask a person before it plans."""
     questions_expire_seconds: int | None = None
+    """How long questions wait for a person before the planner's defaults count. None: for ever."""
     parallel: bool = False
+    """Independent steps of the plan run side by side."""
     pause: Pause = Pause.BEFORE_CRITIC
     review_remind_seconds: int | None = None
+    """An event announces a review again if it has waited as long as this. None: no reminder."""
     review_escalate_seconds: int | None = None
+    """A second announcement, as `review_remind_seconds`."""
     verify: tuple[str, ...] = ()
+    """The arguments of the command that verifies the work. Empty: the executor declares a
+    command."""
     evidence: Evidence = Evidence.RUN
     run_seconds: int | None = None
+    """How long a run of code may take. None: the worker's setting."""
     run_memory_bytes: int | None = None
+    """The memory that a run of code may use. None: the worker's setting."""
     max_steps: int | None = None
+    """The model calls that a pass of the executor may make. None: the worker's setting."""
     repo: Repo | None = None
+    """The git repository that the work starts from. The files of `workspace` replace files of the
+    repository."""
     image: str | None = None
+    """The image of the job's sandboxes, from the worker's list. None: the worker's own image."""
     deliver: Deliver | None = None
+    """How an approved change is delivered to the repository. None: it is not delivered."""
     setup: str | None = None
+    """The shell command that installs the repository's dependencies. None: a command that the
+    repository's files suggest. Empty: no command."""
     rebase: Rebase | None = None
+    """The change of another job, which is merged onto the commit of `repo` before the work starts.
+    """
 
     @property
     def shows_each_run(self) -> bool:
@@ -134,41 +152,46 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class CheckSpec:
-    """Test files with a command, and cases. `manifest` is the digest of the manifest of the files,
-    which are no part of the workspace, and of the cases; `paths` are the test files' names;
-    `command` None: pytest on them; `cases` are the cases' ids.
-    """
+    """Acceptance checks: test files with a command, and cases."""
 
     manifest: str
+    """The digest of the manifest of the test files and the cases. They are not part of the
+    workspace."""
     paths: tuple[str, ...]
+    """The paths of the test files."""
     command: str | None = None
+    """The command that runs them, without a shell. None: pytest."""
     cases: tuple[str, ...] = ()
+    """The ids of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """A git repository: at a `url`, or in `bundle`, the digest of a git bundle that came with the
-    job; one of both is None. `ref` names a branch, a tag or a commit; None: HEAD."""
+    """A git repository, by its `url` or by an uploaded `bundle`; the other field is None."""
 
     url: str | None = None
     ref: str | None = None
+    """A branch, a tag or a commit. None: HEAD."""
     bundle: str | None = None
+    """The digest of a git bundle that came with the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebase:
-    """An approved change: the job that made it, the digest of its git bundle, and the commit
-    (hexadecimal) that it was made on."""
+    """An approved change of another job."""
 
     job_id: str
     bundle: str
+    """The digest of the git bundle that has the change as one commit."""
     base: str
+    """The commit (hexadecimal) that the change was made on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """What becomes of an approved change in the repository that it was fetched from: a branch of
-    its own, and a pull request from it (GitLab: a merge request)."""
+    """How an approved change is delivered to the repository that it was fetched from."""
 
     branch: bool = True
+    """As a new branch."""
     pull_request: bool = False
+    """As a pull request (GitLab: a merge request) from that branch."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jobs.model.events import WORK, Event, NewEvent, current
-from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.record import RESTART, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal
@@ -43,7 +43,8 @@ def retry_as_new_job(
     change = replace(change, after=replace(change.after, authors=authors(parent)))
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
-    if parent.over or parent.checkpointed is None:
+    started = parent.attempts > 0 or parent.inherits is not None
+    if parent.over or parent.graph == RESTART or not started:
         return replace(change, events=(submitted,))
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.model.events import NewEvent
-from jobs.model.record import ANEW, UNSAID, GraphFormat, JobRecord
+from jobs.model.record import RESTART, GraphFormat, JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind
 
 HINTS_BEFORE_ASKING = 5
@@ -51,8 +51,7 @@ def abandoned_format(record: JobRecord, worker: Mapping[str, Any]) -> GraphForma
 
 
 def _reads(facts: Mapping[str, Any]) -> Collection[int]:
-    """What a worker reads; a release that does not say reads what does not say."""
-    reads: Collection[int] = facts.get("graph", {}).get("reads", (UNSAID.number,))
+    reads: Collection[int] = facts.get("graph", {}).get("reads", ())
     return reads
 
 
@@ -85,7 +84,7 @@ def damaged(record: JobRecord, place: str, reads: Collection[int], current: Grap
     """The review of a job with a known format, but with a checkpoint or journal entry, at `place`,
     that is damaged or holds a type that this release does not read. Nothing is removed before the
     decision. The payload is that of `question`, and `place`."""
-    found = record.checkpointed or UNSAID
+    found = record.checkpointed or current
     asked = question(record, found, reads, current)
     reason = (
         f"The job's stored state cannot be read ({place}). Restart it from its task (approve), "
@@ -99,7 +98,7 @@ def settled(record: JobRecord, decision: Decision) -> JobRecord:
     """The record after a decision on its upgrade."""
     if decision.action is Action.APPROVE:
         kept = replace(record, review=None, decision=None, inherits=None)
-        return replace(kept, graph=ANEW, ran_ms=0, retries=0)
+        return replace(kept, graph=RESTART, ran_ms=0, retries=0)
     return replace(record, review=None)
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.jobs.job_examples import TENANT, JobService, decision, held, job
 
 from jobs.errors import StaleEpoch
-from jobs.model.record import ANEW, GraphFormat, JobRecord
+from jobs.model.record import RESTART, GraphFormat, JobRecord
 from jobs.model.review import Action
 from jobs.store import LeaseRef, Writes
 from jobs.transitions import upgrade
@@ -42,7 +42,7 @@ async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     asked = upgrade.question(claimed, THEIRS, [1, 2], OURS)
     await service.operations.pause(held(claimed), asked)
     await service.operations.decide(record.id, decision(asked.id, Action.APPROVE))
-    assert (await service.record(record.id)).graph == ANEW
+    assert (await service.record(record.id)).graph == RESTART
     assert (await service.kinds(record.id))[-2:] == ["decided", "begun_anew"]
     again = await service.claim(record.id, reads=[1, 2])
     await service.store.write(again.id, again.epoch, Writes(graph=OURS, workspace=""))

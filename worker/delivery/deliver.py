@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from jobs.model.record import Delivery, JobRecord
+from jobs.model.record import JobRecord, Push
 from settings.repositories import RepositorySettings
 from worker.delivery.errors import DeliveryRefused, of_delivery
 from worker.delivery.forges import Forge, Request, opened
@@ -42,7 +42,7 @@ class Delivering:
     base: Base
     check: Callable[[], Awaitable[None]]
 
-    async def deliver(self, change: Change, summary: str) -> Delivery:
+    async def deliver(self, change: Change, summary: str) -> Push:
         """Deliver it. Raises DeliveryRefused."""
         origin = RemoteOrigin(self.target.site, self.settings)
         with of_delivery():
@@ -82,7 +82,7 @@ class Delivering:
             )
         return found is not None
 
-    def _noted(self, change: Change, listed: Listed) -> Delivery:
+    def _noted(self, change: Change, listed: Listed) -> Push:
         """What was pushed, and where the branch that it is meant for stands."""
         name, at = _base(listed, self._ref)
         base = name.removeprefix(_BRANCHES) if name else None
@@ -92,7 +92,7 @@ class Delivering:
             f"where it was pushed, or `fettle rebase {self.record.id}` carries the change on"
         )
         moved = base is not None and at != began
-        return Delivery(
+        return Push(
             change.branch,
             change.commit,
             base=base,
@@ -100,7 +100,7 @@ class Delivering:
             note=note if moved else "",
         )
 
-    async def _request(self, forge: Forge, done: Delivery, summary: str) -> str:
+    async def _request(self, forge: Forge, done: Push, summary: str) -> str:
         if done.base is None:
             raise DeliveryRefused(
                 f"{self.target.site.url} has no branch {self._ref or 'that is its HEAD'} that the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from jobs.model.record import Delivery
+from jobs.model.record import Push
 from worker.repositories.errors import RepositoryRefused, RepositoryTooSlow, RepositoryUnavailable
 
 
@@ -13,7 +13,7 @@ class DeliveryRefused(Exception):
     """The host, or its operator, does not take it. The text says what to change. `done` is what
     had been delivered before."""
 
-    def __init__(self, why: str, done: Delivery | None = None) -> None:
+    def __init__(self, why: str, done: Push | None = None) -> None:
         super().__init__(why)
         self.done = done
 

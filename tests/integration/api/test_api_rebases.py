@@ -9,7 +9,7 @@ import pytest
 from support.pages.api_front import RESULT, done, settings_for, started
 
 from api.schemas.job import Job
-from jobs.model.record import Delivery, PatchRef, Reason
+from jobs.model.record import PatchRef, Push, Reason
 from jobs.model.spec import Deliver, Rebase, Repo
 from jobs.retention import Retention, remove_unreferenced
 from jobs.store import Writes
@@ -19,7 +19,7 @@ URL = "https://git.example.org/team/app.git"
 BASE = "c0ffee" + "0" * 34
 BUNDLE = b"# v2 git bundle\n-c0ffee\n\nPACK"
 DIGEST = hashlib.sha256(BUNDLE).hexdigest()
-MOVED = Delivery("fettle/j", "d" * 40, base="main", base_moved=True)
+MOVED = Push("fettle/j", "d" * 40, base="main", base_moved=True)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from support.pages.pages_browser import visiting
 
 from jobs.blobs.manifest import FileEntry, Manifest
 from jobs.model.events import NewEvent
-from jobs.model.record import Delivery, Reason
+from jobs.model.record import Push, Reason
 from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.store import Writes
 
@@ -61,7 +61,7 @@ async def test_review_and_result_lead_to_the_changes(front, ended):
 
 async def test_the_result_leads_to_where_it_was_delivered(front):
     url = "https://git.example.org/team/app/pull/7"
-    there = Delivery("fettle/j1", "c" * 40, url, "main", base_moved=True, note="main <b> moved")
+    there = Push("fettle/j1", "c" * 40, url, "main", base_moved=True, note="main <b> moved")
     job_id = await front.submit()
     held = await front.claim(job_id)
     store, operations = front.services.store, front.services.operations
@@ -76,7 +76,7 @@ async def test_the_result_leads_to_where_it_was_delivered(front):
 
 
 async def test_a_change_whose_base_has_moved_is_rebased_by_a_button(front):
-    moved = replace(RESULT, delivery=Delivery("fettle/j1", "c" * 40, base="main", base_moved=True))
+    moved = replace(RESULT, delivery=Push("fettle/j1", "c" * 40, base="main", base_moved=True))
     button = 'hx-post="/app/jobs/{}/rebase"'
     still = await front.patched(PATCH, ended=True)
     job_id = await front.patched(PATCH, ended=True, result=moved)

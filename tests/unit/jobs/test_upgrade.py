@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.jobs.job_examples import NOW, claimed, decision, queued
 
-from jobs.model.record import ANEW, UNSAID, GraphFormat, JobRecord, Reason, Status
+from jobs.model.record import RESTART, GraphFormat, JobRecord, Reason, Status
 from jobs.model.review import Action
 from jobs.transitions import lifecycle, retry, upgrade
 from jobs.transitions.change import Change, Refusal
@@ -44,12 +44,12 @@ def decided(record: JobRecord, action: Action, **fields: Any) -> Change | Refusa
     [
         (queued(), None),
         (claimed(queued()), None),
-        (tried(None), UNSAID),
-        (claimed(tried(None)), UNSAID),
-        (replace(queued(), inherits="j0"), UNSAID),
+        (tried(None), None),
+        (claimed(tried(None)), None),
+        (replace(queued(), inherits="j0"), None),
         (tried(), THEIRS),
         (claimed(tried()), THEIRS),
-        (tried(ANEW), None),
+        (tried(RESTART), None),
     ],
 )
 def test_what_has_to_be_read_to_go_on(record: JobRecord, found: GraphFormat | None) -> None:
@@ -72,12 +72,11 @@ def test_a_worker_claims_only_what_it_reads() -> None:
 def test_a_job_is_abandoned_when_nobody_reads_it_and_nobody_has_come() -> None:
     able, unable = {"graph": {"reads": [2, 9]}}, {"graph": {"reads": [1, 2]}}
     waited = tried(hints=HINTS_BEFORE_ASKING)
-    assert abandoned(waited, [unable, {}])
+    assert abandoned(waited, [unable])
     assert abandoned(waited, [])
     assert not abandoned(waited, [unable, able])
     assert not abandoned(replace(waited, hints=HINTS_BEFORE_ASKING - 1), [unable])
-    # a worker of a release that announces nothing reads what names no format
-    assert not abandoned(replace(waited, graph=None), [{}])
+    assert not abandoned(replace(waited, graph=None), [unable])
 
 
 def test_an_approval_restarts_the_job() -> None:
@@ -85,7 +84,7 @@ def test_an_approval_restarts_the_job() -> None:
     change = decided(parked(record), Action.APPROVE)
     assert isinstance(change, Change)
     after = change.after
-    assert (after.status, after.graph) == (Status.QUEUED, ANEW)
+    assert (after.status, after.graph) == (Status.QUEUED, RESTART)
     assert (after.ran_ms, after.retries) == (0, 0)
     assert (after.decision, after.inherits, after.checkpointed) == (None, None, None)
     assert [event.kind for event in change.events] == ["decided", "begun_anew"]

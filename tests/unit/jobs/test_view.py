@@ -8,7 +8,7 @@ from support.jobs.job_examples import NOW, claimed, queued
 from support.pages.api_front import a_run, charge
 
 from jobs.model.events import Event
-from jobs.model.record import Delivery, PatchRef, Result
+from jobs.model.record import PatchRef, Push, Result
 from jobs.store.types import Charge
 from jobs.view.job import format_time, render_cost, render_job
 
@@ -23,7 +23,7 @@ def whole(record, *events, charges=(), now=NOW):
 
 def test_a_result_shows_its_patch():
     patch = PatchRef("ab", size=9, files=1, insertions=2, deletions=3, base="cd")
-    pushed = Delivery("fettle/j", "ab", base="main", base_moved=True, note="it has moved")
+    pushed = Push("fettle/j", "ab", base="main", base_moved=True, note="it has moved")
     result = Result("42", "critic", patch=patch, bundle="ef", delivery=pushed)
     shown = whole(replace(queued(), result=result))["result"]
     assert (shown["patch"], shown["bundle"]) == (asdict(patch), "ef")

@@ -12,7 +12,7 @@ import pytest
 from support.jobs.job_examples import queued
 
 from agents.errors import Stopped
-from jobs.model.record import Delivery
+from jobs.model.record import Push
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import RepositorySettings
 from worker.delivery import deliver
@@ -78,7 +78,7 @@ async def delivered(
     ref: str | None = "main",
     forge: Forge | None = None,
     gone: bool = False,
-) -> Delivery:
+) -> Push:
     monkeypatch.setattr(deliver, "RemoteOrigin", host)
     spec = JobSpec("Fix it", repo=Repo("https://git.test/a", ref), deliver=Deliver())
     target: Any = SimpleNamespace(site=SimpleNamespace(url="https://git.test/a"), forge=forge)
@@ -148,7 +148,7 @@ async def test_without_such_a_branch_there_is_no_request(
     forge = Forge()
     with pytest.raises(DeliveryRefused, match="name a branch as the job's ref") as refused:
         await delivered(monkeypatch, Host([{"HEAD": BEGAN}], head), ref, forge)
-    assert refused.value.done == Delivery("fettle/j", OURS)
+    assert refused.value.done == Push("fettle/j", OURS)
     assert forge.bases == []
     assert (await delivered(monkeypatch, Host([{"HEAD": BEGAN}], head), ref)).base is None
 
