@@ -18,7 +18,7 @@ GIT = ".git"
 SETUP = ".setup"
 """The directory of the dependencies that a repository's setup has installed (decision 56)."""
 SCRATCH = ".scratch"
-"""The directory of files that are no part of a job's work, see `agents.runs.scratch`."""
+"""The directory of files that are no part of a job's work, see `agents.runs.kept_files`."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"
 """Letters without a shape, of Hangul."""
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")

@@ -25,7 +25,7 @@ from agents.ports import CallKey, Earlier, Event, Workspace
 from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from agents.runs.start_files import StartFiles, start_files
-from agents.runs.symbol_map import symbol_map
+from agents.runs.symbols import symbol_map
 from agents.state import State
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable

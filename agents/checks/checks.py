@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 
 from agents.checks.copied_files import SETTINGS
 from agents.ports.checks import Checks
-from agents.runs.commands.pytest_command import words_of_pytest
+from agents.runs.pytest_runs import words_of_pytest
 
 _LEFT_OUT = re.compile(
     r"-[qvsx]+|-r\w*|--tb=\w+|--color=\w+|--no-header|--no-summary|--exitfirst|--maxfail=\d+"

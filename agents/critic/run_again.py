@@ -14,8 +14,8 @@ from agents.evidence.record import Verification
 from agents.evidence.verdict import verification_of
 from agents.evidence.verification import CHECKS
 from agents.runs.program import Program, execute
-from agents.runs.pytest_answer import program_answer
 from agents.runs.record import whole_program
+from agents.runs.report import program_answer
 from agents.state import State
 from agents.texts import head_and_tail
 from agents.tools.call import Answer, Runtime

@@ -21,7 +21,7 @@ class JobInput:
     `steps` is the caller's own plan, `files` the paths that the workspace starts with. Prompts show
     `contents`, the texts of files by path, and `inputs`, descriptions of the other files
     (`agents.runs.start_files`), and `repository_map`, the map of a repository's source files
-    (`agents.runs.symbol_map`). `rebased` is the change that the workspace starts with. `start` is
+    (`agents.runs.symbols`). `rebased` is the change that the workspace starts with. `start` is
     the digest of the workspace's files before the job changes them (None: it has no files, or those
     of the repository's commit). `earlier` are the finished jobs of the conversation, oldest first.
     `verify` is the argv of the verification. `evidence` "none": the

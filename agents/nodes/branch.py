@@ -16,7 +16,7 @@ from agents.parallel.branch_ports import branch_ports
 from agents.parallel.joined import join_context
 from agents.ports import Event
 from agents.prompts import Prompt, prompt
-from agents.runs.scratch import remove_scratch
+from agents.runs.kept_files import remove_scratch
 from agents.runs.start_files import files_at
 from agents.state import Run
 

@@ -21,9 +21,9 @@ from agents.parallel.joined import join_context
 from agents.paths import own_files
 from agents.ports import Event
 from agents.prompts import Prompt, prompt, task_prompt
+from agents.runs.kept_files import remove_scratch
 from agents.runs.record import EXECUTOR, last_number, still_there
 from agents.runs.report import ending_of
-from agents.runs.scratch import remove_scratch
 from agents.runs.start_files import StartFiles, files_at
 from agents.state import State, is_paused
 

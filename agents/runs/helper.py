@@ -1,11 +1,17 @@
-"""Runs of Fettle's own programs (`agents.sandbox_programs`) in a sandbox."""
+"""Runs Fettle's own programs (`agents.sandbox_programs`) in a sandbox.
+
+Why prompts name the sandbox's environment: docs/decisions/0051-prompts-name-what-is-there.md
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from agents.attempt import Ports
-from sandbox.protocol import MIB, Command, End, Limits, RunResult, SandboxUnavailable
+from agents.ports.environment import Environment
+from agents.sandbox_programs import source
+from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
 
 SECONDS = 5.0
 OUTPUT = 1 * MIB
@@ -28,3 +34,28 @@ async def run_helper(
     if result.end is End.KILLED:
         raise SandboxUnavailable(f"the sandbox {purpose} was killed from outside")
     return result
+
+
+MOST_PACKAGES = 40
+
+
+async def describe(sandbox: Sandbox, limits: Limits) -> Environment:
+    """What the sandbox's interpreter says of itself; the default if it says nothing.
+
+    Raises what the sandbox raises.
+    """
+    argv = ("python", "-I", "-c", source("environment"))
+    result = await sandbox.run(Command(argv), helper_limits(limits))
+    if not result.succeeded:
+        return Environment()
+    found = json.loads(result.stdout.text)
+    packages = found["packages"]
+    if (more := len(packages) - MOST_PACKAGES) > 0:
+        packages = [*packages[:MOST_PACKAGES], f"{more} more (importlib.metadata lists them)"]
+    return Environment(
+        found["python"],
+        tuple(packages),
+        tuple(found["programs"]),
+        tuple(found["runners"]),
+        found["digest"],
+    )

@@ -1,8 +1,13 @@
-"""Chooses the files and links of a run that the workspace keeps, with the reasons for the others.
+"""Chooses the files and links of a run that the workspace keeps, with the reasons for the others,
+and removes scratch files.
 
 A run may leave any number of files. If more than `MOST_NEW` are new, the workspace does not keep
 those that git ignores, and those of packages and caches, so that the files of the job come first.
 Runs never fill the workspace: tools can always write further files.
+
+The scratch directory holds files that the executor needs for its work, and that are no part of the
+job's result. They stay from one call to the next. They are removed at the end of each pass, before
+the work is verified, reviewed and delivered (docs/decisions/0085-scratch-files-end-with-a-pass.md).
 """
 
 from __future__ import annotations
@@ -11,11 +16,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from langchain_core.messages import ToolMessage
+
 from agents.attempt import Ports
+from agents.calls.call_key import digest
+from agents.calls.journal import finished_call, journaled
 from agents.errors import PathOutside
 from agents.links import submodule_of
-from agents.paths import GIT, checked, is_in_setup, own_files, visible
-from agents.ports import Workspace
+from agents.paths import GIT, checked, is_in_setup, is_scratch, own_files, visible
+from agents.ports import CallKey, Finished, Workspace
 from sandbox.paths import is_gits
 
 MOST_NEW = 1_000
@@ -114,3 +123,22 @@ async def _without_surplus(
 def _name(paths: Collection[str]) -> str:
     first = visible(min(paths))
     return first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
+
+
+async def remove_scratch(ports: Ports, at: CallKey, start: str | None) -> None:
+    """Remove the scratch files of a pass. Files that the job began with (`start` is the digest of
+    its workspace) or that are in its repository stay. Journaled."""
+    workspace = ports.workspace
+    present = filter(is_scratch, {*workspace.list(), *workspace.links()})
+    began = await workspace.manifest(start)
+    made = [path for path in sorted(present) if path not in began]
+    removed = frozenset([path for path in made if await workspace.original(path) is None])
+    if not removed:
+        return
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        await workspace.apply({}, removed)
+        message = ToolMessage("", tool_call_id="scratch")
+        return message, finished_call(message, workspace=workspace.digest)
+
+    await journaled(ports, at.key(digest("scratch", sorted(removed))), make)

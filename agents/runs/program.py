@@ -13,9 +13,8 @@ from agents.layout.editable import METADATA, METADATA_BYTES
 from agents.layout.site import SETUP_PTH, project_site, setup_pth
 from agents.paths import SETUP
 from agents.ports import Workspace
-from agents.runs.commands.pytest_command import words_of_pytest
-from agents.runs.commands.shell_marks import MarkedResult, read_marks, shell_argv
-from agents.runs.pytest_report import FILE, Report, report_in, why_failed
+from agents.runs.pytest_runs import FILE, Report, report_in, why_failed, words_of_pytest
+from agents.runs.shell_marks import MarkedResult, read_marks, shell_argv
 from agents.sandbox_programs import source
 from agents.tree import Tree
 from sandbox.protocol import Command, Limits, RunResult

@@ -6,21 +6,16 @@ Why: docs/decisions/0086-prompts-show-small-files.md
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-
-from pydantic import TypeAdapter, ValidationError
 
 from agents.attempt import Ports
 from agents.context.room import context_characters
 from agents.paths import is_in_setup, own_files, visible
 from agents.ports import Workspace
-from agents.runs.grammars import GRAMMARS
-from agents.runs.helper import run_helper
-from agents.sandbox_programs import source
-from agents.texts import as_text, bounded, lines_of, one_line
-from sandbox.protocol import MIB, Command
+from agents.runs.symbols import outlines
+from agents.texts import as_text, lines_of, one_line
+from sandbox.protocol import MIB
 
 CONTEXT_SHARE = 8
 """The files in full take at most this part of the context of the executor's model."""
@@ -32,12 +27,9 @@ FILES_DESCRIBED = 8
 HEAD_LINES = 3
 HEAD_CHARACTERS = 160
 """Of each line of a file's beginning."""
-OUTLINE_CHARACTERS = 6_000
-"""Of all outlines together."""
 MOST_READ = 32 * MIB
 """Of a file whose beginning is shown: it is read whole for that."""
 _BYTES_A_CHARACTER = 4
-_OUTLINES = TypeAdapter(dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +59,9 @@ async def start_files(ports: Ports) -> StartFiles:
     others = {path: size for path, size in sizes.items() if path not in texts}
     described = [path for path, size in others.items() if 0 < size <= MOST_READ][:FILES_DESCRIBED]
     contents = {path: await ports.workspace.read(path) or b"" for path in described}
-    outlines = await _outlines(ports, contents)
+    details = await outlines(ports, contents)
     lines = [
-        f"{visible(path)}, {size:,} bytes{_head(contents.get(path, b''))}{outlines.get(path, '')}"
+        f"{visible(path)}, {size:,} bytes{_head(contents.get(path, b''))}{details.get(path, '')}"
         for path, size in list(others.items())[:FILES_LISTED]
     ]
     if more := len(others) - len(lines):
@@ -104,28 +96,3 @@ def _head(content: bytes) -> str:
         return ", binary"
     shown = [one_line(line, HEAD_CHARACTERS) for line in lines_of(text)[:HEAD_LINES]]
     return "; its first lines:" + "".join(f"\n  {line}".rstrip() for line in shown) if shown else ""
-
-
-async def _outlines(ports: Ports, contents: Mapping[str, bytes]) -> Mapping[str, str]:
-    """The definitions in the source files among `contents`, by path. Parsers run in a sandbox."""
-    sources = {path: each for path, each in contents.items() if _ending(path) in GRAMMARS}
-    if not sources:
-        return {}
-    share = OUTLINE_CHARACTERS // len(sources)
-    request = {"outline": sorted(sources), "characters": share, "grammars": GRAMMARS}
-    argv = ("python", "-I", "-c", source("symbols"))
-    command = Command(argv, sources, json.dumps(request).encode())
-    result = await run_helper(ports, command, "of the files' outlines", large=True)
-    try:
-        found = _OUTLINES.validate_json(result.stdout.text) if result.succeeded else {}
-    except ValidationError:  # a parser of a hostile file can write anything
-        return {}
-    return {
-        path: "\n  its definitions, by line:" + "".join(f"\n  {line}" for line in lines)
-        for path, outline in found.items()
-        if path in sources and (lines := bounded(outline, share).splitlines())
-    }
-
-
-def _ending(path: str) -> str:
-    return path.rpartition(".")[2]

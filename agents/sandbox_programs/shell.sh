@@ -1,5 +1,5 @@
 # Marks in the output of a command line where each of its commands begins, and which command ended
-# it. bash evaluates this text before the command line. `agents.runs.commands.shell_marks` reads the
+# it. bash evaluates this text before the command line. `agents.runs.shell_marks` reads the
 # marks, which begin with $fettle__mark. They go to file descriptor 3, because `set -x` may write to 2.
 mkdir -p .scratch 2>/dev/null || :  # prompts name it, so that commands can write to it
 declare -A fettle__seen=()

@@ -9,10 +9,10 @@ from pydantic import BeforeValidator, Field
 
 from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.runs.commands.pytest_command import is_assignment, pytest_over
 from agents.runs.program import Program
-from agents.runs.pytest_answer import program_answer
+from agents.runs.pytest_runs import is_assignment, pytest_over
 from agents.runs.record import EXECUTOR, run_and_keep
+from agents.runs.report import program_answer
 from agents.tools.call import Answer, Runtime, next_run
 from agents.tools.trace import of_run
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from agents.ports.environment import Environment
-from agents.runs.environment import describe
+from agents.runs.helper import describe
 from sandbox.protocol import (
     DEFAULT_LIMITS,
     Command,

@@ -14,7 +14,7 @@ from agents.graph.outcome import outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.runs.environment import describe
+from agents.runs.helper import describe
 from lab.benchmarks.overhead import job
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox
 

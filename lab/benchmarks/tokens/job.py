@@ -12,7 +12,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.runs.environment import describe
+from agents.runs.helper import describe
 from lab.benchmarks.tokens import script
 from lab.benchmarks.tokens.counted import Sent
 from lab.provider import ProviderServer

@@ -12,7 +12,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.environment import Environment
-from agents.runs.environment import describe
+from agents.runs.helper import describe
 from lab.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Limits

@@ -17,8 +17,7 @@ from support.servers import docker_engine as engines
 
 from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.ports.repository import RepositoryFacts
-from agents.runs.grammars import GRAMMARS
-from agents.runs.symbol_map import MAP_BYTES, symbol_map
+from agents.runs.symbols import GRAMMARS, MAP_BYTES, symbol_map
 from agents.tree import Tree
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox

@@ -1,9 +1,30 @@
-"""The languages whose definitions a repository's map shows: tree-sitter's grammars, which the
-sandbox's environment has, and a query for each. A query captures a `@name`, and the whole of its
-definition as `@def`: what lies in another one is shown in it.
+"""The definitions in source files: the map of a repository, and outlines of single files.
+
+A program in a sandbox (`sandbox_programs/symbols.py`) parses the files with tree-sitter's grammars,
+which the sandbox's environment has.
+
+Why: docs/decisions/0058-a-map-of-the-repository.md
 """
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from agents.attempt import Ports
+from agents.runs.helper import run_helper
+from agents.sandbox_programs import source
+from agents.texts import bounded
+from sandbox.protocol import Command
+
+MAP_BYTES: Final = 6_000
+"""About 2,000 tokens."""
+OUTLINE_CHARACTERS: Final = 6_000
+"""The length of all outlines together."""
+_OUTLINES = TypeAdapter(dict[str, str])
 
 _C = """
 (struct_specifier name: (type_identifier) @name body: (_)) @def
@@ -91,4 +112,42 @@ _GRAMMARS = {
     ("rs",): ("tree_sitter_rust", "language", _RUST),
 }
 GRAMMARS = {ending: grammar for endings, grammar in _GRAMMARS.items() for ending in endings}
-"""By the ending of a file's name: (module, function of the module, query)."""
+"""By file ending: (module, function of the module, query). A query captures a definition as `@def`
+and its name as `@name`. A definition inside another definition is shown as part of it."""
+
+
+async def symbol_map(ports: Ports, task: str) -> str:
+    """The map of the repository, ranked by the task: one line for each file, with its definitions.
+
+    Empty without a repository, without grammars in the sandbox, and without definitions. Raises the
+    sandbox's errors.
+    """
+    if ports.repository is None:
+        return ""
+    request = {"task": task, "bytes": MAP_BYTES, "grammars": GRAMMARS}
+    tree = await ports.workspace.tree()
+    command = tree.command(("python", "-I", "-c", source("symbols")), json.dumps(request).encode())
+    result = await run_helper(ports, command, "of the repository's map")
+    return result.stdout.text if result.succeeded else ""
+
+
+async def outlines(ports: Ports, contents: Mapping[str, bytes]) -> Mapping[str, str]:
+    """The definitions in each source file of `contents`, by path, on indented lines. A file without
+    definitions has no outline. Raises the sandbox's errors."""
+    sources = {path: data for path, data in contents.items() if path.rpartition(".")[2] in GRAMMARS}
+    if not sources:
+        return {}
+    width = OUTLINE_CHARACTERS // len(sources)
+    request = {"outline": sorted(sources), "characters": width, "grammars": GRAMMARS}
+    argv = ("python", "-I", "-c", source("symbols"))
+    command = Command(argv, sources, json.dumps(request).encode())
+    result = await run_helper(ports, command, "of the files' outlines", large=True)
+    try:
+        texts = _OUTLINES.validate_json(result.stdout.text) if result.succeeded else {}
+    except ValidationError:  # a parser of a hostile file can write anything
+        return {}
+    return {
+        path: "\n  its definitions, by line:" + "".join(f"\n  {line}" for line in lines)
+        for path, text in texts.items()
+        if path in sources and (lines := bounded(text, width).splitlines())
+    }

@@ -1,1 +1,0 @@
-"""Commands: how a command line and pytest are started, and what their outputs say of it."""
