@@ -19,7 +19,7 @@ from agents.checks.copied_files import files_under_test, links_under_test
 from agents.checks.report import Outcome, Report, Test, merged
 from agents.layout.site import site_of
 from agents.ports.checks import Case, Checks
-from agents.runs import pytest_report
+from agents.runs import pytest_runs
 from agents.runs.program import Program, placed
 from agents.texts import head_and_tail
 from agents.tree import Tree
@@ -91,7 +91,7 @@ async def _run_pytest(
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         problem = f"the files cannot be checked: {error}"
         return Report((), problem, no_answer(End.EXITED, 0.0), 0.0, "tests")
-    report = pytest_report.report_in(result.changed)
+    report = pytest_runs.report_in(result.changed)
     if report.tests is None and _NO_PYTEST.search(result.stderr.text):
         raise SandboxUnavailable(
             "pytest is not installed for the sandbox's Python, so no checks can be run: "
@@ -106,7 +106,7 @@ async def _run_pytest(
     )
 
 
-def _tests(report: pytest_report.Report) -> Iterable[Test]:
+def _tests(report: pytest_runs.Report) -> Iterable[Test]:
     for test in report.tests or ():
         outcome: Outcome = "missing" if test.outcome == "not_run" else test.outcome
         detail = "it did not run" if outcome == "missing" else test.lines or test.detail
@@ -126,11 +126,11 @@ def _bounded(tests: Iterable[Test]) -> Iterable[Test]:
         yield replace(test, detail=detail)
 
 
-def _problem(report: pytest_report.Report, result: RunResult) -> str | None:
+def _problem(report: pytest_runs.Report, result: RunResult) -> str | None:
     """A reason against the checks that is not the outcome of a test."""
     if result.end in _LIMITS:
         return _LIMITS[result.end]
-    failing = any(test.outcome in pytest_report.BAD for test in report.tests or ())
+    failing = any(test.outcome in pytest_runs.BAD for test in report.tests or ())
     if failing and result.exit_code in {0, 1}:
         return None
-    return pytest_report.why_failed(report, result)
+    return pytest_runs.why_failed(report, result)
