@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from api import problems
 from api.problems import Refused
-from api.schemas.deployment.fleet import Fleet, FleetChange, FleetRequest, FleetSetting
+from api.schemas.deployment import Fleet, FleetChange, FleetRequest, FleetSetting
 from api.schemas.problem import FieldError
 from api.services import Services
 from jobs.model.credentials import Signer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from api.schemas.deployment.system import Undelivered
+from api.schemas.deployment import Undelivered
 from jobs.model.record import Status
 from jobs.model.spec import Priority
 from jobs.queue.admission import SystemLoad

@@ -12,10 +12,10 @@ from pydantic.json_schema import models_json_schema
 from api import problems
 from api.problems import MEDIA_TYPE, Kind
 from api.schemas.checks import VerificationRequest
-from api.schemas.deployment.fleet import FleetRequest
-from api.schemas.deployment.models import CheckRequest
+from api.schemas.deployment import FleetRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.schemas.key import DayLimits, KeyRequest
+from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
 from jobs.model.event_data import KINDS

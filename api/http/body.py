@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect
 from api import problems
 from api.http.field_errors import invalid
 from api.problems import Refused
+from api.schemas.fields import RequestModel
 from api.schemas.problem import FieldError
-from api.schemas.wire import RequestModel
 from settings.api import ApiSettings
 
 A = TypeVar("A", bound=RequestModel)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from api.http.field_errors import invalid
 from api.pages.posted import posted
-from api.schemas.wire import RequestModel
+from api.schemas.fields import RequestModel
 from settings.api import ApiSettings
 
 A = TypeVar("A", bound=RequestModel)

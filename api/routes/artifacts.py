@@ -15,7 +15,7 @@ from api.http.answers import as_json, unchanged, untrusted_headers
 from api.openapi import BINARY, conditional, download, headers, responses
 from api.problems import Refused
 from api.schemas import patterns
-from api.schemas.run import ArtifactList, Part
+from api.schemas.job import ArtifactList, Part
 from api.services import Services, ServicesDep, find_job
 from jobs.blobs.directory import digest_of
 from jobs.view.recording import SUFFIX, recording

@@ -14,7 +14,7 @@ from api.http.answers import as_json
 from api.openapi import refusals
 from api.problems import Refused
 from api.routes.webhooks import undelivered
-from api.schemas.deployment.system import Health
+from api.schemas.deployment import Health
 from api.schemas.problem import ProblemKind
 from api.services import Services, ServicesDep
 from jobs.errors import StoreUnavailable

@@ -15,7 +15,7 @@ from api.http import body
 from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
-from api.schemas.deployment.models import (
+from api.schemas.models import (
     AcceptedForm,
     Checked,
     CheckedModel,

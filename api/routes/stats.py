@@ -12,7 +12,7 @@ from api.auth.caller import Reader
 from api.http.answers import as_json
 from api.http.tables import as_csv
 from api.openapi import as_table, responses
-from api.schemas.deployment.stats import Stats
+from api.schemas.stats import Stats
 from api.services import Services, ServicesDep
 from jobs.counting import DAYS_KEPT
 from jobs.transitions.change import Counts

@@ -19,8 +19,7 @@ from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.routes.webhooks import undelivered
-from api.schemas.deployment.fleet import Fleet, FleetRequest
-from api.schemas.deployment.system import Finding, RedisState, System
+from api.schemas.deployment import Finding, Fleet, FleetRequest, RedisState, System
 from api.services import Services, ServicesDep
 from api.submission import job_requests
 from jobs.model.credentials import Credential

@@ -12,8 +12,7 @@ from api.auth.caller import Operator
 from api.http.answers import as_json
 from api.openapi import responses
 from api.problems import Refused
-from api.schemas.deployment.system import Undelivered
-from api.schemas.event import WebhookDelivery, WebhookDeliveryList
+from api.schemas.deployment import Undelivered, WebhookDelivery, WebhookDeliveryList
 from api.services import ServicesDep
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import change

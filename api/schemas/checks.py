@@ -8,8 +8,7 @@ from typing import Annotated, NotRequired, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from api.schemas.fields import Label
-from api.schemas.wire import RequestModel, ResponseModel, Time
+from api.schemas.fields import Label, RequestModel, ResponseModel, Time
 from jobs.model.run_data import CheckReportData
 from jobs.model.spec import Priority
 

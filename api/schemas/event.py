@@ -1,4 +1,4 @@
-"""Events, and webhook messages that were not delivered."""
+"""Events in responses. Each kind of event is a model of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel, create_model
 
-from api.schemas.wire import ResponseModel, Time
+from api.schemas.fields import ResponseModel, Time
 from jobs.model.event_data import KINDS
 
 
@@ -39,26 +39,3 @@ EventList = create_model(
     events=(list[Event], ...),
     final=(bool, Field(description="whether the last of these is the job's final event")),
 )
-
-
-class WebhookDelivery(ResponseModel):
-    """An undelivered message."""
-
-    id: str = Field(description="the header webhook-id, the same at every try")
-    type: str
-    tenant: str
-    job_id: str
-    at: Time
-    tries: int
-    error: str = Field(description="why the last try failed")
-    due_at: Time | None = Field(description="the time of the next try; of a dead one, its end")
-    data: dict[str, Any]
-
-
-class WebhookDeliveryList(ResponseModel):
-    """Waiting messages, the next first, and dead ones, the newest first; 100 of each."""
-
-    waiting: list[WebhookDelivery]
-    waiting_total: int
-    dead: list[WebhookDelivery]
-    dead_total: int

@@ -1,19 +1,55 @@
-"""Field types of requests: labels, kept bytes, amounts of money, the verification command, and the
-repository."""
+"""Base classes of requests and responses, and the types of fields that several of them share."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.wire import RequestModel
+
+
+def _require_time(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("the time has no offset from UTC")
+    return text
+
+
+Time = Annotated[
+    str,
+    AfterValidator(_require_time),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""ISO 8601 in UTC, as `jobs.view.job.iso` writes it: a string, described as a time."""
+Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
+"""A day (UTC)."""
+
+
+class RequestModel(BaseModel):
+    """A request's body: no conversion of types, no unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ResponseModel(BaseModel):
+    """A part of a response: an older client can read a newer server's."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
 
 Label = Annotated[str, Field(pattern=patterns.LABEL)]
 

@@ -1,21 +1,58 @@
-"""Jobs as responses show them, with the files of their workspaces."""
+"""Jobs in responses, with their runs, their evidence and the files of their workspaces."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from pydantic import Field
 
 from api.schemas.checks import CheckReport, CheckSpec
+from api.schemas.fields import ResponseModel, Time
 from api.schemas.review import Decision, Review
-from api.schemas.run import Repair, Run, Verification
-from api.schemas.wire import ResponseModel, Time
-from jobs.model.event_data import CritiquedData, PlannedData, RoutedData, Usd
+from jobs.model.event_data import (
+    CritiquedData,
+    PlannedData,
+    RepairedData,
+    RoutedData,
+    Usd,
+    VerifiedData,
+)
 from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
-from jobs.model.run_data import ArtifactData
+from jobs.model.run_data import ArtifactData, RunData
 from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
 from jobs.view.queueing import Reason as QueueReason
+
+Part = Literal["code", "stdout", "stderr"]
+
+
+class ArtifactList(ResponseModel):
+    """Files that runs and tools made, in their newest versions."""
+
+    artifacts: list[ArtifactData]
+
+
+class Verification(VerifiedData):
+    """The evidence for the files after a revision or a person's edit: the command and its run, and
+    each experiment on it. `strength` is the number of small changes of the code that the command
+    noticed, of those that were tried, with the unnoticed changes; null: none was tried. `functions`
+    are the changed functions that it executed, and those that it did not; null: not measured.
+    `notes` weaken the evidence and block no approval. `own_word`: a program is verified by itself
+    alone. `judged_by` is `exit_code` if there is no report of each test."""
+
+    at: NotRequired[Time]
+
+
+class Repair(RepairedData):
+    """A verification that succeeded after a failed one."""
+
+    at: Time
+
+
+class Run(RunData):
+    """One execution of code in the sandbox."""
+
+    at: Time
 
 
 class Repo(ResponseModel):

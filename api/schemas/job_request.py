@@ -9,8 +9,15 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
-from api.schemas.fields import DeliverRequest, Dollars, KeptFile, Label, RepoRequest, Verify
-from api.schemas.wire import RequestModel
+from api.schemas.fields import (
+    DeliverRequest,
+    Dollars,
+    KeptFile,
+    Label,
+    RepoRequest,
+    RequestModel,
+    Verify,
+)
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]

@@ -9,9 +9,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.fields import Dollars
+from api.schemas.fields import Dollars, RequestModel, ResponseModel, Time
 from api.schemas.job_request import MOST_TOKENS
-from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.credentials import RESERVED, Scope
 from jobs.model.event_data import Usd
 from jobs.model.people import identity_of

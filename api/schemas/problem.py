@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.wire import ResponseModel
+from api.schemas.fields import ResponseModel
 from jobs.model.record import Status
 from jobs.model.review import Action
 

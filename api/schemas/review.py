@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.wire import RequestModel, ResponseModel, Time
+from api.schemas.fields import RequestModel, ResponseModel, Time
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
 

@@ -12,10 +12,9 @@ from typing import Any
 from api import problems
 from api.http.body import OF_BODIES, too_large
 from api.problems import Refused
-from api.schemas.fields import KeptFile
+from api.schemas.fields import KeptFile, RequestModel
 from api.schemas.job_request import JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
-from api.schemas.wire import RequestModel
 from api.submission import checks, repo_errors
 from api.submission.paths import path_errors
 from api.submission.review_policy import (

@@ -19,13 +19,11 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel
 
-from api.schemas.deployment.fleet import Fleet
-from api.schemas.deployment.models import Checked, Models
-from api.schemas.deployment.system import System
-from api.schemas.event import WebhookDeliveryList
+from api.schemas.deployment import Fleet, System, WebhookDeliveryList
 from api.schemas.job import FileList, JobList, JobReceipt
 from api.schemas.job import Job as JobModel
 from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
+from api.schemas.models import Checked, Models
 from api.schemas.problem import Problem as ProblemModel
 from api.schemas.review import DecidedList
 from cli.client.answers import Source, parse_object

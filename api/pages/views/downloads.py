@@ -14,7 +14,7 @@ from api.http.answers import unchanged, untrusted_headers
 from api.pages.visitor import Reader
 from api.problems import Refused
 from api.routes import artifacts, files
-from api.schemas.run import Part
+from api.schemas.job import Part
 from api.services import ServicesDep, find_job
 
 router = APIRouter(prefix="/jobs/{job_id}")

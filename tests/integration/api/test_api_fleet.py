@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support.pages.api_front import client_of, settings_for, started
 
-from api.schemas.deployment.fleet import FleetValues
+from api.schemas.deployment import FleetValues
 from jobs.model.fleet import FleetRules
 from jobs.redis.keys import FINISHED, FLEET
 from jobs.store.fleet import DAY_MS

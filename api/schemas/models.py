@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from api.schemas.fields import RequestModel, ResponseModel, Time
 from api.schemas.patterns import MODEL
-from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.event_data import Usd
 
 

@@ -1,14 +1,66 @@
-"""The state of the deployment."""
+"""The deployment in responses: the rules for all workers, its state, undelivered webhooks."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from api.schemas.wire import ResponseModel, Time
+from api.schemas.fields import RequestModel, ResponseModel, Time
 from jobs.model.event_data import Usd
+
+
+class FleetValues(RequestModel):
+    """Rules to change; null leaves a rule unchanged. GET /fleet has the meaning of each."""
+
+    lease_seconds: float | None = None
+    heartbeat_seconds: float | None = None
+    overdue_seconds: float | None = None
+    sweep_seconds: float | None = None
+    retries: int | None = None
+    retry_seconds: float | None = None
+    retry_longest_seconds: float | None = None
+    retention_days: float | None = None
+    blob_grace_seconds: float | None = None
+    retention_sweep_seconds: float | None = None
+
+
+class FleetRequest(RequestModel):
+    """The body of PUT /fleet."""
+
+    version: int = Field(ge=0, description="the version that the change is based on; 0: none")
+    settings: FleetValues
+    accept_removal: int = Field(
+        0, ge=0, description="finished jobs that the change may remove at once, at most"
+    )
+
+
+class FleetSetting(ResponseModel):
+    """A rule, its value and its meaning."""
+
+    name: str
+    value: float
+    default: float
+    description: str
+
+
+class FleetChange(ResponseModel):
+    """Who set which values, and when."""
+
+    version: int
+    at: Time
+    by: str = Field(description="the name of a key, or the worker that made the first record")
+    key_id: str = Field(description="the id of that key; empty: a worker's")
+    values: dict[str, float]
+
+
+class Fleet(ResponseModel):
+    """The record that all workers follow."""
+
+    version: int = Field(description="0: none is on record; the first worker makes it")
+    settings: list[FleetSetting]
+    changes: list[FleetChange] = Field(description="the last 100, newest first")
 
 
 class Finding(ResponseModel):
@@ -127,6 +179,29 @@ class Undelivered(ResponseModel):
     dead: int = Field(description="given up; see GET /webhook-deliveries")
     waiting: int
     oldest_seconds: float = Field(description="age of the oldest waiting message; 0 without one")
+
+
+class WebhookDelivery(ResponseModel):
+    """An undelivered message."""
+
+    id: str = Field(description="the header webhook-id, the same at every try")
+    type: str
+    tenant: str
+    job_id: str
+    at: Time
+    tries: int
+    error: str = Field(description="why the last try failed")
+    due_at: Time | None = Field(description="the time of the next try; of a dead one, its end")
+    data: dict[str, Any]
+
+
+class WebhookDeliveryList(ResponseModel):
+    """Waiting messages, the next first, and dead ones, the newest first; 100 of each."""
+
+    waiting: list[WebhookDelivery]
+    waiting_total: int
+    dead: list[WebhookDelivery]
+    dead_total: int
 
 
 @with_config(extra="allow")

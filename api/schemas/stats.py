@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from api.schemas.wire import Date, ResponseModel
+from api.schemas.fields import Date, ResponseModel
 from jobs.model.event_data import Usd
 
 

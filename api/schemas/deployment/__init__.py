@@ -1,1 +1,0 @@
-"""Answers about the deployment as a whole: models, statistics, the system."""
