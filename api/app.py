@@ -9,14 +9,15 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 
 from api import openapi, refusals
-from api.http.query import known_parameters
+from api.http.field_errors import check_query
 from api.middleware import RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
-    artifacts,
     docs,
+    downloads,
     events,
     files,
+    fleet,
     jobs,
     keyless,
     keys,
@@ -39,17 +40,22 @@ ROUTES = (
     events,
     reviews,
     files,
-    artifacts,
+    downloads,
     stats,
     keys,
     tenants,
     webhooks,
     system,
+    fleet,
     models,
     keyless,
     docs,
     pages,
 )
+DEPENDENCIES = {
+    keyless: [Depends(check_query)],  # a route with a key checks its query by `allowed_to`
+    downloads: [Depends(downloads.with_key)],
+}
 
 
 def create_app(settings: ApiSettings) -> FastAPI:
@@ -74,8 +80,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         lifespan=lifespan,
     )
     for noun in ROUTES:
-        first = [Depends(known_parameters)] if noun is keyless else []  # else `caller` does it
-        app.include_router(noun.router, dependencies=first)
+        app.include_router(noun.router, dependencies=DEPENDENCIES.get(noun, ()))
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     openapi.install(app)
     app.add_middleware(RequestMiddleware)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from api import problems
-from api.problems import MEDIA_TYPE, Kind
+from api.problems import MEDIA_TYPE, ProblemDefinition
 from api.schemas.checks import VerificationRequest
 from api.schemas.deployment import FleetRequest
 from api.schemas.job_request import JobRequest, RetryRequest
@@ -76,12 +76,12 @@ TAGS = [
 ]
 
 
-def responses(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
+def responses(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
     """The problems of a route with a key: these, and those of every such route."""
     return refusals(*kinds, *_ALWAYS)
 
 
-def refusals(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
+def refusals(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
     """Only these problems, by status."""
     found: dict[int | str, dict[str, Any]] = {}
     for kind in kinds:
@@ -94,7 +94,7 @@ def refusals(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
     return dict(sorted(found.items(), key=lambda item: str(item[0])))
 
 
-def body_responses(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
+def body_responses(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
     """The problems of a route with a key and a body."""
     return responses(*kinds, *_BODY)
 

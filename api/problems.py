@@ -14,7 +14,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProblemDefinition:
     """One entry of the catalogue."""
 
     name: str
@@ -39,52 +39,52 @@ class Kind:
         )
 
 
-BAD_REQUEST = Kind(
+BAD_REQUEST = ProblemDefinition(
     "bad-request",
     400,
     "The request cannot be read",
     "The request violates HTTP, or its body ended before its announced length.",
 )
-UNAUTHORIZED = Kind(
+UNAUTHORIZED = ProblemDefinition(
     "unauthorized",
     401,
     "No valid API key",
     "Every call except /healthz, /readyz, /metrics and the documentation needs a key in the header "
     "X-API-Key. This call had no key, or one that is unknown or revoked.",
 )
-FORBIDDEN = Kind(
+FORBIDDEN = ProblemDefinition(
     "forbidden",
     403,
     "The key may not do this",
     "The key is valid but lacks the scope that `scope` names, or does not govern that tenant. "
     "An admin can make another key with it.",
 )
-NOT_FOUND = Kind(
+NOT_FOUND = ProblemDefinition(
     "not-found",
     404,
     "Not found",
     "No job, file, artifact, run, key or page has this name, or it belongs to another tenant.",
 )
-METHOD_NOT_ALLOWED = Kind(
+METHOD_NOT_ALLOWED = ProblemDefinition(
     "method-not-allowed",
     405,
     "Method not allowed",
     "The path exists, but not with this method. The header Allow lists its methods.",
 )
-WRONG_STATE = Kind(
+WRONG_STATE = ProblemDefinition(
     "wrong-state",
     409,
     "The job is in another state",
     "The request does not apply to the job's present status, which `state` names.",
 )
-NO_OPEN_REVIEW = Kind(
+NO_OPEN_REVIEW = ProblemDefinition(
     "no-open-review",
     409,
     "The job has no open review",
     "A decision applies only while a review is open. `state` names the job's status. The job may "
     "have been cancelled, or another person may have decided: then `decision` has that decision.",
 )
-STALE_REVIEW = Kind(
+STALE_REVIEW = ProblemDefinition(
     "stale-review",
     409,
     "Another review is open",
@@ -92,7 +92,7 @@ STALE_REVIEW = Kind(
     "`review_id` and `digest` are those of the open review: look at it before you decide again. "
     "`decision` has the decision on the review that was named, if there is one.",
 )
-OWN_APPROVAL = Kind(
+OWN_APPROVAL = ProblemDefinition(
     "own-approval",
     403,
     "Another person has to approve this",
@@ -100,14 +100,14 @@ OWN_APPROVAL = Kind(
     "somebody who did; or somebody else made your key. Other people approve it; you may send it "
     "back, edit its code or reject it.",
 )
-VOTED_ALREADY = Kind(
+VOTED_ALREADY = ProblemDefinition(
     "voted-already",
     409,
     "You have approved this already",
     "The review takes two approvals, each by another person. Yours is on record, perhaps by "
     "another key of yours.",
 )
-NOT_OFFERED = Kind(
+NOT_OFFERED = ProblemDefinition(
     "decision-not-offered",
     409,
     "This review does not take that decision",
@@ -116,82 +116,82 @@ NOT_OFFERED = Kind(
     "checkpoint no worker here can read. It takes approve (start over), delegate (leave it to "
     "a worker that reads it) and reject.",
 )
-CONFIGURED_KEY = Kind(
+CONFIGURED_KEY = ProblemDefinition(
     "configured-key",
     409,
     "This key is not on record",
     "The key comes from FETTLE_API_KEY, or is the development key: change it there.",
 )
-NAME_TAKEN = Kind(
+NAME_TAKEN = ProblemDefinition(
     "name-taken",
     409,
     "Another key has this name",
     "A key's name signs decisions, so no two active keys of a tenant have the same. Choose another "
     "name, or revoke the key that has it.",
 )
-FLEET_CHANGED = Kind(
+FLEET_CHANGED = ProblemDefinition(
     "fleet-changed",
     409,
     "Another change of the fleet came first",
     "A change of the fleet's settings names the version that it is based on, and `limit` has the "
     "present one. Read the settings, and send the change with it.",
 )
-REMOVES_JOBS = Kind(
+REMOVES_JOBS = ProblemDefinition(
     "removes-jobs",
     409,
     "Finished jobs would be removed",
     "The new retention would remove as many finished jobs at once as `limit` says, for good. To "
     "confirm, send the change with this number as `accept_removal`.",
 )
-FLEET_UNREADABLE = Kind(
+FLEET_UNREADABLE = ProblemDefinition(
     "fleet-unreadable",
     500,
     "The fleet's settings cannot be read",
     "The record fettle:fleet in Redis is damaged. Workers that run keep the last settings, and "
     "others do not start. Delete the key, then start a worker or set the settings again.",
 )
-TOO_SLOW = Kind(
+TOO_SLOW = ProblemDefinition(
     "body-too-slow",
     408,
     "The body did not arrive in time",
     "The body has to arrive within `limit` seconds of its headers. Nothing was done.",
     retryable=True,
 )
-TOO_LARGE = Kind(
+TOO_LARGE = ProblemDefinition(
     "body-too-large",
     413,
     "The body is too large",
     "The body has more bytes than `limit`. It was not read. A job's files have a limit of their "
     "own, apart from the rest of the body.",
 )
-MEDIA_TYPE_REFUSED = Kind(
+MEDIA_TYPE_REFUSED = ProblemDefinition(
     "unsupported-media-type",
     415,
     "The body is not JSON",
     "Bodies are JSON; send them with Content-Type: application/json.",
 )
-INVALID = Kind(
+INVALID = ProblemDefinition(
     "invalid-request",
     422,
     "The request is not valid",
     "A value in the body, the path, the query or a header is not valid. `errors` lists each "
     "field with the reason and, where there is one, the limit.",
 )
-KEY_REUSED = Kind(
+KEY_REUSED = ProblemDefinition(
     "idempotency-key-reused",
     422,
     "This Idempotency-Key belongs to another job",
     "An Idempotency-Key belongs to one job. Send the same body to get that job again, or another "
     "key to submit another job. A key is kept as long as its job.",
 )
-RATE_LIMITED = Kind(
+RATE_LIMITED = ProblemDefinition(
     "rate-limited",
     429,
     "Too many requests",
     "The key has reached its rate limit. Wait for the seconds in Retry-After.",
     retryable=True,
 )
-TOO_MANY_WRONG_KEYS = Kind(
+TOO_MANY_WRONG_KEYS = ProblemDefinition(
     "too-many-wrong-keys",
     429,
     "Too many wrong keys from this address",
@@ -200,14 +200,14 @@ TOO_MANY_WRONG_KEYS = Kind(
     "only if the API trusts the proxy's headers (FETTLE_FORWARDED_ALLOW_IPS).",
     retryable=True,
 )
-UNKNOWN_HOST = Kind(
+UNKNOWN_HOST = ProblemDefinition(
     "unknown-host",
     421,
     "The host name is not allowed",
     "The Host header is neither a loopback name nor the address of the connection, nor a name that "
     "the operator has set. An operator adds the name to FETTLE_ALLOWED_HOSTS.",
 )
-TOO_MANY_SEARCHES = Kind(
+TOO_MANY_SEARCHES = ProblemDefinition(
     "too-many-searches",
     429,
     "Too many searches at the same time",
@@ -216,7 +216,7 @@ TOO_MANY_SEARCHES = Kind(
     "not affected.",
     retryable=True,
 )
-SEARCHES_BUSY = Kind(
+SEARCHES_BUSY = ProblemDefinition(
     "searches-busy",
     503,
     "The service has too many searches",
@@ -224,7 +224,7 @@ SEARCHES_BUSY = Kind(
     "Retry-After; other requests are not affected.",
     retryable=True,
 )
-TOO_MANY_STREAMS = Kind(
+TOO_MANY_STREAMS = ProblemDefinition(
     "too-many-streams",
     429,
     "Too many open event streams",
@@ -232,7 +232,7 @@ TOO_MANY_STREAMS = Kind(
     "`Accept: application/json`.",
     retryable=True,
 )
-STREAMS_BUSY = Kind(
+STREAMS_BUSY = ProblemDefinition(
     "streams-busy",
     503,
     "The service has too many open event streams",
@@ -240,7 +240,7 @@ STREAMS_BUSY = Kind(
     "Retry-After, or with `Accept: application/json`.",
     retryable=True,
 )
-QUEUE_FULL = Kind(
+QUEUE_FULL = ProblemDefinition(
     "queue-full",
     429,
     "The queue is full",
@@ -248,7 +248,7 @@ QUEUE_FULL = Kind(
     "again after the seconds in Retry-After. Reading, reviewing and cancelling still work.",
     retryable=True,
 )
-BUDGET_TAKEN = Kind(
+BUDGET_TAKEN = ProblemDefinition(
     "budget-taken",
     429,
     "The key's budget is taken",
@@ -257,7 +257,7 @@ BUDGET_TAKEN = Kind(
     "of them have ended, after midnight UTC, or with a higher limit.",
     retryable=True,
 )
-STORE_FULL = Kind(
+STORE_FULL = ProblemDefinition(
     "store-full",
     503,
     "The job record is full",
@@ -266,19 +266,19 @@ STORE_FULL = Kind(
     "for a shorter time. Reading, reviewing and cancelling still work.",
     retryable=True,
 )
-INTERNAL = Kind(
+INTERNAL = ProblemDefinition(
     "internal",
     500,
     "Internal error",
     "An unexpected failure. The log has it under the answer's request id.",
 )
-BYTES_MISSING = Kind(
+BYTES_MISSING = ProblemDefinition(
     "bytes-missing",
     500,
     "The bytes are not in the artifact store",
     "The record names bytes that are missing. API and workers must share FETTLE_DATA_DIR.",
 )
-STORAGE_UNAVAILABLE = Kind(
+STORAGE_UNAVAILABLE = ProblemDefinition(
     "storage-unavailable",
     503,
     "The artifact store is unavailable",
@@ -286,7 +286,7 @@ STORAGE_UNAVAILABLE = Kind(
     "accepted. An operator has to fix it; the log has the reason.",
     retryable=True,
 )
-STORE_UNAVAILABLE = Kind(
+STORE_UNAVAILABLE = ProblemDefinition(
     "store-unavailable",
     503,
     "The job record is unavailable",
@@ -294,7 +294,7 @@ STORE_UNAVAILABLE = Kind(
     "replicas are away; `detail` has the reason. Nothing was changed: send the request again.",
     retryable=True,
 )
-OUTCOME_UNKNOWN = Kind(
+OUTCOME_UNKNOWN = ProblemDefinition(
     "outcome-unknown",
     503,
     "The outcome is unknown",
@@ -305,14 +305,14 @@ OUTCOME_UNKNOWN = Kind(
     "you send anything else again.",
     retryable=True,
 )
-CONTENDED = Kind(
+CONTENDED = ProblemDefinition(
     "contended",
     503,
     "The job kept changing",
     "Other requests changed the job at every try. Ask again.",
     retryable=True,
 )
-NOT_READY = Kind(
+NOT_READY = ProblemDefinition(
     "not-ready",
     503,
     "The service cannot take requests now",
@@ -321,8 +321,48 @@ NOT_READY = Kind(
     retryable=True,
 )
 
-KINDS: Mapping[str, Kind] = {
-    kind.name: kind for kind in tuple(globals().values()) if isinstance(kind, Kind)
+KINDS: Mapping[str, ProblemDefinition] = {
+    kind.name: kind
+    for kind in (
+        BAD_REQUEST,
+        UNAUTHORIZED,
+        FORBIDDEN,
+        NOT_FOUND,
+        METHOD_NOT_ALLOWED,
+        WRONG_STATE,
+        NO_OPEN_REVIEW,
+        STALE_REVIEW,
+        OWN_APPROVAL,
+        VOTED_ALREADY,
+        NOT_OFFERED,
+        CONFIGURED_KEY,
+        NAME_TAKEN,
+        FLEET_CHANGED,
+        REMOVES_JOBS,
+        FLEET_UNREADABLE,
+        TOO_SLOW,
+        TOO_LARGE,
+        MEDIA_TYPE_REFUSED,
+        INVALID,
+        KEY_REUSED,
+        RATE_LIMITED,
+        TOO_MANY_WRONG_KEYS,
+        UNKNOWN_HOST,
+        TOO_MANY_SEARCHES,
+        SEARCHES_BUSY,
+        TOO_MANY_STREAMS,
+        STREAMS_BUSY,
+        QUEUE_FULL,
+        BUDGET_TAKEN,
+        STORE_FULL,
+        INTERNAL,
+        BYTES_MISSING,
+        STORAGE_UNAVAILABLE,
+        STORE_UNAVAILABLE,
+        OUTCOME_UNKNOWN,
+        CONTENDED,
+        NOT_READY,
+    )
 }
 """Every problem above, by name."""
 
@@ -334,7 +374,7 @@ class Refused(Exception):
     `more` holds further members of the problem, such as `state` or `errors`.
     """
 
-    kind: Kind
+    kind: ProblemDefinition
     detail: str
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 from api import problems
 from api.http.field_errors import invalid
 from api.pages import error_pages
-from api.problems import Kind, Refused, response
+from api.problems import ProblemDefinition, Refused, response
 from jobs.blobs.directory import cause_of
 from jobs.errors import (
     BlobMissing,
@@ -150,5 +150,5 @@ def _store_away(request: Request, error: StoreUnavailable) -> Refused:
     return _later(problems.OUTCOME_UNKNOWN, f"{detail}, and this may have been done; {advice}")
 
 
-def _later(kind: Kind, detail: str) -> Refused:
+def _later(kind: ProblemDefinition, detail: str) -> Refused:
     return Refused(kind, detail, headers={"Retry-After": RETRY_SECONDS})

@@ -12,9 +12,15 @@ import structlog
 from fastapi import Depends, Request
 
 from api import problems
-from api.auth.attempts import Attempts
-from api.auth.rate_limit import RateLimit
-from api.auth.slots import Slots, Turns, searches, streams, uploads
+from api.auth.limits import (
+    RateLimit,
+    Slots,
+    Turns,
+    WrongKeys,
+    search_slots,
+    stream_slots,
+    upload_turns,
+)
 from api.dependencies import Dependencies
 from api.metrics import Metrics
 from api.pages.session import Sessions
@@ -50,12 +56,12 @@ class Services:
     rate_limit: RateLimit
     admission: Admission
     sessions: Sessions
-    attempts: Attempts
+    wrong_keys: WrongKeys
     waiting: Waiting
     dependencies: Dependencies
-    searches: Slots = field(default_factory=searches)
-    streams: Slots = field(default_factory=streams)
-    uploads: Turns = field(default_factory=uploads)
+    searches: Slots = field(default_factory=search_slots)
+    streams: Slots = field(default_factory=stream_slots)
+    uploads: Turns = field(default_factory=upload_turns)
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then, so that the server can."""
@@ -82,7 +88,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             blobs=blobs,
             credentials=Credentials(redis),
             rate_limit=rate_limit,
-            attempts=Attempts(settings.wrong_key_limit),
+            wrong_keys=WrongKeys(settings.wrong_key_limit),
             admission=Admission(
                 store,
                 AdmissionLimits(settings.admit_memory_ratio, settings.admit_queued),

@@ -12,8 +12,8 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader
 
 from api import problems
-from api.http.connections import counted_as
-from api.http.query import known_parameters
+from api.http.connections import counted_address
+from api.http.field_errors import check_query
 from api.problems import Refused
 from api.services import Services, ServicesDep
 from jobs.model.credentials import (
@@ -58,7 +58,7 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     ) -> Credential:
         credential = await _known(request, services, secret)
         await admit(services, credential, *scopes)
-        await known_parameters(request)
+        await check_query(request)
         return credential
 
     return caller
@@ -113,7 +113,7 @@ async def holder(services: Services, key_id: str, stamp: str) -> Credential | No
     return found if hmac.compare_digest(stamp, stamp_of(services.settings, found)) else None
 
 
-async def own_keys(services: Services, caller: Credential) -> Mapping[str, str]:
+async def keys_of_same_person(services: Services, caller: Credential) -> Mapping[str, str]:
     """The identity keys of all keys that count as the caller's person: see `KeyRing`."""
     return (await services.credentials.ring()).same_person(caller)
 
@@ -132,20 +132,20 @@ async def attempted(
 ) -> T | None:
     """What a secret stands for; None where it is wrong. Raises Refused, 429, without a lookup,
     where the address has sent too many wrong ones."""
-    peer, digest = counted_as(request.client.host if request.client else ""), digest_of(secret)
-    if wait := services.attempts.begin(peer, digest):
+    peer, digest = counted_address(request.client.host if request.client else ""), digest_of(secret)
+    if wait := services.wrong_keys.begin(peer, digest):
         looked_up.close()
-        detail = f"this address has reached {services.attempts.rate}; wait {wait} s"
+        detail = f"this address has reached {services.wrong_keys.rate}; wait {wait} s"
         raise Refused(problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)})
     try:
         found = await looked_up
     except BaseException:
-        services.attempts.forgive(peer)
+        services.wrong_keys.forgive(peer)
         raise
     if found is None:
-        services.attempts.wrong(peer, digest)
+        services.wrong_keys.add_wrong(peer, digest)
     else:
-        services.attempts.good(peer, digest)
+        services.wrong_keys.add_valid(peer, digest)
     return found
 
 

@@ -1,1 +1,1 @@
-"""HTTP: connections and their limits, request bodies, responses."""
+"""HTTP: connections and their limits, request bodies, responses, event streams."""

@@ -1,18 +1,22 @@
-"""Reads a body after the key was checked: within its size limit, as strict JSON.
+"""Request bodies: JSON, forms with files, and plain bytes, within limits of size and time.
 
-FastAPI would read and parse a body before it checks the key.
+The routes read a body after they have checked the key. FastAPI would read and parse it before.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
+from typing_extensions import override
 
 from api import problems
 from api.http.field_errors import invalid
@@ -21,97 +25,109 @@ from api.schemas.fields import RequestModel
 from api.schemas.problem import FieldError
 from settings.api import ApiSettings
 
-A = TypeVar("A", bound=RequestModel)
+M = TypeVar("M", bound=RequestModel)
 
-VALUES_OF_A_FILE = 3
+VALUES_PER_FILE = 3
 OTHER_VALUES = 500
-"""Values of a body, in addition to its files."""
-DEEPEST = 16
-JSON_FILES_BYTES = 10 * 1024 * 1024
-"""Files in a JSON body: to read it takes several times its size in memory."""
-OF_BODIES = " (FETTLE_MAX_BODY_BYTES)"
-OF_FILES = " (FETTLE_MAX_FILES_BYTES for its files and bundle, FETTLE_MAX_BODY_BYTES for the rest)"
-PER_SECOND = 1024 * 1024
-"""Bytes: long files have time to arrive, and who sends nothing gets no more of it."""
+"""JSON values that a body may have in addition to those of its files."""
+MAX_DEPTH = 16
+MAX_JSON_FILES_BYTES = 10 * 1024 * 1024
+"""Files in a JSON body. Parsing takes several times their size in memory."""
+BODY_SETTING = " (FETTLE_MAX_BODY_BYTES)"
+FILES_SETTINGS = (
+    " (FETTLE_MAX_FILES_BYTES for its files and bundle, FETTLE_MAX_BODY_BYTES for the rest)"
+)
+BYTES_PER_SECOND = 1024 * 1024
+"""The slowest upload. A body gets one second more for each of these parts that has arrived."""
+
+MULTIPART = "multipart/form-data"
+FILES = "files"
+BUNDLE = "bundle"
+MAX_FORM_FIELDS = 100
+PART_HEAD_BYTES = 1_024
+"""A part's bytes besides its content: boundary, name, and a path of at most 240 bytes."""
 
 
-async def read(
-    request: Request, model: type[A], settings: ApiSettings, with_files: str | None = None
-) -> tuple[A, int]:
-    """The body as `model`, and its size.
+async def read_json(
+    request: Request, model: type[M], settings: ApiSettings, files_advice: str | None = None
+) -> tuple[M, int]:
+    """Read the body as `model`. Returns the model, and the size of the body in bytes.
 
-    Raises Refused: 408, 415, 422, and 413 above the settings' `max_body_bytes`. A body `with_files`
-    may be longer by those; the text ends the 413's.
+    The body may have `max_body_bytes`. If the model contains files, `files_advice` is the end of
+    the text of a 413, and the body may be longer by the size of the files.
+
+    Raises Refused: 408, 413, 415, 422.
     """
-    _check_type(essence(request))
-    most, how = settings.max_body_bytes, OF_BODIES
-    if with_files is not None:
-        most, how = most + min(settings.max_files_bytes, JSON_FILES_BYTES), with_files
-    raw = await bounded(request, most, settings.body_seconds, how)
-    return parsed(raw, model, settings), len(raw)
+    _check_is_json(media_type_of(request))
+    limit, advice = settings.max_body_bytes, BODY_SETTING
+    if files_advice is not None:
+        limit += min(settings.max_files_bytes, MAX_JSON_FILES_BYTES)
+        advice = files_advice
+    content = await read_bytes(request, limit, settings.body_seconds, advice)
+    return parse_json(content, model, settings), len(content)
 
 
-def parsed(raw: bytes, model: type[A], settings: ApiSettings) -> A:
-    """JSON as `model`. Raises Refused: 422."""
-    plain = _simple(raw, VALUES_OF_A_FILE * settings.max_files + OTHER_VALUES)
+async def read_optional_json(request: Request, default: M, settings: ApiSettings) -> M:
+    """Read the body as the type of `default`. Returns `default` if there is no body."""
+    if "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0":
+        return (await read_json(request, type(default), settings))[0]
+    return default
+
+
+def parse_json(content: bytes, model: type[M], settings: ApiSettings) -> M:
+    """Parse JSON as `model`. Raises Refused: 422."""
+    simple = _simplify(content, VALUES_PER_FILE * settings.max_files + OTHER_VALUES)
     try:
-        return model.model_validate_json(plain)
+        return model.model_validate_json(simple)
     except ValidationError as error:
         raise invalid(error.errors(include_url=False, include_input=False)) from None
 
 
-async def read_optional(request: Request, without: A, settings: ApiSettings) -> A:
-    """The body as another of `without`'s type; `without` itself where there is none."""
-    if "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0":
-        return (await read(request, type(without), settings))[0]
-    return without
-
-
-async def bounded(request: Request, most: int, seconds: float, how: str = "") -> bytes:
-    """The raw body, of at most `most` bytes. Raises Refused: 400, 408, 413."""
+async def read_bytes(request: Request, limit: int, seconds: float, advice: str = "") -> bytes:
+    """Read at most `limit` bytes. Raises Refused: 400, 408, 413."""
     body = bytearray()
-    async for piece in pieces(request, most, seconds, how):
-        body += piece
+    async for chunk in stream_bytes(request, limit, seconds, advice):
+        body += chunk
     return bytes(body)
 
 
-async def pieces(
-    request: Request, most: int, seconds: float, how: str = ""
+async def stream_bytes(
+    request: Request, limit: int, seconds: float, advice: str = ""
 ) -> AsyncGenerator[bytes, None]:
-    """The raw body as it arrives, within `seconds` and one more for each `PER_SECOND` bytes.
+    """Yield the body as it arrives, within `seconds` and one more for each `BYTES_PER_SECOND`.
 
-    Raises Refused: 400 where it ends too soon, 408, 413; `how` ends the text of that one.
+    `advice` ends the text of a 413. Raises Refused: 400 if the body ends too soon, 408, 413.
     """
     announced = request.headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced[:20]) > most:
-        raise too_large(most, how=how)
+    if announced.isdecimal() and int(announced[:20]) > limit:
+        raise too_large(limit, advice=advice)
     stream, received = request.stream(), 0
-    until = asyncio.get_running_loop().time() + seconds
+    deadline = asyncio.get_running_loop().time() + seconds
     try:
         while True:
-            async with asyncio.timeout_at(until + received / PER_SECOND):
-                piece = await anext(stream, None)
-            if piece is None:
+            async with asyncio.timeout_at(deadline + received / BYTES_PER_SECOND):
+                chunk = await anext(stream, None)
+            if chunk is None:
                 return
-            received += len(piece)
-            if received > most:
-                raise too_large(most, how=how)
-            yield piece
+            received += len(chunk)
+            if received > limit:
+                raise too_large(limit, advice=advice)
+            yield chunk
     except TimeoutError:
         raise _too_slow(seconds) from None
     except ClientDisconnect:
-        raise Refused(problems.BAD_REQUEST, "the body ended too soon") from None
+        raise Refused(problems.BAD_REQUEST, "the body ended before its announced end") from None
 
 
-def essence(request: Request) -> str:
+def media_type_of(request: Request) -> str:
     """The media type of the body, without parameters, in lower case."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def too_large(most: int, what: str = "the body", how: str = "") -> Refused:
-    """A 413; it closes the connection, since the rest of the body is not read."""
-    detail = f"{what} may have at most {most} bytes{how}"
-    return Refused(problems.TOO_LARGE, detail, {"limit": most}, {"Connection": "close"})
+def too_large(limit: int, subject: str = "the body", advice: str = "") -> Refused:
+    """A 413. It closes the connection, because the rest of the body is not read."""
+    detail = f"{subject} may have at most {limit} bytes{advice}"
+    return Refused(problems.TOO_LARGE, detail, {"limit": limit}, {"Connection": "close"})
 
 
 def _too_slow(seconds: float) -> Refused:
@@ -119,36 +135,144 @@ def _too_slow(seconds: float) -> Refused:
     return Refused(problems.TOO_SLOW, detail, {"limit": seconds}, {"Connection": "close"})
 
 
-def _simple(raw: bytes, most: int) -> bytes:
-    """The body with each name once, if it is no deeper and has no more values than a valid request.
+def _simplify(content: bytes, max_values: int) -> bytes:
+    """Check depth and number of the values, and drop repeated names of objects.
 
-    Validation costs a thousand times more than parsing, since it makes an error for each of a
-    million unknown fields. What is no JSON is left to it.
+    Validation costs a thousand times more than parsing, because it makes an error for each of a
+    million unknown fields. Validation also reports content that is not JSON.
     """
     try:
-        body: Any = from_json(raw, allow_inf_nan=False)
+        body: Any = from_json(content, allow_inf_nan=False)
     except ValueError:
-        return raw
-    count, found = 0, [(body, 1)]
-    while found:
-        value, depth = found.pop()
+        return content
+    count, pending = 0, [(body, 1)]
+    while pending:
+        value, depth = pending.pop()
         if not isinstance(value, dict | list):
             continue
         count += len(value)
-        if depth > DEEPEST or count > most:
-            raise _too_complex(most if count > most else DEEPEST, deep=count <= most)
-        inner = value.values() if isinstance(value, dict) else value
-        found += [(each, depth + 1) for each in inner]
+        if count > max_values:
+            raise _too_complex(f"it may have at most {max_values} values", max_values)
+        if depth > MAX_DEPTH:
+            raise _too_complex(f"it may be nested at most {MAX_DEPTH} deep", MAX_DEPTH)
+        children = value.values() if isinstance(value, dict) else value
+        pending += [(child, depth + 1) for child in children]
     return to_json(body)
 
 
-def _too_complex(limit: int, *, deep: bool) -> Refused:
-    message = f"it may be nested {limit} deep" if deep else f"it may have {limit} values"
+def _too_complex(message: str, limit: int) -> Refused:
     error = FieldError(field="body", message=message, limit=limit)
     return Refused(problems.INVALID, f"body: {message}", {"errors": [error]})
 
 
-def _check_type(sent: str) -> None:
-    if sent != "application/json":
-        detail = f"send application/json, not {sent[:100] or 'a body without a type'}"
+def _check_is_json(media_type: str) -> None:
+    if media_type != "application/json":
+        sent = media_type[:100] or "a body without a media type"
+        detail = f"send the body with Content-Type: application/json, not {sent}"
         raise Refused(problems.MEDIA_TYPE_REFUSED, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class FormParts:
+    """The parts of a form with files."""
+
+    fields: Mapping[str, str]
+    """Texts by the name of their part."""
+    files: Mapping[str, bytes]
+    """The parts that are named `files`, by path."""
+    bundle: bytes | None = None
+    """The file of the part `bundle`."""
+
+    def json(self, name: str) -> bytes:
+        """The field that is JSON. Raises Refused, 422, if it is missing."""
+        if name not in self.fields:
+            raise _invalid_part(name, f"the part `{name}` is missing: it contains the JSON")
+        return self.fields[name].encode()
+
+
+NO_PARTS = FormParts({}, {})
+
+
+class _Parser(MultiPartParser):
+    """Records whether the last boundary has arrived: a form drops a part that has no end."""
+
+    is_complete = False
+
+    @override
+    def on_end(self) -> None:
+        self.is_complete = True
+
+
+def is_form(request: Request) -> bool:
+    """Whether the body is a form with files."""
+    return media_type_of(request) == MULTIPART
+
+
+async def read_form(request: Request, settings: ApiSettings, max_fields_bytes: int) -> FormParts:
+    """Read fields of at most `max_fields_bytes` bytes together, and files within the settings.
+
+    Long files pass through the system's temporary directory. Raises Refused: 400, 408, 413, 422.
+    """
+    heads = PART_HEAD_BYTES * (settings.max_files + MAX_FORM_FIELDS)
+    limit = max_fields_bytes + settings.max_files_bytes + heads
+    parser = _Parser(
+        request.headers,
+        stream_bytes(request, limit, settings.body_seconds, FILES_SETTINGS),
+        # The JSON and a bundle may be files, too. One file too many is refused with the others.
+        max_files=settings.max_files + 3,
+        max_fields=MAX_FORM_FIELDS,
+        max_part_size=max_fields_bytes,
+    )
+    try:
+        form = await parser.parse()
+    except (MultiPartException, KeyError) as error:
+        raise _unreadable_form(str(error), settings) from None
+    try:
+        if not parser.is_complete:
+            raise _unreadable_form("its last boundary is missing", settings)
+        fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        files: dict[str, bytes] = {}
+        for name, part in form.multi_items():
+            if isinstance(part, UploadFile) and name != BUNDLE:
+                await _add_file_part(name, part, fields, files)
+        bundle = await _read_bundle(form.get(BUNDLE), len(form.getlist(BUNDLE)))
+        return FormParts(fields, files, bundle)
+    finally:
+        await form.close()
+
+
+async def _read_bundle(part: UploadFile | str | None, count: int) -> bytes | None:
+    if count > 1:
+        raise _invalid_part(BUNDLE, "the form has this part twice: send one bundle")
+    if isinstance(part, str) and part:
+        raise _invalid_part(BUNDLE, "send it as a file: its part has a file name")
+    if not isinstance(part, UploadFile) or not part.filename:  # a browser's empty file field
+        return None
+    return await part.read()
+
+
+async def _add_file_part(
+    name: str, part: UploadFile, fields: dict[str, str], files: dict[str, bytes]
+) -> None:
+    """Add a part with a file name to the files or to the fields: `curl -F 'job=@job.json'` sends a
+    field as a file."""
+    content = await part.read()
+    if name != FILES:
+        fields[name] = content.decode(errors="replace")
+    elif part.filename in files:
+        raise _invalid_part(FILES, f"two files have the path {part.filename[:100]}")
+    elif part.filename:  # a browser sends an empty name if no file was chosen
+        files[part.filename] = content
+
+
+def _unreadable_form(reason: str, settings: ApiSettings) -> Refused:
+    if reason.startswith("Too many files"):
+        limit = settings.max_files
+        message = f"a job may have at most {limit} files (FETTLE_MAX_FILES)"
+        return _invalid_part(FILES, message, limit)
+    return Refused(problems.BAD_REQUEST, f"the form cannot be read: {reason[:200]}")
+
+
+def _invalid_part(field: str, message: str, limit: int | None = None) -> Refused:
+    error = FieldError(field=field, message=message, limit=limit)
+    return Refused(problems.INVALID, f"{field}: {message}", {"errors": [error]})

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from api import quantities
 from api.http import foreign_text
 from api.pages import static
-from api.pages.format import code, difference, patch, prose, terminal, words
+from api.pages.format import code, patch, untrusted, words
 from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"
@@ -88,10 +88,10 @@ def environment() -> Environment:
     made.filters.update({each.__name__: each for each in _FILTERS})
     made.filters.update(
         coloured=code.coloured,
-        printed=terminal.shown,
-        prose=prose.shown,
-        inline=prose.line,
-        unified=difference.unified,
+        printed=untrusted.printed,
+        prose=untrusted.prose,
+        inline=untrusted.inline,
+        unified=code.unified,
         remark=patch.remark,
         path=quote,
     )

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.pages import sign_in, static
-from api.pages.views import downloads, job, jobs, live, new, patch, review, stats, system
+from api.pages.views import deployment, job, jobs, live, new, review
+from api.pages.visitor import Reader
+from api.routes import downloads
+
+
+async def with_session(request: Request, visitor: Reader) -> None:
+    """A dependency of the downloads below /app: the reader is the signed-in visitor."""
+    request.state.downloader = visitor.credential
+
 
 router = APIRouter(include_in_schema=False)
-for part in (jobs, job, live, review, patch, downloads, new, stats, system, sign_in, static):
+for part in (jobs, job, live, review):
+    router.include_router(part.router, prefix="/app")
+router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
+for part in (new, deployment, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 
 @router.get("/")
-async def front() -> Response:
-    """The bare address leads to the pages."""
+async def root() -> Response:
+    """Redirect the bare address to the pages."""
     return RedirectResponse("app")
 
 
 @router.get("/app/")
-async def slash() -> Response:
-    """The address with a trailing slash does, too."""
+async def trailing_slash() -> Response:
+    """Redirect the address with a trailing slash to the pages."""
     return RedirectResponse("../app")

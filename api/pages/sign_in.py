@@ -9,10 +9,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.auth.caller import attempted, holder, known, stamp_of
-from api.http.body import bounded
+from api.http.body import read_bytes
 from api.pages.rendering import page
 from api.pages.session import COOKIE, Session
-from api.pages.visitor import Leaver, check_origin, seen
+from api.pages.visitor import Leaver, check_origin, find_visitor
 from api.services import Services, ServicesDep
 
 log = structlog.get_logger(__name__)
@@ -25,7 +25,7 @@ FORM_BYTES = 8 * 1024
 @router.get("/sign-in")
 async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Response:  # noqa: A002
     """The form; a visitor who is signed in is redirected."""
-    if await seen(request, services):
+    if await find_visitor(request, services):
         return RedirectResponse(_own(next), 303)
     return page("sign_in.html", None, next=_own(next), wrong="")
 
@@ -34,7 +34,7 @@ async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Re
 async def sign_in(request: Request, services: ServicesDep) -> Response:
     """Begin a session with the form's key."""
     check_origin(request)
-    raw = await bounded(request, FORM_BYTES, services.settings.body_seconds)
+    raw = await read_bytes(request, FORM_BYTES, services.settings.body_seconds)
     sent = parse_qs(raw.decode(errors="replace"))
     wanted = _own(sent.get("next", [FRONT])[0])
     secret = sent.get("key", [""])[0].strip()
@@ -51,7 +51,7 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
 async def ask(token: str, request: Request, services: ServicesDep) -> Response:
     """Show whose key a link signs in with, and a button. A GET does not use the link up, since a
     program may prefetch it, and signs nobody in without consent."""
-    if await seen(request, services):
+    if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
     session = await attempted(request, services, token, services.sessions.linked(token))
     found = await holder(services, session.key_id, session.stamp) if session else None
@@ -65,7 +65,7 @@ async def follow(token: str, request: Request, services: ServicesDep) -> Respons
     """Begin a session by a link. An existing session is kept, so that a link from another person
     cannot replace it."""
     check_origin(request)
-    if await seen(request, services):
+    if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
     session = await attempted(request, services, token, services.sessions.follow(token))
     if session is None:

@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 
 from api import problems
 from api.auth.caller import admit, holder
-from api.pages.posted import posted
+from api.pages.forms import posted_fields
 from api.pages.session import COOKIE, Session
 from api.problems import Refused
 from api.services import Services, ServicesDep
@@ -41,7 +41,7 @@ def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     """
 
     async def visitor(request: Request, services: ServicesDep) -> Visitor:
-        found = await seen(request, services)
+        found = await find_visitor(request, services)
         if found is None:
             raise Refused(problems.UNAUTHORIZED, "you are not signed in")
         await admit(services, found.credential, *scopes)
@@ -71,10 +71,10 @@ async def _token(request: Request, services: Services) -> str:
         return sent
     if request.headers.get("content-type") != "application/x-www-form-urlencoded":
         return ""
-    return (await posted(request, services.settings)).get(FORM_TOKEN, [""])[-1]
+    return (await posted_fields(request, services.settings)).get(FORM_TOKEN, [""])[-1]
 
 
-async def seen(request: Request, services: Services) -> Visitor | None:
+async def find_visitor(request: Request, services: Services) -> Visitor | None:
     """The visitor, if there is a session and its key is still valid."""
     cookie = request.cookies.get(COOKIE)
     session = await services.sessions.read(cookie) if cookie else None

@@ -15,17 +15,26 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
 from api import problems
-from api.auth.caller import Admin, Reader, Submitter, own_keys
-from api.http import body, links, multipart
-from api.http.answers import as_json
-from api.http.multipart import NO_PARTS, Parts
+from api.auth.caller import Admin, Reader, Submitter, keys_of_same_person
+from api.http import links
+from api.http.answers import IdempotencyKey, as_json, receipt, submission_receipt
+from api.http.body import (
+    NO_PARTS,
+    FormParts,
+    is_form,
+    parse_json,
+    read_form,
+    read_json,
+    read_optional_json,
+)
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, find_job, fleet_for
-from api.submission import job_requests, new_jobs
-from api.submission.receipts import IdempotencyKey, changed_answer, submitted_answer
+from api.submission import new_jobs
+from api.submission.job_spec import request_digest, retry_digest
+from api.submission.validation import check_job
 from jobs.blobs.directory import hashed
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
@@ -41,7 +50,7 @@ from settings.api import ApiSettings
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
 
-AS_JSON = " as JSON: send larger files as multipart/form-data"
+JSON_ADVICE = " as JSON: send larger files as multipart/form-data"
 BUNDLE_PATH = "/bundle"
 SHORT_STORY = 50
 """A job with so few events is serialized within two milliseconds; else a thread does it."""
@@ -78,39 +87,42 @@ async def submit(
     is its path; the part `bundle` is a git bundle, of the repository that the work starts from.
     The body and its files have separate limits, both in `GET /system`.
     """
-    if not multipart.is_multipart(request):
-        asked, size = await body.read(request, JobRequest, services.settings, AS_JSON)
-        return await _submit(request, services, caller, asked, size, idempotency_key)
+    settings = services.settings
+    if not is_form(request):
+        job, size = await read_json(request, JobRequest, settings, JSON_ADVICE)
+        return await _submit(request, services, caller, job, size, idempotency_key)
     async with services.uploads.turn(caller.id):
-        settings = services.settings
-        parts = await multipart.read(request, settings, settings.max_body_bytes)
-        raw = parts.json("job")
-        asked = body.parsed(raw, JobRequest, settings)
-        return await _submit(request, services, caller, asked, len(raw), idempotency_key, parts)
+        parts = await read_form(request, settings, settings.max_body_bytes)
+        content = parts.json("job")
+        job = parse_json(content, JobRequest, settings)
+        return await _submit(request, services, caller, job, len(content), idempotency_key, parts)
 
 
 async def _submit(
     request: Request,
     services: Services,
     caller: Credential,
-    asked: JobRequest,
+    job: JobRequest,
     size: int,
-    key: str | None,
-    sent: Parts = NO_PARTS,
+    idempotency_key: str | None,
+    parts: FormParts = NO_PARTS,
 ) -> Response:
-    job_requests.check(asked, size, services.settings, sent.files, sent.bundle)
-    digests = await _digests(sent) if key else {}
-    once = Idempotency(key, job_requests.digest(asked, digests)) if key else None
-    return submitted_answer(
-        await new_jobs.replayed(services, caller, once)
-        or await new_jobs.submit(services, caller, asked, request.scope["request_id"], once, sent)
+    spec = check_job(job, size, services.settings, parts)
+    once = None
+    if idempotency_key:
+        once = Idempotency(idempotency_key, request_digest(job, await _upload_digests(parts)))
+    request_id = request.scope["request_id"]
+    return submission_receipt(
+        await new_jobs.replay(services, caller, once)
+        or await new_jobs.submit(services, caller, job, spec, request_id, once, parts)
     )
 
 
-async def _digests(sent: Parts) -> dict[str, str]:
-    """What came beside the JSON, by path; no path of a file is the bundle's."""
-    beside = {**sent.files, **({BUNDLE_PATH: sent.bundle} if sent.bundle is not None else {})}
-    return {path: await hashed(data) for path, data in beside.items()}
+async def _upload_digests(parts: FormParts) -> dict[str, str]:
+    """The digests of a form's files by path. No file can have the path of the bundle."""
+    bundle = {BUNDLE_PATH: parts.bundle} if parts.bundle is not None else {}
+    uploads = {**parts.files, **bundle}
+    return {path: await hashed(content) for path, content in uploads.items()}
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
@@ -158,7 +170,7 @@ async def listing(
             label=label,
             text=text or "",
             kind=kind or Kind.TASK,
-            waits_for=await own_keys(services, caller) if waiting else None,
+            waits_for=await keys_of_same_person(services, caller) if waiting else None,
         )
     now = await services.store.now() if page.records else 0
     fleet = await fleet_for(services, page.records)
@@ -208,10 +220,10 @@ async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Respo
     if isinstance(cancelled, Refusal):
         loaded = await find_job(services, caller, job_id)
         if loaded.record.status is Status.CANCELLED:
-            return changed_answer(loaded.record, 200)
+            return receipt(loaded.record, 200)
         raise from_refusal(cancelled)
     log.info("job cancelled", job_id=job_id)
-    return changed_answer(cancelled)
+    return receipt(cancelled)
 
 
 @router.delete(
@@ -268,12 +280,12 @@ async def retry(
     result, with all its revisions. A job that was rejected, or that no worker could read, starts
     from the beginning.
     """
-    asked = await body.read_optional(request, RetryRequest(), services.settings)
-    digest = job_requests.retry_digest(job_id, asked)
+    terms = await read_optional_json(request, RetryRequest(), services.settings)
+    digest = retry_digest(job_id, terms)
     once = Idempotency(idempotency_key, digest) if idempotency_key else None
-    return submitted_answer(
-        await new_jobs.replayed(services, caller, once)
-        or await new_jobs.retry(services, caller, job_id, asked, request.scope["request_id"], once)
+    return submission_receipt(
+        await new_jobs.replay(services, caller, once)
+        or await new_jobs.retry(services, caller, job_id, terms, request.scope["request_id"], once)
     )
 
 
@@ -309,8 +321,8 @@ async def rebase(
     change is a 409, and so is one whose repository was uploaded.
     """
     once = Idempotency(idempotency_key, f"rebase of {job_id}") if idempotency_key else None
-    return submitted_answer(
-        await new_jobs.replayed(services, caller, once)
+    return submission_receipt(
+        await new_jobs.replay(services, caller, once)
         or await new_jobs.rebase(services, caller, job_id, request.scope["request_id"], once)
     )
 

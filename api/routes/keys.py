@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request, Response
 
 from api import problems
 from api.auth.caller import Admin, Operator, Overseer, configured, stamp_of
-from api.http import body
 from api.http.answers import as_json
+from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
 from api.pages.session import LINK_SECONDS
 from api.problems import Refused
@@ -41,7 +41,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     one vote together, and a key that one person has made for another has none, since its maker has
     seen the secret. Keys that the first key (`FETTLE_API_KEY`) has made have their vote.
     """
-    asked, _ = await body.read(request, KeyRequest, services.settings)
+    asked, _ = await read_json(request, KeyRequest, services.settings)
     tenant = asked.tenant or caller.tenant
     if not caller.governs(tenant):
         raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
@@ -108,7 +108,7 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
 async def limit(key_id: str, request: Request, services: ServicesDep, caller: Operator) -> Response:
     """Replace both limits. They apply within seconds, to running jobs too. Only the operator may:
     a tenant's admin could raise the tenant's own limits."""
-    asked, _ = await body.read(request, DayLimits, services.settings)
+    asked, _ = await read_json(request, DayLimits, services.settings)
     if key_id == FIRST_ID and configured(services.settings):
         detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise Refused(problems.CONFIGURED_KEY, detail)

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request, Response
 
 from api import problems
 from api.auth.caller import Operator, Overseer
-from api.http import body
 from api.http.answers import as_json
+from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.models import (
@@ -24,7 +24,7 @@ from api.schemas.models import (
     OfferedModel,
 )
 from api.services import Services, ServicesDep
-from api.submission.job_requests import is_allowed, not_allowed
+from api.submission.validation import is_allowed, not_allowed
 from jobs.view.job import format_time
 
 router = APIRouter(tags=["system"])
@@ -80,7 +80,7 @@ async def check(request: Request, services: ServicesDep, caller: Operator) -> Re
     are charged to no job, so only the operator may. It takes as long as the slowest model, at most
     two minutes.
     """
-    asked, _ = await body.read(request, CheckRequest, services.settings)
+    asked, _ = await read_json(request, CheckRequest, services.settings)
     workers = await _announcing(services)
     latest = workers[0]["models"] if workers else {}
     offered = [each["name"] for each in latest.get("offered", ())]

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from api.auth.caller import Reader
-from api.http.answers import as_json
-from api.http.tables import as_csv
+from api.http.answers import as_csv, as_json
 from api.openapi import as_table, responses
 from api.schemas.stats import Stats
 from api.services import Services, ServicesDep

@@ -1,4 +1,4 @@
-"""The deployment's state, as `fettle doctor` prints it; its rules; draining a worker."""
+"""The deployment's state, as `fettle doctor` prints it, and draining a worker."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from importlib.metadata import version
 from typing import Any
 
 import structlog
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from api import problems
 from api.auth.caller import Operator, Overseer
-from api.fleet import change_rules, read_rules
-from api.http import body
 from api.http.answers import as_json
-from api.openapi import body_responses, responses, with_body
+from api.openapi import responses
 from api.problems import Refused
 from api.routes.webhooks import undelivered
-from api.schemas.deployment import Finding, Fleet, FleetRequest, RedisState, System
+from api.schemas.deployment import Finding, RedisState, System
 from api.services import Services, ServicesDep
-from api.submission import job_requests
+from api.submission.validation import SETTING_OF_LIMIT
 from jobs.model.credentials import Credential
 from jobs.redis.check import RedisReport
 from jobs.view.job import format_time
@@ -96,7 +94,7 @@ def _limits(settings: ApiSettings) -> dict[str, Any]:
         "max_body_bytes": settings.max_body_bytes,
         "max_files": settings.max_files,
         "max_files_bytes": settings.max_files_bytes,
-        **{setting: getattr(settings, setting) for setting in job_requests.MAXIMA.values()},
+        **{setting: getattr(settings, setting) for setting in SETTING_OF_LIMIT.values()},
         "worker_seen_seconds": settings.worker_seen_seconds,
         "rate_limit": settings.rate_limit,
         "max_job_cost_usd": settings.max_job_cost_usd and f"{settings.max_job_cost_usd:f}",
@@ -122,39 +120,3 @@ async def drain(worker: str, services: ServicesDep, caller: Operator) -> Respons
         raise Refused(problems.NOT_FOUND, "no worker with this id was seen lately")
     log.info("worker asked to drain", worker=worker)
     return Response(status_code=202)
-
-
-@router.get(
-    "/fleet",
-    operation_id="read_fleet",
-    response_model=Fleet,
-    summary="The rules for all workers",
-    responses=responses(problems.FLEET_UNREADABLE),
-)
-async def fleet(services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
-    """Leases, retries and retention as they count for every worker, and who changed them.
-
-    If the environment of a worker differs, GET /system has the values that the worker ignores.
-    """
-    return as_json(await read_rules(services))
-
-
-@router.put(
-    "/fleet",
-    operation_id="change_fleet",
-    response_model=Fleet,
-    summary="Change the rules for all workers",
-    responses=body_responses(
-        problems.FLEET_CHANGED, problems.REMOVES_JOBS, problems.FLEET_UNREADABLE
-    ),
-    openapi_extra=with_body(FleetRequest),
-)
-async def change_fleet(request: Request, services: ServicesDep, caller: Operator) -> Response:
-    """Set some of the rules. Workers follow within seconds.
-
-    The change names the version that it is based on: if another change came first, the answer is a
-    409. A shorter retention that would remove finished jobs at once is a 409 with their number,
-    unless `accept_removal` allows as many.
-    """
-    change, _ = await body.read(request, FleetRequest, services.settings)
-    return as_json(await change_rules(services, change, caller.signer))

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request, Response
 
 from api import problems
 from api.auth.caller import Admin, Operator
-from api.http import body
 from api.http.answers import as_json
+from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.routes.keys import spent_today
@@ -51,7 +51,7 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
 async def limit(tenant: str, request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
     """Replace both limits, which hold for all its keys together. They apply within seconds. Only
     the operator may; the tenant needs no key yet."""
-    asked, _ = await body.read(request, DayLimits, services.settings)
+    asked, _ = await read_json(request, DayLimits, services.settings)
     if not re.fullmatch(patterns.TENANT, tenant):
         raise Refused(problems.NOT_FOUND, "no tenant can have this name")
     limits = TenantLimits(asked.max_cost_usd_per_day, asked.max_tokens_per_day)

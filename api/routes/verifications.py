@@ -1,26 +1,22 @@
-"""Verifications: checks that are run over given files, without an agent."""
+"""Verifications: a job's files, sent files, or both, run through acceptance checks."""
 
 from __future__ import annotations
 
-import structlog
 from fastapi import APIRouter, Request, Response
 
 from api import problems
 from api.auth.caller import Submitter
-from api.http import body
+from api.http.answers import IdempotencyKey, submission_receipt
+from api.http.body import read_json
 from api.openapi import body_responses, makes_job, with_body
-from api.refusals import from_refusal
 from api.schemas.checks import VerificationRequest
 from api.schemas.job import JobReceipt
-from api.services import ServicesDep, find_job
-from api.submission import checks, job_requests, verification_requests
-from api.submission.new_jobs import replayed
-from api.submission.receipts import IdempotencyKey, submitted_answer
+from api.services import ServicesDep
+from api.submission import new_jobs
+from api.submission.job_spec import request_digest
+from api.submission.validation import check_verification
 from jobs.store import Idempotency
-from jobs.store.blob_index import PinnedBlobs
-from jobs.transitions.lifecycle import Refusal
 
-log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
 
 
@@ -51,28 +47,10 @@ async def verify(
     service itself failed.
     """
     settings = services.settings
-    asked, _ = await body.read(request, VerificationRequest, settings, " as JSON")
-    verification_requests.check(asked, settings)
-    once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
-    if known := await replayed(services, caller, once):
-        return submitted_answer(known)
-    job = (await find_job(services, caller, asked.job_id)).record if asked.job_id else None
-    await services.admission.check(caller.tenant)
-    saved: list[str] = []
-    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
-    base = await verification_requests.base(blobs, asked, job)
-    kept = await checks.save(blobs, asked.checks)
-    submitted = await services.operations.submit(
-        caller.tenant,
-        verification_requests.to_spec(asked, base.workspace, kept, settings),
-        by=caller.name,
-        key_id=caller.id,
-        person=caller.person,
-        request_id=request.scope["request_id"],
-        idempotency=once,
-        blobs=[*saved, *base.digests],
+    body, _ = await read_json(request, VerificationRequest, settings, " as JSON")
+    check_verification(body, settings)
+    once = Idempotency(idempotency_key, request_digest(body)) if idempotency_key else None
+    return submission_receipt(
+        await new_jobs.replay(services, caller, once)
+        or await new_jobs.verify(services, caller, body, request.scope["request_id"], once)
     )
-    if isinstance(submitted, Refusal):
-        raise from_refusal(submitted)
-    log.info("verification submitted", job_id=submitted.record.id, new=submitted.new)
-    return submitted_answer(submitted)

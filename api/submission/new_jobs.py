@@ -1,19 +1,28 @@
-"""New jobs: from a request, and from a job that has ended (a retry, a rebase)."""
+"""New jobs: from a request, from a job that has ended (a retry, a rebase), and verifications."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TypedDict
+
 import structlog
 
-from api.http.multipart import NO_PARTS, Parts
+from api.http.body import NO_PARTS, FormParts
+from api.http.field_errors import refuse
 from api.refusals import from_refusal
+from api.schemas.checks import VerificationRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, check_conversation, find_job
-from api.submission import checks, job_requests, kept_files, repositories
-from api.submission.job_requests import refuse, texts
-from api.submission.review_policy import approver_errors, policy
-from api.submission.token_limit import check_tokens
-from jobs.model.credentials import Credential
-from jobs.model.record import JobRecord
+from api.submission.admission import check_token_limit
+from api.submission.inputs import (
+    check_follow_up,
+    store_checks,
+    store_inputs,
+    store_verified_files,
+)
+from api.submission.job_spec import rebase_spec, retry_spec, spending_limit, verification_spec
+from api.submission.validation import approver_errors, check_retry
+from jobs.model.credentials import Credential, Signer
 from jobs.model.spec import JobSpec
 from jobs.service import Submitted
 from jobs.store import Idempotency
@@ -24,56 +33,60 @@ from jobs.transitions.reviews import authors
 log = structlog.get_logger(__name__)
 
 
-async def replayed(
-    services: Services, caller: Credential, once: Idempotency | None
-) -> Submitted | None:
-    """The job that this Idempotency-Key belongs to, even where the queue is full by now.
+class _Signature(TypedDict):
+    """The arguments of `jobs.service.Operations` about the author of a new job."""
 
-    Raises Refused: 422, where the key belongs to another request.
+    by: str
+    key_id: str
+    person: str
+    request_id: str
+    idempotency: Idempotency | None
+
+
+def _sign(caller: Credential, request_id: str, idempotency: Idempotency | None) -> _Signature:
+    return {
+        "by": caller.name,
+        "key_id": caller.id,
+        "person": caller.person,
+        "request_id": request_id,
+        "idempotency": idempotency,
+    }
+
+
+async def replay(
+    services: Services, caller: Credential, idempotency: Idempotency | None
+) -> Submitted | None:
+    """The job that this Idempotency-Key belongs to, even if the queue is full now.
+
+    Raises Refused: 422, if the key belongs to another request.
     """
-    known = await services.operations.replayed(caller.tenant, once)
-    if isinstance(known, Refusal):
-        raise from_refusal(known)
-    return known
+    replayed = await services.operations.replayed(caller.tenant, idempotency)
+    if isinstance(replayed, Refusal):
+        raise from_refusal(replayed)
+    return replayed
 
 
 async def submit(
     services: Services,
     caller: Credential,
-    asked: JobRequest,
+    request: JobRequest,
+    spec: JobSpec,
     request_id: str,
-    once: Idempotency | None = None,
-    sent: Parts = NO_PARTS,
+    idempotency: Idempotency | None = None,
+    parts: FormParts = NO_PARTS,
 ) -> Submitted:
-    """Submit a validated request with what was sent beside it. Raises Refused: 404, 422, 429,
-    503."""
-    approvals = policy(asked, services.settings)["approvals"]
-    refuse(approver_errors(review=asked.review, approvals=approvals, submitter=caller.signer))
-    await check_conversation(services, caller, asked.conversation_id)
-    await repositories.check_follow_up(services, caller, asked.conversation_id)
-    await check_tokens(services.store, asked)
-    await services.admission.check(caller.tenant)
-    await services.admission.check_budget(caller, job_requests.most(asked, services.settings))
-    files = {**{path: text.encode() for path, text in texts(asked).items()}, **sent.files}
-    size = sum(map(len, files.values())) + len(sent.bundle or b"")
-    known = await kept_files.resolve(services, caller, asked, size)
-    saved = [*(entry.digest for entry in known.values()), *repositories.kept(asked)]
-    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
-    workspace = await kept_files.save(blobs, files, known)
-    kept = await checks.save(blobs, asked.checks) if asked.checks else None
-    repo = await repositories.resolve(services, caller, asked, sent.bundle, blobs)
-    submitted = await services.operations.submit(
-        caller.tenant,
-        job_requests.to_spec(asked, workspace, services.settings, kept, repo),
-        by=caller.name,
-        key_id=caller.id,
-        person=caller.person,
-        request_id=request_id,
-        idempotency=once,
-        blobs=saved,
+    """Submit a valid request. `spec` is the request's spec without its inputs; `parts` are the
+    files of its form. Raises Refused: 404, 422, 429, 503."""
+    refuse(approver_errors(spec, caller.signer))
+    await check_conversation(services, caller, request.conversation_id)
+    await check_follow_up(services, caller, request.conversation_id)
+    await check_token_limit(services.store, request)
+    await _check_admission(services, caller, spec)
+    spec, digests = await store_inputs(services, caller, request, spec, parts)
+    signature = _sign(caller, request_id, idempotency)
+    submitted = _accepted(
+        await services.operations.submit(caller.tenant, spec, **signature, blobs=digests)
     )
-    if isinstance(submitted, Refusal):
-        raise from_refusal(submitted)
     log.info("job submitted", job_id=submitted.record.id, new=submitted.new)
     return submitted
 
@@ -82,31 +95,21 @@ async def retry(
     services: Services,
     caller: Credential,
     job_id: str,
-    asked: RetryRequest,
+    request: RetryRequest,
     request_id: str,
-    once: Idempotency | None = None,
+    idempotency: Idempotency | None = None,
 ) -> Submitted:
     """Retry a job. Raises Refused: 404, 409, 422, 429, 503."""
-    parent = (await find_job(services, caller, job_id)).record
-    await check_tokens(services.store, asked)
-    await services.admission.check(caller.tenant)
-    most = job_requests.most(parent.spec, services.settings)
-    await services.admission.check_budget(caller, most)
-    spec = job_requests.retried(asked, parent.spec, services.settings)
-    _check_approvers(spec, parent, caller)
-    begun = await services.operations.retry_as_new_job(
-        job_id,
-        spec,
-        by=caller.name,
-        key_id=caller.id,
-        person=caller.person,
-        request_id=request_id,
-        idempotency=once,
-    )
-    if isinstance(begun, Refusal):
-        raise from_refusal(begun)
-    log.info("job retried", job_id=begun.record.id, retry_of=job_id, new=begun.new)
-    return begun
+    earlier = (await find_job(services, caller, job_id)).record
+    await check_token_limit(services.store, request)
+    await _check_admission(services, caller, earlier.spec)
+    spec = retry_spec(request, earlier.spec, services.settings)
+    check_retry(request, spec, services.settings)
+    _check_approvers(spec, caller, authors(earlier))
+    signature = _sign(caller, request_id, idempotency)
+    submitted = _accepted(await services.operations.retry_as_new_job(job_id, spec, **signature))
+    log.info("job retried", job_id=submitted.record.id, retry_of=job_id, new=submitted.new)
+    return submitted
 
 
 async def rebase(
@@ -114,38 +117,58 @@ async def rebase(
     caller: Credential,
     job_id: str,
     request_id: str,
-    once: Idempotency | None = None,
+    idempotency: Idempotency | None = None,
 ) -> Submitted:
     """Rebase a job's change. Raises Refused: 404, 409, 422, 429, 503; BlobMissing."""
-    parent = (await find_job(services, caller, job_id)).record
+    earlier = (await find_job(services, caller, job_id)).record
+    await _check_admission(services, caller, earlier.spec)
+    if earlier.result is not None and earlier.result.bundle is not None:
+        await services.blobs.get(earlier.result.bundle)  # the new job starts from it
+    spec = rebase_spec(earlier.spec, services.settings)
+    _check_approvers(spec, caller, authors(earlier))
+    signature = _sign(caller, request_id, idempotency)
+    submitted = _accepted(await services.operations.rebase_as_new_job(job_id, spec, **signature))
+    log.info("job rebased", job_id=submitted.record.id, rebase_of=job_id, new=submitted.new)
+    return submitted
+
+
+async def verify(
+    services: Services,
+    caller: Credential,
+    request: VerificationRequest,
+    request_id: str,
+    idempotency: Idempotency | None = None,
+) -> Submitted:
+    """Submit a valid request for a verification. Raises Refused: 404, 422, 429, 503."""
+    job_id = request.job_id
+    job = (await find_job(services, caller, job_id)).record if job_id else None
     await services.admission.check(caller.tenant)
-    await services.admission.check_budget(caller, job_requests.most(parent.spec, services.settings))
-    if parent.result is not None and parent.result.bundle is not None:
-        await services.blobs.get(parent.result.bundle)  # or the new job could not begin
-    spec = job_requests.rebased(parent.spec, services.settings)
-    _check_approvers(spec, parent, caller)
-    begun = await services.operations.rebase_as_new_job(
-        job_id,
-        spec,
-        by=caller.name,
-        key_id=caller.id,
-        person=caller.person,
-        request_id=request_id,
-        idempotency=once,
-    )
-    if isinstance(begun, Refusal):
-        raise from_refusal(begun)
-    log.info("job rebased", job_id=begun.record.id, rebase_of=job_id, new=begun.new)
-    return begun
-
-
-def _check_approvers(spec: JobSpec, parent: JobRecord, caller: Credential) -> None:
-    """Refuse a retry or a rebase that nobody could approve. Raises Refused: 422."""
-    refuse(
-        approver_errors(
-            review=spec.review,
-            approvals=spec.approvals,
-            submitter=caller.signer,
-            earlier=authors(parent),
+    digests: list[str] = []
+    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
+    workspace, file_digests = await store_verified_files(blobs, request, job)
+    checks = await store_checks(blobs, request.checks)
+    spec = verification_spec(request, workspace, checks, services.settings)
+    signature = _sign(caller, request_id, idempotency)
+    submitted = _accepted(
+        await services.operations.submit(
+            caller.tenant, spec, **signature, blobs=[*digests, *file_digests]
         )
     )
+    log.info("verification submitted", job_id=submitted.record.id, new=submitted.new)
+    return submitted
+
+
+def _accepted(outcome: Submitted | Refusal) -> Submitted:
+    if isinstance(outcome, Refusal):
+        raise from_refusal(outcome)
+    return outcome
+
+
+async def _check_admission(services: Services, caller: Credential, spec: JobSpec) -> None:
+    await services.admission.check(caller.tenant)
+    await services.admission.check_budget(caller, spending_limit(spec, services.settings))
+
+
+def _check_approvers(spec: JobSpec, caller: Credential, earlier: Collection[Signer]) -> None:
+    """Refuse a retry or a rebase that no key could approve. Raises Refused: 422."""
+    refuse(approver_errors(spec, caller.signer, earlier))

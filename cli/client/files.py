@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
-from api.pages.format.difference import compared
+from api.pages.format.code import diff_of
 from cli.client.service import Job, Service
 from cli.errors import CliError, Refused
 from jobs.blobs import atomic_write
@@ -158,5 +158,5 @@ def _compare_file(
         old = as_text(service.file(job_id, path, at="start"))
     except Refused as refused:
         return replace(change, reason=str(refused))
-    text = None if old is None else compared(old, new)
+    text = None if old is None else diff_of(old, new)
     return replace(change, text=text, reason="" if text else "its lines cannot be compared")

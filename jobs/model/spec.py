@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+DEFAULT_TIMEOUT_SECONDS = 900
 CASES_PATH = ".fettle/cases.json"
 """The path of the cases in the checks' manifest, in the form that `POST /jobs` takes."""
 
@@ -83,7 +84,7 @@ class JobSpec:
     max_revisions: int = 3
     """The highest number of passes of the executor."""
     on_exhausted: OnExhausted = OnExhausted.FAIL
-    timeout_seconds: int = 900
+    timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
     """How long the job may run. Waiting does not count."""
     priority: Priority = Priority.NORMAL
     labels: tuple[str, ...] = ()

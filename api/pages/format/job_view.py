@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from markupsafe import Markup
 
-from api.auth.caller import own_keys
+from api.auth.caller import keys_of_same_person
 from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
 from api.services import Services, find_job, fleet_for
@@ -70,7 +70,7 @@ async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
     events, charges, same_person, fleet = await asyncio.gather(
         services.store.events(job_id),
         services.store.charges(job_id),
-        own_keys(services, visitor.credential),
+        keys_of_same_person(services, visitor.credential),
         fleet_for(services, [loaded.record]),
     )
     person_delivers = services.settings.deliver_needs_review

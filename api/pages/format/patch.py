@@ -64,7 +64,7 @@ def shown(
     """What the template of a patch takes: files, their tree, the sums of their lines, and the
     comments on files that are not in it. `split`: both sides beside each other."""
     found, files, left = read(content), [], COLOURED
-    until = time.monotonic() + code.SECONDS
+    until = time.monotonic() + code.COLOUR_SECONDS
     by_path: dict[str, list[Comment]] = {}
     for comment in comments:
         by_path.setdefault(comment["path"], []).append(comment)
@@ -153,7 +153,9 @@ def drawn_lines(path: str, rows: Sequence[Row], until: float) -> list[Markup]:
     for hunk in _hunks(rows):
         for kinds in (("same", "removed"), ("same", "added")):
             side = [place for place in hunk if rows[place].kind in kinds]
-            lines = code.lines([visible(rows[place].text[1:]) for place in side], lexer, until)
+            lines = code.coloured_lines(
+                [visible(rows[place].text[1:]) for place in side], lexer, until
+            )
             for place, line in zip(side, lines, strict=True):
                 texts[place] = escape(rows[place].text[:1]) + line
     return texts

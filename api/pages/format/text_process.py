@@ -17,6 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,6 +105,12 @@ class TextProcess:
         more = (now - self._counted_at) * SHARE
         self._credit, self._counted_at = min(CREDIT_SECONDS, self._credit + more), now
         return self._credit > 0
+
+
+@cache
+def shared_process() -> TextProcess:
+    """The process that all pages of this API process use."""
+    return TextProcess()
 
 
 def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.pages import form
+from api.http.answers import untrusted_headers
 from api.pages.format import job_view
+from api.pages.format import patch as patches
+from api.pages.forms import as_request, form_values
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import Refused
-from api.routes import jobs as asked_over_http
+from api.routes import jobs as jobs_api
+from api.routes.downloads import send_blob
 from api.schemas.job_request import RetryRequest
-from api.services import ServicesDep, find_job
+from api.services import Services, ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
+from jobs.model.review import Review
+from jobs.model.review_digest import digest_of
+from jobs.view import patch as patch_view
+from jobs.view.patch import MOST_BYTES
 from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
+"""Types that a page shows as pictures. An SVG runs no script and loads nothing as a picture, and is
+a download when it is opened directly."""
+View = Literal["unified", "split"]
 
 
 @router.get("")
@@ -84,10 +96,29 @@ async def files(job_id: str, services: ServicesDep, visitor: Reader) -> Response
     return await long_page("files.html", visitor, files=listed, links=links, job_id=job_id)
 
 
+@router.get("/pictures/{digest}")
+async def picture(
+    job_id: str, digest: str, request: Request, services: ServicesDep, visitor: Reader
+) -> Response:
+    """A picture of this job's runs, in any version."""
+    await find_job(services, visitor.credential, job_id)
+    artifacts = (
+        artifact
+        for event in await services.store.events(job_id)
+        for artifact in event.data.get("artifacts", ())
+    )
+    for artifact in artifacts:
+        if artifact["digest"] == digest and artifact["media_type"] in PICTURES:
+            headers = untrusted_headers(artifact["name"], artifact["media_type"], digest)
+            headers["Cache-Control"] = "private, max-age=31536000, immutable"
+            return await send_blob(request, services, digest, headers)
+    raise Refused(problems.NOT_FOUND, "this job has no such picture")
+
+
 @router.post("/cancel")
 async def cancel(job_id: str, services: ServicesDep, visitor: Submitter) -> Response:
     """Cancel the job; the page's stream shows the outcome."""
-    await asked_over_http.cancel(job_id, services, visitor.credential)
+    await jobs_api.cancel(job_id, services, visitor.credential)
     return Response(status_code=204)
 
 
@@ -96,8 +127,8 @@ async def retry(
     job_id: str, request: Request, services: ServicesDep, visitor: Submitter
 ) -> Response:
     """Retry the job on the form's terms (an empty field stays), and go to the new one's page."""
-    sent = await form.fields(request, services.settings)
-    asked = form.checked(RetryRequest, {name: value for name, value in sent.items() if value})
+    sent = await form_values(request, services.settings)
+    asked = as_request(RetryRequest, {name: value for name, value in sent.items() if value})
     begun = await new_jobs.retry(
         services, visitor.credential, job_id, asked, request.scope["request_id"]
     )
@@ -112,3 +143,55 @@ async def rebase(
     request_id = request.scope["request_id"]
     begun = await new_jobs.rebase(services, visitor.credential, job_id, request_id)
     return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})
+
+
+@router.get("/changes")
+async def changes(
+    job_id: str,
+    services: ServicesDep,
+    visitor: Reader,
+    layout: Annotated[View, Query(alias="view")] = "unified",
+) -> Response:
+    """The page, which needs no scripts."""
+    return await _changes_page(
+        "patch_page.html", job_id, services, visitor, split=layout == "split"
+    )
+
+
+@router.get("/changes/shown")
+async def changes_part(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
+    """The part of the job's page."""
+    return await _changes_page("patch.html", job_id, services, visitor)
+
+
+async def _changes_page(
+    template: str, job_id: str, services: Services, visitor: Visitor, *, split: bool = False
+) -> Response:
+    record = (await find_job(services, visitor.credential, job_id)).record
+    if (patch := patch_view.newest(record)) is None:
+        raise Refused(problems.NOT_FOUND, patch_view.why_none(record, "patch"))
+    found, review = None, record.review
+    if patch.size <= MOST_BYTES:
+        content = await services.blobs.get(patch.digest)
+        comments = _earlier_comments(review) if review else []
+        found = await asyncio.to_thread(patches.shown, content, comments, split=split)
+    return await long_page(
+        template,
+        visitor,
+        job_id=job_id,
+        task=record.spec.task,
+        patch=patch,
+        found=found,
+        split=split,
+        review=review if visitor.may("review") else None,
+        digest=digest_of(review) if review else "",
+    )
+
+
+def _earlier_comments(review: Review) -> list[dict[str, Any]]:
+    """The comments of earlier decisions, each with its author."""
+    return [
+        {**comment, "by": decision["by"]}
+        for decision in review.payload.get("decisions", ())
+        for comment in decision.get("comments", ())
+    ]

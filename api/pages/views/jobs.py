@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from api.auth.caller import own_keys
+from api.auth.caller import keys_of_same_person
 from api.pages.format import words
 from api.pages.rendering import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
@@ -150,7 +150,7 @@ async def _waiting(services: Services, visitor: Visitor) -> Page:
     """The jobs that wait for the visitor's decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
         return Page((), 0)
-    own = await own_keys(services, visitor.credential)
+    own = await keys_of_same_person(services, visitor.credential)
     tenant = visitor.credential.tenant
     return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=own)
 

@@ -2,7 +2,7 @@
 
 `timeline` has new events as list items, with the event's number as the stream's id, so that a
 browser that reconnects names its last one. Each region of the page is sent under its own name when
-it has changed. `tokens` is the models' output, see `api.http.token_stream`. A browser that
+it has changed. `tokens` is the models' output, see `api.http.event_stream`. A browser that
 reconnects gets all regions, and ignores those that have not changed.
 """
 
@@ -14,24 +14,18 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.sse import EventSourceResponse, format_sse_event
+from fastapi.sse import format_sse_event
 
-from api.auth.access_recheck import AccessRecheck
-from api.http.answers import without_stream
-from api.http.token_stream import with_tokens
+from api.http.event_stream import HEARTBEAT, next_events, stream_response, with_tokens
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
 from api.pages.rendering import drawn
-from api.pages.visitor import Reader, Visitor, seen
-from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
+from api.pages.visitor import Reader, Visitor, find_visitor
 from api.schemas import patterns
 from api.services import Services, ServicesDep, fleet_for
-from jobs.errors import StoreUnavailable
 from jobs.model.events import WORK
 
-log = structlog.get_logger(__name__)
 router = APIRouter()
 
 PACE_SECONDS = 0.8
@@ -53,17 +47,17 @@ async def live(
     story = await job_view.load(services, visitor, job_id)
     services.streams.check(visitor.credential.id)
     start = min(max(after, int(last_event_id or 0)), story.last)
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     base_url = str(request.base_url).rstrip("/")
 
-    async def stays() -> bool:
-        return await seen(request, services) is not None
+    async def has_access() -> bool:
+        return await find_visitor(request, services) is not None
 
-    follower = _Follower(services, visitor, story, start, base_url, AccessRecheck(stays))
-    return without_stream(request, EventSourceResponse(follower.stream(), headers=headers))
+    updates = _Updates(services, visitor, story, start, base_url).follow()
+    chunks = with_tokens(services, job_id, updates)
+    return stream_response(request, services, visitor.credential.id, chunks, has_access)
 
 
-class _Follower:
+class _Updates:
     """One open page."""
 
     def __init__(
@@ -73,32 +67,16 @@ class _Follower:
         story: JobStory,
         after: int,
         base_url: str,
-        access: AccessRecheck,
     ) -> None:
         self._services = services
         self._visitor = visitor
         self._story = story
         self._after = after
         self._base_url = base_url
-        self._access = access
         self._sent: dict[str, str] = {}
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def follow(self) -> AsyncIterator[bytes]:
         """All updates until the job ends or the server stops."""
-        slot = self._services.streams.held(self._visitor.credential.id)
-        with self._services.metrics.streams.track_inprogress(), slot:
-            yield RECONNECT
-            try:
-                chunks = with_tokens(self._services, self._story.record.id, self._follow())
-                async for chunk in self._access.guard(chunks):
-                    yield chunk
-            except StoreUnavailable as error:
-                log.warning("page's stream broken", job_id=self._story.record.id, error=str(error))
-                yield BROKEN
-            if self._services.closing.is_set():
-                yield CLOSING
-
-    async def _follow(self) -> AsyncIterator[bytes]:
         heartbeat = self._services.settings.stream_heartbeat_seconds
         stale, drawn_at, pace = True, 0.0, PACE_SECONDS
         while not self._services.closing.is_set():

@@ -4,25 +4,88 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.http import multipart
-from api.pages import form
+from api.http.body import read_form
+from api.pages.forms import as_request
 from api.pages.rendering import page
-from api.pages.views import offers
-from api.pages.views.examples import EXAMPLES
-from api.pages.views.form_choices import choices
+from api.pages.views.deployment import offered_models
 from api.pages.visitor import Author, Submitter, Visitor
 from api.problems import Refused
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import ServicesDep
-from api.submission import job_requests, new_jobs
+from api.submission import new_jobs
+from api.submission.validation import check_job
+from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
+from settings.api import ApiSettings
 
 router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A task and its short name. `recording` is its model where no provider's key is set."""
+
+    name: str
+    task: str
+    recording: str = ""
+
+
+EXAMPLES = (
+    Example(
+        "Binary search",
+        "Write a binary search and test it on 20 numbers.",
+        "recording:demo-binary-search",
+    ),
+    Example(
+        "k-means with a plot",
+        "Implement k-means from scratch (no scikit-learn), cluster 150 points in 3 groups, and "
+        "save a plot with the centroids marked X.",
+        "recording:demo-kmeans",
+    ),
+    Example(
+        "Fix a function",
+        "Fix this function and test it: def divide(a, b): return a / b -- it crashes when called "
+        "with (10, 0).",
+        "recording:demo-bug-fix",
+    ),
+    Example(
+        "A parser with tests",
+        "Write a parser for ISO 8601 durations such as P3DT4H5M into seconds. Test weeks, "
+        "fractions and texts that are not durations.",
+    ),
+)
+
+_APPROVALS = {1: "one person's", 2: "two people's, without yours"}
+_PAUSE = {
+    Pause.BEFORE_CRITIC: "when the executor has ended",
+    Pause.EVERY_RUN: "also after every run",
+}
+_ON_EXPIRY = {
+    OnExpiry.STAY: "it stays open",
+    OnExpiry.APPROVE: "it counts as approved, if a run succeeded",
+    OnExpiry.REJECT: "it counts as rejected",
+}
+_ON_EXHAUSTED = {
+    OnExhausted.FAIL: "the job fails, with its best result",
+    OnExhausted.ACCEPT: "it succeeds, unapproved, if its acceptance tests pass",
+}
+_EVIDENCE = {
+    Evidence.RUN: "a command that verifies the work",
+    Evidence.NONE: "none: the work cannot be executed, such as documents",
+}
+_DELIVER = {
+    "": "it stays here, as a patch",
+    "branch": "push it to the URL, as a branch",
+    "pull_request": "push it, and open a pull request",
+}
+Choices = Mapping[str, str]
+"""Texts by the value that the form sends; the first is the default."""
 
 OTHERS = ("labels", "steps", "files", "checks", "repo", "deliver")
 """Fields with their own format in the form."""
@@ -52,7 +115,7 @@ async def new(
         visitor,
         follows=follows,
         examples=EXAMPLES,
-        models=await offers.models(services),
+        models=await offered_models(services),
         defaults=JobRequest(task="x"),
         choices=choices(services.settings),
         settings=services.settings,
@@ -65,24 +128,19 @@ async def submit(request: Request, services: ServicesDep, visitor: Submitter) ->
     settings = services.settings
     async with services.uploads.turn(visitor.credential.id):
         try:
-            sent = await multipart.read(request, settings, settings.max_body_bytes)
-            asked = form.checked(JobRequest, _asked(sent.fields))
-            size = len(asked.model_dump_json())
-            job_requests.check(asked, size, settings, sent.files, sent.bundle)
+            parts = await read_form(request, settings, settings.max_body_bytes)
+            job = as_request(JobRequest, _job_values(parts.fields))
+            spec = check_job(job, len(job.model_dump_json()), settings, parts)
         except Refused as refused:
             return _refusal(visitor, refused)
         submitted = await new_jobs.submit(
-            services,
-            visitor.credential,
-            asked,
-            request.scope["request_id"],
-            sent=sent,
+            services, visitor.credential, job, spec, request.scope["request_id"], parts=parts
         )
-    where = f"/app/jobs/{submitted.record.id}"
-    return Response(status_code=204, headers={"HX-Redirect": where})
+    page_path = f"/app/jobs/{submitted.record.id}"
+    return Response(status_code=204, headers={"HX-Redirect": page_path})
 
 
-def _asked(texts: Mapping[str, str]) -> dict[str, Any]:
+def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
     """The body of POST /jobs; empty fields are left out."""
     lines = texts.get("task", "").replace("\r\n", "\n").strip()
     asked: dict[str, Any] = {name: texts[name] for name in PLAIN if texts.get(name)}
@@ -130,3 +188,20 @@ def _sentence(fields: Mapping[str, Any]) -> str:
         if rest and name in {"files", "checks"}
         else str(fields["message"])
     )
+
+
+def choices(settings: ApiSettings) -> Mapping[str, Choices]:
+    """By field. The operator's default is sent as an empty value."""
+    least = settings.review_approvals
+    pause, expiry = Pause(settings.review_pause), OnExpiry(settings.review_on_expiry)
+    return {
+        "approvals": {"": _APPROVALS[least]}
+        | {str(count): text for count, text in _APPROVALS.items() if count > least},
+        "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
+        "on_expiry": {"": _ON_EXPIRY[expiry]}
+        | {way: text for way, text in _ON_EXPIRY.items() if way != expiry},
+        "on_exhausted": {str(way): text for way, text in _ON_EXHAUSTED.items()},
+        "evidence": {str(way): text for way, text in _EVIDENCE.items()},
+        "deliver": _DELIVER,
+        "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
+    }

@@ -13,18 +13,17 @@ from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
 from api import line_comments
-from api.pages import form
+from api.http.field_errors import refuse
 from api.pages.format import job_view
-from api.pages.format.code import coloured
-from api.pages.format.difference import compared
+from api.pages.format.code import coloured, diff_of
+from api.pages.forms import as_request, form_values
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
-from api.routes.reviews import settle
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep, find_job
-from api.submission.job_requests import refuse
-from api.submission.start_files import start_files
+from api.submission.decisions import apply_decision
+from api.submission.inputs import start_files
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing
@@ -61,12 +60,12 @@ async def decide(
 ) -> Response:
     """Decide; the job's page shows the outcome."""
     loaded = await find_job(services, visitor.credential, job_id)
-    sent = await form.fields(request, services.settings, lists=LISTS)
+    sent = await form_values(request, services.settings, lists=LISTS)
     given = {name: sent[name] for name in DECISION if name in sent}
     if sent.get(COMMENTS):
         given[COMMENTS] = _comments(sent[COMMENTS])
-    asked = form.checked(ReviewRequest, given)
-    await settle(services, visitor.credential, loaded, asked)
+    asked = as_request(ReviewRequest, given)
+    await apply_decision(services, visitor.credential, loaded, asked)
     job = f"/app/jobs/{job_id}"
     if "hx-request" not in request.headers:
         return RedirectResponse(job, 303)
@@ -167,7 +166,7 @@ async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, 
 
 async def _compared(title: str, old: str, new: str) -> Changed:
     """Two texts that differ; in a thread, since comparing is slow."""
-    diff = await asyncio.to_thread(compared, old, new)
+    diff = await asyncio.to_thread(diff_of, old, new)
     if diff is None:
         return Changed(title, why="changed; it would take too long to compare")
     return Changed(title, diff, "" if diff else "changed: only bytes that are not text")

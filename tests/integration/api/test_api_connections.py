@@ -14,7 +14,7 @@ import httpx
 import pytest
 from support.processes.api_process import environment, running
 
-from api.http.connections import HEAD_BYTES, MOST_PIPELINED
+from api.http.connections import HEAD_BYTES, MAX_PIPELINED
 from settings.base import DEVELOPMENT_KEY
 
 PATIENCE = 20
@@ -134,13 +134,13 @@ def test_a_body_in_drops_after_its_answer_is_not_waited_for(api):
 def test_requests_that_wait_for_an_answer_are_few(api):
     one = START + b"\r\n"
     with connected(api) as client:
-        client.sendall(one * MOST_PIPELINED)
+        client.sendall(one * MAX_PIPELINED)
         received = b""
-        while received.count(b"HTTP/1.1 401") < MOST_PIPELINED:
+        while received.count(b"HTTP/1.1 401") < MAX_PIPELINED:
             received += client.recv(65_536)
     with connected(api) as client:
         client.sendall(one * 5_000)
-        assert answered(client).count(b"HTTP/1.1 ") <= MOST_PIPELINED + 1
+        assert answered(client).count(b"HTTP/1.1 ") <= MAX_PIPELINED + 1
 
 
 def test_an_address_has_so_many_connections(api):

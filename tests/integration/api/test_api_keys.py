@@ -8,7 +8,7 @@ import pytest
 import structlog
 from support.pages.api_front import client_of, settings_for, started
 
-from api.auth import access_recheck
+from api.http import event_stream
 
 JOB = "/jobs/" + "0" * 20
 GUARDED = [
@@ -257,7 +257,7 @@ async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
 
 async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch):
     """Neither events nor tokens, once the time is over that a stream may take to notice."""
-    monkeypatch.setattr(access_recheck, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(event_stream, "RECHECK_SECONDS", 0.0)
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=4)
     async with started(settings) as front:
         job_id, secret = await front.submit(), await front.key("read")

@@ -20,7 +20,7 @@ from support.servers import redis_servers
 from support.servers.certificates import self_signed
 from support.servers.tls_front import TlsFront, tls_front
 
-from api.auth.rate_limit import RateLimit
+from api.auth.limits import RateLimit
 from cli.local import ports
 from jobs.model.spec import Priority
 from jobs.queue import hints

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from support.pages.api_front import a_run, charge, done, settings_for, started, text
 from support.pages.pages_browser import visiting
 
-from api.auth import access_recheck
+from api.http import event_stream
 from api.pages.views.new import LEFT_OUT
 from api.schemas.job_request import JobRequest
 from jobs.blobs.manifest import FileEntry, Manifest
@@ -323,7 +323,7 @@ async def test_a_file_that_a_lexer_takes_long_for_does_not_occupy_the_api(front,
 
 
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypatch):
-    monkeypatch.setattr(access_recheck, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(event_stream, "RECHECK_SECONDS", 0.0)
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
     async with started(settings) as front:
         job_id = await paused(front)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
-from api.http.answers import unchanged, untrusted_headers
+from api.http.answers import is_unchanged, untrusted_headers
 
 SHA = "ab" * 32
 
@@ -55,4 +55,4 @@ def test_names_cannot_break_the_header():
 )
 def test_known_bytes_are_not_sent_again(sent, same):
     headers = [(b"if-none-match", sent.encode())] if sent else []
-    assert unchanged(Request({"type": "http", "headers": headers}), SHA) is same
+    assert is_unchanged(Request({"type": "http", "headers": headers}), SHA) is same

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.http.connections import counted_as
+from api.http.connections import counted_address
 from api.http.hosts import is_known
 
 ALLOWED = ("fettle.example.org", "*.inner.example.org", "192.0.2.80")
@@ -70,4 +70,4 @@ def test_a_socket_in_a_folder_has_no_address():
     ],
 )
 def test_a_network_of_a_customer_is_one_address(host, counted):
-    assert counted_as(host) == counted
+    assert counted_address(host) == counted

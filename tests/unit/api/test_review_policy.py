@@ -1,4 +1,4 @@
-"""What holds for a job's reviews: its own word, else the operator's."""
+"""The review terms of a job: the request's values, else the operator's settings."""
 
 from __future__ import annotations
 
@@ -7,104 +7,115 @@ from dataclasses import replace
 import pytest
 
 from api.problems import Refused
-from api.schemas.job_request import JobRequest
-from api.submission.job_requests import rebased, within_policy
-from api.submission.review_policy import (
-    delivery_errors,
-    policy,
-    policy_errors,
-    unreviewed_errors,
-)
+from api.schemas.job_request import JobRequest, RetryRequest
+from api.submission.job_spec import new_spec, rebase_spec, retry_spec
+from api.submission.validation import check_job, check_retry
 from jobs.model.spec import Deliver, JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
 
-PLAIN = ApiSettings()
+DEFAULTS = ApiSettings()
 
 
-def test_without_a_word_of_anyone_a_review_waits_for_one_person_for_ever():
-    assert policy(JobRequest(task="x"), PLAIN) == {
-        "approvals": 1,
-        "pause": Pause.BEFORE_CRITIC,
-        "review_expires_seconds": None,
-        "on_expiry": OnExpiry.STAY,
-        "review_remind_seconds": None,
-        "review_escalate_seconds": None,
-    }
+def error_fields(settings: ApiSettings = DEFAULTS, **fields: object) -> list[str]:
+    """The fields with an error in a request with these fields."""
+    request = JobRequest.model_validate({"task": "x", **fields}, strict=False)
+    try:
+        check_job(request, 100, settings)
+    except Refused as refused:
+        return [error.field for error in refused.more["errors"]]
+    return []
 
 
-def test_the_operators_word_holds_where_the_job_has_none():
+def test_by_default_a_review_takes_one_approval_and_never_expires() -> None:
+    spec = new_spec(JobRequest(task="x"), DEFAULTS)
+    assert (spec.approvals, spec.pause) == (1, Pause.BEFORE_CRITIC)
+    assert (spec.review_expires_seconds, spec.on_expiry) == (None, OnExpiry.STAY)
+    assert (spec.review_remind_seconds, spec.review_escalate_seconds) == (None, None)
+
+
+def test_the_operators_settings_are_the_defaults_of_a_request() -> None:
     settings = ApiSettings(
         review_expires_seconds=60,
         review_on_expiry="reject",
         review_pause="every_run",
         review_remind_seconds=10,
     )
-    meant = policy(JobRequest(task="x", review_expires_seconds=90), settings)
-    assert (meant["review_expires_seconds"], meant["on_expiry"]) == (90, OnExpiry.REJECT)
-    assert (meant["pause"], meant["review_remind_seconds"]) == (Pause.EVERY_RUN, 10)
+    spec = new_spec(JobRequest(task="x", review_expires_seconds=90), settings)
+    assert (spec.review_expires_seconds, spec.on_expiry) == (90, OnExpiry.REJECT)
+    assert (spec.pause, spec.review_remind_seconds) == (Pause.EVERY_RUN, 10)
 
 
-def test_what_does_not_go_together_is_named():
-    def fields(settings: ApiSettings = PLAIN, **asked: object) -> list[str]:
-        request = JobRequest.model_validate({"task": "x", **asked}, strict=False)
-        return [error.field for error in policy_errors(request, settings)]
+def test_terms_that_exclude_each_other_are_refused() -> None:
+    reviewed = {"review": True}
+    assert error_fields(**reviewed, on_expiry="reject") == ["on_expiry"]
+    approve = {"on_expiry": "approve", "review_expires_seconds": 9}
+    assert error_fields(**reviewed, **approve, approvals=2) == ["on_expiry"]
+    assert error_fields(**reviewed, on_expiry="stay") == []
+    assert error_fields(ApiSettings(review_approvals=2), **reviewed, approvals=1) == ["approvals"]
+    assert error_fields(ApiSettings(review_approvals=2)) == []
+    settings = ApiSettings(review_on_expiry="approve")
+    assert error_fields(settings, **reviewed, approvals=2) == []
 
-    assert fields(on_expiry="reject") == ["on_expiry"]
-    assert fields(on_expiry="approve", review_expires_seconds=9, approvals=2) == ["on_expiry"]
-    assert fields(on_expiry="stay") == []
-    assert fields(ApiSettings(review_approvals=2), approvals=1) == ["approvals"]
-    assert fields(ApiSettings(review_approvals=2)) == []
-    assert fields(ApiSettings(review_on_expiry="approve"), approvals=2) == []
 
-
-def test_a_job_without_a_review_has_no_say_about_reviews():
-    def fields(**asked: object) -> list[str]:
-        request = JobRequest.model_validate({"task": "x", **asked}, strict=False)
-        sent = request.model_fields_set
-        found = unreviewed_errors(request, sent, questions=request.questions)
-        return [error.field for error in found]
-
+def test_a_job_without_a_review_takes_no_terms_about_reviews() -> None:
     times = {"review_remind_seconds": 9, "review_escalate_seconds": 9}
-    asked = {"approvals": 2, "pause": "every_run", "on_expiry": "stay", **times}
-    assert fields(**asked) == list(asked)
-    assert fields(**asked, review=True) == fields(approvals=None) == []
-    assert fields(**times, questions=True) == []
+    terms = {"approvals": 2, "pause": "every_run", "on_expiry": "stay", **times}
+    assert error_fields(**terms) == list(terms)
+    assert error_fields(**terms, review=True) == error_fields(approvals=None) == []
+    assert error_fields(**times, questions=True) == []
 
 
-def test_what_is_delivered_needs_a_person_where_the_operator_says_so():
-    needs = ApiSettings(deliver_needs_review=True, review_on_expiry="approve")
+def test_the_operator_can_require_a_person_for_each_delivery() -> None:
+    required = ApiSettings(deliver_needs_review=True, review_on_expiry="approve")
+    delivers = {"repo": {"url": "https://git.example.org/a/b.git"}, "deliver": {}}
 
-    def fields(settings: ApiSettings = needs, delivers: object = True, **asked: object):
-        request = JobRequest.model_validate({"task": "x", **asked}, strict=False)
-        return [error.field for error in delivery_errors(delivers, request, settings)]
-
-    assert fields() == ["review"]
-    assert fields(review=True) == ["on_expiry"]
-    assert fields(review=True, on_expiry="reject") == fields(delivers=None) == fields(PLAIN) == []
+    assert error_fields(required, **delivers) == ["review"]
+    assert error_fields(required, **delivers, review=True) == ["on_expiry"]
+    rejects = {"review": True, "on_expiry": "reject", "review_expires_seconds": 9}
+    assert error_fields(required, **delivers, **rejects) == []
+    assert error_fields(required) == error_fields(**delivers) == []
 
 
-def test_a_new_job_of_an_old_one_is_within_the_policy_of_today():
-    old = JobSpec("x", review=True, on_expiry=OnExpiry.APPROVE, deliver=Deliver())
-    assert within_policy(old, PLAIN) == old
-    now = within_policy(old, ApiSettings(review_approvals=2))
-    assert (now.approvals, now.on_expiry) == (2, OnExpiry.STAY)
-    kept = replace(old, approvals=2, on_expiry=OnExpiry.REJECT)
-    needs = ApiSettings(deliver_needs_review=True)
-    assert within_policy(kept, needs) == kept
-    for spec in (replace(kept, review=False), old):
+def retried(earlier: JobSpec, settings: ApiSettings, **terms: object) -> JobSpec:
+    request = RetryRequest(**terms)
+    spec = retry_spec(request, earlier, settings)
+    check_retry(request, spec, settings)
+    return spec
+
+
+def test_a_retry_is_within_the_policy_of_today() -> None:
+    earlier = JobSpec("x", review=True, on_expiry=OnExpiry.APPROVE, deliver=Deliver())
+    assert retried(earlier, DEFAULTS) == earlier
+    spec = retried(earlier, ApiSettings(review_approvals=2))
+    assert (spec.approvals, spec.on_expiry) == (2, OnExpiry.STAY)
+    strict = replace(earlier, approvals=2, on_expiry=OnExpiry.REJECT)
+    required = ApiSettings(deliver_needs_review=True)
+    assert retried(strict, required) == strict
+    for spec in (replace(strict, review=False), earlier):
         with pytest.raises(Refused):
-            within_policy(spec, needs)
-    assert within_policy(replace(old, deliver=None, review=False), needs).deliver is None
+            retried(spec, required)
+    assert retried(replace(earlier, deliver=None, review=False), required).deliver is None
 
 
-def test_a_rebase_asks_a_person_if_a_delivery_needs_one_by_now():
-    needs = ApiSettings(deliver_needs_review=True, review_approvals=2)
-    old = JobSpec("x", on_expiry=OnExpiry.APPROVE, deliver=Deliver())
-    now = rebased(old, needs)
-    assert (now.review, now.approvals, now.on_expiry) == (True, 2, OnExpiry.STAY)
-    assert not rebased(replace(old, deliver=None), needs).review
-    assert rebased(old, PLAIN) == old
-    one = ApiSettings(deliver_needs_review=True)
-    assert rebased(replace(old, review=True), one).on_expiry is OnExpiry.STAY
-    kept = replace(old, review=True, on_expiry=OnExpiry.REJECT)
-    assert rebased(kept, one) == kept
+def test_a_retry_takes_the_sent_terms_and_keeps_the_others() -> None:
+    earlier = JobSpec("x", max_tokens=5, run_seconds=7, timeout_seconds=60)
+    settings = ApiSettings(max_job_tokens=100)
+    spec = retried(earlier, settings, max_tokens=9, timeout_seconds=None)
+    assert (spec.max_tokens, spec.run_seconds, spec.timeout_seconds) == (9, 7, 900)
+    with pytest.raises(Refused, match="at most 100 tokens"):
+        retried(earlier, settings, max_tokens=101)
+    with pytest.raises(Refused, match="setup"):
+        retried(earlier, settings, setup="make")
+
+
+def test_a_rebase_asks_a_person_if_a_delivery_needs_one_today() -> None:
+    required = ApiSettings(deliver_needs_review=True, review_approvals=2)
+    earlier = JobSpec("x", on_expiry=OnExpiry.APPROVE, deliver=Deliver())
+    spec = rebase_spec(earlier, required)
+    assert (spec.review, spec.approvals, spec.on_expiry) == (True, 2, OnExpiry.STAY)
+    assert not rebase_spec(replace(earlier, deliver=None), required).review
+    assert rebase_spec(earlier, DEFAULTS) == earlier
+    single = ApiSettings(deliver_needs_review=True)
+    assert rebase_spec(replace(earlier, review=True), single).on_expiry is OnExpiry.STAY
+    rejects = replace(earlier, review=True, on_expiry=OnExpiry.REJECT)
+    assert rebase_spec(rejects, single) == rejects

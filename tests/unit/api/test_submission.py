@@ -1,4 +1,4 @@
-"""What the operator's settings limit in a body."""
+"""The limits of the operator's settings on a request, and its spec."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import hashlib
 import pytest
 from pydantic import ValidationError
 
+from api.http.body import FormParts
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
-from api.submission import job_requests
+from api.submission.job_spec import new_spec, request_digest
+from api.submission.validation import SETTING_OF_LIMIT, check_job
 from sandbox.protocol import Limits
 from settings.api import ApiSettings
 from settings.sandbox import SandboxSettings
@@ -22,7 +24,7 @@ SETTINGS = ApiSettings(
 
 def refused(size=100, **fields):
     with pytest.raises(Refused) as caught:
-        job_requests.check(JobRequest(task="x", **fields), size, SETTINGS)
+        check_job(JobRequest(task="x", **fields), size, SETTINGS)
     return caught.value
 
 
@@ -31,16 +33,18 @@ def errors(**fields):
 
 
 def test_a_plain_job_passes():
-    job_requests.check(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
+    check_job(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
 
 
 def test_files_beside_the_body_count_with_those_in_it():
+    request = JobRequest(task="x", files={"a": "1234"})
+
     def refused_with(**uploads):
         with pytest.raises(Refused) as caught:
-            job_requests.check(JobRequest(task="x", files={"a": "1234"}), 100, SETTINGS, uploads)
+            check_job(request, 100, SETTINGS, FormParts({}, uploads))
         return caught.value.detail
 
-    job_requests.check(JobRequest(task="x", files={"a": "1234"}), 100, SETTINGS, {"b": b"\xff" * 6})
+    check_job(request, 100, SETTINGS, FormParts({}, {"b": b"\xff" * 6}))
     assert refused_with(b=b"\xff" * 7) == (
         "files: all files may have at most 10 bytes (FETTLE_MAX_FILES_BYTES), not 11"
     )
@@ -70,8 +74,8 @@ def test_what_settings_allow_fits_a_sandbox():
 
 
 def test_the_allow_list_decides_on_models():
-    job_requests.check(JobRequest(task="x", model="groq:any"), 100, SETTINGS)
-    job_requests.check(JobRequest(task="x", model="a:b"), 100, SETTINGS)
+    check_job(JobRequest(task="x", model="groq:any"), 100, SETTINGS)
+    check_job(JobRequest(task="x", model="a:b"), 100, SETTINGS)
     assert errors(model="a:bc") == [("model", ["groq:*", "a:b"])]
     assert errors(model="groqs:x") == [("model", ["groq:*", "a:b"])]
     (error,) = refused(model="groqs:x").more["errors"]
@@ -81,38 +85,40 @@ def test_the_allow_list_decides_on_models():
 def test_a_running_time_is_bounded():
     assert errors(timeout_seconds=86_401) == [("timeout_seconds", 86_400)]
     asked = JobRequest(task="x")
-    assert job_requests.to_spec(asked, None, SETTINGS).timeout_seconds == 900
+    assert new_spec(asked, SETTINGS).timeout_seconds == 900
     short = SETTINGS.model_copy(update={"max_timeout_seconds": 60})
-    assert job_requests.to_spec(asked, None, short).timeout_seconds == 60
+    assert new_spec(asked, short).timeout_seconds == 60
 
 
-@pytest.mark.parametrize(("field", "setting"), job_requests.MAXIMA.items())
+@pytest.mark.parametrize(("field", "setting"), SETTING_OF_LIMIT.items())
 def test_what_a_job_may_need_is_bounded_by_the_operator(field, setting):
     most = getattr(SETTINGS, setting)
-    job_requests.check(JobRequest(task="x", **{field: most}), 100, SETTINGS)
-    assert job_requests.to_spec(JobRequest(task="x", **{field: most}), None, SETTINGS)
-    told = refused(**{field: most + 1})
-    assert told.detail == f"{field}: at most {most} here (FETTLE_{setting.upper()})"
+    check_job(JobRequest(task="x", **{field: most}), 100, SETTINGS)
+    assert new_spec(JobRequest(task="x", **{field: most}), SETTINGS)
+    problem = refused(**{field: most + 1})
+    assert problem.detail == (
+        f"{field}: this deployment allows at most {most} (FETTLE_{setting.upper()})"
+    )
 
 
 @pytest.mark.invariant("J2")
 def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
     plain = JobRequest(task="x")
-    assert job_requests.digest(plain) == job_requests.digest(JobRequest(task="x", max_revisions=3))
-    assert job_requests.digest(plain) != job_requests.digest(JobRequest(task="x", max_revisions=4))
-    assert job_requests.digest(plain) != job_requests.digest(plain, {"a": "0" * 64})
+    assert request_digest(plain) == request_digest(JobRequest(task="x", max_revisions=3))
+    assert request_digest(plain) != request_digest(JobRequest(task="x", max_revisions=4))
+    assert request_digest(plain) != request_digest(plain, {"a": "0" * 64})
     as_told = '{"task":"x"}'  # what an older release, without a field of today, made of it
-    assert job_requests.digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
+    assert request_digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
 
 
 def test_a_job_may_not_ask_for_more_than_the_operator_allows():
     settings = ApiSettings(max_job_cost_usd="0.5", max_job_tokens=1000)
     asked = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
     with pytest.raises(Refused) as caught:
-        job_requests.check(asked, 100, settings)
+        check_job(asked, 100, settings)
     errors = [(error.field, error.limit) for error in caught.value.more["errors"]]
     assert errors == [("max_cost_usd", "0.5"), ("max_tokens", 1000)]
-    job_requests.check(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
+    check_job(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
 
 
 @pytest.mark.parametrize("amount", [0, "0", "0.00", 0.0])

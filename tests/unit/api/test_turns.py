@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from api.auth.slots import Turns
+from api.auth.limits import Turns
 
 
 async def test_a_key_waits_for_its_own_turns_and_leaves_the_others_free():

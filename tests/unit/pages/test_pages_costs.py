@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from api.pages.format.costs import MOST, OTHERS, by_model
+from api.pages.views.deployment import MAX_MODELS, OTHERS, by_model
 
 
 def spent(day, model, cost, calls=1):
@@ -30,8 +30,8 @@ def test_a_column_a_model_the_dearest_first_and_a_row_for_each_day():
 
 
 def test_the_cheapest_of_many_are_added_up_and_nothing_is_lost():
-    rows = [spent("d", f"m{n}", str(n + 1)) for n in range(MOST + 3)]
+    rows = [spent("d", f"m{n}", str(n + 1)) for n in range(MAX_MODELS + 3)]
     shown = by_model(rows, ["d"])
-    assert shown.models == [f"m{n}" for n in range(MOST + 2, 2, -1)] + [OTHERS]
+    assert shown.models == [f"m{n}" for n in range(MAX_MODELS + 2, 2, -1)] + [OTHERS]
     assert shown.days["d"][-1] == 1 + 2 + 3
-    assert sum(shown.days["d"]) == sum(range(1, MOST + 4))
+    assert sum(shown.days["d"]) == sum(range(1, MAX_MODELS + 4))

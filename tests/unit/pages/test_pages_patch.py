@@ -257,7 +257,7 @@ def test_colours_are_those_of_each_side_of_the_whole_hunk(patch):
 
 def test_a_text_that_a_lexer_takes_minutes_for_is_shown_without_colours(patch, monkeypatch):
     content = patch({}, {"A.java": f"{'a ' * 20}\n" * 400})
-    monkeypatch.setattr(code, "SECONDS", 0.2)
+    monkeypatch.setattr(code, "COLOUR_SECONDS", 0.2)
     html = lines_of(content)
     assert 'class="n"' not in html
     assert html.count("+a a a") == 400

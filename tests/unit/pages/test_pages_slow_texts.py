@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from api.pages.format import code, difference, prose, text_process
+from api.pages.format import code, text_process, untrusted
 from api.pages.format.text_process import PROGRAM, TextProcess
 
 SLOW = {"code": "(" * 16_384, "lexer": "ng2"}
@@ -119,12 +119,12 @@ def test_every_listed_language_has_colours(lexer: str) -> None:
 
 
 def test_a_slow_comparison_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = difference.MOST
+    lines = code.MAX_COMPARED_LINES
     old = [str(number % 100) for number in range(lines)]
     new = [part for number in range(lines // 2) for part in (str(number % 100), f"u{number}")]
-    monkeypatch.setattr(difference, "SECONDS", 0.5)
+    monkeypatch.setattr(code, "COMPARE_SECONDS", 0.5)
     used = time.process_time()
-    assert difference.compared("\n".join(old), "\n".join(new)) is None
+    assert code.diff_of("\n".join(old), "\n".join(new)) is None
     assert time.process_time() - used < 0.5, "the work is another process's"
 
 
@@ -136,9 +136,12 @@ def test_markdown_takes_a_time_that_is_proportional_to_its_length(part: str) -> 
     def seconds(length: int) -> float:
         text = part * (length // len(part))
         begin = time.process_time()
-        prose.shown(text)
+        untrusted.prose(text)
         return time.process_time() - begin
 
-    prose.shown("")
-    short, long = seconds(prose.MOST // 8), min(seconds(prose.MOST) for _ in range(2))
+    untrusted.prose("")
+    short, long = (
+        seconds(untrusted.MAX_CHARACTERS // 8),
+        min(seconds(untrusted.MAX_CHARACTERS) for _ in range(2)),
+    )
     assert long < 0.2 or long / short < 24, "eight times the text"

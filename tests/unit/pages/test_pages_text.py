@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.format import code, difference, prose, terminal
+from api.pages.format import code, untrusted
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 
 
-@pytest.mark.parametrize("draw", [code.coloured, terminal.shown, prose.shown, difference.unified])
+@pytest.mark.parametrize("draw", [code.coloured, untrusted.printed, untrusted.prose, code.unified])
 def test_html_in_it_is_text(draw):
     drawn = str(draw(EVIL))
     assert "<script" not in drawn
@@ -23,7 +23,7 @@ def test_html_in_it_is_text(draw):
 
 @given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n\r \x00\u202e", max_size=60))
 def test_no_text_makes_a_tag_of_its_own(text):
-    for draw in (terminal.shown, difference.unified, code.coloured):
+    for draw in (untrusted.printed, code.unified, code.coloured):
         rest = str(draw(text)).replace("</span>", "")
         for piece in rest.split("<")[1:]:
             assert piece.startswith('span class="')
@@ -42,44 +42,44 @@ def test_no_text_makes_a_tag_of_its_own(text):
     ],
 )
 def test_control_sequences_are_left_out(sequence):
-    assert str(terminal.shown(f"a{sequence}b\x1b[0m")) == "ab"
+    assert str(untrusted.printed(f"a{sequence}b\x1b[0m")) == "ab"
 
 
 @pytest.mark.parametrize(
     "link", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"]
 )
 def test_no_link_of_an_answer_is_active(link):
-    assert "href" not in str(prose.shown(f"[click]({link})"))
+    assert "href" not in str(untrusted.prose(f"[click]({link})"))
 
 
 def test_an_answer_loads_no_pictures_and_heads_no_page():
-    drawn = str(prose.shown("# Big\n\n![x](http://evil.test/pixel.png)"))
+    drawn = str(untrusted.prose("# Big\n\n![x](http://evil.test/pixel.png)"))
     assert "<img" not in drawn
     assert "<h3>Big</h3>" in drawn
 
 
 def test_a_comparison_says_what_changed_and_leaves_out_what_did_not():
     old = "\n".join(f"line {n}" for n in range(30))
-    diff = difference.compared(old, old.replace("line 15", "line fifteen"))
+    diff = code.diff_of(old, old.replace("line 15", "line fifteen"))
     assert diff.split("\n")[0] == "@@ -13,7 +13,7 @@"
     assert [line for line in diff.split("\n") if line[0] in "+-"] == ["-line 15", "+line fifteen"]
-    assert difference.compared(old, old) == ""
+    assert code.diff_of(old, old) == ""
 
 
 @pytest.mark.parametrize("sign", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029", "\r\n"])
 def test_another_sign_in_place_of_a_line_feed_is_seen(sign):
-    diff = difference.compared("a\nb\nc\n", f"a{sign}b\nc\n")
-    assert "\\" in str(difference.unified(diff))
+    diff = code.diff_of("a\nb\nc\n", f"a{sign}b\nc\n")
+    assert "\\" in str(code.unified(diff))
 
 
 def test_a_text_of_too_many_lines_is_not_cut():
-    text = "x\n" * (difference.MOST - 1)
-    assert difference.compared(text, text) == ""
-    assert difference.compared(text, f"{text}y\nz") is None
+    text = "x\n" * (code.MAX_COMPARED_LINES - 1)
+    assert code.diff_of(text, text) == ""
+    assert code.diff_of(text, f"{text}y\nz") is None
 
 
 def test_lines_that_repeat_are_compared_in_bounded_time():
-    lines = [str(n % 100) for n in range(difference.MOST)]
+    lines = [str(n % 100) for n in range(code.MAX_COMPARED_LINES)]
     began = time.process_time()
-    assert difference.compared("\n".join(lines), "\n".join(reversed(lines)))
+    assert code.diff_of("\n".join(lines), "\n".join(reversed(lines)))
     assert time.process_time() - began < 10

@@ -10,13 +10,18 @@ from dataclasses import asdict
 from typing import Any
 
 import structlog
+from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
 from api import problems
+from api.auth.caller import Operator
+from api.http.answers import as_json
+from api.http.body import read_json
+from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.deployment import Fleet, FleetChange, FleetRequest, FleetSetting
 from api.schemas.problem import FieldError
-from api.services import Services
+from api.services import Services, ServicesDep
 from jobs.model.credentials import Signer
 from jobs.model.fleet import FleetRecord, FleetUnreadable, first_record
 from jobs.view.job import format_time
@@ -24,14 +29,46 @@ from settings.api import ApiSettings
 from settings.base import FleetSettings
 
 log = structlog.get_logger(__name__)
+router = APIRouter(tags=["system"])
 
 
-async def read_rules(services: Services) -> Fleet:
-    """The rules as they count. Raises Refused."""
-    return _shown(await _read(services))
+@router.get(
+    "/fleet",
+    operation_id="read_fleet",
+    response_model=Fleet,
+    summary="The rules for all workers",
+    responses=responses(problems.FLEET_UNREADABLE),
+)
+async def fleet(services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
+    """Leases, retries and retention as they count for every worker, and who changed them.
+
+    If the environment of a worker differs, GET /system has the values that the worker ignores.
+    """
+    return as_json(_shown(await _read(services)))
 
 
-async def change_rules(services: Services, change: FleetRequest, signer: Signer) -> Fleet:
+@router.put(
+    "/fleet",
+    operation_id="change_fleet",
+    response_model=Fleet,
+    summary="Change the rules for all workers",
+    responses=body_responses(
+        problems.FLEET_CHANGED, problems.REMOVES_JOBS, problems.FLEET_UNREADABLE
+    ),
+    openapi_extra=with_body(FleetRequest),
+)
+async def change_fleet(request: Request, services: ServicesDep, caller: Operator) -> Response:
+    """Set some of the rules. Workers follow within seconds.
+
+    The change names the version that it is based on: if another change came first, the answer is a
+    409. A shorter retention that would remove finished jobs at once is a 409 with their number,
+    unless `accept_removal` allows as many.
+    """
+    change, _ = await read_json(request, FleetRequest, services.settings)
+    return as_json(await _change(services, change, caller.signer))
+
+
+async def _change(services: Services, change: FleetRequest, signer: Signer) -> Fleet:
     """Set some of the rules; the rules afterwards. Raises Refused: 409, 422."""
     record = await _read(services)
     if change.version != (record.version if record else 0):

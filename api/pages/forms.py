@@ -1,0 +1,63 @@
+"""Posted forms: their fields, and their values as the request models of the JSON API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi import Request
+from pydantic import ValidationError
+
+from api import problems
+from api.http.body import read_bytes
+from api.http.field_errors import invalid
+from api.problems import Refused
+from api.schemas.fields import RequestModel
+from settings.api import ApiSettings
+
+M = TypeVar("M", bound=RequestModel)
+
+MAX_FIELDS = 100
+ENCODING_FACTOR = 3
+"""URL encoding makes a text at most so many times longer."""
+
+
+async def posted_fields(request: Request, settings: ApiSettings) -> dict[str, list[str]]:
+    """The fields of a form with all their values. The check of the form's token and the view both
+    call this; the body is read once. Raises Refused: 400, 408, 413."""
+    if not hasattr(request.state, "posted_fields"):
+        limit = ENCODING_FACTOR * settings.max_body_bytes
+        content = await read_bytes(request, limit, settings.body_seconds)
+        request.state.posted_fields = await _parse(content.decode(errors="replace"))
+    fields: dict[str, list[str]] = request.state.posted_fields
+    return fields
+
+
+async def form_values(
+    request: Request, settings: ApiSettings, *, lists: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The last value of each field, with line ends normalized; all values of the fields in
+    `lists`. Raises Refused: 400, 408, 413."""
+    fields = await posted_fields(request, settings)
+    values = {name: [text.replace("\r\n", "\n") for text in fields[name]] for name in fields}
+    return {name: texts if name in lists else texts[-1] for name, texts in values.items()}
+
+
+def as_request(model: type[M], values: dict[str, Any]) -> M:
+    """The request model with these values. Raises Refused: 422."""
+    try:
+        return model.model_validate(values, strict=False)
+    except ValidationError as error:
+        raise invalid(error.errors(include_url=False, include_input=False)) from None
+
+
+async def _parse(text: str) -> dict[str, list[str]]:
+    """Parse in a thread: decoding a text with every character encoded takes a second."""
+    try:
+        return await asyncio.to_thread(
+            parse_qs, text, keep_blank_values=True, max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        detail = f"the form has more than {MAX_FIELDS} fields"
+        raise Refused(problems.BAD_REQUEST, detail) from None

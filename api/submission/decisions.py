@@ -1,0 +1,153 @@
+"""A person's decision on the open review of a job, for the JSON API and for the pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from api import problems
+from api.auth.caller import keys_of_same_person
+from api.http.field_errors import MAX_MESSAGE_CHARACTERS, refuse
+from api.problems import Refused
+from api.refusals import from_refusal
+from api.schemas.problem import FieldError
+from api.schemas.review import ReviewRequest, SentComment
+from api.services import Services
+from jobs.blobs.directory import Blobs
+from jobs.errors import NotShown
+from jobs.model.credentials import Credential
+from jobs.model.record import JobRecord
+from jobs.model.review import Action, Comment, Decision, Review, ReviewKind
+from jobs.model.review_digest import digest_of
+from jobs.store import Loaded
+from jobs.transitions.lifecycle import Refusal
+from jobs.view import patch as patches
+from jobs.view.comments import anchored
+from jobs.view.patch import MOST_BYTES, read
+
+log = structlog.get_logger(__name__)
+
+
+async def apply_decision(
+    services: Services, caller: Credential, loaded: Loaded, request: ReviewRequest
+) -> JobRecord:
+    """Apply a decision to the job's open review. Raises Refused: 403, 409, 422."""
+    job_id = loaded.record.id
+    decision = Decision(
+        review_id=request.review_id or "",
+        action=request.action,
+        by=caller.name,
+        feedback=request.feedback,
+        code=request.code,
+        key_id=caller.id,
+        person=caller.person,
+        digest=request.digest or "",
+        answers=tuple(request.answers),
+    )
+    if (review := loaded.record.review) is not None:
+        _check(request, review, loaded.record, services)
+        decision = await _about(decision, review, request, services.blobs)
+    same_person = await keys_of_same_person(services, caller)
+    decided = await services.operations.decide(job_id, decision, loaded, same_person)
+    if isinstance(decided, Refusal):
+        raise from_refusal(decided, **await _open_review(services, job_id, decided, decision))
+    log.info("review decided", job_id=job_id, action=request.action, override=decision.override)
+    return decided
+
+
+def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:
+    """Raise Refused, 409 or 422, for a decision that is incomplete or not offered."""
+    has_reason = request.feedback.strip() or request.comments or review.paused
+    if request.action is Action.REVISE and not has_reason:
+        refuse([FieldError(field="feedback", message="revise needs feedback or comments")])
+    delegates = review.kind is ReviewKind.REVIEW and request.action is Action.DELEGATE
+    if delegates and record.spec.deliver and services.settings.deliver_needs_review:
+        detail = (
+            "this deployment delivers only changes that a person has approved: the critic cannot "
+            "decide on this job"
+        )
+        raise Refused(problems.NOT_OFFERED, detail)
+
+
+async def _about(
+    decision: Decision, review: Review, request: ReviewRequest, blobs: Blobs
+) -> Decision:
+    """The decision on this review: with its id, its comments, and whether it is an override."""
+    names_review = request.review_id in (None, review.id)
+    shows_review = request.digest in (None, digest_of(review))
+    approves = review.kind is ReviewKind.REVIEW and request.action is Action.APPROVE
+    comments = request.comments if names_review and shows_review else ()
+    return replace(
+        decision,
+        review_id=request.review_id or review.id,
+        override=approves and not review.proven,
+        comments=await _anchor_comments(blobs, review, comments),
+    )
+
+
+async def _anchor_comments(
+    blobs: Blobs, review: Review, comments: Sequence[SentComment]
+) -> tuple[Comment, ...]:
+    """The comments with the lines of the review's patch around them.
+
+    Raises Refused (422), BlobMissing.
+    """
+    if not comments:
+        return ()
+    patch = patches.of_review(review)
+    if patch is None:
+        refuse([FieldError(field="comments", message="this review shows no patch")])
+    elif patch.size > MOST_BYTES:
+        message = "the patch is too large for comments on lines: write them into the feedback"
+        refuse([FieldError(field="comments", message=message)])
+    assert patch is not None  # noqa: S101 - refused above
+    content = await blobs.get(patch.digest)
+    anchored_comments, errors = await asyncio.to_thread(_anchor, content, comments)
+    refuse(errors)
+    return tuple(anchored_comments)
+
+
+def _anchor(
+    content: bytes, comments: Sequence[SentComment]
+) -> tuple[list[Comment], list[FieldError]]:
+    files, anchored_comments, errors = read(content), [], []
+    for number, sent in enumerate(comments):
+        try:
+            comment = Comment(sent.path, sent.line, sent.side, sent.text)
+            anchored_comments.append(anchored(comment, files))
+        except NotShown as error:
+            message = str(error)[:MAX_MESSAGE_CHARACTERS]
+            errors.append(FieldError(field=f"comments.{number}", message=message))
+    return anchored_comments, errors
+
+
+async def _open_review(
+    services: Services, job_id: str, refusal: Refusal, decision: Decision
+) -> dict[str, Any]:
+    """For a 409: the id and digest of the open review, and the earlier decision on the review that
+    was named."""
+    if refusal.code not in ("stale_review", "no_open_review"):
+        return {}
+    loaded = await services.store.load(job_id)
+    if loaded is None:
+        return {}
+    if (review := loaded.record.review) is None:
+        last = loaded.record.decision
+        return {"decision": _past_decision(last.review_id, last.action, last.by)} if last else {}
+    opened = {"review_id": review.id, "digest": digest_of(review)}
+    if review.id == decision.review_id:
+        return opened
+    for event in await services.store.events(job_id):
+        data = event.data
+        if event.kind == "decided" and data["review_id"] == decision.review_id:
+            earlier = _past_decision(data["review_id"], data["action"], data["by"])
+            return {**opened, "decision": earlier}
+    return opened
+
+
+def _past_decision(review_id: str, action: str, by: str) -> dict[str, str]:
+    return {"review_id": review_id, "action": str(action), "by": by}

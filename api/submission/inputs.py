@@ -1,0 +1,208 @@
+"""The inputs of a job as stored bytes: its files, its repository's bundle, its acceptance checks.
+
+A request may name bytes that another job has, by digest. The digest alone gives no access to the
+bytes: the other job must belong to the caller's tenant. Bytes are pinned, so that they remain until
+the new job refers to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from api.http.body import FormParts
+from api.http.field_errors import refuse
+from api.schemas.checks import CaseRequest, ChecksRequest, VerificationRequest
+from api.schemas.fields import KeptFile
+from api.schemas.job_request import JobRequest
+from api.schemas.problem import FieldError
+from api.services import Services, find_job
+from api.submission.validation import case_ids, inline_files, kept_files, path_errors, size_errors
+from jobs.blobs import manifest
+from jobs.blobs.directory import Blobs
+from jobs.blobs.manifest import FileEntry, Manifest, checked_path
+from jobs.model.credentials import Credential
+from jobs.model.record import JobRecord
+from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Repo
+from jobs.store import ENTRIES_KEPT
+from jobs.store.blob_index import PinnedBlobs
+
+
+async def store_inputs(
+    services: Services, caller: Credential, request: JobRequest, spec: JobSpec, parts: FormParts
+) -> tuple[JobSpec, list[str]]:
+    """Store the inputs of a job. Returns the spec with their digests, and all digests that the job
+    refers to. Raises Refused: 404, 422."""
+    texts = {path: text.encode() for path, text in inline_files(request).items()}
+    files = {**texts, **parts.files}
+    size = sum(map(len, files.values())) + len(parts.bundle or b"")
+    kept = await _find_kept_files(services, caller, kept_files(request))
+    refuse(size_errors(size + sum(entry.size for entry in kept.values()), services.settings))
+    digests = [entry.digest for entry in kept.values()]
+    if digests:  # retention removes none of them: a job refers to it, or did so just before
+        await services.store.blobs.pin(digests)
+    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
+    workspace = await _store_workspace(blobs, files, kept)
+    checks = await store_checks(blobs, request.checks) if request.checks else None
+    repo = await _store_repository(services, caller, request, parts.bundle, blobs)
+    if repo is not None and repo.bundle is not None and repo.bundle not in digests:
+        digests.append(repo.bundle)
+    return replace(spec, workspace=workspace, checks=checks, repo=repo), digests
+
+
+async def store_verified_files(
+    blobs: Blobs, request: VerificationRequest, job: JobRecord | None
+) -> tuple[str | None, list[str]]:
+    """Store the present files of `job`, overlaid with the request's files. Returns the digest of
+    their manifest, and the digests of the files.
+
+    Raises Refused, a 422, for a job on a repository, because its workspace has only some files.
+    """
+    if job is not None and job.spec.repo is not None:
+        message = "the job is on a repository: its files cannot be verified apart from it"
+        refuse([FieldError(field="job_id", message=message)])
+    base = await manifest.load(blobs, job.workspace if job else None)
+    entries = {}
+    for path, text in request.files.items():
+        content = text.encode()
+        entries[checked_path(path)] = FileEntry(await blobs.put(content), len(content))
+    merged: Manifest = base.with_files(entries, frozenset())
+    refuse(path_errors(merged.files, "files"))
+    if not merged.files:
+        return None, []
+    digest = await blobs.put(merged.dump())
+    return digest, [entry.digest for entry in merged.files.values()]
+
+
+async def store_checks(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
+    """Store acceptance checks for the worker."""
+    files = {path: text.encode() for path, text in checks.files.items()}
+    paths = tuple(sorted(map(checked_path, files)))
+    if checks.cases:
+        cases = [_case_with_normal_paths(case) for case in checks.cases]
+        files[CASES_PATH] = json.dumps(cases).encode()
+    digest = await manifest.save(blobs, files)
+    assert digest is not None  # noqa: S101 - the schema requires a file or a case
+    return CheckSpec(digest, paths, checks.command, case_ids(checks))
+
+
+async def start_files(services: Services, record: JobRecord) -> Manifest:
+    """The files that a job started from: the submitted files, over the files that the earlier job
+    of the conversation left. Files of a repository's commit are not among them.
+
+    If the job ended without success, these are only the submitted files, because the conversation
+    does not say which job was before it.
+    """
+    submitted = await manifest.load(services.blobs, record.spec.workspace)
+    earlier = await manifest.load(services.blobs, await _earlier_workspace(services, record))
+    return earlier.with_files(submitted.files, frozenset())
+
+
+async def check_follow_up(services: Services, caller: Credential, name: str | None) -> None:
+    """Raise Refused, a 422, if the conversation is about a repository: its next job would have the
+    files that the last job changed, and no others."""
+    if name is None:
+        return
+    entries = await services.store.conversation(caller.tenant, name, 1)
+    if entries:
+        last = await manifest.load(services.blobs, entries[0].workspace)
+        has_repository = last.base is not None
+    else:
+        has_repository = (await find_job(services, caller, name)).record.spec.repo is not None
+    if has_repository:
+        message = "its jobs are on a repository: submit a job with `repo` instead"
+        refuse([FieldError(field="conversation_id", message=message)])
+
+
+async def _find_kept_files(
+    services: Services, caller: Credential, requested: Mapping[str, KeptFile]
+) -> dict[str, FileEntry]:
+    """The entries of files that other jobs have, by path."""
+    entries: dict[str, FileEntry] = {}
+    by_job: dict[str, dict[str, FileEntry]] = {}
+    for path, file in requested.items():
+        if file.job_id not in by_job:
+            by_job[file.job_id] = await _entries_of_job(services, caller, file.job_id)
+        entry = by_job[file.job_id].get(file.digest)
+        if entry is None:
+            message = f"job {file.job_id} has no file with this digest"
+            refuse([FieldError(field=f"files.{path[:100]}.digest", message=message)])
+        else:
+            entries[checked_path(path)] = entry
+    return entries
+
+
+async def _entries_of_job(
+    services: Services, caller: Credential, job_id: str
+) -> dict[str, FileEntry]:
+    """The files that a job started with and those that it has now, by digest."""
+    record = (await find_job(services, caller, job_id)).record
+    workspaces = [
+        await manifest.load(services.blobs, digest)
+        for digest in (record.spec.workspace, record.workspace)
+    ]
+    entries = (entry for workspace in workspaces for entry in workspace.files.values())
+    return {entry.digest: entry for entry in entries}
+
+
+async def _store_workspace(
+    blobs: Blobs, files: Mapping[str, bytes], kept: Mapping[str, FileEntry]
+) -> str | None:
+    """Store the files, and return the digest of their manifest with the kept files."""
+    digest = await manifest.save(blobs, files)
+    if not kept:
+        return digest
+    stored = await manifest.load(blobs, digest)
+    return await blobs.put(stored.with_files(kept, frozenset()).dump())
+
+
+async def _store_repository(
+    services: Services,
+    caller: Credential,
+    request: JobRequest,
+    bundle: bytes | None,
+    blobs: Blobs,
+) -> Repo | None:
+    """The repository of a job. A bundle of the request is stored."""
+    repo = request.repo
+    if bundle is not None:
+        return Repo(None, repo.ref if repo else None, await blobs.put(bundle))
+    if repo is None:
+        return None
+    if repo.bundle is None:
+        return Repo(repo.url, repo.ref)
+    await _pin_kept_bundle(services, caller, repo.bundle)
+    return Repo(None, repo.ref, repo.bundle.digest)
+
+
+async def _pin_kept_bundle(services: Services, caller: Credential, kept: KeptFile) -> None:
+    spec = (await find_job(services, caller, kept.job_id)).record.spec
+    if spec.repo is None or spec.repo.bundle != kept.digest:
+        message = f"job {kept.job_id} did not start from a bundle with this digest"
+        refuse([FieldError(field="repo.bundle.digest", message=message)])
+    await services.store.blobs.pin([kept.digest])
+
+
+async def _earlier_workspace(services: Services, record: JobRecord) -> str | None:
+    """The workspace of the job before this one in the conversation, or None."""
+    if record.conversation_id == record.id:
+        return None
+    store = services.store
+    entries = await store.conversation(record.tenant, record.conversation_id, ENTRIES_KEPT)
+    ids = [entry.job_id for entry in entries]  # the newest first
+    if record.id in ids:
+        entries = entries[ids.index(record.id) + 1 :]
+    elif record.status.final:
+        return None
+    return entries[0].workspace if entries else None
+
+
+def _case_with_normal_paths(case: CaseRequest) -> dict[str, Any]:
+    """The case in the JSON form of the request, with normalized paths."""
+    plain = case.model_dump(exclude_defaults=True)
+    for name in ("files", "expect_files"):
+        if name in plain:
+            plain[name] = {checked_path(path): text for path, text in plain[name].items()}
+    return plain

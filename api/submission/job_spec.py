@@ -1,0 +1,164 @@
+"""The JobSpec of a request, within the operator's settings. Pure.
+
+A spec has the effective values: the request's, else the operator's defaults.
+`api.submission.inputs` adds the parts that are stored first: workspace, checks and repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from api.schemas.checks import VerificationRequest
+from api.schemas.fields import RequestModel
+from api.schemas.job_request import JobRequest, RetryRequest, Terms
+from jobs.budgets import Cap, cap
+from jobs.model.spec import (
+    DEFAULT_TIMEOUT_SECONDS,
+    CheckSpec,
+    Deliver,
+    JobSpec,
+    Kind,
+    OnExpiry,
+    Pause,
+)
+from settings.api import ApiSettings
+
+INPUT_FIELDS = frozenset({"checks", "repo"})
+"""Fields with bytes, which `api.submission.inputs` stores."""
+COPIED_FIELDS = (
+    JobRequest.model_fields.keys() & {field.name for field in fields(JobSpec)}
+) - INPUT_FIELDS
+"""Fields that a spec takes from a request."""
+NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
+NAMED_CHECKS = 3
+"""The checks that the task of a verification names."""
+
+
+def new_spec(request: JobRequest, settings: ApiSettings) -> JobSpec:
+    """The spec of a new job."""
+    values: dict[str, Any] = {name: getattr(request, name) for name in COPIED_FIELDS}
+    deliver = request.deliver
+    expires = request.questions_expire_seconds or settings.questions_expire_seconds
+    values |= {
+        "steps": tuple(request.steps),
+        "verify": tuple(request.verify),
+        "labels": tuple(dict.fromkeys(request.labels)),
+        "deliver": Deliver(deliver.branch, deliver.pull_request) if deliver else None,
+        "questions_expire_seconds": expires if request.questions else None,
+    }
+    return _with_terms(JobSpec(**values), request, Terms.model_fields, settings)
+
+
+def retry_spec(request: RetryRequest, earlier: JobSpec, settings: ApiSettings) -> JobSpec:
+    """The spec of a retry: the earlier job's with the terms that the request sets, and with as many
+    approvals as the operator requires today."""
+    spec = _with_approvals(earlier, settings)
+    if not request.model_fields_set:
+        return spec
+    return _with_terms(spec, request, request.model_fields_set, settings)
+
+
+def rebase_spec(earlier: JobSpec, settings: ApiSettings) -> JobSpec:
+    """The spec of a rebase: the earlier job's. The request has no terms, so the rebase asks a
+    person if the operator requires that for a delivery today."""
+    spec = _with_approvals(earlier, settings)
+    if not spec.deliver or not settings.deliver_needs_review:
+        return spec
+    return _without_approval_by_expiry(replace(spec, review=True))
+
+
+def verification_spec(
+    request: VerificationRequest, workspace: str | None, checks: CheckSpec, settings: ApiSettings
+) -> JobSpec:
+    """The spec of a verification: a job without a model, and without a conversation."""
+    names = (*checks.paths, *checks.cases)
+    named = ", ".join(names[:NAMED_CHECKS])
+    others = len(names) - NAMED_CHECKS
+    subject = f" of job {request.job_id}" if request.job_id else ""
+    return JobSpec(
+        task=f"Verification{subject} by {named}{f' and {others} more' if others > 0 else ''}",
+        workspace=workspace,
+        timeout_seconds=request.timeout_seconds or _default_timeout(settings),
+        priority=request.priority,
+        labels=tuple(dict.fromkeys(request.labels)),
+        kind=Kind.VERIFICATION,
+        checks=checks,
+    )
+
+
+def spending_limit(spec: JobSpec, settings: ApiSettings) -> Cap:
+    """The most that a job may spend: by its own limits, else by the operator's."""
+    return cap(
+        spec.max_cost_usd or settings.max_job_cost_usd, spec.max_tokens or settings.max_job_tokens
+    )
+
+
+def request_digest(request: RequestModel, uploads: Mapping[str, str] = NO_DIGESTS) -> str:
+    """The identity of a request: its values in any notation, and the digests of its uploads.
+
+    Default values are left out, so that a release with another field gives an old request the same
+    digest.
+    """
+    files = [f"\n{digest} {path}" for path, digest in sorted(uploads.items())]
+    return _sha256("".join((request.model_dump_json(exclude_defaults=True), *files)))
+
+
+def retry_digest(job_id: str, request: RetryRequest) -> str:
+    """The identity of a retry: its job, and the fields that were sent."""
+    sent = request.model_dump_json(exclude_unset=True) if request.model_fields_set else ""
+    return _sha256(f"retry of {job_id}{sent}") if sent else f"retry of {job_id}"
+
+
+def _with_terms(
+    spec: JobSpec, terms: Terms, names: Iterable[str], settings: ApiSettings
+) -> JobSpec:
+    """The spec with the named terms, and with the operator's default for each term without a
+    value."""
+    values = {name: getattr(terms, name) for name in names}
+    for name, default in _default_terms(settings).items():
+        if values.get(name, getattr(spec, name)) is None:
+            values[name] = default
+    return replace(spec, **values)
+
+
+def _default_terms(settings: ApiSettings) -> dict[str, Any]:
+    cost = settings.max_job_cost_usd
+    return {
+        "timeout_seconds": _default_timeout(settings),
+        "max_cost_usd": None if cost is None else _decimal_text(cost),
+        "max_tokens": settings.max_job_tokens,
+        "approvals": settings.review_approvals,
+        "pause": Pause(settings.review_pause),
+        "review_expires_seconds": settings.review_expires_seconds,
+        "on_expiry": OnExpiry(settings.review_on_expiry),
+        "review_remind_seconds": settings.review_remind_seconds,
+        "review_escalate_seconds": settings.review_escalate_seconds,
+    }
+
+
+def _default_timeout(settings: ApiSettings) -> int:
+    return min(DEFAULT_TIMEOUT_SECONDS, settings.max_timeout_seconds)
+
+
+def _decimal_text(dollars: Decimal) -> str:
+    return f"{dollars:f}"
+
+
+def _with_approvals(spec: JobSpec, settings: ApiSettings) -> JobSpec:
+    """The spec with as many approvals as the operator requires today."""
+    if spec.approvals >= settings.review_approvals:
+        return spec
+    return _without_approval_by_expiry(replace(spec, approvals=settings.review_approvals))
+
+
+def _without_approval_by_expiry(spec: JobSpec) -> JobSpec:
+    return replace(spec, on_expiry=OnExpiry.STAY) if spec.on_expiry is OnExpiry.APPROVE else spec
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
