@@ -1,8 +1,8 @@
 """The web pages at /app, rendered by the API process itself.
 
 router      all of them as one router
-views       one file a page: jobs, job, live, new, review, stats, system
-format      a job's events, runs, diffs, times and costs as text and markup. Pure
+views       the pages of jobs and of the deployment
+format      a job, its patch, code and untrusted texts as markup. Pure
 visitor     the signed-in browser: the session's key, its scopes, the check of posts
 session     the signed cookie; one-time links (sign_in)
 rendering   templates and headers; `static` has scripts, styles and pictures

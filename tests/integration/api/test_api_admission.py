@@ -31,7 +31,7 @@ def url(server):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Looks at every request how full the deployment is."""
-    monkeypatch.setattr(admission, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(admission, "LOAD_SECONDS", -1.0)
 
 
 async def refused(front, code: int, name: str) -> None:

@@ -241,7 +241,7 @@ async def test_a_token_limit_below_one_call_is_refused_with_the_least(front):
     (error,) = answer.json()["errors"]
     assert (answer.status_code, error["field"], error["limit"]) == (422, "max_tokens", 14_192)
     assert (
-        "the calls of even a small job can take 14,192 tokens: that is the least"
+        "the calls of a small job can take 14,192 tokens: allow at least that many"
         in error["message"]
     )
     failed = await front.submit(max_tokens=14_192)

@@ -55,10 +55,10 @@ async def test_a_key_with_too_many_streams_gets_no_more_until_one_ends(front):
     path = f"/jobs/{job_id}/events"
     with contextlib.ExitStack() as held:
         for _ in range(STREAMS - 1):
-            held.enter_context(front.services.streams.held(FIRST_ID))
+            held.enter_context(front.services.streams.hold(FIRST_ID))
         for _ in range(2):  # it ends after the final event, and gives its slot back
             assert "event: succeeded" in (await front.client.get(path)).text
-        held.enter_context(front.services.streams.held(FIRST_ID))
+        held.enter_context(front.services.streams.hold(FIRST_ID))
         refused = await front.client.get(path)
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "10")
         listed = await front.client.get(path, headers={"Accept": "application/json"})
@@ -74,6 +74,6 @@ async def test_a_page_that_is_followed_counts_too(front):
     assert "event: end" in (await front.client.get(path)).text
     with contextlib.ExitStack() as held:
         for _ in range(STREAMS):
-            held.enter_context(front.services.streams.held(FIRST_ID))
+            held.enter_context(front.services.streams.hold(FIRST_ID))
         assert (await front.client.get(path)).status_code == 429
     assert (await front.client.get(path)).status_code == 200
