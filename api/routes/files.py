@@ -27,9 +27,7 @@ router = APIRouter()
     summary="List the workspace",
     responses=responses(problems.NOT_FOUND),
 )
-async def files(
-    job_id: str, services: ServicesDep, caller: Reader, at: Moment = "now"
-) -> Response:
+async def files(job_id: str, services: ServicesDep, caller: Reader, at: Moment = "now") -> Response:
     """The files with their digests and sizes, and the symbolic links."""
     record = (await find_job(services, caller, job_id)).record
     workspace = await load_workspace(services, record, at)
