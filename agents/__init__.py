@@ -6,8 +6,10 @@ executor/    LangChain's agent loop with middleware around its calls
 calls/       model and tool calls that are made once, whatever crashes; the router
 tools/       the executor's tools, one file a tool
 runs/        how a program is run, the record of it, its report
+sandbox_programs/  Fettle's own programs that run inside a sandbox
 evidence/    the verification that a verdict rests on, the verdict, the best revision
-failures/    why a run failed, what the model reads of it, when a stronger model takes over
+failures/    the class and the cause of a failed run
+repair/      what the model reads of a failed run, when a stronger model takes over
 checks/      acceptance checks, and their judge
 parallel/    steps of a plan that are taken side by side
 context/     what of a conversation goes to a model: trimmed for price, cut to the context

@@ -18,12 +18,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from agents.attempt import Ports
-from agents.calls.journal import model_call
+from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import ModelError
-from agents.models.chains import Role
 from agents.models.replies.structured import ask, read
-from agents.ports import CallKey, Event
+from agents.ports import CallKey, Event, Role
 from agents.prompts import render
 
 AUTO: Final = "auto"
@@ -91,11 +90,12 @@ async def _asked(ports: Ports, task: str, files: int) -> RoutingDecision:
     request = render("router/task", task=task, files=files)
     messages = [SystemMessage(render("router/system")), HumanMessage(request)]
 
-    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
-        return (await ask(model, given, Judged)).message
+    async def send(model: BaseChatModel, messages: Messages) -> AIMessage:
+        return (await ask(model, messages, Judged)).message
 
     try:
-        message = await model_call(ports, ROUTER, _AT, messages, call, offered=(Judged.__name__,))
+        call = ModelCall(ROUTER, _AT, messages, (Judged.__name__,))
+        message = await model_call(ports, call, send)
     except ModelError as error:
         return RoutingDecision(Difficulty.MEDIUM, f"the router did not answer: {error}", "default")
     answer = read(message, Judged)

@@ -13,13 +13,12 @@ from pydantic import BaseModel
 
 from agents.attempt import Ports
 from agents.calls.call_key import call_key, for_call
-from agents.calls.journal import model_call
+from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import ReplyUnusable
-from agents.models.chains import Role
 from agents.models.provider import ProviderModel
 from agents.models.replies.structured import Answer, ToolSchema, ask, read
-from agents.ports import CallKey
+from agents.ports import CallKey, Role
 from agents.prompts import past_reply, render
 from agents.prompts.images import Image, with_images
 
@@ -89,13 +88,12 @@ class _Question(Generic[T]):
         """The answer, now or before a crash."""
         fresh: Answer[T] | None = None
 
-        async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+        async def send(model: BaseChatModel, messages: Messages) -> AIMessage:
             nonlocal fresh
-            fresh = await self.send(model, given, tools)
+            fresh = await self.send(model, messages, tools)
             return fresh.message
 
         offered = (self.schema.__name__, *(tool["function"]["name"] for tool in tools))
-        message = await model_call(
-            self.ports, self.role, at, messages, call, offered=offered, level=self.level
-        )
+        call = ModelCall(self.role, at, messages, offered, level=self.level)
+        message = await model_call(self.ports, call, send)
         return fresh or read(message, self.schema)

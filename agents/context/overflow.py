@@ -20,10 +20,10 @@ from agents.context.ranked import BYTES_A_TOKEN, budget_of, fitted, within_budge
 from agents.context.trimming import size, text_of, trimmed
 from agents.errors import ContextExceeded
 from agents.models.capabilities.limits import USEFUL_TOKENS
-from agents.models.chains import Role
 from agents.models.error_mapping.describe import too_long
 from agents.models.provider import ProviderModel
 from agents.models.replies.fields import fields_size, without_fields, without_foreign_fields
+from agents.ports import Role
 from agents.prompts import trimmable_parts, with_parts
 from agents.texts import head_and_tail, weight
 

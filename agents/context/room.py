@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agents.context.ranked import BYTES_A_TOKEN
 from agents.errors import ModelNotConfigured
-from agents.models.chains import Role
 from agents.models.provider import ProviderModel
 from agents.models.role_models import RoleModels
+from agents.ports import Role
 
 
 async def context_characters(models: RoleModels, role: Role) -> int | None:

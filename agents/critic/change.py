@@ -9,9 +9,9 @@ from itertools import accumulate
 from typing import Final
 
 from agents.evidence.changes import ChangedFile
-from agents.evidence.sources import is_source, is_test
 from agents.failures.workspace_change import CONTEXT_LINES, change
 from agents.paths import visible
+from agents.runs.sources import is_source, is_test
 from agents.texts import as_text, lines_of, numbered
 
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")

@@ -7,8 +7,8 @@ import io
 import json
 from collections.abc import Callable, Mapping
 
-from agents.evidence.sources import is_source
 from agents.paths import visible
+from agents.runs.sources import is_source
 from agents.texts import as_text, head_and_tail, lines_of, listed
 from sandbox.media import description_of, media_type
 

@@ -37,7 +37,7 @@ async def ask_critic(
     """The critic's verdict, or the error of its reply.
 
     Model calls and tool calls are journaled: a crash repeats only the call in flight. Raises the
-    errors of `agents.calls.journal.model_call` and of the sandbox, and GraphDrained between two
+    errors of `agents.calls.model_call.model_call` and of the sandbox, and GraphDrained between two
     requests if the worker stops: LangGraph itself looks only between two nodes.
     """
     ports, at = runtime.context, call_key(runtime.execution_info)

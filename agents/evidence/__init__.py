@@ -1,7 +1,6 @@
 """Evidence by experiment: what shows that the files of a job work.
 
 changes          the files that the job has changed
-sources          which files are programs, and versions of them that cannot load
 declared         which command verifies the work
 verification     the run that a verdict rests on
 experiment       which experiments are made on it

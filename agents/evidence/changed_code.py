@@ -17,8 +17,8 @@ from pydantic import BaseModel, ValidationError
 from agents.attempt import Ports
 from agents.evidence.changes import ChangedFile
 from agents.evidence.record import ChangedFunctions, UnnoticedMutation
-from agents.evidence.sources import with_first_statement
 from agents.runs.helper import run_helper
+from agents.runs.sources import with_first_statement
 from agents.sandbox_programs import source
 from sandbox.protocol import Command
 

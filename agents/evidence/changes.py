@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agents.checks.copied_files import without_clashes
-from agents.evidence.sources import is_source, is_test
 from agents.paths import is_in_setup
 from agents.ports import Workspace
+from agents.runs.sources import is_source, is_test
 from agents.state import State
 from agents.tree import Tree
 

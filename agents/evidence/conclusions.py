@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from agents.evidence.changed_code import Calls
 from agents.evidence.changes import ChangedFile
 from agents.evidence.record import Experiment, Strength
-from agents.evidence.sources import is_source, is_test
+from agents.runs.sources import is_source, is_test
 from agents.texts import listed
 
 PASSES_BEFORE = "The verification passes without the change, too."

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from agents.attempt import Ports
 from agents.evidence.record import NOT_EXECUTABLE, Source, Verification, unverified
-from agents.evidence.sources import is_for_pytest
 from agents.runs.program import VERIFY, Program
 from agents.runs.record import EXECUTOR, whole_program
+from agents.runs.sources import is_for_pytest
 from agents.state import Run, State
 from agents.texts import head_and_tail, one_line
 

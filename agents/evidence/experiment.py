@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from agents.evidence.changes import ChangedFile
-from agents.evidence.sources import is_source, is_test, unloadable
+from agents.runs.sources import is_source, is_test, unloadable
 
 MOST_ALONE = 8
 """So many files, at most, are made unable to load one by one."""

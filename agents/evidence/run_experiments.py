@@ -25,7 +25,7 @@ from agents.evidence.changes import ChangedFile, reverted
 from agents.evidence.conclusions import Results
 from agents.evidence.experiment import MOST_ALONE, replaced
 from agents.evidence.record import ExperimentKind, Strength, experiment
-from agents.evidence.sources import is_test
+from agents.runs.sources import is_test
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult
 

@@ -42,11 +42,11 @@ from agents.evidence.experiment import (
 )
 from agents.evidence.record import JudgedBy, Verification, unverified
 from agents.evidence.run_experiments import Attempt, Experiments, Subject
-from agents.evidence.sources import sources_in
-from agents.failures.feedback import failed_verifications, repaired
 from agents.ports import CallKey, Event, Finished
+from agents.repair.feedback import failed_verifications, repaired
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
+from agents.runs.sources import sources_in
 from agents.state import Run, State
 from agents.tools.trace import of_run
 from agents.tree import Tree

@@ -26,11 +26,11 @@ from agents.attempt import Ports
 from agents.executor.model_calls import ModelCallMiddleware
 from agents.executor.plan_progress import at_end
 from agents.executor.tool_calls import ToolCallMiddleware
-from agents.failures.feedback import escalation_of
 from agents.history import final_answer, replies, runs_in, this_pass, traces, was_paused
 from agents.models.replies.author import answered_by
 from agents.ports import CallKey, Event
 from agents.prompts import Prompt
+from agents.repair.feedback import escalation_of
 from agents.state import ArtifactFields, Messages, Run
 from agents.texts import bounded
 from agents.tools.build import build_tools

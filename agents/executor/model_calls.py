@@ -17,22 +17,22 @@ from langchain_core.tools import BaseTool
 
 from agents.attempt import Ports
 from agents.calls.call_key import for_call
-from agents.calls.journal import FullRequest, model_call
+from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
 from agents.errors import BudgetExhausted, ReplyUnusable
-from agents.evidence.sources import has_sources
 from agents.executor.call_ids import CUT_SHOWN, with_all_calls
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.executor.viewed_images import with_viewed_images
-from agents.failures.feedback import escalation_of
 from agents.history import PAUSED, has_run, replies, runs_in, this_pass, traces
 from agents.models.provider import ProviderModel
 from agents.models.replies.ending import cut_off, output_tokens
 from agents.ports import CallKey, Event
 from agents.prompts import described, past_reply, render
+from agents.repair.feedback import escalation_of
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
+from agents.runs.sources import has_sources
 from agents.texts import head_and_tail, weight
 from agents.tools.registry import offered
 from sandbox.protocol import MIB
@@ -158,7 +158,7 @@ def _marked(answer: AIMessage) -> AIMessage:
 
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
-    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+    async def send(model: BaseChatModel, given: Messages) -> AIMessage:
         if isinstance(model, ProviderModel) and model.sees_images:
             given = await with_viewed_images(given, ports.workspace)
         response = await handler(
@@ -171,7 +171,6 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     state = cast("dict[str, Any]", request.state)
     at = for_call(CallKey(*state["key"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
-    whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
     escalated = escalation_of(state, ports)
 
     def step_events(reply: AIMessage) -> Sequence[Event]:
@@ -181,20 +180,15 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
 
     instructions = weight(str(request.system_message.text)) if request.system_message else 0
     draft = Draft(request.messages, instructions + tool_bytes(request.tools))
-    return await model_call(
-        ports,
+    system = [request.system_message] if request.system_message else []
+    call = ModelCall(
         EXECUTOR,
         at,
         request.messages,
-        call,
         draft=draft,
-        whole=whole,
+        sent_messages=[*system, *request.messages],
+        sent_tools=_names(request),
         level=escalated.level,
         varied=escalated.repair_failed,
-        more=step_events,
     )
-
-
-def _whole(request: ModelRequest[Ports]) -> FullRequest:
-    first = [request.system_message] if request.system_message else []
-    return FullRequest([*first, *request.messages], _names(request))
+    return await model_call(ports, call, send, step_events)

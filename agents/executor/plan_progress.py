@@ -19,8 +19,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from agents.calls.call_key import for_call
 from agents.history import run_in
 from agents.ports import CallKey, Event
+from agents.tools.build import PLAN_STEPS
 
-ARGUMENT = "plan_steps"
 STEP_EVENT_OFFSET = 500
 """A reply's ordinals from here on are for the events of steps."""
 
@@ -51,7 +51,7 @@ class StepChanges:
 
 def without_steps(args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that the tool itself takes."""
-    return {name: value for name, value in args.items() if name != ARGUMENT}
+    return {name: value for name, value in args.items() if name != PLAN_STEPS}
 
 
 def at_reply(messages: Iterable[BaseMessage], reply: AIMessage, steps: int) -> StepChanges:
@@ -94,7 +94,7 @@ def _progress(messages: Iterable[BaseMessage], steps: int) -> _Progress:
 
 
 def _names_any(reply: AIMessage) -> bool:
-    return any(ARGUMENT in call["args"] for call in reply.tool_calls)
+    return any(PLAN_STEPS in call["args"] for call in reply.tool_calls)
 
 
 def _still_open(now: _Progress) -> bool:
@@ -121,7 +121,7 @@ def _named(reply: AIMessage, steps: int, at: Named) -> list[Named]:
     first of the reply these are `at`."""
     found: list[Named] = []
     for call in reply.tool_calls:
-        at = _numbers(call["args"].get(ARGUMENT), steps) or at
+        at = _numbers(call["args"].get(PLAN_STEPS), steps) or at
         found.append(at)
     return found
 

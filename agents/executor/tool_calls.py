@@ -15,10 +15,10 @@ from agents.calls.call_key import digest, for_call, for_reply
 from agents.calls.journal import finished_call, journaled
 from agents.errors import ToolRefused
 from agents.executor.plan_progress import without_steps
-from agents.failures.feedback import after_run, taken_over
 from agents.history import Trace, replies, run_in
 from agents.ports import CallKey, Event, Finished
 from agents.prompts import render
+from agents.repair.feedback import after_run, taken_over
 from agents.tools.call import argument_problem, refused
 from agents.tools.trace import of_use
 

@@ -1,1 +1,1 @@
-"""Failures: why a run failed, what the model reads about it, when a stronger model takes over."""
+"""Failures: the class of a failed run and its cause, and the change of a file as a diff. Pure."""

@@ -23,7 +23,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
-from agents.attempt import Ports
+from agents.attempt import Ports, Tokens
 from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import MOST_BYTES_A_TOKEN, tool_bytes
 from agents.errors import ModelError
@@ -128,18 +128,23 @@ def build_trials(tools: Sequence[Body] = TOOLS) -> Trials:
 
 
 async def run_trial(
-    trials: Trials, models: RoleModels, sandbox: Sandbox, seconds: float
+    trials: Trials,
+    models: RoleModels,
+    sandbox: Sandbox,
+    seconds: float,
+    tokens: Tokens | None = None,
 ) -> TrialResult:
     """Try the model of `models` for `seconds` at most. A failure of the model is a result.
 
-    `sandbox` runs the code of a model that writes code in spite of the task.
+    `sandbox` runs the code of a model that writes code in spite of the task. `tokens` receives the
+    replies while they come.
     """
     record = MemoryRecord()
     journal = _Journal(record)
     ports = ports_over(record, sandbox, models)
     bounds = replace(ports.bounds, steps=MOST_REPLIES)
     workspace = MemoryWorkspace(record, _FILES)
-    context = replace(ports, journal=journal, workspace=workspace, bounds=bounds)
+    context = replace(ports, journal=journal, workspace=workspace, bounds=bounds, tokens=tokens)
     job = JobInput(TASK, files=tuple(_FILES))
     started, error = time.monotonic(), None
     try:

@@ -16,15 +16,18 @@ from agents.extras import install_command
 from agents.models.capabilities.listing import ASK_SECONDS, ModelListing
 from agents.models.capabilities.output_limit import MOST_OUTPUT, OutputLimit
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
-from agents.models.chains import Role
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import ModelConfig, Provider
 from agents.models.transport.connection import ProviderClient, connect
+from agents.ports import Role
 from agents.ports.spending import Meter, NoLimit, NoMeter, RateLimit
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
+
+CallableModel = ProviderModel | RecordedModel
+"""Each has `for_call`, which sets the guard and the listener of one call, and `sees_images`."""
 
 
 def build(
@@ -35,7 +38,7 @@ def build(
     rate_limit: RateLimit | None = None,
     meter: Meter | None = None,
     capabilities: CapabilityStore | None = None,
-) -> BaseChatModel:
+) -> CallableModel:
     """The model that answers `role`; imports its provider's library on first use.
 
     Takes 30 to 80 ms of CPU, most of it for a TLS context if none is given: build once and call

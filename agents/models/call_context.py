@@ -1,5 +1,9 @@
-"""CallContext: what belongs to one model call. The client libraries pass only messages on, so it is
-in a context variable."""
+"""CallContext: the data of one request to a provider, on its way through the client's library.
+
+`ProviderModel` calls the library, and the library calls Fettle's HTTP client, on which it passes
+messages only. A context variable carries the rest between these two. Nothing else reads it: the
+guard and the listener of a call are fields of the model (`ProviderModel.for_call`).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,15 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agents.models.replies.fields import Fields
 from agents.models.streams import Chunk
 from agents.models.streams.reported import ReportedTokens
 from agents.models.transport.time_limits import RequestSize
-from agents.ports.spending import RequestGuard
 
 
+@runtime_checkable
 class Listener(Protocol):
     """Receives the chunks of one call's reply. It must not block or raise."""
 
@@ -34,44 +38,38 @@ class Listener(Protocol):
 
 @dataclass(slots=True)
 class CallContext:
-    """One try of a call.
+    """One request of a model call: its input to the HTTP client, and the results from there.
 
-    An exception that a client raises after the reply was `delivered` to it is about the reply: a
-    client knows only the shape for which it was written.
+    An exception that a library raises after the reply was `delivered` to it is about the reply: a
+    library knows only the shape for which it was written.
     """
 
     listener: Listener | None = None
     """Receives the reply while the model generates it."""
-    guard: RequestGuard | None = None
-    """Checks each request before it is sent, retries included."""
     size: RequestSize = field(default_factory=RequestSize)
+    """The bounds of the request, from which its time limits follow."""
     history: Sequence[Fields | None] = ()
     """The fields of each reply in the request, in order."""
     fields: Fields | None = None
-    """The fields of the new reply."""
+    """Result: the fields of the new reply."""
     has_begun: bool = False
-    """Whether bytes of the reply have come."""
+    """Result: whether bytes of the reply have come."""
     received: int = 0
-    """About the tokens of the reply so far."""
+    """Result: about how many tokens of the reply have come."""
     usage: ReportedTokens | None = None
-    """The tokens that the reply reports."""
+    """Result: the tokens that the reply reports."""
     delivered: bool = False
+    """Result: whether the library has received the complete reply."""
 
 
 CALL: ContextVar[CallContext] = ContextVar("call", default=CallContext())  # noqa: B039 - outside of a call nothing is read
 
 
 @contextlib.contextmanager
-def calling(
-    *, listener: Listener | None = None, guard: RequestGuard | None = None
-) -> Iterator[CallContext]:
-    """The context within the block; what is not given here is as around it."""
-    around = CALL.get()
-    call = CallContext(listener or around.listener, guard or around.guard)
+def calling(call: CallContext) -> Iterator[None]:
+    """Within the block, the HTTP client finds `call`."""
     token = CALL.set(call)
     try:
-        yield call
+        yield
     finally:
         CALL.reset(token)
-        if listener is not None:
-            listener.end()

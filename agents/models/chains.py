@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from agents.errors import ModelNotConfigured
+from agents.ports import Role
 
 LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
 """Roles with short and simple questions. A small model is used if none is named for them."""
@@ -42,6 +43,3 @@ class Chains:
     def levels(self, role: str) -> int:
         """The number of levels of a role; at least 1."""
         return 1 + len(self.stronger.get(role, ()))
-
-
-Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]

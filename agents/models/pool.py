@@ -9,16 +9,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 import httpx
-from langchain_core.language_models import BaseChatModel
 
 from agents.errors import ModelNotConfigured
-from agents.models.build import build
+from agents.models.build import CallableModel, build
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
-from agents.models.chains import Role
 from agents.models.circuit_breaker import CircuitBreaker
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
+from agents.ports import Role
 from agents.ports.spending import Meter, NoLimit, RateLimit
 
 CONTEXTS_SECONDS: Final = 20.0
@@ -46,9 +45,9 @@ class ModelPool:
         self._capabilities = capabilities or MemoryCapabilities()
         self._tls: ssl.SSLContext | None = None
         self.breaker = CircuitBreaker()
-        self._models: dict[tuple[ModelName, Role | None, float], BaseChatModel] = {}
+        self._models: dict[tuple[ModelName, Role | None, float], CallableModel] = {}
 
-    def get(self, name: ModelName, role: Role, *, varied: bool = False) -> BaseChatModel:
+    def get(self, name: ModelName, role: Role, *, varied: bool = False) -> CallableModel:
         """The model that answers `role`; `varied`: at the temperature of repairs, if one is set and
         the model takes one. Raises ModelNotConfigured as `build` does."""
         options = self._options

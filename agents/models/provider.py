@@ -23,7 +23,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import PrivateAttr
 from typing_extensions import override
 
 from agents.errors import (
@@ -34,7 +33,7 @@ from agents.errors import (
     ReplyCut,
     ReplyUnusable,
 )
-from agents.models.call_context import CALL, CallContext, calling
+from agents.models.call_context import CallContext, Listener, calling
 from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
 from agents.models.capabilities.output_limit import OutputLimit
 from agents.models.capabilities.server import ModelServer
@@ -50,7 +49,7 @@ from agents.models.replies.reading import read_reply, read_withheld
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import RequestSize
 from agents.models.usage_bound import estimated_usage, max_usage
-from agents.ports.spending import LostReply, Meter, RateLimit, Usage
+from agents.ports.spending import LostReply, Meter, RateLimit, RequestGuard, Usage
 from agents.redaction import Redaction
 
 
@@ -93,7 +92,16 @@ class ProviderModel(BaseChatModel):
     caching: dict[str, Any]
     """Options for a request of a conversation. A forced tool means a single question, until the
     conversation has an answer of a tool."""
-    _served_context: int | None = PrivateAttr(None)
+    guard: RequestGuard | None = None
+    """Allows each request before it is sent, retries included; None: no limit. See `for_call`."""
+    listener: Listener | None = None
+    """Receives the reply while the model generates it. See `for_call`."""
+
+    def for_call(
+        self, *, guard: RequestGuard | None = None, listener: Listener | None = None
+    ) -> ProviderModel:
+        """This model for one call: the same connections, with the call's guard and listener."""
+        return self.model_copy(update={"guard": guard, "listener": listener})
 
     @override
     def bind_tools(
@@ -133,7 +141,7 @@ class ProviderModel(BaseChatModel):
     @property
     def context(self) -> int | None:
         """Tokens of a request with its reply; None: not known. See `learn_context`."""
-        return min(filter(None, (self.known_context, self._served_context)), default=None)
+        return min(filter(None, (self.known_context, self.server.served_context)), default=None)
 
     @property
     def most_output(self) -> int:
@@ -147,7 +155,7 @@ class ProviderModel(BaseChatModel):
         if self.listing is not None:
             await self.listing.refresh(AGAIN_SECONDS if refused else FRESH_SECONDS)
         listed = self.listing.context if self.listing else None
-        self._served_context = await self.server.context(listed)
+        await self.server.learn_context(listed)
 
     @property
     def server_error(self) -> str | None:
@@ -195,7 +203,7 @@ class ProviderModel(BaseChatModel):
 
     async def _with_retries(self, request: _Request) -> ChatResult:
         """The first reply, if the provider is unavailable for a moment only."""
-        guard = CALL.get().guard
+        guard = self.guard
         spent = 0.0
         tries = 0
         messages, output = request.messages, self.most_output
@@ -208,11 +216,11 @@ class ProviderModel(BaseChatModel):
                 bound = partial(max_usage, self.full_name, messages, request.options)
                 allowed = await guard.before(bound, output)
             left = self.retry_policy.total_seconds * size.reading - spent
+            bounds = replace(size, within=left, output_tokens=allowed)
+            call = CallContext(self.listener, bounds)
             asked_at = time.monotonic()
             try:
-                with calling() as call:
-                    call.size = replace(size, within=left, output_tokens=allowed)
-                    result = await self._try(call, request)
+                result = await self._try(call, request)
             except ModelError as error:
                 seconds = time.monotonic() - asked_at
                 self.meter.record(self.provider, seconds, error)
@@ -265,9 +273,10 @@ class ProviderModel(BaseChatModel):
             call.history = [fields_of(each) for each in replies]
             if call.listener is not None:
                 call.listener.begin()
-            result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
-                list(request.messages), **request.options
-            )
+            with calling(call):
+                result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
+                    list(request.messages), **request.options
+                )
             message = read_reply(result, call.fields, self.full_name, request.offered)
         except Exception as raised:
             error = classify(raised)

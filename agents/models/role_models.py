@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from langchain_core.language_models import BaseChatModel
-
 from agents.errors import ModelNotConfigured
-from agents.models.chains import Chains, Role
+from agents.models.build import CallableModel
+from agents.models.chains import Chains
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
-from agents.models.provider import ProviderModel
-from agents.recordings.recorded_model import RecordedModel
+from agents.ports import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class RoleModels:
         """How many levels there are; at least 1."""
         return self.chains.levels(role)
 
-    def named(self, name: str, role: str) -> BaseChatModel:
+    def named(self, name: str, role: str) -> CallableModel:
         """The model with a name from `chain`, built once a process. Raises ModelNotConfigured."""
         return self.pool.get(ModelName.parse(name), cast("Role", role), varied=self.varied)
 
@@ -56,4 +54,4 @@ class RoleModels:
             model = self.named(self.name(role), role)
         except ModelNotConfigured:  # a fallback may be
             return False
-        return isinstance(model, ProviderModel | RecordedModel) and model.sees_images
+        return model.sees_images

@@ -15,12 +15,12 @@ from agents.evidence.declared import last_declaration
 from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
-from agents.failures.feedback import failed_verifications
 from agents.nodes.people import since_last_pass
 from agents.parallel.joined import join_context
 from agents.paths import own_files
 from agents.ports import Event
 from agents.prompts import Prompt, prompt, task_prompt
+from agents.repair.feedback import failed_verifications
 from agents.runs.kept_files import remove_scratch
 from agents.runs.record import EXECUTOR, last_number, still_there
 from agents.runs.report import ending_of

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from agents.ports.repository import Patch
 from agents.tree import Tree
 from sandbox.media import description_of, media_type
+
+Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
+"""What a model is called for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event to be emitted: `kind` and `data` as `jobs.model.events` lists them."""
+    """An event to be emitted: `kind` and `data` as `jobs.model.events` lists them. `worker.ledger`
+    stores it as `jobs.store.NewEvent`, with `key` as text."""
 
     key: CallKey
     kind: str
@@ -46,20 +50,23 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one model call used. `cost_usd` is a decimal string; None if no price is known, or if
-    the provider reported no usage (then there are no tokens, either).
-
-    `reservation` is the reservation that it settles.
-    """
+    """The usage and the cost of one model call. `worker.ledger` stores the same fields as
+    `jobs.store.Charge`, because neither package imports the other."""
 
     call: str
+    """Identifies the call: it is charged once, also if it is reported several times."""
     role: str
     model: str
+    """`provider:model`."""
     input_tokens: int
+    """0, like `output_tokens`, if the provider reported no usage."""
     output_tokens: int
     cost_usd: str | None
+    """A decimal number; None if no price is known, or if the provider reported no usage."""
     cached_input_tokens: int = 0
+    """A part of `input_tokens`."""
     reservation: str | None = None
+    """The reservation of the budget that this charge settles."""
 
 
 @dataclass(frozen=True, slots=True)

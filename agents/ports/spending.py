@@ -86,6 +86,7 @@ class LostReply:
     call: str | None = None
 
 
+@runtime_checkable
 class RequestGuard(Protocol):
     """Decides before each request of one model call whether it may be sent, and accounts for the
     requests that failed. `agents.spending.budget.BudgetGuard` implements it."""

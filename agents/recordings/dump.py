@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 from langchain_core.messages import AIMessage, BaseMessage
 
-from agents.models.chains import Role
-from agents.models.replies.ending import cut_off, malformed
+from agents.ports import Role
 from agents.ports.spending import Usage
 from agents.recordings.recording import (
     BrokenCall,
@@ -33,15 +32,17 @@ def record_turn(
     messages: Sequence[BaseMessage],
     tools: Sequence[str],
     reply: AIMessage,
+    finish: str | None,
     redaction: Redaction,
 ) -> RecordedTurn:
-    """One call as a turn, without secrets. `messages` are all messages of the request."""
+    """One call as a turn, without secrets. `messages` are all messages of the request. `finish` is
+    the provider's finish reason, if it matters (`RecordedReply`)."""
     return RecordedTurn(
         role=role,
         model=model,
         after=own_messages(messages),
         request=request_of(messages, tools, redaction),
-        reply=_reply(reply, redaction),
+        reply=_reply(reply, finish, redaction),
     )
 
 
@@ -51,11 +52,8 @@ def dump_turn(turn: RecordedTurn) -> str:
     return yaml.dump([plain], Dumper=_Readable, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
-def _reply(message: AIMessage, redaction: Redaction) -> RecordedReply:
+def _reply(message: AIMessage, finish: str | None, redaction: Redaction) -> RecordedReply:
     usage = Usage.of(message)
-    ending = message.response_metadata.get("finish_reason")
-    empty = not (str(message.text) or message.tool_calls or message.invalid_tool_calls)
-    show_finish = cut_off(message) or malformed(message) or empty
     return RecordedReply(
         content=redaction.text(str(message.text)),
         tool_calls=tuple(
@@ -66,7 +64,7 @@ def _reply(message: AIMessage, redaction: Redaction) -> RecordedReply:
             BrokenCall(name=call["name"] or "", args=redaction.text(call["args"] or ""))
             for call in message.invalid_tool_calls
         ),
-        finish=str(ending or "stop") if show_finish else None,
+        finish=finish,
         usage=usage
         and RecordedUsage(
             input_tokens=usage.input_tokens,

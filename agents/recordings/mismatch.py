@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 
 from agents.errors import RecordingMismatch
-from agents.models.chains import Role
+from agents.ports import Role
 from agents.recordings.recording import RecordedTurn, Recording, stripped
 from agents.recordings.request import RecordedRequest
 

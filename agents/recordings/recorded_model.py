@@ -21,9 +21,8 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
-from agents.models.call_context import CALL
-from agents.models.chains import Role
-from agents.ports.spending import Usage
+from agents.ports import Role
+from agents.ports.spending import RequestGuard, Usage
 from agents.recordings import mismatch
 from agents.recordings.recording import RecordedReply, RecordedTurn, RecordedUsage, Recording
 from agents.recordings.request import own_messages, request_of
@@ -48,6 +47,17 @@ class RecordedModel(BaseChatModel):
     recording: Recording
     role: Role
     redaction: Redaction = Redaction()
+    guard: RequestGuard | None = None
+    """Allows each request before it is answered; None: no limit."""
+
+    def for_call(
+        self,
+        *,
+        guard: RequestGuard | None = None,
+        listener: object = None,  # noqa: ARG002 - a recorded reply comes at once
+    ) -> RecordedModel:
+        """This model for one call, with the call's guard."""
+        return self.model_copy(update={"guard": guard})
 
     @property
     def sees_images(self) -> bool:
@@ -99,8 +109,8 @@ class RecordedModel(BaseChatModel):
         played = self._generate(messages, stop, None, **kwargs)
         message = played.generations[0].message
         used = Usage.of(message) if isinstance(message, AIMessage) else None
-        if (guard := CALL.get().guard) is not None:
-            await guard.before(lambda _: used or Usage(0, 0), 0)
+        if self.guard is not None:
+            await self.guard.before(lambda _: used or Usage(0, 0), 0)
         return played
 
     def _turn(self, messages: list[BaseMessage], tools: list[str]) -> tuple[int, RecordedTurn]:

@@ -37,7 +37,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from agents.errors import ModelNotConfigured, describe_validation
-from agents.models.chains import Role
+from agents.ports import Role
 from agents.recordings.request import RecordedRequest
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from agents.evidence.sources import is_for_pytest
+from agents.runs.sources import is_for_pytest
 
 CONFIGURATIONS: Final = (
     *("pytest.ini", ".pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"),

@@ -10,9 +10,11 @@ from langchain_core.tools import BaseTool, StructuredTool, create_schema_from_fu
 from pydantic import BaseModel, create_model
 from typing_extensions import override
 
-from agents.executor.plan_progress import ARGUMENT
 from agents.models.schemas import compact
 from agents.tools.registry import LOOKING, Body
+
+PLAN_STEPS = "plan_steps"
+"""The argument of every tool in which the model names the steps of the plan that a call is for."""
 
 
 class SchemaOnce(BaseModel):
@@ -63,11 +65,11 @@ def arguments_of(body: Body) -> type[BaseModel]:
 
 def _tool(body: Body) -> BaseTool:
     name, own = body.__name__, arguments_of(body)
-    if ARGUMENT in own.model_fields:
+    if PLAN_STEPS in own.model_fields:
         raise ValueError(
-            f"the tool {name} has an argument `{ARGUMENT}`, which is added to every tool"
+            f"the tool {name} has an argument `{PLAN_STEPS}`, which is added to every tool"
         )
-    steps: dict[str, Any] = {} if body in LOOKING else {ARGUMENT: (list[int] | None, None)}
+    steps: dict[str, Any] = {} if body in LOOKING else {PLAN_STEPS: (list[int] | None, None)}
     return PlanAwareTool.from_function(
         coroutine=body,
         name=name,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
-from agents.executor.plan_progress import ARGUMENT
+from agents.tools.build import PLAN_STEPS
 from agents.tools.fetch import fetch
 from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
@@ -53,8 +53,10 @@ def _fitting(name: str, body: Body) -> Body:
     """`body`, if it is what `registry.Body` says."""
     if not inspect.iscoroutinefunction(body) or "runtime" not in inspect.signature(body).parameters:
         raise ToolUnfit(f"FETTLE_TOOLS: {name!r} is no async function that takes `runtime`")
-    if ARGUMENT in inspect.signature(body).parameters:
-        raise ToolUnfit(f"FETTLE_TOOLS: {name!r} has a parameter `{ARGUMENT}`: all tools have one")
+    if PLAN_STEPS in inspect.signature(body).parameters:
+        raise ToolUnfit(
+            f"FETTLE_TOOLS: {name!r} has a parameter `{PLAN_STEPS}`: all tools have one"
+        )
     if body.__name__ != name or not inspect.getdoc(body):
         raise ToolUnfit(f"FETTLE_TOOLS: {name!r} must be named so, and have a docstring")
     return body

@@ -12,10 +12,11 @@ from typing import Any, get_args
 from agents.errors import ModelError
 from agents.graph.checkpoint_format import READS, WRITES
 from agents.models.build import ready
-from agents.models.chains import Chains, Role
+from agents.models.chains import Chains
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
+from agents.ports import Role
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
 from jobs.blobs.directory import digest_of

@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 import structlog
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from typing_extensions import override
 
 from agents.errors import ModelError
 from agents.graph.trial import REQUIRED, StepResult, Trials, build_trials, run_trial
-from agents.models.call_context import calling
+from agents.models.build import CallableModel
+from agents.models.call_context import Listener
 from agents.models.name import ModelName
 from agents.models.provider import ProviderModel
 from agents.models.retry import RetryPolicy
@@ -101,8 +101,8 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
     started = time.monotonic()
     first_token = _FirstToken(started)
     models = _PatientModels.alone(context.models.pool, text)
-    with calling(listener=first_token):
-        trial = await run_trial(trials, models, context.runs.sandboxes.own, CHECK_SECONDS)
+    sandbox = context.runs.sandboxes.own
+    trial = await run_trial(trials, models, sandbox, CHECK_SECONDS, first_token)
     failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
     log.info("model checked", model=text, passed=trial.passed, errors=failed)
     return {
@@ -141,7 +141,7 @@ class _PatientModels(RoleModels):
     """Models with PATIENCE and shorter replies."""
 
     @override
-    def named(self, name: str, role: str) -> BaseChatModel:
+    def named(self, name: str, role: str) -> CallableModel:
         model = RoleModels.named(self, name, role)
         limits: dict[str, Any] = {"retry_policy": PATIENCE}
         if isinstance(model, ProviderModel):
@@ -151,11 +151,15 @@ class _PatientModels(RoleModels):
 
 
 class _FirstToken:
-    """Implements Listener: measures the time until the first token."""
+    """Implements Tokens and Listener: measures the time until the first token."""
 
     def __init__(self, started: float) -> None:
         self._started = started
         self.seconds: float | None = None
+
+    def of(self, call: str, role: str) -> Listener:  # noqa: ARG002 - all calls of the trial
+        """See Tokens."""
+        return self
 
     def begin(self) -> None:
         """There is one try."""

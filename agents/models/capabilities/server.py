@@ -18,7 +18,7 @@ MOST_FORMS = 8
 """Forms of one request that are tried. Each one but the first was learned from a refusal."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelServer:
     """The server of `model`, which is written `provider:model`.
 
@@ -33,11 +33,14 @@ class ModelServer:
     headers: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     body: Mapping[str, Any] = field(default_factory=dict)
 
-    async def context(self, listed: int | None) -> int | None:
-        """The model's context in tokens: the operator's number, the number `listed` in the server's
-        list of models, or the number that was learned from a refusal."""
+    served_context: int | None = field(default=None, init=False)
+    """The model's context in tokens, as `learn_context` read it last; None: not known."""
+
+    async def learn_context(self, listed: int | None) -> None:
+        """Read the model's context: the operator's number, the number `listed` in the server's list
+        of models, or the number that was learned from a refusal."""
         record = await self.store.read(self.model)
-        return self.override.context_tokens or listed or record.context_tokens
+        self.served_context = self.override.context_tokens or listed or record.context_tokens
 
     async def send(
         self, body: Mapping[str, Any], send: Callable[[Mapping[str, Any]], Awaitable[T]]

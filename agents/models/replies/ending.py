@@ -74,6 +74,14 @@ def malformed(message: AIMessage) -> bool:
     return broken and not message.tool_calls
 
 
+def notable_finish(message: AIMessage) -> str | None:
+    """The finish reason of a reply that was cut off, is malformed or is empty; None for others."""
+    empty = not (str(message.text) or message.tool_calls or message.invalid_tool_calls)
+    if not (cut_off(message) or malformed(message) or empty):
+        return None
+    return str(message.response_metadata.get("finish_reason") or "stop")
+
+
 def require_answer(message: AIMessage, *, has_thoughts: bool = False) -> None:
     """Raise ReplyUnusable unless the reply is an answer; ModelRefused if the model declined.
 

@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from agents.context.overflow import Draft, ask_within_context
 from agents.graph.memory_ports import MemoryBudget, MemoryCancel, MemoryRecord
 from agents.models.build import build
-from agents.models.call_context import calling
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
@@ -174,7 +173,7 @@ async def test_a_small_budget_pays_for_a_small_reply(tokens: int | None, most: i
         model = build(name, ModelOptions({"groq": "key"}, {"groq": server.groq_url}), "executor")
         assert isinstance(model, ProviderModel)
         budget = MemoryBudget(MemoryRecord(), most=tokens)
-        with calling(guard=BudgetGuard(budget, Prices(), str(name), MemoryCancel().check)):
-            await model.ainvoke("Write it.")
+        guard = BudgetGuard(budget, Prices(), str(name), MemoryCancel().check)
+        await model.for_call(guard=guard).ainvoke("Write it.")
         await model.aclose()
     assert server.requests[0].body["max_tokens"] == most

@@ -13,17 +13,17 @@ from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import PlannedSandbox
 
 from agents.attempt import Ports
-from agents.calls.journal import model_call
+from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.graph.memory_ports import MemoryBudget, MemoryRecord, ports_over
-from agents.models.call_context import calling
-from agents.models.chains import Chains, Role
+from agents.models.call_context import Listener
+from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.models.streams import Chunk
-from agents.ports import CallKey
+from agents.ports import CallKey, Role
 from lab.provider import (
     Cut,
     Garbled,
@@ -54,7 +54,7 @@ class Scene:
             return await model.ainvoke(given)
 
         asked = [HumanMessage(text)]
-        return await model_call(self.ports, role, AT, asked, call, level=level)
+        return await model_call(self.ports, ModelCall(role, AT, asked, level=level), call)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -244,10 +244,10 @@ async def test_a_reply_that_is_cancelled_while_it_comes_is_charged() -> None:
     """As by the job's deadline. Its usage is not known."""
     with scene([Hang(after=Reply(TALK))], []) as it:
         heard = asyncio.Event()
-        with calling(listener=Heard(heard)):
-            asking = asyncio.create_task(it.ask())
-            async with asyncio.timeout(20):
-                await heard.wait()
+        it.ports = replace(it.ports, tokens=Heard(heard))
+        asking = asyncio.create_task(it.ask())
+        async with asyncio.timeout(20):
+            await heard.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -257,10 +257,13 @@ async def test_a_reply_that_is_cancelled_while_it_comes_is_charged() -> None:
 
 
 class Heard:
-    """Sets an event at the first token."""
+    """Tokens and Listener: sets an event at the first token."""
 
     def __init__(self, heard: asyncio.Event) -> None:
         self._heard = heard
+
+    def of(self, call: str, role: str) -> Listener:
+        return self
 
     def begin(self) -> None:
         """There is one try."""

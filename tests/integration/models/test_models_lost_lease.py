@@ -15,7 +15,7 @@ from support.processes.deployment import ok
 from support.servers import redis_servers
 
 from agents.attempt import Ports
-from agents.calls.journal import model_call
+from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import Stopped
 from agents.graph.memory_ports import MemoryCancel, MemoryRecord, ports_over
@@ -71,7 +71,7 @@ async def call(ports: Ports) -> AIMessage:
         return got
 
     question = [HumanMessage("What is 6 times 7?")]
-    return await model_call(ports, "executor", CallKey("", "n", 0), question, ask)
+    return await model_call(ports, ModelCall("executor", CallKey("", "n", 0), question), ask)
 
 
 @pytest.fixture

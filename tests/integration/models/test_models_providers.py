@@ -25,7 +25,6 @@ from agents.errors import (
     another_may_answer,
 )
 from agents.models.build import build
-from agents.models.call_context import calling
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -250,10 +249,8 @@ class Ear:
 
 
 @pytest.fixture
-def ear() -> Iterator[Ear]:
-    found = Ear()
-    with calling(listener=found):
-        yield found
+def ear() -> Ear:
+    return Ear()
 
 
 @EACH_CLIENT
@@ -262,7 +259,7 @@ async def test_tokens_are_heard_as_they_come(name: str, ear: Ear) -> None:
     call = ToolCall("python", {"code": "print('hi')"})
     said = Reply(text, (call,))
     with asking(name, [said, Hang(after=said)]) as (model, _):
-        bound = model.bind_tools([python])
+        bound = model.for_call(listener=ear).bind_tools([python])
         reply = await bound.ainvoke("hi")
         assert reply.text == ear.text() == text
         assert json.loads(ear.text("tool")) == reply.tool_calls[0]["args"]
@@ -282,7 +279,7 @@ async def test_thoughts_are_heard_counted_and_sent_back_as_they_came(name: str, 
     call = ToolCall("python", {"code": "1"})
     first = Reply("I run it.", (call,), Tokens(10, 35, thoughts=30), thoughts=thoughts)
     with asking(name, [first, Reply("done")]) as (model, server):
-        bound = model.bind_tools([python])
+        bound = model.for_call(listener=ear).bind_tools([python])
         reply = await bound.ainvoke("hi")
         assert (ear.text("reasoning"), ear.text()) == (thoughts, reply.text)
         assert (reply.text, Usage.of(reply)) == ("I run it.", Usage(10, 35))

@@ -16,7 +16,6 @@ from langgraph.types import Command as Resume
 
 from agents.attempt import Ports, ToolCallSequencer
 from agents.calls.serializer import SERIALIZER
-from agents.evidence.sources import unloadable
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
@@ -25,6 +24,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
+from agents.runs.sources import unloadable
 from agents.sandbox_programs import source
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import Journey, PlannedSandbox, turn
 
-from agents.calls.journal import model_call
+from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.graph.memory_ports import MemoryWorkspace
 from agents.ports import CallKey
@@ -38,7 +38,9 @@ async def test_a_paid_answer_counts(tmp_path: Path, why: BaseException) -> None:
         return got
 
     with pytest.raises(type(why)):
-        await model_call(ports, "executor", CallKey("", "n", 0), [HumanMessage("hi")], call)
+        await model_call(
+            ports, ModelCall("executor", CallKey("", "n", 0), [HumanMessage("hi")]), call
+        )
     (charge,) = journey.record.charges.values()
     assert (charge.input_tokens, charge.output_tokens) == (100, 10)
     assert journey.record.outcomes == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.evidence.sources import is_source, unloadable
+from agents.runs.sources import is_source, unloadable
 
 
 @pytest.mark.parametrize(

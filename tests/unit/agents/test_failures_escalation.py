@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from agents.failures.escalation import (
+from agents.failures.failure import FailureClass
+from agents.history import Trace
+from agents.repair.escalation import (
     LAST_PATIENCE,
     PATIENCE,
     Round,
     escalation,
     rounds,
 )
-from agents.failures.failure import FailureClass
-from agents.history import Trace
 from agents.runs.program import VERIFY
 from agents.state import Run
 

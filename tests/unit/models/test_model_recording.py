@@ -8,9 +8,9 @@ from langchain_core.tools import tool
 
 from agents.errors import ModelNotConfigured
 from agents.models.build import build
-from agents.models.chains import Role
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
+from agents.ports import Role
 from agents.ports.spending import Usage
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load

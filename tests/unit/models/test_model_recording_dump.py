@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import tool
 
 from agents.errors import RecordingMismatch
+from agents.models.replies.ending import notable_finish
 from agents.ports.spending import Usage
 from agents.recordings.dump import dump_turn, record_turn
 from agents.recordings.recorded_model import RecordedModel
@@ -38,7 +39,11 @@ def python(code: str) -> str:
 
 def file_of(*calls: tuple[Sequence[BaseMessage], AIMessage], strict: bool = True) -> str:
     turns = [
-        dump_turn(record_turn("executor", "groq:m", asked, ["python"], reply, REDACTION))
+        dump_turn(
+            record_turn(
+                "executor", "groq:m", asked, ["python"], reply, notable_finish(reply), REDACTION
+            )
+        )
         for asked, reply in calls
     ]
     return f"about: by a test\nstrict: {str(strict).lower()}\nturns:\n" + "".join(turns)

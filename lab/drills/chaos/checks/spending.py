@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agents.calls.journal import LOST_CALL
+from agents.calls.model_call import LOST_CALL
 from jobs.model.events import Event
 from lab.drills.chaos.checks.attempts import Attempt
 from lab.drills.chaos.checks.case import Case, Finding

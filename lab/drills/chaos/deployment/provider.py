@@ -14,7 +14,7 @@ from pathlib import Path
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from agents.models.chains import Role
+from agents.ports import Role
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import Recording, load
 from lab.drills.chaos.oplog import Called, OperationLog

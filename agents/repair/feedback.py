@@ -12,13 +12,13 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from agents.attempt import Ports
-from agents.failures.escalation import Escalation, escalation, rounds, symptom
 from agents.failures.hints import hint_of
 from agents.failures.workspace_change import Change, change
 from agents.history import runs_in, this_pass, traces
 from agents.models.replies.author import answered_by
 from agents.ports import Version
 from agents.prompts import render
+from agents.repair.escalation import Escalation, escalation, rounds, symptom
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR, kept_text, whole_program
 from agents.state import Run

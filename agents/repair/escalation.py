@@ -22,10 +22,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agents.evidence.sources import is_source
 from agents.failures.failure import FailureClass
 from agents.history import Trace, run_in, runs_in, traces
 from agents.runs.program import VERIFY
+from agents.runs.sources import is_source
 from agents.state import Run, text_in
 
 PATIENCE = 2
