@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from agents.attempt import Ports
 from agents.errors import PathOutside
 from agents.ports import Workspace
 from sandbox import paths as sandbox_paths
@@ -94,13 +93,14 @@ def own_files(workspace: Workspace) -> dict[str, int]:
     return {path: sizes[path] for path in sorted(workspace.changed()) if path in sizes}
 
 
-def why_not(ports: Ports, new: Mapping[str, int]) -> str | None:
-    """Why the job's workspace cannot take `new` files, or None. Only the job's own files count
-    against its limits; those of a repository can be in the way."""
-    workspace = ports.workspace
-    reason = objection(own_files(workspace), new, ports.limits)
-    if reason is None and ports.repository is not None and any(map(sandbox_paths.is_gits, new)):
-        reason = f"what lies in {GIT} belongs to git, and no change of it is kept"
+def write_objection(
+    workspace: Workspace, new: Mapping[str, int], limits: Limits, *, has_repository: bool
+) -> str | None:
+    """The reason if the job's workspace cannot take the `new` files (sizes by path), or None. Only
+    files that the job made count against its limits; files of a repository can be in the way."""
+    reason = objection(own_files(workspace), new, limits)
+    if reason is None and has_repository and any(map(sandbox_paths.is_gits, new)):
+        reason = f"files in {GIT} belong to git, and no change of them is kept"
     return reason or _in_the_way(workspace, new)
 
 

@@ -16,7 +16,7 @@ from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
 from agents.line_ends import LF, find_places, keep_line_ends
 from agents.links import locate_to_write
-from agents.paths import visible, why_not
+from agents.paths import visible, write_objection
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
 from agents.tools.read_file import text_of
@@ -49,8 +49,14 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     before = await text_of(ports.workspace, path)
     edit = replaced(before, old_text, new_text, name)
     data = edit.text.encode(errors="replace")
-    if why := why_not(ports, {name: len(data)}):
-        raise ToolRefused(f"{why}; nothing was changed")
+    reason = write_objection(
+        ports.workspace,
+        {name: len(data)},
+        ports.limits,
+        has_repository=ports.repository is not None,
+    )
+    if reason is not None:
+        raise ToolRefused(f"{reason}; nothing was changed")
     made = await ports.workspace.apply({name: data})
     diff = change({name: before.encode(errors="replace")}, {name: data}).diff
     return f"edited {visible(name)} (line {edit.line})", of_use(

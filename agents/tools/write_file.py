@@ -7,7 +7,7 @@ from agents.errors import ToolRefused
 from agents.failures.workspace_change import Change, change
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
 from agents.links import locate_to_write
-from agents.paths import visible, why_not
+from agents.paths import visible, write_objection
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 
@@ -22,8 +22,14 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     name = locate_to_write(ports.workspace, path)
     before = await ports.workspace.read(name)
     data = _added(name, before or b"", content) if append else _whole(before or b"", content)
-    if why := why_not(ports, {name: len(data)}):
-        raise ToolRefused(why)
+    reason = write_objection(
+        ports.workspace,
+        {name: len(data)},
+        ports.limits,
+        has_repository=ports.repository is not None,
+    )
+    if reason is not None:
+        raise ToolRefused(reason)
     made = await ports.workspace.apply({name: data})
     changed = change({name: before}, {name: data}) if before is not None else None
     if append and before is not None:
