@@ -35,7 +35,7 @@ class Reader(Protocol):
     """What an agent's answer is read from."""
 
     async def readexactly(self, size: int, /) -> bytes:
-        """Exactly `size` bytes. Raises IncompleteReadError where it has ended, OSError."""
+        """Exactly `size` bytes. Raises asyncio.IncompleteReadError where it has ended, OSError."""
         ...
 
 

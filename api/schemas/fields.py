@@ -34,7 +34,7 @@ Time = Annotated[
     AfterValidator(_require_time),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""ISO 8601 in UTC, as `jobs.view.job.iso` writes it: a string, described as a time."""
+"""ISO 8601 in UTC, as `jobs.view.job.format_time` writes it: a string, described as a time."""
 Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day (UTC)."""
 

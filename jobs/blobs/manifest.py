@@ -32,7 +32,7 @@ _REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udf
 
 class FileEntry(NamedTuple):
     """A file: the sha256 and the number of its bytes. `executable`: whether it can be run as a
-    program; None is the default (see `sandbox.protocol.RedisCommand.executable`)."""
+    program; None is the default (see `sandbox.protocol.Command.executable`)."""
 
     digest: str
     size: int

@@ -42,7 +42,7 @@ FailureKind = TypeAliasType(
         "unknown",
     ],
 )
-"""What kind of failure it was: `agents.repair.failure.FailureClass`."""
+"""What kind of failure it was: `agents.failures.failure.FailureClass`."""
 Tool = TypeAliasType("Tool", Literal["python", "shell", "verify"])
 """What a run was made with: `agents.tools`."""
 TestOutcome = TypeAliasType(

@@ -57,7 +57,7 @@ class Response:
 async def ask(
     address: Address, method: str, path: str, body: object = None, *, seconds: float
 ) -> Response:
-    """One request and its whole response within `seconds`. Raises Broken."""
+    """One request and its whole response within `seconds`. Raises NoAnswer."""
     connection = None
     try:
         async with asyncio.timeout(seconds):
@@ -98,14 +98,14 @@ async def upload(
 
 
 async def hijack(address: Address, path: str, body: object = None, *, seconds: float) -> Connection:
-    """A connection that is a program's streams from here on. Raises Broken, Refused."""
+    """A connection that is a program's streams from here on. Raises NoAnswer, Refused."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "tcp"}
     connection, _ = await _begin(address, "POST", path, upgrade, {101, 200}, seconds, body)
     return connection
 
 
 async def follow(address: Address, path: str, *, seconds: float) -> EventStream:
-    """A response that goes on, as JSON a line; `seconds` are for its beginning. Raises Broken,
+    """A response that goes on, as JSON a line; `seconds` are for its beginning. Raises NoAnswer,
     Refused.
     """
     closing = {"Connection": "close"}

@@ -23,8 +23,8 @@ class Streams:
         self._said = bytearray()
 
     async def readexactly(self, size: int) -> bytes:
-        """`size` bytes of stdout. Raises IncompleteReadError where the container has ended, or
-        sends what no engine sends.
+        """`size` bytes of stdout. Raises asyncio.IncompleteReadError if the container has ended or
+        the engine breaks its protocol.
         """
         data = bytearray()
         while len(data) < size:

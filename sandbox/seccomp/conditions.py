@@ -98,7 +98,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         # Threads and processes, but no namespace. Only threads share a table of open files: what a
         # process had locked in another's would outlive it, and be in nobody's count
-        # (`sandbox/locks`).
+        # (`lab/drills/attacks` tries it).
         "clone": Condition(
             errno.EPERM,
             (

@@ -120,7 +120,7 @@ class Leases:
 
 
 Ask = Callable[[Callable[[], None]], object]
-"""Has a loop call something, from any thread: `loop.call_soon_threadsafe`."""
+"""Has a loop call something, from any thread: asyncio's `call_soon_threadsafe`."""
 
 
 class LoopWatchdog:
