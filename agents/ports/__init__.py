@@ -41,7 +41,7 @@ class CallKey:
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event to be emitted: `kind` and `data` as `jobs.model.events` lists them. `worker.ledger`
-    stores it as `jobs.store.NewEvent`, with `key` as text."""
+    stores it as `jobs.model.events.NewEvent`, with `key` as text."""
 
     key: CallKey
     kind: str

@@ -201,7 +201,7 @@ def stale(text: str, module: str | None) -> Iterator[str]:
 
 
 def is_known_error(name: str, known: set[str]) -> bool:
-    """Whether the error is defined in the packages, in Python or in a library: `httpx.HTTPError`."""
+    """Whether the error is defined in the packages, Python or a library: `httpx.HTTPError`."""
     package, _, error = name.rpartition(".")
     is_library = package != "" and package.split(".")[0] not in PACKAGES
     return not error[0].isupper() or error in known or is_library
