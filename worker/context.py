@@ -36,7 +36,7 @@ from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import tools
 from worker.checkpoints import RedisSaver
 from worker.delivery.hosts import DeliveryHosts
-from worker.egress.client import pages
+from worker.egress.pages import page_client
 from worker.ledger import AttemptWriter, Ledger
 from worker.metrics.figures import Figures
 from worker.readiness import Readiness, WorkerReadiness, model_readiness, storage_readiness
@@ -139,7 +139,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
     models = _model_parts(settings, store, figures)
     sandbox, sandboxes = _sandboxes(settings, repositories, figures)
-    tool_parts = ToolParts(tools(settings), pages(settings))
+    tool_parts = ToolParts(tools(settings), page_client(settings))
     return WorkerContext(
         store=store,
         readiness=WorkerReadiness(

@@ -35,7 +35,7 @@ from worker.background.search_index import index_forever
 from worker.background.sweeper import sweep_forever
 from worker.background.webhooks import send_forever
 from worker.context import WorkerContext, build_context
-from worker.egress.webhooks import endpoint
+from worker.egress.webhooks import webhook_endpoint
 from worker.failures import abort_if_exhausted
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
@@ -240,8 +240,8 @@ def _grace(rules: FleetRules) -> float:
 def _webhooks(
     settings: WorkerSettings, store: RedisStore, seconds: float
 ) -> Iterator[Coroutine[Any, Any, None]]:
-    if (found := endpoint(settings)) is not None:
-        yield send_forever(store, found, seconds)
+    if (endpoint := webhook_endpoint(settings)) is not None:
+        yield send_forever(store, endpoint, seconds)
 
 
 def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

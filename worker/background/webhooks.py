@@ -31,7 +31,7 @@ async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) ->
 
 async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
     """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
-    lease_ms = int((endpoint.seconds + SPARE_SECONDS) * 1000)
+    lease_ms = int((endpoint.transport.seconds + SPARE_SECONDS) * 1000)
     taken = await store.outbox.lease(AT_ONCE, lease_ms)
     if taken:
         now = await store.now()
@@ -45,8 +45,8 @@ async def _send(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int
         await endpoint.deliver(delivery, now)
     except DeliveryFailed as failed:
         delay = None if failed.gone else retry_delay_ms(delivery.tries)
-        await outbox.fail(delivery, failed.why, delay)
-        say.warning("webhook missed", why=failed.why, tries=delivery.tries, dead=delay is None)
+        await outbox.fail(delivery, failed.reason, delay)
+        say.warning("webhook missed", why=failed.reason, tries=delivery.tries, dead=delay is None)
     else:
         await outbox.delivered(delivery)
         say.info("webhook sent", tries=delivery.tries)

@@ -11,8 +11,8 @@ import httpx
 
 from settings.repositories import ForgeKind
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
-from worker.delivery.rest import Answer, Rest
-from worker.egress.hosts import LONGEST
+from worker.delivery.forge_api import ApiResponse, ForgeApi
+from worker.egress.hosts import MAX_URL_CHARACTERS
 from worker.repositories.origins.hosts import Site
 
 _CREATED = 201
@@ -35,7 +35,7 @@ class Forge(Protocol):
     """Where pull requests are opened. Each method raises DeliveryRefused."""
 
     @property
-    def rest(self) -> Rest:
+    def api(self) -> ForgeApi:
         """Its API."""
         ...
 
@@ -44,11 +44,11 @@ class Forge(Protocol):
         branch of this name is another one."""
         ...
 
-    async def create(self, request: Request) -> Answer:
+    async def create(self, request: Request) -> ApiResponse:
         """Ask for a request."""
         ...
 
-    def lacks_branch(self, answer: Answer) -> bool:
+    def lacks_branch(self, answer: ApiResponse) -> bool:
         """Whether the forge refuses a request because it does not know the branch."""
         ...
 
@@ -91,8 +91,8 @@ async def opened(forge: Forge, request: Request) -> str:
     may_exist = accepted or answer.status in _EXISTS
     if may_exist and (existing := await forge.found(request.branch)) is not None:
         return existing
-    reason = f"{forge.rest.address} answered {answer.status}: {answer.said}"
-    if accepted or forge.lacks_branch(answer) or "already exists" in answer.said.lower():
+    reason = f"{forge.api.address} answered {answer.status}: {answer.message}"
+    if accepted or forge.lacks_branch(answer) or "already exists" in answer.message.lower():
         # Branch and request are new: some parts of the forge learn of them a moment later.
         raise DeliveryUnavailable(f"{reason} (it does not know {request.branch} everywhere yet)")
     raise DeliveryRefused(reason)
@@ -104,28 +104,28 @@ class GitHub:
 
     site: Site
     path: str
-    rest: Rest
+    api: ForgeApi
 
     async def found(self, branch: str) -> str | None:
         """See Forge."""
         owner = self.path.partition("/")[0]
         asked = {"head": f"{owner}:{branch}", "state": "all", "per_page": "10"}
-        answer = await self.rest.get(f"/repos/{quote(self.path)}/pulls", asked)
+        answer = await self.api.get(f"/repos/{quote(self.path)}/pulls", asked)
         ours = (
             each
-            for each in _rows(self.rest, answer)
+            for each in _rows(self.api, answer)
             if _in(each, "head", "ref") == branch
             and _in(each, "head", "repo", "id") == _in(each, "base", "repo", "id")
         )
         return next(map(self.address, ours), None)
 
-    async def create(self, request: Request) -> Answer:
+    async def create(self, request: Request) -> ApiResponse:
         """See Forge."""
         content = {"title": request.title, "body": request.text, "head": request.branch}
         sent = {**content, "base": request.base}
-        return await self.rest.post(f"/repos/{quote(self.path)}/pulls", sent)
+        return await self.api.post(f"/repos/{quote(self.path)}/pulls", sent)
 
-    def lacks_branch(self, answer: Answer) -> bool:
+    def lacks_branch(self, answer: ApiResponse) -> bool:
         """See Forge."""
         errors = _in(answer.content, "errors")
         return any(_in(error, "field") == "head" for error in _list(errors))
@@ -141,12 +141,12 @@ class GitLab:
 
     site: Site
     path: str
-    rest: Rest
+    api: ForgeApi
 
     async def found(self, branch: str) -> str | None:
         """See Forge."""
         asked = {"source_branch": branch, "state": "all", "per_page": "100"}
-        rows = _rows(self.rest, await self.rest.get(self._requests, asked))
+        rows = _rows(self.api, await self.api.get(self._requests, asked))
         ours = (
             each
             for each in rows
@@ -155,7 +155,7 @@ class GitLab:
         )
         return next(map(self.address, ours), None)
 
-    async def create(self, request: Request) -> Answer:
+    async def create(self, request: Request) -> ApiResponse:
         """See Forge."""
         sent = {
             "source_branch": request.branch,
@@ -163,9 +163,9 @@ class GitLab:
             "title": request.title,
             "description": request.text,
         }
-        return await self.rest.post(self._requests, sent)
+        return await self.api.post(self._requests, sent)
 
-    def lacks_branch(self, answer: Answer) -> bool:
+    def lacks_branch(self, answer: ApiResponse) -> bool:
         """See Forge."""
         return _in(answer.content, "message", "source_branch") is not None
 
@@ -182,26 +182,26 @@ def _host(site: Site) -> str:
     return site.web.partition("://")[2]
 
 
-def _github(site: Site) -> Rest:
+def _github(site: Site) -> ForgeApi:
     headers = {
         "Accept": "application/vnd.github+json",
         "X-GitHub-Api-Version": "2022-11-28",
         "Authorization": f"Bearer {site.token}",
     }
     if _host(site) == "github.com":
-        return Rest("https://api.github.com", headers, private=False)
-    return Rest(f"{site.web}/api/v3", headers, private=site.private)
+        return ForgeApi("https://api.github.com", headers, private=False)
+    return ForgeApi(f"{site.web}/api/v3", headers, private=site.private)
 
 
-def _gitlab(site: Site) -> Rest:
+def _gitlab(site: Site) -> ForgeApi:
     headers = {"PRIVATE-TOKEN": site.token or ""}
-    return Rest(f"{site.web}/api/v4", headers, private=site.private)
+    return ForgeApi(f"{site.web}/api/v4", headers, private=site.private)
 
 
-def _rows(rest: Rest, answer: Answer) -> list[Any]:
+def _rows(api: ForgeApi, answer: ApiResponse) -> list[Any]:
     if not isinstance(answer.content, list):
         raise DeliveryRefused(
-            f"{rest.address} answers no list of requests: is it another kind of forge than the "
+            f"{api.address} answers no list of requests: is it another kind of forge than the "
             "operator has listed (FETTLE_DELIVER_HOSTS)?"
         )
     return answer.content
@@ -225,7 +225,7 @@ def _address(site: Site, answer: Any, name: str, numbered: tuple[str, str]) -> s
     except (httpx.InvalidURL, TypeError, ValueError):
         named = httpx.URL("")
     there = named.scheme in {"https", own.scheme} and named.host == own.host
-    if there and not named.userinfo and len(str(named)) <= LONGEST:
+    if there and not named.userinfo and len(str(named)) <= MAX_URL_CHARACTERS:
         return str(named)
     number, path = _in(answer, numbered[0]), numbered[1]
     if not isinstance(number, int):

@@ -8,13 +8,12 @@ import httpx
 import pytest
 from support.servers.web_server import Answer, WebServer, web_server
 
-from worker.egress.connect import Pinned, resolved
-from worker.egress.hosts import Hosts
+from worker.egress.hosts import HostList
 from worker.egress.proxy import Proxy
 
 
 def a_proxy(*hosts: str, private: bool = True, most_bytes: int = 100_000) -> Proxy:
-    return Proxy(Hosts(hosts, http=True), Pinned(resolved, private=private), most_bytes)
+    return Proxy(HostList(hosts, http=True), most_bytes, private=private)
 
 
 async def get(proxy: Proxy, *urls: str) -> list[httpx.Response]:
@@ -40,7 +39,7 @@ async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer
     proxy = a_proxy(f"127.0.0.1:{server.port}")
     with pytest.raises(httpx.RemoteProtocolError):
         await get(proxy, server.url("/page"), server.url("/page"))
-    assert proxy.refused == ["the index sent more than 100000 bytes"]
+    assert proxy.refused == ["the hosts sent more than 100000 bytes"]
 
 
 async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None:
@@ -48,15 +47,15 @@ async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None
     server.answers["/page"] = Answer(b"text")
     server.answers["/large"] = Answer(b"x" * 200_000, headers={"Content-Length": "200000"})
     proxy = a_proxy("other.example")
-    proxy.to = ("127.0.0.1", server.port)
+    proxy.target = ("127.0.0.1", server.port)
     async with proxy.serve() as address, httpx.AsyncClient() as client:
         assert (await client.get(f"{address}/page")).text == "text"
         with pytest.raises(httpx.RemoteProtocolError):
             await client.get(f"{address}/large")
-        proxy.to = ("127.0.0.1", 1)
+        proxy.target = ("127.0.0.1", 1)
         with pytest.raises(httpx.RemoteProtocolError):
             await client.get(f"{address}/page")
-    assert (proxy.too_much, len(proxy.unreached)) == (True, 1)
+    assert (proxy.is_over_limit, len(proxy.unreached)) == (True, 1)
     assert server.asked == ["/page", "/large"]
 
 
@@ -72,5 +71,5 @@ async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer
             writer.write(f"GET {server.url('/page')} HTTP/1.1\r\n{lines}\r\n\r\n".encode())
             await reader.read()
             writer.close()
-    assert [each["host"] for each in server.headers] == [f"127.0.0.1:{server.port}"]
-    assert server.headers[0]["x"] == "a"
+    assert {each["host"] for each in server.headers} == {f"127.0.0.1:{server.port}"}
+    assert "x" not in server.headers[0]

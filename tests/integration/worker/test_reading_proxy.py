@@ -18,25 +18,30 @@ from support.servers.git_server import git_server
 from support.servers.web_server import Answer, WebServer, web_server
 
 from worker.egress.authority import MOST_HOSTS
-from worker.egress.reading_proxy import NOTED, ReadingProxy
+from worker.egress.proxy import MAX_NOTES, Proxy
+from worker.egress.transport import Resolver, resolve_host
 from worker.repositories.credentials import basic
-from worker.repositories.setups import door
 from worker.repositories.setups.door import Door
 
 
 @asynccontextmanager
 async def reading(
-    folder: Path, *hosts: str, most_bytes: int = 100_000, **credentials: str
-) -> AsyncIterator[tuple[ReadingProxy, str]]:
+    folder: Path,
+    *hosts: str,
+    most_bytes: int = 100_000,
+    resolver: Resolver = resolve_host,
+    **credentials: str,
+) -> AsyncIterator[tuple[Proxy, str]]:
     """The proxy of a setup, and its address."""
     own = {place.replace("_", ":"): each for place, each in credentials.items()}
     async with Door.to(hosts, own, folder / "left.tar", 1, most_bytes) as made:
+        made.proxy.resolver = resolver
         server = await asyncio.start_server(made.proxy.answer, "127.0.0.1", 0)
         async with server:
             yield made.proxy, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-def client(proxy: ReadingProxy, address: str) -> httpx.AsyncClient:
+def client(proxy: Proxy, address: str) -> httpx.AsyncClient:
     context = ssl.create_default_context(cadata=proxy.authority.certificate().decode())
     return httpx.AsyncClient(proxy=address, verify=context)
 
@@ -150,7 +155,7 @@ async def test_git_fetches_from_a_private_repository(
             assert len(server.requests) == asked
     assert proxy.refused == [
         "a setup may only read: POST is refused",
-        "a setup may only read: a POST that is not of git's is refused",
+        "a setup may only read: a POST that is not from git is refused",
         "a setup may only read: a body of over 1048576 bytes is refused",
     ]
 
@@ -197,17 +202,14 @@ async def test_only_headers_that_reading_needs_go_on(tmp_path: Path, server: Web
     ]
 
 
-async def test_requests_without_end_take_no_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_requests_without_end_take_no_memory(tmp_path: Path) -> None:
     async def inside(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    monkeypatch.setattr(door, "resolved", inside)
     asked = [f"https://n{n}.listed.test/" for n in range(MOST_HOSTS + 20)]
     others = [f"http://n{n}.other.test/" for n in range(50)]
     async with (
-        reading(tmp_path, "*.listed.test") as (proxy, address),
+        reading(tmp_path, "*.listed.test", resolver=inside) as (proxy, address),
         client(proxy, address) as asks,
     ):
         for url in asked[:MOST_HOSTS]:
@@ -217,7 +219,7 @@ async def test_requests_without_end_take_no_memory(
                 await asks.get(url)
         for url in others:
             assert (await asks.get(url)).status_code == 403
-    assert len(proxy.refused) == len(set(proxy.refused)) == NOTED
+    assert len(proxy.refused) == len(set(proxy.refused)) == MAX_NOTES
 
 
 async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -> None:
@@ -250,7 +252,7 @@ async def test_what_comes_back_is_bounded_over_all_connections(
         await asks.get(f"{place}/page")
         with pytest.raises(httpx.RemoteProtocolError):
             await asks.get(f"{place}/page")
-    assert proxy.refused == ["the indexes sent more than 100000 bytes"]
+    assert proxy.refused == ["the hosts sent more than 100000 bytes"]
 
 
 async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:
@@ -259,22 +261,24 @@ async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> Non
         place = f"localhost:{server.port}"
         async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
             assert (await asks.get(f"https://{place}/page")).status_code == 403
-    assert proxy.unreached == []
+    assert proxy.unreached == {}
     (why,) = proxy.refused
-    assert why.startswith(f"{place} shows no certificate that this worker trusts: ")
+    assert why.startswith(f"{place} has no certificate that this worker trusts: ")
 
 
 async def test_an_intranet_is_reached_by_names_in_full_alone(
-    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, tmp_path: Path
 ) -> None:
     async def rebound(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    monkeypatch.setattr(door, "resolved", rebound)
     server.answers["/page"] = Answer(b"text")
     listed = (f"http://own.test:{server.port}", f"http://*.test:{server.port}")
     urls = [f"http://{name}.test:{server.port}/page" for name in ("own", "other")]
-    async with reading(tmp_path, *listed) as (proxy, address), client(proxy, address) as asks:
+    async with (
+        reading(tmp_path, *listed, resolver=rebound) as (proxy, address),
+        client(proxy, address) as asks,
+    ):
         assert [(await asks.get(url)).status_code for url in urls] == [200, 403]
     assert "is not public" in proxy.refused[0]
 

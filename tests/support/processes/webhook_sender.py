@@ -12,13 +12,16 @@ import httpx
 
 from jobs.store.redis_store import RedisStore, connect
 from worker.background.webhooks import send_forever
-from worker.egress.webhooks import Endpoint, key_of
+from worker.egress.transport import Transport
+from worker.egress.webhooks import MAX_RESPONSE_BYTES, Endpoint, parse_key
 
 
 async def main(redis_url: str, url: str, secret: str) -> None:
     """Send until killed."""
     store = RedisStore(connect(redis_url, seconds=20))
-    await send_forever(store, Endpoint(httpx.URL(url), (key_of(secret),), 5.0, private=True), 0.1)
+    transport = Transport(5.0, MAX_RESPONSE_BYTES, private=True)
+    endpoint = Endpoint(httpx.URL(url), (parse_key(secret),), transport)
+    await send_forever(store, endpoint, 0.1)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ from pydantic import ValidationError
 
 from agents.errors import ToolRefused
 from settings.repositories import RepositorySettings
-from worker.egress.hosts import Hosts
+from worker.egress.hosts import HostList
 
 
 def sources(**settings: object) -> tuple[str, ...]:
     return RepositorySettings.model_validate(settings).setup_sources
 
 
-def reached(hosts: Hosts, *urls: str) -> list[bool]:
+def reached(hosts: HostList, *urls: str) -> list[bool]:
     def one(url: str) -> bool:
         try:
             hosts.require(httpx.URL(url))
@@ -38,9 +38,9 @@ def test_the_hosts_of_indexes_are_on_the_list() -> None:
     )
     assert found == ("pypi.org", "packages.example.org", "http://npm.internal:4873")
     urls = ("https://pypi.org/", "https://packages.example.org/a", "http://npm.internal:4873/")
-    assert reached(Hosts(found), *urls) == [True, True, True]
+    assert reached(HostList(found), *urls) == [True, True, True]
     others = ("http://pypi.org/", "https://npm.internal:4873/", "https://evil.example/")
-    assert reached(Hosts(found), *others) == [False, False, False]
+    assert reached(HostList(found), *others) == [False, False, False]
 
 
 @pytest.mark.parametrize(

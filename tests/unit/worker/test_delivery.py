@@ -12,10 +12,10 @@ import pytest
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import ForgeKind, RepositorySettings
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
+from worker.delivery.forge_api import ApiResponse, ForgeApi
 from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
 from worker.delivery.hosts import DeliveryHosts
 from worker.delivery.request_text import SUMMARY, inert, message, text, title
-from worker.delivery.rest import Answer, Rest
 from worker.repositories.credentials import Credentials
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.origins.hosts import RepositoryHosts, Site
@@ -32,22 +32,22 @@ CREDENTIALS = Credentials({"default": dict.fromkeys(HOSTS, f"me:{TOKEN}")})
 
 
 @dataclass(frozen=True)
-class Scripted(Rest):
+class Scripted(ForgeApi):
     """Answers in turn; `asked` is what it was asked."""
 
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[ApiResponse] = field(default_factory=list)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
 
-    async def get(self, path: str, query: Mapping[str, str]) -> Answer:
+    async def get(self, path: str, query: Mapping[str, str]) -> ApiResponse:
         self.asked.append(("GET", path, dict(query)))
-        return self.require(self.answers.pop(0), 200)
+        return self.require_ok(self.answers.pop(0))
 
-    async def post(self, path: str, content: Mapping[str, Any]) -> Answer:
+    async def post(self, path: str, content: Mapping[str, Any]) -> ApiResponse:
         self.asked.append(("POST", path, dict(content)))
         return self.answers.pop(0)
 
 
-def rest(*answers: Answer) -> Scripted:
+def rest(*answers: ApiResponse) -> Scripted:
     return Scripted("https://git.example.org/api", {}, False, list(answers))
 
 
@@ -56,20 +56,20 @@ def site(url: str = "https://git.example.org/team/sub/app.git") -> Site:
 
 
 def github(
-    *answers: Answer, url: str = "https://github.com/team/app.git"
+    *answers: ApiResponse, url: str = "https://github.com/team/app.git"
 ) -> tuple[GitHub, Scripted]:
     scripted = rest(*answers)
     return GitHub(site(url), "team/app", scripted), scripted
 
 
-def gitlab(*answers: Answer) -> tuple[GitLab, Scripted]:
+def gitlab(*answers: ApiResponse) -> tuple[GitLab, Scripted]:
     scripted = rest(*answers)
     return GitLab(site(), "team/sub/app", scripted), scripted
 
 
 async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
     url = "https://github.com/team/app/pull/7"
-    forge, asked = github(Answer(200, []), Answer(201, {"html_url": url, "number": 7}))
+    forge, asked = github(ApiResponse(200, []), ApiResponse(201, {"html_url": url, "number": 7}))
     assert await opened(forge, REQUEST) == url
     path, query = "/repos/team/app/pulls", {"head": f"team:{BRANCH}", "state": "all"}
     sent = {"title": "Title", "body": "Text", "head": BRANCH, "base": "main"}
@@ -78,7 +78,7 @@ async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
 
 async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
     url = "https://git.example.org/team/sub/app/-/merge_requests/7"
-    forge, asked = gitlab(Answer(200, []), Answer(201, {"web_url": url, "iid": 7}))
+    forge, asked = gitlab(ApiResponse(200, []), ApiResponse(201, {"web_url": url, "iid": 7}))
     assert await opened(forge, REQUEST) == url
     path = "/projects/team%2Fsub%2Fapp/merge_requests"
     sent = {"title": "Title", "description": "Text", "source_branch": BRANCH}
@@ -91,14 +91,16 @@ async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
 async def test_one_that_is_there_is_not_opened_again() -> None:
     there = {"head": {"ref": BRANCH}, "state": "closed", "number": 3}
     other = {"head": {"ref": "fettle/other"}, "number": 2}
-    forge, asked = github(Answer(200, [other, there]))
+    forge, asked = github(ApiResponse(200, [other, there]))
     assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/3"
     assert len(asked.asked) == 1
-    said = Answer(422, {"message": "Validation Failed"})
-    forge, _ = github(Answer(200, []), said, Answer(200, [there]))
+    said = ApiResponse(422, {"message": "Validation Failed"})
+    forge, _ = github(ApiResponse(200, []), said, ApiResponse(200, [there]))
     assert (await opened(forge, REQUEST)).endswith("/pull/3")
     twice = {"source_branch": BRANCH, "iid": 4}
-    lab, _ = gitlab(Answer(200, []), Answer(409, {"message": ["twice"]}), Answer(200, [twice]))
+    lab, _ = gitlab(
+        ApiResponse(200, []), ApiResponse(409, {"message": ["twice"]}), ApiResponse(200, [twice])
+    )
     assert (await opened(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
 
 
@@ -108,18 +110,18 @@ TWICE = "A pull request already exists for team:fettle/j."
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(201, None),
-        Answer(202, {}),
-        Answer(422, {"message": "Validation Failed", "errors": [{"message": TWICE}]}),
-        Answer(409, {"message": ["Another open merge request already exists: !5"]}),
+        ApiResponse(201, None),
+        ApiResponse(202, {}),
+        ApiResponse(422, {"message": "Validation Failed", "errors": [{"message": TWICE}]}),
+        ApiResponse(409, {"message": ["Another open merge request already exists: !5"]}),
     ],
     ids=["empty", "accepted", "github", "gitlab"],
 )
-async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: Answer) -> None:
+async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: ApiResponse) -> None:
     there = {"html_url": "https://github.com/team/app/pull/8", "head": {"ref": BRANCH}}
-    forge, _ = github(Answer(200, []), answer, Answer(200, [there]))
+    forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, [there]))
     assert await opened(forge, REQUEST) == there["html_url"]
-    forge, _ = github(Answer(200, []), answer, Answer(200, []))
+    forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, []))
     with pytest.raises(DeliveryUnavailable, match=f"answered {answer.status}"):
         await opened(forge, REQUEST)
 
@@ -129,32 +131,38 @@ async def test_one_from_a_fork_is_another_one() -> None:
     fork = {"head": {"ref": BRANCH, "repo": {"id": 2}}, "base": {"repo": {"id": 1}}, "number": 3}
     ours = {**fork, "head": {"ref": BRANCH, "repo": {"id": 1}}, "number": 4}
     gone = {**fork, "head": {"ref": BRANCH, "repo": None}}
-    forge, _ = github(Answer(200, [fork, gone, ours]))
+    forge, _ = github(ApiResponse(200, [fork, gone, ours]))
     assert await forge.found(BRANCH) == "https://github.com/team/app/pull/4"
     fork = {"source_branch": BRANCH, "source_project_id": 2, "target_project_id": 1, "iid": 3}
-    lab, _ = gitlab(Answer(200, [fork, {**fork, "source_project_id": 1, "iid": 4}]))
+    lab, _ = gitlab(ApiResponse(200, [fork, {**fork, "source_project_id": 1, "iid": 4}]))
     assert (await lab.found(BRANCH) or "").endswith("/team/sub/app/-/merge_requests/4")
-    lab, _ = gitlab(Answer(200, [fork]))
+    lab, _ = gitlab(ApiResponse(200, [fork]))
     assert await lab.found(BRANCH) is None
 
 
 @pytest.mark.parametrize(
     ("answers", "why"),
     [
-        ([Answer(200, {"login": "x"})], "is it another kind of forge"),
-        ([Answer(200, None)], "is it another kind of forge"),
-        ([Answer(400, {"error": "bad"})], "answered 400: bad"),
+        ([ApiResponse(200, {"login": "x"})], "is it another kind of forge"),
+        ([ApiResponse(200, None)], "is it another kind of forge"),
+        ([ApiResponse(400, {"error": "bad"})], "answered 400: bad"),
         (
             [
-                *(Answer(200, []), Answer(422, {"message": "no", "errors": [{"field": "base"}]})),
-                Answer(200, []),
+                *(
+                    ApiResponse(200, []),
+                    ApiResponse(422, {"message": "no", "errors": [{"field": "base"}]}),
+                ),
+                ApiResponse(200, []),
             ],
             r'answered 422: no; \[{"field": "base"}\]',
         ),
-        ([Answer(200, []), Answer(201, {"html_url": "https://evil.test/1"})], "does not say where"),
+        (
+            [ApiResponse(200, []), ApiResponse(201, {"html_url": "https://evil.test/1"})],
+            "does not say where",
+        ),
     ],
 )
-async def test_a_forge_that_refuses_is_quoted(answers: list[Answer], why: str) -> None:
+async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], why: str) -> None:
     with pytest.raises(DeliveryRefused, match=why):
         await opened(github(*answers)[0], REQUEST)
 
@@ -173,7 +181,9 @@ async def test_a_forge_that_refuses_is_quoted(answers: list[Answer], why: str) -
 )
 async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
     for url in ("https://github.com/team/app.git", "ssh://git@github.com/team/app.git"):
-        forge, _ = github(Answer(200, []), Answer(201, {"html_url": named, "number": 7}), url=url)
+        forge, _ = github(
+            ApiResponse(200, []), ApiResponse(201, {"html_url": named, "number": 7}), url=url
+        )
         assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/7"
 
 
@@ -189,8 +199,8 @@ async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
 )
 def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, header: str) -> None:
     forge = forge_of(kind, site(url))
-    assert forge.rest.address == address
-    assert any(value.startswith(header) for value in forge.rest.headers.values())
+    assert forge.api.address == address
+    assert any(value.startswith(header) for value in forge.api.headers.values())
     assert TOKEN not in repr(forge)
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from jobs.store.outbox import MAX_DELAY_MS, MAX_TRIES, retry_delay_ms
 from jobs.transitions.change import Delivery
 from settings.webhooks import WebhookSettings
-from worker.egress.webhooks import headers, key_of, message
+from worker.egress.webhooks import headers, message, parse_key
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER = "whsec_" + base64.b64encode(b"x" * 32).decode()
@@ -25,7 +25,7 @@ OTHER = "whsec_" + base64.b64encode(b"x" * 32).decode()
 def test_it_is_the_signature_of_standard_webhooks():
     """The example that its reference libraries are tested with."""
     got = headers(
-        [key_of(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
+        [parse_key(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
     )
     assert got["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     assert got["webhook-timestamp"] == "1614265330"
@@ -75,11 +75,11 @@ def verified() -> Any:
 
 def test_the_receivers_check_takes_what_is_sent_and_nothing_else():
     check, now, body = verified(), int(time.time()), b'{"type": "job.finished"}'
-    sent = dict(headers([key_of(OTHER), key_of(SECRET)], "msg_1", now, body))
+    sent = dict(headers([parse_key(OTHER), parse_key(SECRET)], "msg_1", now, body))
     assert check(SECRET, sent, body)
     assert check(OTHER, sent, body)
     assert not check("whsec_" + base64.b64encode(b"c" * 32).decode(), sent, body)
     assert not check(SECRET, sent, body + b" ")
     assert not check(SECRET, {**sent, "webhook-id": "msg_2"}, body)
-    old = dict(headers([key_of(SECRET)], "msg_1", now - 600, body))
+    old = dict(headers([parse_key(SECRET)], "msg_1", now - 600, body))
     assert not check(SECRET, old, body)

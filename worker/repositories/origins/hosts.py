@@ -12,7 +12,7 @@ import httpx
 from agents.errors import ToolRefused
 from jobs.model.credentials import OPERATOR
 from settings.repositories import RepositorySettings
-from worker.egress.hosts import Hosts, authority, in_full, listed, parsed
+from worker.egress.hosts import HostList, authority, is_full_name, matches, parse_url
 from worker.repositories.credentials import SSH, Credentials, basic, credentials, known_hosts
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.origins import ssh
@@ -32,7 +32,7 @@ class Site:
     `owner` is the tenant of the credential for fetching; '*': all tenants, '': no credential."""
 
     url: str
-    hosts: Hosts
+    hosts: HostList
     private: bool
     web: str
     header: str | None = field(default=None, repr=False)
@@ -74,8 +74,8 @@ class RepositoryHosts:
             )
         url = _url(address)
         for name in self.names:
-            if listed(name, url):
-                return self._site(url, tenant, private=in_full(name))
+            if matches(name, url):
+                return self._site(url, tenant, private=is_full_name(name))
         raise RepositoryRefused(
             f"{url.scheme}://{authority(url)} is not on the operator's list of hosts for "
             f"repositories (FETTLE_REPO_HOSTS): {', '.join(self.names)}"
@@ -88,7 +88,7 @@ class RepositoryHosts:
         granted = grants.get(authority(web))
         site = Site(
             str(url),
-            Hosts((place,), http=url.scheme == "http"),
+            HostList((place,), http=url.scheme == "http"),
             private,
             f"{web.scheme}://{authority(web)}",
             token=None if granted is None else granted.credential.partition(":")[2],
@@ -111,7 +111,7 @@ def _url(address: str) -> httpx.URL:
             f"not fetched; {_UPLOAD}"
         )
     try:
-        url = parsed(address)
+        url = parse_url(address)
     except ToolRefused as error:
         raise RepositoryRefused(f"the repository's address will not do: {error}") from None
     if url.scheme == "ssh":
@@ -141,7 +141,7 @@ def _of_ssh(url: httpx.URL) -> httpx.URL:
 
 def lacks(hosts: RepositoryHosts) -> list[str]:
     """What ssh still needs for the hosts that are listed in full. Blocks."""
-    named = [name for name in hosts.names if name.lower().startswith(SSH) and in_full(name)]
+    named = [name for name in hosts.names if name.lower().startswith(SSH) and is_full_name(name)]
     if named and ssh.program() is None:
         return [f"{', '.join(named)}: {ssh.MISSING}"]
     return [f"{name}: {why}" for name in named for why in _lacking(hosts, name)]

@@ -19,7 +19,6 @@ import httpx
 
 from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
-from worker.egress.connect import Pinned, resolved
 from worker.egress.proxy import Proxy
 from worker.repositories.errors import (
     RepositoryRefused,
@@ -168,9 +167,9 @@ class RemoteOrigin:
         """Git that reaches this site. Raises RepositoryRefused with the reason where it fails,
         which `failed` finds from the address and git's errors, in short and in full."""
         most = self.settings.repo_bytes + _ANSWERS_BYTES
-        backend = Pinned(resolved, private=self.site.private)
         login = self.site.login
-        proxy = Proxy(self.site.hosts, backend, most, (login.host, login.port) if login else None)
+        target = (login.host, login.port) if login else None
+        proxy = Proxy(self.site.hosts, most, private=self.site.private, target=target)
         try:
             async with proxy.serve() as address:
                 by_ssh = ssh.environment(login, int(address.rpartition(":")[2])) if login else {}
@@ -182,13 +181,13 @@ class RemoteOrigin:
                 "(FETTLE_REPO_SECONDS)"
             ) from None
         except GitFailed as error:
-            if proxy.too_much or isinstance(error, GitTooMuch):
+            if proxy.is_over_limit or isinstance(error, GitTooMuch):
                 raise RepositoryRefused(_too_large(self.site, self.settings)) from None
             if proxy.refused:
                 raise RepositoryRefused(_elsewhere(self.site, proxy.refused[0])) from None
-            if proxy.unreached:
-                why = f"{self.site.url} could not be reached: {proxy.unreached[0]}"
-                raise RepositoryUnavailable(why) from None
+            if reason := next(iter(proxy.unreached.values()), ""):
+                text = f"{self.site.url} could not be reached: {reason}"
+                raise RepositoryUnavailable(text) from None
             said = (ssh.said(error.errors, login) if login else "") or error.said
             raise failed(self.site.url, said, error.errors) from None
 

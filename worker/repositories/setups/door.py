@@ -10,9 +10,9 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worker.egress.connect import Pinned, resolved
-from worker.egress.hosts import Hosts
-from worker.egress.reading_proxy import ReadingProxy
+from worker.egress.authority import Authority
+from worker.egress.hosts import HostList
+from worker.egress.proxy import Proxy
 
 LEAVES = b"PUT /layer "
 _HEAD_END = b"\r\n\r\n"
@@ -28,7 +28,8 @@ class Door:
 
     archive: Path
     most_bytes: int
-    proxy: ReadingProxy
+    authority: Authority
+    proxy: Proxy
     whole: bool = False
     failed: OSError | None = None
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -44,10 +45,16 @@ class Door:
         fetched_bytes: int,
     ) -> AsyncIterator[Door]:
         """One that leads to these hosts. Those that are named in full may be of an intranet."""
-        full, others = Pinned(resolved, private=True), Pinned(resolved, private=False)
-        proxy = ReadingProxy(Hosts(hosts), full, others, fetched_bytes, credentials)
+        authority = Authority()
+        proxy = Proxy(
+            HostList(hosts),
+            fetched_bytes,
+            private=True,
+            authority=authority,
+            credentials=credentials,
+        )
         async with aclosing(proxy):
-            yield cls(archive, most_bytes, proxy)
+            yield cls(archive, most_bytes, authority, proxy)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection, and close it."""

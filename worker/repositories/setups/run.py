@@ -117,7 +117,7 @@ async def run(
     async with Door.to(hosts, indexes.headers(tenant), archive, most, fetched) as door:
         own = {
             f"{_SCRATCH}/pip.zip": packed,
-            f"{_SCRATCH}/ca.pem": door.proxy.authority.certificate(),
+            f"{_SCRATCH}/ca.pem": door.authority.certificate(),
         }
         wanted = Command(
             argv=("python", "-I", "-c", (Path(__file__).parent / "inside.py").read_text()),
