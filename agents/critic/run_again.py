@@ -19,7 +19,7 @@ from agents.runs.report import program_answer
 from agents.state import State
 from agents.texts import head_and_tail
 from agents.tools.call import Answer, Runtime
-from agents.tools.shell import command_line
+from agents.tools.run_tools import command_line
 from agents.tools.trace import of_use
 
 NAME = "run_again"

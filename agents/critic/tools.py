@@ -23,11 +23,10 @@ from agents.evidence.verdict import CRITIC
 from agents.models.replies.structured import ToolSchema, tool_schema
 from agents.ports import CallKey, Event, Finished
 from agents.state import State
-from agents.tools.build import arguments_of
 from agents.tools.call import argument_problem, refused
+from agents.tools.file_tools import read_file
 from agents.tools.git import git
-from agents.tools.read_file import read_file
-from agents.tools.registry import Body, offered
+from agents.tools.registry import Body, arguments_of, offered
 from agents.tools.search import search
 
 TOOLS: tuple[Body, ...] = (read_file, search, git, run_again)

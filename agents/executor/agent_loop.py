@@ -33,8 +33,7 @@ from agents.prompts import Prompt
 from agents.repair.feedback import escalation_of
 from agents.state import ArtifactFields, Messages, Run
 from agents.texts import bounded
-from agents.tools.build import build_tools
-from agents.tools.registry import TOOLS, Body
+from agents.tools.registry import TOOLS, Body, build_tools
 
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
 

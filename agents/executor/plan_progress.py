@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from agents.calls.call_key import for_call
 from agents.history import run_in
 from agents.ports import CallKey, Event
-from agents.tools.build import PLAN_STEPS
+from agents.tools.registry import PLAN_STEPS
 
 STEP_EVENT_OFFSET = 500
 """A reply's ordinals from here on are for the events of steps."""

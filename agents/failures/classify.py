@@ -14,9 +14,8 @@ import re
 import signal
 from dataclasses import replace
 
-from agents.failures.exceptions import kind_of
+from agents.failures.exceptions import Frame, Raised, kind_of, last_raised, raised_in
 from agents.failures.failure import PROGRAM, Failure, FailureClass
-from agents.failures.tracebacks import Frame, Raised, last_raised, raised_in
 from agents.texts import one_line
 from sandbox.protocol import End, RunResult
 

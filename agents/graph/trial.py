@@ -39,8 +39,7 @@ from agents.ports.spending import Usage
 from agents.runs.record import EXECUTOR
 from agents.state import State
 from agents.texts import one_line
-from agents.tools.build import build_tools
-from agents.tools.registry import TOOLS, Body
+from agents.tools.registry import TOOLS, Body, build_tools
 from sandbox.protocol import Sandbox, SandboxUnavailable
 
 MOST_REPLIES = 4

@@ -19,7 +19,7 @@ from agents.links import locate_to_write
 from agents.paths import visible, write_objection
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
-from agents.tools.read_file import text_of
+from agents.tools.file_tools import text_of
 from agents.tools.trace import of_use
 
 MOST_BYTES = 1024 * 1024

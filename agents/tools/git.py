@@ -10,8 +10,8 @@ from agents.errors import ToolRefused
 from agents.runs.helper import run_helper
 from agents.texts import fitting, lines_of
 from agents.tools.call import Answer, Runtime
+from agents.tools.run_tools import Words
 from agents.tools.trace import of_use
-from agents.tools.verify import Words
 
 PROGRAM = "git"
 READS = ("log", "show", "blame", "diff")

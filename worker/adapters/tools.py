@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
-from agents.tools.build import PLAN_STEPS
 from agents.tools.fetch import fetch
-from agents.tools.registry import TOOLS, Body
+from agents.tools.registry import PLAN_STEPS, TOOLS, Body
 from settings.tools import ToolSettings
 from worker.adapters.plugins import guard_plugin
 

@@ -25,9 +25,8 @@ from agents.graph.job_input import JobInput
 from agents.graph.memory_ports import MemoryWorkspace
 from agents.nodes.planner import DEFAULT_PLAN
 from agents.ports import Bounds, Earlier
-from agents.tools.python import python
-from agents.tools.read_file import read_file
-from agents.tools.shell import shell
+from agents.tools.file_tools import read_file
+from agents.tools.run_tools import python, shell
 from sandbox.protocol import RunResult, SandboxUnavailable
 
 TASK = "Add two numbers."

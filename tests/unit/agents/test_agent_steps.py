@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agents.executor.plan_progress import StepChanges, at_end, at_reply, without_steps
-from agents.tools.build import build_tools
+from agents.tools.registry import build_tools
 
 STEPS = 4
 

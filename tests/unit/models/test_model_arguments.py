@@ -10,8 +10,7 @@ from agents.models.replies.arguments import as_meant, as_object
 from agents.models.replies.ending import MALFORMED
 from agents.models.schemas import compact
 from agents.nodes.planner import ParallelPlan
-from agents.tools.build import build_tools
-from agents.tools.registry import TOOLS
+from agents.tools.registry import TOOLS, build_tools
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
