@@ -23,8 +23,8 @@ value and where it came from. Sizes are in bytes, times in seconds.
 ## Files
 
 `fettle --config FILE`, or the variable `FETTLE_CONFIG`, names the file; else none is read. A file
-that is named and cannot be read is an error. Fettle reads no file because it lies in the working
-directory: that may be a stranger's repository. `make up` names the `fettle.toml` beside the
+that is named and cannot be read is an error. Fettle never looks for a file in the working
+directory, which may be a stranger's repository. `make up` names the `fettle.toml` next to the
 `Makefile`.
 
 The command line has two settings, `url` and `api_key`. If no file is named, it reads them from
@@ -35,8 +35,9 @@ url = "https://fettle.example.org"
 api_key = "fettle_..."
 ```
 
-Keep that file to yourself (`chmod 600`). A key in a file is only sent to the service whose `url` is
-in the same file. For another service (`--url`, `FETTLE_URL`), set `FETTLE_API_KEY`.
+Make that file readable for yourself only (`chmod 600`). The command line sends the key of a file
+only to the service that the `url` of the same file names. For another service (`--url`,
+`FETTLE_URL`), set `FETTLE_API_KEY`.
 
 ## Mistakes
 
@@ -46,11 +47,11 @@ differs reports this in its log, in `fettle doctor` and in `GET /system`, and fo
 
 A name that begins with `FETTLE_`, or that is in the file, and is not a setting is reported by API
 and workers at their start, by `fettle config` and by `fettle doctor`, with the nearest setting.
-A `fettle.toml` in the working directory that is not named is reported, too: releases before this
-one read it. With `FETTLE_ENV=production` API and workers refuse to start.
+A `fettle.toml` in the working directory that is not named is reported, too: release 0.1.0 read it.
+With `FETTLE_ENV=production` API and workers refuse to start.
 
-A value that does not fit ends a process with exit code 2 and one sentence. No message repeats any
-part of an address: it may hold a password.
+A process that cannot use a value ends with exit code 2 and one sentence. No message repeats any
+part of an address, because an address may contain a password.
 
 This page is written by `python -m settings`.
 """
@@ -77,13 +78,13 @@ A proxy is an `http://` or `https://` address; a worker refuses to start with an
 
 
 def page() -> str:
-    """The whole page."""
+    """The complete page."""
     parts = [HEAD]
     for title, kind in SECTIONS:
         fields = {
             name: field
             for name, field in kind.model_fields.items()
-            if kind in SHARED or not any(name in each.model_fields for each in SHARED)
+            if kind in SHARED or not any(name in shared.model_fields for shared in SHARED)
         }
         rows = [_row(variable(kind, name, field), field) for name, field in fields.items()]
         parts.append(

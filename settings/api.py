@@ -20,7 +20,7 @@ from settings.webhooks import WebhookSettings
 MIB = 1024 * 1024
 RATE = r"^[1-9]\d{0,8}/(second|minute|hour|day)$"
 REPLICATED_SECONDS = 1.0
-"""How long replicas may take to have a write (jobs.store.commit)."""
+"""The longest time that replicas may take for a write (jobs.store.commit)."""
 
 
 class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings):
@@ -51,20 +51,23 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     )
     max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, without files")
     max_files: int = Field(
-        1_000, ge=0, le=10_000, description="files with a job, at most; a sandbox takes 10,000"
+        1_000,
+        ge=0,
+        le=10_000,
+        description="the most files that come with a job; a sandbox takes 10,000",
     )
     max_files_bytes: int = Field(
         100 * MIB,
         ge=0,
-        description="bytes of these files together, with a repository that is sent; workers need "
-        "a larger `FETTLE_WORKSPACE_BYTES`. Texts in a JSON body have 10 MiB of it at most",
+        description="the most bytes of these files together, with a git bundle; workers need a "
+        "larger `FETTLE_WORKSPACE_BYTES`. Files in a JSON body may have at most 10 MiB",
     )
     admit_memory_ratio: float = Field(
         0.85,
         gt=0,
         le=1,
-        description="part of Redis' maxmemory in use from which on no new job is accepted; the "
-        "rest is for accepted jobs",
+        description="the API accepts no new job if more than this part of Redis' maxmemory is in "
+        "use; the rest is for accepted jobs",
     )
     admit_queued: int = Field(
         10_000,
@@ -81,7 +84,7 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         "30/minute",
         pattern=RATE,
         description="wrong keys that an address may send to one API process before it has to "
-        "wait; keys that were good from there before still work",
+        "wait; keys that were valid from that address before still work",
     )
     head_seconds: float = Field(
         10.0, gt=0, description="how long a request's head may take to arrive; then it is a 408"
@@ -123,13 +126,14 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     def _time_for_replicas(self) -> Self:
         if self.redis_replicas and self.redis_seconds <= REPLICATED_SECONDS:
             raise ValueError(
-                f"FETTLE_REDIS_SECONDS is {self.redis_seconds:g}, and with FETTLE_REDIS_REPLICAS a "
-                f"write may take {REPLICATED_SECONDS:g} s for them alone: 2 will do"
+                f"FETTLE_REDIS_SECONDS is {self.redis_seconds:g}, but with FETTLE_REDIS_REPLICAS "
+                f"the replicas alone may take {REPLICATED_SECONDS:g} s for a write: set it to 2"
             )
         return self
 
     def first_key(self) -> str | None:
-        """The key that is good without being on record: the configured, else development's."""
+        """The key that is valid without a record in Redis: FETTLE_API_KEY, else the development
+        key."""
         if self.api_key is not None and self.api_key.get_secret_value():
-            return self.api_key.get_secret_value()  # an empty one counts as none: compose sends it
+            return self.api_key.get_secret_value()  # compose sends an empty one for unset
         return DEVELOPMENT_KEY if self.env is Environment.DEVELOPMENT else None

@@ -1,4 +1,4 @@
-"""What every process of a deployment shares.
+"""Settings that the processes of a deployment share.
 
 Why: docs/decisions/0035-what-may-be-lost.md
 """
@@ -25,11 +25,12 @@ from settings.reading.addresses import OptionalHttpUrl, RedisAddress, RedisField
 from settings.reading.config_file import named_file, read_file
 
 DEVELOPMENT_KEY = "fettle-development-key"
-"""Known to everyone; `FETTLE_ENV=production` refuses it."""
+"""Everyone knows this key. `FETTLE_ENV=production` refuses it."""
 
 
 class Origin(StrEnum):
-    """Where a value came from, in the order in which they win; only a client has a USER_FILE."""
+    """The origin of a value. The first origin that has a value wins; only a client has a
+    USER_FILE."""
 
     FLAG = "flag"
     ENVIRONMENT = "environment"
@@ -39,7 +40,8 @@ class Origin(StrEnum):
 
 
 class Environment(StrEnum):
-    """Where Fettle runs: production refuses what only development may do."""
+    """The environment of a deployment. Production refuses unsafe settings, which development
+    allows."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -48,7 +50,7 @@ class Environment(StrEnum):
 class FettleSettings(BaseSettings):
     """The root of the settings classes: prefix FETTLE_, then the named file, then defaults."""
 
-    # A value that does not fit may be a secret in the wrong place: no error repeats it.
+    # An invalid value may be a secret that was put into the wrong variable: no error repeats it.
     model_config = SettingsConfigDict(
         env_prefix="FETTLE_", extra="ignore", frozen=True, hide_input_in_errors=True
     )
@@ -75,9 +77,9 @@ class FettleSettings(BaseSettings):
 _DAY = 86_400
 _LONGEST_DAYS = 36_500
 _SHORTEST_PAUSE = 0.01
-"""A shorter one would keep Redis and every worker busy."""
+"""A shorter pause would keep Redis and every worker busy."""
 _OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
-"""Words that `logging` knows, too."""
+"""Other names of levels in `logging`."""
 
 
 def _upper(value: Any) -> Any:
@@ -102,7 +104,11 @@ class FleetSettings(FettleSettings):
     """
 
     lease_seconds: float = Field(
-        15.0, ge=1, le=_DAY, description="a silent worker's job is taken back after this time"
+        15.0,
+        ge=1,
+        le=_DAY,
+        description="after this time without a heartbeat, a worker's job is given to another "
+        "worker",
     )
     heartbeat_seconds: float = Field(
         5.0,
@@ -125,21 +131,21 @@ class FleetSettings(FettleSettings):
         12,
         ge=0,
         le=10_000,
-        description="how often a job whose model, repository or storage is unavailable is tried "
-        "again, in a row without progress; with the waits below: for 35 minutes",
+        description="how often in a row, without progress, a job is tried again if its model, "
+        "repository or storage is unavailable; with the default waits below: for 35 minutes",
     )
     retry_seconds: float = Field(
         5.0,
         gt=0,
         le=_DAY,
-        description="the wait before the first of these tries; doubled each time. It is no "
-        "running time of the job",
+        description="the wait before the first of these tries; it doubles each time, and does not "
+        "count as running time of the job",
     )
     retry_longest_seconds: float = Field(
         300.0,
         gt=0,
         le=_DAY,
-        description="the longest such wait, if the provider asks for no longer one",
+        description="the longest such wait, unless the provider asks for a longer one",
     )
     retention_days: float = Field(
         30.0,
@@ -151,15 +157,15 @@ class FleetSettings(FettleSettings):
         172_800.0,
         gt=0,
         le=_LONGEST_DAYS * _DAY,
-        description="how long bytes stay that no job refers to; has to be longer than any "
-        "attempt (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): otherwise a worker "
+        description="how long bytes are kept that no job refers to; it has to be longer than any "
+        "attempt (`FETTLE_MAX_TIMEOUT_SECONDS` plus `FETTLE_OVERDUE_SECONDS`): otherwise a worker "
         "warns, and in production it does not start",
     )
     retention_sweep_seconds: float = Field(
         60.0,
         ge=_SHORTEST_PAUSE,
         le=_DAY,
-        description="how often one worker looks for what can be removed",
+        description="how often one worker looks for jobs and bytes to remove",
     )
 
     @model_validator(mode="after")
@@ -167,9 +173,9 @@ class FleetSettings(FettleSettings):
         lease, heartbeat = self.lease_seconds, self.heartbeat_seconds
         if lease < 2 * heartbeat:
             raise ValueError(
-                f"FETTLE_LEASE_SECONDS is {lease:g} and FETTLE_HEARTBEAT_SECONDS {heartbeat:g}: a "
-                "single heartbeat that comes late would cost every job at work its lease; one of "
-                f"{2 * heartbeat:g} or more will do, or a heartbeat of {lease / 2:g} or less"
+                f"FETTLE_LEASE_SECONDS is {lease:g} and FETTLE_HEARTBEAT_SECONDS {heartbeat:g}: "
+                f"one late heartbeat would end the lease of every running job. Set the lease to "
+                f"{2 * heartbeat:g} or more, or the heartbeat to {lease / 2:g} or less"
             )
         return self
 
@@ -178,12 +184,13 @@ class FleetSettings(FettleSettings):
         return {name: getattr(self, name) for name in FleetSettings.model_fields}
 
     def set_fleet_values(self) -> dict[str, Any]:
-        """Those that the environment or the file sets."""
-        return {n: v for n, v in self.fleet_values().items() if n in self.model_fields_set}
+        """The values that the environment or the file sets."""
+        values = self.fleet_values().items()
+        return {name: value for name, value in values if name in self.model_fields_set}
 
 
 class StoreSettings(FettleSettings):
-    """Where jobs and their bytes are kept."""
+    """Where jobs and their bytes are stored, and the limits of every job."""
 
     env: Environment = Field(
         Environment.DEVELOPMENT, description="development or production (refuses unsafe settings)"
@@ -197,12 +204,12 @@ class StoreSettings(FettleSettings):
         0,
         ge=0,
         le=10,
-        description="replicas that must have a write to a job before it counts (`WAIT`); 0: the "
-        "primary's disk is enough",
+        description="replicas that must have received a write to a job before it counts (`WAIT`); "
+        "0: the primary's disk is enough",
     )
     broker_url: RedisField = Field(
         RedisAddress("127.0.0.1", database=1),
-        description="Redis for what may be lost: Celery's queue of hints, counts of requests",
+        description="Redis for data that may be lost: Celery's queue of hints, counts of requests",
     )
     data_dir: Path = Field(
         Path(".fettle"), description="artifacts and workspaces; shared by API and workers"
@@ -234,8 +241,8 @@ class StoreSettings(FettleSettings):
     worker_seen_seconds: float = Field(
         20.0,
         gt=0,
-        description="a worker that was not seen for this long counts as gone: on the pages, in "
-        "`fettle doctor` and `fettle models`",
+        description="after this time without an announcement, a worker counts as stopped on the "
+        "pages, in `fettle doctor` and in `fettle models`",
     )
     log_format: LogFormat = Field(
         "json", description="json: one object a line; console: for people"
@@ -244,13 +251,13 @@ class StoreSettings(FettleSettings):
 
     @model_validator(mode="after")
     def _verified_servers(self) -> Self:
-        for name in ("redis_url", "broker_url"):
-            tls = getattr(self, name).tls
+        servers = {"FETTLE_REDIS_URL": self.redis_url, "FETTLE_BROKER_URL": self.broker_url}
+        for variable, address in servers.items():
+            tls = address.tls
             if self.env is Environment.PRODUCTION and tls is not None and not tls.safe:
                 raise ValueError(
-                    f"FETTLE_{name.upper()} switches the verification of TLS off, so that any "
-                    "server would get the password: name the server's authority with "
-                    "ssl_ca_certs=FILE instead"
+                    f"{variable} switches the verification of TLS off, so that any server would "
+                    "get the password: name the server's authority with ssl_ca_certs=FILE instead"
                 )
         return self
 
@@ -258,20 +265,23 @@ class StoreSettings(FettleSettings):
     @classmethod
     def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
         if key is not None and not re.fullmatch(r"[!-~]*", key.get_secret_value()):
-            raise ValueError("the key has a space, a line end or another character that no key has")
+            raise ValueError(
+                "the key contains a space, a line end or another character that keys never "
+                "contain: copy the key again"
+            )
         return key
 
     @model_validator(mode="after")
     def _whole_bucket(self) -> Self:
         if bool(self.s3_access_key) != bool(self.s3_secret_key):
             raise ValueError(
-                "FETTLE_S3_ACCESS_KEY and FETTLE_S3_SECRET_KEY go together: set both, or neither, "
-                "and the machine's or container's role counts"
+                "FETTLE_S3_ACCESS_KEY and FETTLE_S3_SECRET_KEY go together: set both; or set "
+                "neither, to use the role of the machine or container"
             )
         if self.blobs_bucket is None and (self.s3_endpoint or self.s3_access_key):
             raise ValueError(
-                "FETTLE_S3_... says how to reach a bucket, and none is named: what jobs leave "
-                "would go to FETTLE_DATA_DIR. Set FETTLE_BLOBS_BUCKET, or leave those out"
+                "FETTLE_S3_... describes a bucket, but FETTLE_BLOBS_BUCKET names none, so files "
+                "would go to FETTLE_DATA_DIR: set FETTLE_BLOBS_BUCKET, or unset FETTLE_S3_..."
             )
         if self.blobs_bucket is not None and importlib.util.find_spec("obstore") is None:
             raise ValueError(
@@ -291,7 +301,7 @@ class StoreSettings(FettleSettings):
         return tuple(("FETTLE_DATA_DIR", directory) for directory in directories)
 
     def bucket(self) -> dict[str, str | None] | None:
-        """The bucket, as `jobs.blobs.s3.Bucket` takes it; None where a directory is used."""
+        """The arguments of `jobs.blobs.s3.Bucket`; None if the deployment uses a directory."""
         if self.blobs_bucket is None:
             return None
         name, _, prefix = self.blobs_bucket.partition("/")
@@ -308,7 +318,8 @@ class StoreSettings(FettleSettings):
 
 
 def _names(value: Any) -> Any:
-    """`a, b` as its parts, or a JSON list; nothing written is nothing set: compose sends it so."""
+    """The parts of `a, b` or of a JSON list. An empty text, which compose sends for an unset
+    variable, has no parts."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):

@@ -30,16 +30,16 @@ TAKEN_OVER = (
     "FETTLE_REPO_KNOWN_HOSTS",
     "FETTLE_SETUP_",
 )
-"""What a throw-away deployment takes over: which model answers and where, what this machine has,
-which repositories it may fetch, and where it installs their dependencies from. FETTLE_MODELS is the
-front's allow-list, and none of these."""
+"""The settings that a temporary deployment takes over, or their prefixes: the models and their
+addresses, the sandbox of this machine, the hosts of repositories and of their dependencies.
+FETTLE_MODELS, the allow-list of the API, is not among them."""
 
 
 class ClientSettings(FettleSettings):
-    """Where the service is, and the key to it."""
+    """The address of the service, and the key to it."""
 
     url: HttpUrl = Field(
-        "http://127.0.0.1:8000", description="the service that the command line calls"
+        "http://127.0.0.1:8000", description="address of the service that the command line calls"
     )
     api_key: SecretStr = Field(
         SecretStr(DEVELOPMENT_KEY), description="the key it sends in X-API-Key"
@@ -47,14 +47,15 @@ class ClientSettings(FettleSettings):
 
     @classmethod
     def read_file(cls) -> tuple[Origin, dict[str, Any]]:
-        """The named file, else the user's own. Raises ConfigFileError."""
+        """The named file, else the user's file. Raises ConfigFileError."""
         if named_file() is None:
             return Origin.USER_FILE, read_file(user_file())
         return super().read_file()
 
     @model_validator(mode="after")
     def _stored_key_goes_to_its_own_service(self) -> Self:
-        """A key in a file is for the URL in that file: `--url` and FETTLE_URL must not send it on.
+        """A key in a file is for the URL in that file: `--url` and FETTLE_URL must not send it to
+        another service.
 
         Why: docs/decisions/0063-settings-from-named-files.md
         """

@@ -1,4 +1,4 @@
-"""Logs: one event a line, the library's and everybody else's alike, on stderr."""
+"""Logs: one event a line on stderr, from Fettle and from libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 QUIET = ("celery", "httpx", "httpcore", "kombu", "docker", "urllib3", "uvicorn")
-"""Loggers that repeat what our own log already; their warnings still come through."""
+"""Loggers that repeat the log of Fettle. Only their warnings are logged."""
 BELONGING = ("caller", "tenant", "attempt", "job_id", "request_id")
 USUAL_TENANT = "default"
 """The tenant of a user who needs only one."""
@@ -19,7 +19,7 @@ USUAL_TENANT = "default"
 def configure(log_format: str = "json", level: str = "INFO") -> None:
     """Set up structlog and the standard library's logging, once, at a process' start.
 
-    log_format: `json`, one object a line; anything else is for people. Values bound with
+    log_format: `json`, one object a line; any other value, text for people. Values bound with
     `structlog.contextvars` (job, attempt, request_id) are on every line.
     """
     shared: list[Processor] = [
@@ -68,14 +68,15 @@ def _renderers(log_format: str) -> list[Processor]:
             pad_event_to=0,
             pad_level=False,
             sort_keys=False,
-            # the default formatter prints every local variable: slow, and they may hold secrets
+            # The default formatter prints every local variable, which is slow; a variable may hold
+            # a secret.
             exception_formatter=structlog.dev.plain_traceback,
         ),
     ]
 
 
 def _for_people(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """The message first, what it belongs to last, without redundant fields."""
+    """The message first, the fields of `BELONGING` last, without redundant fields."""
     event["timestamp"] = datetime.fromisoformat(event["timestamp"]).astimezone().strftime("%X")
     del event["logger"]
     if event["level"] == "info":

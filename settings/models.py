@@ -16,18 +16,21 @@ Chain = Names
 """Models as `provider:model`, separated by commas. The order counts."""
 
 
-def _role(who: str) -> Any:
-    described = f"models of the {who}, the next where one is away; else `FETTLE_MODEL`"
-    return Field((), description=described)
+def _role(role: str) -> Any:
+    description = (
+        f"models of the {role}: the next one stands in if one is unavailable; else `FETTLE_MODEL`"
+    )
+    return Field((), description=description)
 
 
-def _stronger(who: str) -> Any:
-    described = f"stronger models of the {who}, one after the other where repairs fail"
-    return Field((), description=described)
+def _escalation(role: str) -> Any:
+    description = f"stronger models of the {role}, one after the other if repairs fail"
+    return Field((), description=description)
 
 
 class ModelSettings(ProviderSettings):
-    """A chain's first model answers, the next one where it is unavailable."""
+    """Models by role. A chain's first model answers; the next one stands in if it is
+    unavailable."""
 
     model: Chain = Field(
         (),
@@ -40,12 +43,12 @@ class ModelSettings(ProviderSettings):
     tester_model: Chain = _role("tester")
     summary_model: Chain = Field(
         (),
-        description="models that summarize what a conversation keeps of a long answer; unset: it"
-        " is cut, and no model is asked",
+        description="models that summarize a long answer for the next job of its conversation;"
+        " unset: the answer is cut, without a model call",
     )
     router_model: Chain = _role("router")
-    executor_escalation: Chain = _stronger("executor")
-    critic_escalation: Chain = _stronger("critic")
+    executor_escalation: Chain = _escalation("executor")
+    critic_escalation: Chain = _escalation("critic")
 
     model_connect_seconds: float = Field(
         10.0, gt=0, description="how long a connection to a provider may take"
@@ -140,24 +143,32 @@ class ModelSettings(ProviderSettings):
         """The headers by model."""
         return self.model_headers.get_secret_value() if self.model_headers else {}
 
-    def by_role(self, which: str) -> dict[str, tuple[str, ...]]:
-        """Each role's chain, where one is set; `which` is `model` or `escalation`."""
-        ending = f"_{which}"
-        return {
-            name.removesuffix(ending): chain
-            for name in type(self).model_fields
-            if name.endswith(ending) and (chain := getattr(self, name))
+    def role_chains(self) -> dict[str, Chain]:
+        """The chains that are set, by role."""
+        chains = {
+            "planner": self.planner_model,
+            "executor": self.executor_model,
+            "critic": self.critic_model,
+            "tester": self.tester_model,
+            "summary": self.summary_model,
+            "router": self.router_model,
         }
+        return {role: chain for role, chain in chains.items() if chain}
+
+    def escalation_chains(self) -> dict[str, Chain]:
+        """The chains of stronger models that are set, by role."""
+        chains = {"executor": self.executor_escalation, "critic": self.critic_escalation}
+        return {role: chain for role, chain in chains.items() if chain}
 
 
-def _route(what: str) -> tuple[str, ...]:
-    described = f"models of {what} tasks of jobs that name `auto`; else `FETTLE_MODEL`"
-    chain: tuple[str, ...] = Field((), description=described)
+def _route(difficulty: str) -> tuple[str, ...]:
+    description = f"models of {difficulty} tasks, for jobs that name `auto`; else `FETTLE_MODEL`"
+    chain: tuple[str, ...] = Field((), description=description)
     return chain
 
 
 class RoutingSettings(FettleSettings):
-    """Models by how difficult the router finds a task, see agents/calls/router.py."""
+    """Models by the difficulty that the router finds in a task, see agents/calls/router.py."""
 
     route_simple: Chain = _route("simple")
     route_medium: Chain = _route("medium")

@@ -1,4 +1,4 @@
-"""Settings of what may be spent on models."""
+"""Settings of spending on models: limits and prices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRICE = re.compile(rf"([a-z][a-z0-9_]*:[^=\s]+)={_DOLLARS}/{_DOLLARS}(?:/{_DOLL
 
 
 def _parts(value: Any) -> Any:
-    """`a=1/2, b=1/2` as its parts; nothing written is nothing set."""
+    """The parts of `a=1/2, b=1/2`. An empty text has no parts."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -26,7 +26,7 @@ def _checked(prices: tuple[str, ...]) -> tuple[str, ...]:
     for number, price in enumerate(prices, 1):
         if not _PRICE.fullmatch(price):
             raise ValueError(
-                f"item {number} is no price: write provider:model=INPUT/OUTPUT[/CACHED]"
+                f"item {number} is not a price: write provider:model=INPUT/OUTPUT[/CACHED]"
             )
     return prices
 
@@ -42,8 +42,8 @@ class MoneySettings(FettleSettings):
         gt=0,
         le=999_999,
         decimal_places=9,
-        description="US dollars that a job may ask to spend, at most, and the limit of a job "
-        "that asks for none",
+        description="the most US dollars that a job may ask to spend, and the limit of a job that "
+        "asks for none",
     )
     max_job_tokens: int | None = Field(
         None, gt=0, description="the same in tokens; unset: workers stop a job at 2,000,000"
@@ -80,10 +80,10 @@ class MoneySettings(FettleSettings):
         " by commas",
     )
 
-    def own_prices(self) -> dict[str, tuple[Decimal, Decimal, Decimal]]:
+    def operator_prices(self) -> dict[str, tuple[Decimal, Decimal, Decimal]]:
         """By model: US dollars for a million tokens of input, output, and input out of a cache."""
-        found = (match.groups() for each in self.prices if (match := _PRICE.fullmatch(each)))
+        parsed = (match.groups() for text in self.prices if (match := _PRICE.fullmatch(text)))
         return {
             model: (Decimal(fresh), Decimal(output), Decimal(cached or fresh))
-            for model, fresh, output, cached in found
+            for model, fresh, output, cached in parsed
         }

@@ -31,7 +31,8 @@ NOT_READ = (
     ("google_genai", "GOOGLE_GENAI_USE_VERTEXAI", _GEMINI),
     ("google_genai", "GOOGLE_GENAI_USE_ENTERPRISE", _GEMINI),
 )
-"""Other ways of LangChain's users to send requests elsewhere, by provider, and what to do."""
+"""Variables with which LangChain's users send requests to other addresses: the provider, the
+variable, and the remedy."""
 _MS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _RATE = r"^([1-9]\d{0,4})/(second|minute|hour|day)(?:, ?([1-9]\d{0,9}) tokens)?$"
 
@@ -56,33 +57,33 @@ def _with_fields(fields: Iterable[tuple[str, tuple[Any, Any]]]) -> Callable[[Kin
 def _keys_and_addresses() -> Iterator[tuple[str, tuple[Any, Any]]]:
     for row in PROVIDERS:
         yield row.key_field, (SecretStr | None, _key(row))
-        yield f"{row.name}_base_url", (OptionalHttpUrl, _address(row))
+        yield row.address_field, (OptionalHttpUrl, _address(row))
         for setting in row.settings:
-            name = f"{row.name}_{setting.name}"
-            yield name, (str | None, _named(name, setting.description, setting.other_names))
+            name = row.extra_field(setting)
+            yield name, (str | None, _field(name, setting.description, setting.other_names))
 
 
 def _key(row: ProviderRow) -> Any:
     names = AliasChoices(row.key, row.key_field) if row.key else None
-    described = row.of_key or f"key for {row.title}"
-    return Field(None, validation_alias=names, description=described)
+    description = row.of_key or f"key for {row.title}"
+    return Field(None, validation_alias=names, description=description)
 
 
 def _address(row: ProviderRow) -> Any:
-    described = row.of_address or f"another address for {row.title}'s API"
-    return _named(f"{row.name}_base_url", described, row.other_addresses)
+    description = row.of_address or f"another address for {row.title}'s API"
+    return _field(row.address_field, description, row.other_addresses)
 
 
-def _named(name: str, description: str, other_names: tuple[str, ...]) -> Any:
+def _field(name: str, description: str, other_names: tuple[str, ...]) -> Any:
     names = AliasChoices(f"FETTLE_{name.upper()}", name, *other_names)
     if other_names:
-        description += f"; also read: {', '.join(f'`{other}`' for other in other_names)}"
+        description += f"; also read: {', '.join(f'`{alias}`' for alias in other_names)}"
     return Field(None, validation_alias=names, description=description)
 
 
 def _ollama(value: Any) -> Any:
-    """What Ollama's own server and client take: `host`, `host:port`, or an address. A server that
-    listens on all addresses is reached on loopback."""
+    """The address in the forms of Ollama's server and client: `host`, `host:port`, or an address. A
+    server that listens on all addresses is reached on loopback."""
     url = none_if_empty(value)
     if isinstance(url, str) and "://" not in url:
         port = "" if re.search(r":\d+$", url) else f":{OLLAMA_PORT}"
@@ -92,9 +93,10 @@ def _ollama(value: Any) -> Any:
 
 @_with_fields(_keys_and_addresses())
 class ProviderSettings(FettleSettings):
-    """A provider without a key is not asked, but for those on machines of one's own.
+    """Keys and addresses of providers. A provider without a key is not used, unless it runs on the
+    operator's machines.
 
-    A variable that is empty, as compose sends it, hides no other name of the same setting.
+    An empty variable, which compose sends for an unset one, hides no other name of its setting.
     """
 
     model_config = SettingsConfigDict(env_ignore_empty=True)
@@ -110,8 +112,8 @@ class ProviderSettings(FettleSettings):
         for provider, name, instead in NOT_READ:
             if provider in keys and name in dropped:
                 raise ValueError(
-                    f"{name} is set, and Fettle does not read it: requests would not go where it "
-                    f"says. {instead}, or unset it for the worker"
+                    f"{name} is set, but Fettle does not read it, so requests would go to another "
+                    f"address. {instead}, or unset it for the worker"
                 )
         return self
 
@@ -119,29 +121,32 @@ class ProviderSettings(FettleSettings):
     def _proxies_are_usable(self) -> Self:
         for name, kind in unusable_proxies():
             raise ValueError(
-                f"{name} names a {kind} proxy, and Fettle can use http and https proxies only: set "
-                "HTTPS_PROXY to one of those, or unset it for the worker"
+                f"{name} names a {kind} proxy, but Fettle can use only http and https proxies: set "
+                "HTTPS_PROXY to such a proxy, or unset it for the worker"
             )
         return self
 
     def api_keys(self) -> dict[str, str]:
-        """The keys that there are, by provider."""
-        found = {row.provider: getattr(self, row.key_field) for row in PROVIDERS}
-        keys = {name: key.get_secret_value() for name, key in found.items() if key}
+        """The keys that are set, by provider."""
+        values = dict(self)
+        secrets = {row.provider: values[row.key_field] for row in PROVIDERS}
+        keys = {name: secret.get_secret_value() for name, secret in secrets.items() if secret}
         return {name: key for name, key in keys.items() if key.strip()}
 
     def base_urls(self) -> dict[str, str]:
         """The addresses that are set, by provider."""
-        found = {row.provider: getattr(self, f"{row.name}_base_url") for row in PROVIDERS}
-        return {name: url for name, url in found.items() if url}
+        values = dict(self)
+        urls = {row.provider: values[row.address_field] for row in PROVIDERS}
+        return {name: url for name, url in urls.items() if url}
 
     def provider_settings(self) -> dict[str, dict[str, str]]:
-        """The other settings that are set, by provider and name."""
+        """The extra settings that are set, by provider and name."""
+        values = dict(self)
         return {
             row.provider: {
                 setting.name: value.strip()
                 for setting in row.settings
-                if (value := getattr(self, f"{row.name}_{setting.name}") or "").strip()
+                if (value := values[row.extra_field(setting)] or "").strip()
             }
             for row in PROVIDERS
             if row.settings
@@ -151,15 +156,15 @@ class ProviderSettings(FettleSettings):
 def _rates() -> Iterator[tuple[str, tuple[Any, Any]]]:
     for row in PROVIDERS:
         description = (
-            f"requests that all workers together send to {row.title}, as `30/minute`, and if it "
-            "counts tokens as `30/minute, 6000 tokens`"
+            f"requests that all workers together send to {row.title}, as `30/minute`; with a "
+            "limit of tokens, as `30/minute, 6000 tokens`"
         )
-        yield f"rate_{row.name}", (str | None, Field(None, pattern=_RATE, description=description))
+        yield row.rate_field, (str | None, Field(None, pattern=_RATE, description=description))
 
 
 @_with_fields(_rates())
 class RateSettings(FettleSettings):
-    """A provider without a rate is asked as often as jobs want, until it says no."""
+    """Rates of providers. A provider without a rate gets requests as often as jobs need them."""
 
     rate_wait_seconds: float = Field(
         600.0,
@@ -170,10 +175,11 @@ class RateSettings(FettleSettings):
 
     def rates(self) -> dict[str, tuple[int, int | None, int]]:
         """By provider, as models are named: requests, tokens (None: any number), period in ms."""
-        found: dict[str, tuple[int, int | None, int]] = {}
+        values = dict(self)
+        rates: dict[str, tuple[int, int | None, int]] = {}
         for row in PROVIDERS:
-            match = re.match(_RATE, getattr(self, f"rate_{row.name}") or "")
+            match = re.match(_RATE, values[row.rate_field] or "")
             if match is not None:
                 tokens = int(match[3]) if match[3] else None
-                found[row.provider] = (int(match[1]), tokens, _MS[match[2]])
-        return found
+                rates[row.provider] = (int(match[1]), tokens, _MS[match[2]])
+        return rates

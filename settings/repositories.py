@@ -1,5 +1,5 @@
-"""Settings of repositories that jobs work on: where they may come from, how large they may be, and
-where their dependencies are installed from.
+"""Settings of the repositories that jobs work on: their hosts, their sizes, and the indexes of
+their dependencies.
 
 Why: docs/decisions/0054-git-as-a-process.md, docs/decisions/0056-dependencies-are-a-layer.md
 """
@@ -24,7 +24,7 @@ from settings.reviews import DeliverySettings
 from settings.sandbox import MIB
 
 ForgeKind = Literal["git", "github", "gitlab"]
-"""What a host is that changes are delivered to."""
+"""The kind of a host that changes are delivered to."""
 
 
 def _name_and_mail(value: str) -> str:
@@ -34,23 +34,23 @@ def _name_and_mail(value: str) -> str:
 
 
 def _kinds(value: tuple[str, ...]) -> tuple[str, ...]:
-    for each in value:
-        host, _, kind = each.partition("=")
+    for item in value:
+        host, _, kind = item.partition("=")
         if not host or "/" in host or "*" in host or kind not in get_args(ForgeKind):
             kinds = ", ".join(get_args(ForgeKind))
             raise ValueError(f"a host is written HOST=KIND or HOST:PORT=KIND; kinds are {kinds}")
-    parse_hosts(tuple(each.partition("=")[0] for each in value))
-    places = [each.partition("=")[0].lower() for each in value]
-    if len(set(places)) < len(places):
-        raise ValueError("a host is listed twice")
+    hosts = tuple(item.partition("=")[0] for item in value)
+    parse_hosts(hosts)
+    if len({host.lower() for host in hosts}) < len(hosts):
+        raise ValueError("a host is listed twice: leave one of them out")
     return value
 
 
 def _index(value: str) -> str:
     if "@" in urlsplit(parse_http(value, user_info=True)).netloc:
         raise ValueError(
-            "an index has no user name and no password here, where code could read them: put them "
-            "into the file of FETTLE_SETUP_CREDENTIALS"
+            "leave out the user name and the password of an index, which code could read here: put "
+            "them into the file of FETTLE_SETUP_CREDENTIALS"
         )
     return value.strip()
 
@@ -115,8 +115,8 @@ class RepositorySettings(DeliverySettings):
     repo_cache_bytes: int = Field(
         10_240 * MIB,
         gt=0,
-        description="bytes of mirrors and checked-out trees that a worker keeps; those that no job "
-        "works with go first, the longest unused before others",
+        description="bytes of mirrors and checked-out trees that a worker keeps; it removes those "
+        "that no job uses, the longest unused first",
     )
     setup_hosts: Annotated[Names, AfterValidator(parse_hosts)] = Field(
         (),
@@ -142,18 +142,19 @@ class RepositorySettings(DeliverySettings):
         600.0, gt=0, description="the longest time for installing a repository's dependencies"
     )
     setup_bytes: int = Field(
-        512 * MIB, gt=0, description="the most bytes of what an installation leaves"
+        512 * MIB, gt=0, description="the most bytes of the files that an installation leaves"
     )
 
     @property
     def setup_sources(self) -> tuple[str, ...]:
-        """The hosts that a setup may reach, with those of its indexes; empty: no setups."""
+        """The hosts that a setup may reach, with the hosts of its indexes; empty: no setups."""
         indexes = (self.setup_index, self.setup_npm_registry)
-        return (*self.setup_hosts, *(_host(each) for each in indexes if each is not None))
+        return (*self.setup_hosts, *(_host(index) for index in indexes if index is not None))
 
 
 def _host(index: str) -> str:
-    """A host as lists of hosts have it: without the port that the scheme has anyway."""
+    """The host of an index in the form of lists of hosts: without the default port of the
+    scheme."""
     parts = urlsplit(index)
     if parts.scheme == "http":
         return f"http://{parts.netloc.lower().removesuffix(':80')}"

@@ -1,4 +1,4 @@
-"""Settings of reviews: what holds where a job does not say."""
+"""Settings of reviews, which apply to terms that a job leaves out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from settings.base import FettleSettings
 
 
 class DeliverySettings(FettleSettings):
-    """Settings of API and workers, which both need the same values."""
+    """Settings that API and workers need with the same values."""
 
     deliver_needs_review: bool = Field(
         False,
         description="whether a change leaves the deployment only after a person's approval: a job "
-        "that delivers has to ask for a review, and the critic's word, the clock's, or none is not "
-        "enough; the same for API and workers",
+        "that delivers has to ask for a review, and neither the critic nor an expired review can "
+        "approve it; the same for API and workers",
     )
 
 
@@ -38,7 +38,7 @@ class ReviewSettings(DeliverySettings):
         None, ge=1, description="how long a review waits for a person; unset: forever"
     )
     review_on_expiry: Literal["approve", "reject", "stay"] = Field(
-        "stay", description="what happens then: approve, reject, or stay open"
+        "stay", description="the outcome of an expired review: approve, reject, or stay open"
     )
     questions_expire_seconds: int | None = Field(
         None,
@@ -57,8 +57,9 @@ class ReviewSettings(DeliverySettings):
     def _not_by_the_clock_alone(self) -> Self:
         if self.review_approvals > 1 and self.review_on_expiry == "approve":
             raise ValueError(
-                f"FETTLE_REVIEW_ON_EXPIRY=approve never approves where FETTLE_REVIEW_APPROVALS is "
-                f"{self.review_approvals}, for a clock is no person: say reject or stay"
+                f"FETTLE_REVIEW_ON_EXPIRY=approve can never approve if FETTLE_REVIEW_APPROVALS is "
+                f"{self.review_approvals}, because expiry is not a person's approval: set it to "
+                "reject or stay"
             )
         return self
 
@@ -67,7 +68,8 @@ class ReviewSettings(DeliverySettings):
         remind, escalate = self.review_remind_seconds, self.review_escalate_seconds
         if remind is not None and escalate is not None and remind >= escalate:
             raise ValueError(
-                f"FETTLE_REVIEW_REMIND_SECONDS is {remind}, and nobody is reminded of what was "
-                f"escalated before: set it below FETTLE_REVIEW_ESCALATE_SECONDS, {escalate}"
+                f"FETTLE_REVIEW_REMIND_SECONDS is {remind}, so the reminder would come after the "
+                "escalation: set it to less than FETTLE_REVIEW_ESCALATE_SECONDS, which is "
+                f"{escalate}"
             )
         return self

@@ -1,4 +1,4 @@
-"""Settings of the sandbox: what runs the code, and what one run may use."""
+"""Settings of the sandbox: its backend, and the limits of one run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from settings.reading.addresses import none_if_empty, parse_engine
 
 MIB = 1024 * 1024
 SPARE = 5
-"""Seconds of processor time beyond a run's wall time: it is the wall time that ends most runs."""
+"""Seconds of processor time beyond a run's wall time, so that the wall time ends most runs."""
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 class Backend(StrEnum):
-    """What runs the code. There is no fallback from one to the other."""
+    """The backend of the sandboxes. Fettle never falls back to the other backend."""
 
     LOCAL = "local"
     DOCKER = "docker"
@@ -108,7 +108,9 @@ class SandboxSettings(FettleSettings):
     @model_validator(mode="after")
     def _images_of_an_engine(self) -> Self:
         if self.sandbox_images and self.sandbox is not Backend.DOCKER:
-            raise ValueError("FETTLE_SANDBOX_IMAGES goes with FETTLE_SANDBOX=docker")
+            raise ValueError(
+                "FETTLE_SANDBOX_IMAGES is for FETTLE_SANDBOX=docker: set that, or unset the images"
+            )
         return self
 
     @model_validator(mode="after")
@@ -116,7 +118,7 @@ class SandboxSettings(FettleSettings):
         engine = self.sandbox_engine or "Docker's usual socket"
         if self.sandbox_engine_tls is not None and not engine.startswith("tcp://"):
             raise ValueError(
-                f"FETTLE_SANDBOX_ENGINE_TLS is for an engine on tcp, and the engine is {engine}: "
-                "set FETTLE_SANDBOX_ENGINE=tcp://host:2376, or leave it out"
+                f"FETTLE_SANDBOX_ENGINE_TLS is for an engine on tcp, but the engine is {engine}: "
+                f"set FETTLE_SANDBOX_ENGINE=tcp://host:2376, or unset FETTLE_SANDBOX_ENGINE_TLS"
             )
         return self

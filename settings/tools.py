@@ -1,4 +1,4 @@
-"""Settings of the executor's tools: what reaches out of the sandbox is off until it is named."""
+"""Settings of the executor's tools. A tool that reaches out of the sandbox is off by default."""
 
 from __future__ import annotations
 

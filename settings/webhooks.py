@@ -1,4 +1,4 @@
-"""Settings of webhooks: where a deployment's reviews and ends of jobs are announced."""
+"""Settings of webhooks, which announce reviews and ends of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SHORTEST, LONGEST = 24, 64
 
 
 class WebhookSettings(FettleSettings):
-    """The API and the workers have the same: a change is announced by the process that makes it."""
+    """API and workers need the same values, because the process that makes a change announces
+    it."""
 
     webhook_url: OptionalCompleteUrl = Field(
         None,
@@ -41,7 +42,10 @@ class WebhookSettings(FettleSettings):
     @model_validator(mode="after")
     def _signed(self) -> Self:
         if self.webhook_url and not self.webhook_secrets:
-            raise ValueError("FETTLE_WEBHOOK_URL wants FETTLE_WEBHOOK_SECRET, too")
+            raise ValueError(
+                "FETTLE_WEBHOOK_URL needs FETTLE_WEBHOOK_SECRET: whsec_ and the output of "
+                "`openssl rand -base64 32`"
+            )
         for secret in self.webhook_secrets:
             try:
                 size = len(base64.b64decode(secret.removeprefix(PREFIX), validate=True))

@@ -106,14 +106,14 @@ class WorkerSettings(
         if self.worker_seen_seconds < 2 * heartbeat:
             raise ValueError(
                 f"FETTLE_HEARTBEAT_SECONDS is {heartbeat:g} and FETTLE_WORKER_SEEN_SECONDS "
-                f"{self.worker_seen_seconds:g}: a worker would count as gone after one "
-                f"late heartbeat; a heartbeat of {self.worker_seen_seconds / 2:g} or less will do"
+                f"{self.worker_seen_seconds:g}: a worker would count as stopped after one late "
+                f"heartbeat. Set the heartbeat to {self.worker_seen_seconds / 2:g} or less"
             )
         if self.stuck_seconds < heartbeat:
             raise ValueError(
-                f"FETTLE_STUCK_SECONDS is {self.stuck_seconds:g}, and a worker looks for it at its "
-                f"heartbeats, every FETTLE_HEARTBEAT_SECONDS, {heartbeat:g}: twice the lease, "
-                f"{2 * self.lease_seconds:g}, will do"
+                f"FETTLE_STUCK_SECONDS is {self.stuck_seconds:g}, but a worker checks it at its "
+                f"heartbeats, every {heartbeat:g} s (FETTLE_HEARTBEAT_SECONDS): set it to twice "
+                f"the lease, {2 * self.lease_seconds:g}"
             )
         return self
 
@@ -122,9 +122,9 @@ class WorkerSettings(
         grace, longest = self.blob_grace_seconds, self.longest_attempt_seconds
         if grace <= longest and self.env is Environment.PRODUCTION:
             raise ValueError(
-                f"FETTLE_BLOB_GRACE_SECONDS is {grace:g}, and an attempt may take {longest:g} s "
-                "(FETTLE_MAX_TIMEOUT_SECONDS and FETTLE_OVERDUE_SECONDS): bytes could go under a "
-                f"job; {2 * longest:g} will do"
+                f"FETTLE_BLOB_GRACE_SECONDS is {grace:g}, but an attempt may take {longest:g} s "
+                "(FETTLE_MAX_TIMEOUT_SECONDS plus FETTLE_OVERDUE_SECONDS): files of a running job "
+                f"could be removed. Set it to {2 * longest:g}"
             )
         return self
 
@@ -133,9 +133,9 @@ class WorkerSettings(
         tokens, reply = self.max_job_tokens, self.least_reply_tokens
         if tokens is not None and tokens <= reply:
             raise ValueError(
-                f"FETTLE_MAX_JOB_TOKENS is {tokens}, and at least {reply} "
-                "(FETTLE_MAX_OUTPUT_TOKENS, if that is less than 8,192) are set aside for the "
-                f"reply of each call: no job could make its first; {10 * reply} or more will do"
+                f"FETTLE_MAX_JOB_TOKENS is {tokens}, but each model call reserves at least {reply} "
+                "tokens for its reply (8,192, or FETTLE_MAX_OUTPUT_TOKENS if that is less): no job "
+                f"could make its first call. Set it to {10 * reply} or more"
             )
         return self
 
@@ -143,15 +143,14 @@ class WorkerSettings(
     def _runtime_is_used(self) -> Self:
         if self.sandbox_runtime and self.sandbox is not Backend.DOCKER:
             raise ValueError(
-                f"FETTLE_SANDBOX_RUNTIME is set, and FETTLE_SANDBOX={self.sandbox} does not use "
-                "it: code would run without it. Set "
-                "FETTLE_SANDBOX=docker, or leave it out"
+                f"FETTLE_SANDBOX_RUNTIME is set, but FETTLE_SANDBOX={self.sandbox} does not use "
+                "it: code would run without it. Set FETTLE_SANDBOX=docker, or unset the runtime"
             )
         return self
 
     @property
     def longest_attempt_seconds(self) -> float:
-        """After which no lease is renewed any more."""
+        """The longest time of an attempt. After it the lease is not renewed."""
         return self.max_timeout_seconds + self.overdue_seconds
 
     def directories(self) -> tuple[tuple[str, Path], ...]:
@@ -161,5 +160,5 @@ class WorkerSettings(
 
     @property
     def repositories_dir(self) -> Path:
-        """Where mirrors and checked-out trees of repositories are."""
+        """The folder of mirrors and checked-out trees of repositories."""
         return self.repo_dir or self.data_dir / "repositories"

@@ -39,7 +39,8 @@ _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no
 
 
 class AddressError(ValueError):
-    """A text is no valid address; the message is one sentence, and repeats no part of the text."""
+    """A text is not a valid address. The message is one sentence, and repeats no part of the
+    text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ class Tls:
     verify: bool = True
     check_hostname: bool = True
     ca_file: str | None = None
-    """Certificates of authorities besides the machine's own."""
+    """Certificates of authorities, in addition to those of the machine."""
     certificate_file: str | None = None
     key_file: str | None = None
 
     @property
     def safe(self) -> bool:
-        """Whether another server cannot pose as the one that is meant."""
+        """Whether no other server can pose as the intended server."""
         return self.verify and self.check_hostname
 
 
@@ -168,7 +169,7 @@ def parse_listen_host(text: str) -> str:
         socket.getaddrinfo(host, None)
     except socket.gaierror as error:
         if error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
-            raise AddressError("the host is a name that does not exist") from None
+            raise AddressError("no host has this name: name an address of this machine") from None
     return host
 
 
@@ -182,7 +183,7 @@ def parse_networks(items: tuple[str, ...]) -> tuple[str, ...]:
             "each proxy is named by its IP address or its network, as in 10.0.0.7 or 172.16.0.0/12"
         ) from None
     if any(network.prefixlen == 0 for network in networks):
-        raise AddressError("a network of all addresses would believe each caller: name the proxies")
+        raise AddressError("a network of all addresses would trust each caller: name the proxies")
     return tuple(map(str, networks))
 
 
@@ -190,12 +191,12 @@ def parse_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
     """Hosts on the web, as `docs.example.org`, `*.example.org`, `http://[::1]:8000`; without a
     scheme, https. Raises AddressError.
     """
-    return tuple(_listed_host(each, ("https", "http")) for each in items)
+    return tuple(_listed_host(item, ("https", "http")) for item in items)
 
 
 def parse_repository_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
     """Hosts as `parse_hosts` takes them, and `ssh://git.example.org`. Raises AddressError."""
-    return tuple(_listed_host(each, ("https", "http", "ssh")) for each in items)
+    return tuple(_listed_host(item, ("https", "http", "ssh")) for item in items)
 
 
 def parse_host_names(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -229,7 +230,7 @@ def _split(text: str, schemes: Collection[str]) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError:  # brackets that match no IPv6 address; the error repeats the text
-        raise AddressError(f"this is no address; {_ESCAPE}") from None
+        raise AddressError(f"this is not an address; {_ESCAPE}") from None
 
 
 def _begins(schemes: Collection[str]) -> str:
@@ -253,7 +254,7 @@ def _check_host(host: str) -> None:
         if not host.isascii():
             raise AddressError("a host with other letters than ASCII is written xn--...") from None
         if _HOST_NAME.fullmatch(host) is None:
-            raise AddressError(f"the host is no name and no IP address; {_ESCAPE}") from None
+            raise AddressError(f"the host is neither a name nor an IP address; {_ESCAPE}") from None
 
 
 def _socket(parts: SplitResult) -> str:
@@ -288,16 +289,16 @@ def _options(parts: SplitResult) -> Mapping[str, str]:
     try:
         pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
-        raise AddressError(f"what follows ? has to be name=value; {_ESCAPE}") from None
+        raise AddressError(f"the part after ? has to be name=value; {_ESCAPE}") from None
     if len(dict(pairs)) < len(pairs):
-        raise AddressError("an option stands twice in the address")
+        raise AddressError("the address has an option twice: leave one of them out")
     return dict(pairs)
 
 
 def _check_options(options: Mapping[str, str], names: Collection[str], scheme: str) -> None:
     """Refuse misspelt options, and options that only redis-py or only Celery would obey."""
     if options.keys() - set(names):
-        allowed = f"the options {', '.join(sorted(names))} alone" if names else "no options"
+        allowed = f"only the options {', '.join(sorted(names))}" if names else "no options"
         raise AddressError(f"an address with {scheme} has {allowed}; {_ESCAPE}")
 
 
@@ -334,7 +335,7 @@ def _choice(options: Mapping[str, str], name: str, choices: Mapping[str, bool]) 
 
 
 def _load(tls: Tls) -> None:
-    """Refuse files that a connection could not use: each try would fail, for ever."""
+    """Refuse files that a connection could not use: each try would fail, forever."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if tls.ca_file is not None:
@@ -343,8 +344,8 @@ def _load(tls: Tls) -> None:
             context.load_cert_chain(tls.certificate_file, tls.key_file, password=_no_passphrase)
     except (OSError, ValueError):
         raise AddressError(
-            "a file of ssl_ca_certs, ssl_certfile or ssl_keyfile is missing, unreadable, no PEM, "
-            "or needs a passphrase"
+            "a file of ssl_ca_certs, ssl_certfile or ssl_keyfile is missing, is unreadable, is not "
+            "PEM, or needs a passphrase"
         ) from None
 
 

@@ -45,16 +45,16 @@ def _capabilities(fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return _Capabilities.model_validate(fields).model_dump(exclude_unset=True)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, fault["loc"]))
-        known = ", ".join(_Capabilities.model_fields)
-        raise ValueError(f"{place}: {fault['msg']} (the fields are {known})") from None
+        field = ".".join(map(str, fault["loc"]))
+        valid = ", ".join(_Capabilities.model_fields)
+        raise ValueError(f"{field}: {fault['msg']} (the fields are {valid})") from None
 
 
 def _by_model(
     check: Callable[[Mapping[str, Any]], Mapping[str, Any]], empty: Any = None
 ) -> BeforeValidator:
     """Reads a setting from JSON or, in a file of settings, from a table. An error names the model,
-    and repeats no value: it may be a secret. `empty` is the value if nothing is set."""
+    and repeats no value: it may be a secret. `empty` is the value of an unset setting."""
 
     def parse(value: Any) -> Any:
         if not value:  # compose sends an empty text
@@ -88,10 +88,10 @@ def _parse_json(text: str) -> Any:
 def _pattern(name: str) -> str:
     """`provider:model` or `provider:*`; a provider alone means all of its models."""
     provider, _, model = name.partition(":")
-    known = [row.provider for row in PROVIDERS]
-    if provider not in known:
+    providers = [row.provider for row in PROVIDERS]
+    if provider not in providers:
         raise ValueError(
-            f"{name!r}: there is no provider {provider!r}; there are {', '.join(known)}"
+            f"{name!r}: there is no provider {provider!r}; the providers are {', '.join(providers)}"
         )
     return f"{provider}:{model or '*'}"
 

@@ -1,5 +1,5 @@
-"""The files that settings come from. Fettle never looks for them in the working directory: that
-directory may be a stranger's repository, and its file could send an API key or jobs elsewhere.
+"""The files of settings. Fettle never looks for them in the working directory: that directory may
+be a stranger's repository, and its file could send an API key or jobs to a stranger's server.
 
 Why: docs/decisions/0063-settings-from-named-files.md
 """
@@ -27,7 +27,7 @@ def named_file() -> Path | None:
 
 
 def name_file(path: Path) -> None:
-    """Read settings from `path`, as `--config` says, in this process and in those it starts."""
+    """Read settings from `path`, for `--config`, in this process and in the processes it starts."""
     os.environ[VARIABLE] = str(path.absolute())
 
 
@@ -46,7 +46,7 @@ def user_file() -> Path | None:
 
 
 def unread_file() -> Path | None:
-    """The fettle.toml of the working directory, if no file is named. Earlier releases read it."""
+    """The fettle.toml of the working directory, if no file is named. Release 0.1.0 read it."""
     path = Path(LOCAL_NAME)
     return path.absolute() if VARIABLE not in os.environ and path.is_file() else None
 
@@ -54,7 +54,7 @@ def unread_file() -> Path | None:
 def read_file(path: Path | None) -> dict[str, Any]:
     """The values in a file, by the setting's name in lower case; none without a file.
 
-    Raises ConfigFileError if the file is missing, unreadable or no TOML.
+    Raises ConfigFileError if the file is missing, unreadable or not TOML.
     """
     if path is None:
         return {}
@@ -65,7 +65,7 @@ def read_file(path: Path | None) -> dict[str, Any]:
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        fault = "is no UTF-8 text"
+        fault = "is not UTF-8 text"
     except tomllib.TOMLDecodeError as error:
-        fault = f"is no valid TOML: {error}"
+        fault = f"is not valid TOML: {error}"
     raise ConfigFileError(f"the file of settings {path} {fault}")

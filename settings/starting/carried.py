@@ -1,4 +1,4 @@
-"""The settings that a throw-away service has in common with the command that starts it."""
+"""The settings that a temporary service takes over from the command that starts it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from settings.starting.provenance import spellings, variable
 from settings.webhooks import WebhookSettings
 from settings.worker import WorkerSettings
 
-OF_A_DEPLOYMENT: tuple[type[FettleSettings], ...] = (
+DEPLOYMENT_RULES: tuple[type[FettleSettings], ...] = (
     FleetSettings,
     DeliverySettings,
     WebhookSettings,
 )
 """Rules of a deployment, and addresses to which it sends results."""
-OF_ITS_PLACE = frozenset(
+LOCAL_SETTINGS = frozenset(
     {
         *("env", "redis_url", "redis_replicas", "broker_url", "data_dir", "repo_dir"),
         *("blobs_bucket", "s3_endpoint", "s3_region", "s3_access_key", "s3_secret_key"),
@@ -33,26 +33,29 @@ OF_ITS_PLACE = frozenset(
 
 
 def carried_settings() -> dict[str, str]:
-    """The settings of workers, but for those of a deployment, that this process was started with:
-    by variable, from the environment or the named file. Raises ConfigFileError."""
+    """The settings of workers that this process was started with, without the rules and the servers
+    of a deployment: by variable, from the environment or the named file.
+
+    Raises ConfigFileError.
+    """
     file = read_file(named_file())
-    left_out = {name for kind in OF_A_DEPLOYMENT for name in kind.model_fields} | OF_ITS_PLACE
+    left_out = {name for kind in DEPLOYMENT_RULES for name in kind.model_fields} | LOCAL_SETTINGS
     carried: dict[str, str] = {}
     for name, field in WorkerSettings.model_fields.items():
         if name in left_out:
             continue
         names = spellings(name, field)
         main = variable(WorkerSettings, name, field)
-        upper = {main, *(each.upper() for each in names - {name})}
-        if set_here := {key: text for key, text in os.environ.items() if key.upper() in upper}:
-            carried |= set_here
+        upper = {main, *(spelling.upper() for spelling in names - {name})}
+        if present := {key: text for key, text in os.environ.items() if key.upper() in upper}:
+            carried |= present
         elif in_file := sorted(names & file.keys()):
             carried[main] = _as_text(file[in_file[0]], field)
     return carried
 
 
 def _as_text(value: Any, field: FieldInfo) -> str:
-    """A value of the file as the environment writes it."""
+    """A value of the file in the form of the environment."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and NoDecode in field.metadata:

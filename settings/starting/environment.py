@@ -1,7 +1,7 @@
 """The environment of every process of Fettle: the variables on one list, and no others.
 
-Libraries read variables that nobody meant for Fettle: where to send traces, which broker to use,
-what to log. An entry point calls `clean_environment` before it imports any library, so neither a
+Libraries read variables that users did not set for Fettle: addresses for traces, a broker, a level
+of logs. An entry point calls `clean_environment` before it imports any library, so neither a
 library nor a child process sees another variable. For this reason, this module and the one that it
 imports use only the standard library.
 
@@ -63,11 +63,11 @@ OF_LIBRARIES = (
     *("MISTRAL_*", "AZURE_*", "GCE_METADATA_*", "HF_*"),
     *("OLLAMA_*", "AWS_*", "FASTAPI_*", "PROMETHEUS_*", "LC_OUTPUT_VERSION", "SSLKEYLOGFILE"),
 )
-"""Variables that a library of Fettle would read. Only these are named when they are dropped: a
+"""Variables that a library of Fettle would read. Fettle reports only these when it drops them: a
 shell has many others, which would have had no effect."""
 
 OFF = frozenset({"", "0", "false", "no", "off", "none"})
-"""Values, in small letters, with which a variable has nothing to say."""
+"""Values, in small letters, that switch a variable off."""
 
 DROPPED = "FETTLE_DROPPED_VARIABLES"
 """Names the dropped variables to this process and to its children. Set by `clean_environment`."""
@@ -132,7 +132,7 @@ _USABLE = ("http", "https")
 
 
 def _kind_of(address: str) -> str:
-    """The scheme of a proxy's address; nothing else of it may be shown."""
+    """The scheme of a proxy's address. The rest of the address must not be shown."""
     if not address.strip():
         return _USABLE[0]
     try:

@@ -1,4 +1,4 @@
-"""Where each setting's value came from: a flag, the environment, a file or the default."""
+"""The origin of each setting's value: a flag, the environment, a file or the default."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Setting:
 
 
 def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) -> list[Setting]:
-    """Every setting of `kind`. Raises pydantic's ValidationError where a value does not fit."""
-    given = dict(flags or {})
-    settings = kind(**given)
-    layers = _layers(kind, given)
+    """Every setting of `kind`. Raises pydantic's ValidationError for an invalid value."""
+    flag_values = dict(flags or {})
+    settings = kind(**flag_values)
+    layers = _layers(kind, flag_values)
     return [
         Setting(
             name=name,
             variable=variable(kind, name, field),
-            value=_shown(getattr(settings, name)),
+            value=_masked(getattr(settings, name)),
             origin=_origin(layers, spellings(name, field)),
             description=field.description or "",
         )
@@ -47,39 +47,39 @@ def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) ->
 def complaints(
     kind: type[FettleSettings], error: ValidationError, flags: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """What does not fit, one text a setting: `FETTLE_PORT (environment): Input should be ...`."""
+    """The invalid values, one text a setting: `FETTLE_PORT (environment): Input should be ...`."""
     layers = _layers(kind, dict(flags or {}))
     listed = []
     for wrong in error.errors(include_url=False, include_input=False):
-        place = str(wrong["loc"][0]) if wrong["loc"] else ""
-        name = next((n for n, f in kind.model_fields.items() if place in spellings(n, f)), "")
-        said = str(wrong["ctx"]["error"] if wrong["type"] == "value_error" else wrong["msg"])
+        spelling = str(wrong["loc"][0]) if wrong["loc"] else ""
+        name = next((n for n, f in kind.model_fields.items() if spelling in spellings(n, f)), "")
+        message = str(wrong["ctx"]["error"] if wrong["type"] == "value_error" else wrong["msg"])
         if not name:
-            listed.append(said)
+            listed.append(message)
             continue
         field = kind.model_fields[name]
         origin = _origin(layers, spellings(name, field))
-        where = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default fits
-        listed.append(f"{variable(kind, name, field)} ({where}): {said}")
+        origin = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default is valid
+        listed.append(f"{variable(kind, name, field)} ({origin}): {message}")
     return listed
 
 
 def variable(kind: type[FettleSettings], name: str, field: FieldInfo) -> str:
-    """What the environment calls a setting."""
+    """The name of a setting in the environment."""
     if isinstance(field.validation_alias, AliasChoices):
         return str(field.validation_alias.choices[0])
     return f"{kind.model_config.get('env_prefix', '')}{name}".upper()
 
 
 def _layers(
-    kind: type[FettleSettings], given: Mapping[str, Any]
+    kind: type[FettleSettings], flags: Mapping[str, Any]
 ) -> tuple[tuple[Origin, Mapping[str, Any]], ...]:
     environment = EnvSettingsSource(kind)()
-    return ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), kind.read_file())
+    return ((Origin.FLAG, flags), (Origin.ENVIRONMENT, environment), kind.read_file())
 
 
 def spellings(name: str, field: FieldInfo) -> set[str]:
-    """How a setting may be written in the file; other names in the environment are among them."""
+    """The names that a setting may have in the file, with its other names in the environment."""
     alias = field.validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else ()
     return {name, *(str(choice) for choice in choices)}
@@ -89,7 +89,7 @@ def _origin(layers: tuple[tuple[Origin, Mapping[str, Any]], ...], names: set[str
     return next((origin for origin, layer in layers if names & layer.keys()), Origin.DEFAULT)
 
 
-def _shown(value: Any) -> str:
+def _masked(value: Any) -> str:
     if isinstance(value, SecretStr | Secret):
         return MASK
     if isinstance(value, dict):

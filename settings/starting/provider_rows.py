@@ -26,16 +26,16 @@ class ProviderRow:
     `FETTLE_RATE_NAME`."""
 
     name: str
-    """In the names of its settings; `groq` in `FETTLE_RATE_GROQ`."""
+    """The provider in the names of its settings: `groq` in `FETTLE_RATE_GROQ`."""
     title: str
-    """In descriptions: `another address for <title>'s API`."""
+    """The provider in descriptions: `another address for <title>'s API`."""
     prefix: str = ""
-    """In `prefix:model`, if it is not `name`."""
+    """The provider in `prefix:model`, if it is not `name`."""
     key: str = ""
     """The variable of the key, if it has the provider's own name."""
     other_addresses: tuple[str, ...] = ()
-    """The names that the provider's library and LangChain have for the address. A user who has set
-    one of these means it: his code must not go to the public address instead."""
+    """The names that the provider's library and LangChain have for the address. If a user has set
+    such a variable, code must not go to the public address instead."""
     of_key: str = ""
     """Description of the key, if it is not always needed."""
     of_address: str = ""
@@ -56,6 +56,20 @@ class ProviderRow:
     def key_field(self) -> str:
         """The key's name in a file and as a field."""
         return self.key_variable.removeprefix("FETTLE_").lower()
+
+    @property
+    def address_field(self) -> str:
+        """The address's name in a file and as a field."""
+        return f"{self.name}_base_url"
+
+    @property
+    def rate_field(self) -> str:
+        """The rate's name in a file and as a field."""
+        return f"rate_{self.name}"
+
+    def extra_field(self, setting: ExtraSetting) -> str:
+        """An extra setting's name in a file and as a field."""
+        return f"{self.name}_{setting.name}"
 
     def variables(self) -> tuple[str, ...]:
         """The variables that do not begin with FETTLE_."""

@@ -34,4 +34,4 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
 SHARED = [
     kind for _, kind in SECTIONS if issubclass(WorkerSettings, kind) and kind is not WorkerSettings
 ]
-"""What other settings are made of; shown once."""
+"""Classes that are part of other classes. The page shows their settings once."""

@@ -26,9 +26,9 @@ _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
 def started(kind: type[Kind]) -> Kind:
     """Read the settings, and set up logs by them.
 
-    Exits with BAD_SETTINGS, and writes the reason to stderr, if a value does not fit. Names that
-    are no settings, a file that is not read, and variables of libraries are logged. Production
-    refuses such names and files, and variables that would send the content of jobs elsewhere.
+    Exits with BAD_SETTINGS, and writes the reason to stderr, if a value is invalid. Unknown names,
+    a file that is not read, and variables of libraries are logged. Production refuses such names
+    and files, and variables that would send the content of jobs to another service.
     """
     try:
         settings = kind()
@@ -42,16 +42,16 @@ def started(kind: type[Kind]) -> Kind:
         _refuse(reasons)
     _refuse_unwritable(settings)
     log = structlog.get_logger(kind.__module__)
-    for each in unread:
-        log.warning("unknown setting", what=each)
+    for sentence in unread:
+        log.warning("unknown setting", what=sentence)
     if dropped := library_variables():
         log.warning("variables of libraries dropped", names=dropped)
     return settings
 
 
 def _refuse_unwritable(settings: StoreSettings) -> None:
-    """Exit where bytes could never be kept. A disk that is full can be emptied while the process
-    runs, so that is no reason: `/readyz` reports it."""
+    """Exit if the process could never write its files. A full disk is no reason to exit, because it
+    can be emptied while the process runs: `/readyz` reports it."""
     for variable, directory in settings.directories():
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -67,5 +67,5 @@ def _refuse_unwritable(settings: StoreSettings) -> None:
 
 def _refuse(reasons: Iterable[str]) -> NoReturn:
     listed = "".join(f"  - {reason}\n" for reason in reasons)
-    sys.stderr.write(f"fettle: a setting does not fit:\n{listed}")
+    sys.stderr.write(f"fettle cannot start with these settings:\n{listed}")
     sys.exit(BAD_SETTINGS)

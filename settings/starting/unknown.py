@@ -1,5 +1,5 @@
-"""Names that look like settings and are none. A misspelt one would count as unset: the address of
-a model server, for example, and code would go to the public one.
+"""Names that look like settings, but are not. A misspelt setting would count as unset: without the
+address of its model server, for example, Fettle would send code to the public server.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from settings.starting.provenance import spellings, variable
 from settings.starting.sections import SECTIONS
 
 PREFIX = "FETTLE_"
-OF_DEPLOY = frozenset(
+DEPLOY_VARIABLES = frozenset(
     f"{PREFIX}{name}"
     for name in (
         *("CONFIG", "PYTHON", "SANDBOX_ENVIRONMENT", "DEBIAN_MIRROR", "DEBIAN_SUITE", "APPARMOR"),
@@ -45,18 +45,18 @@ REMOVED = {
     "FETTLE_INSTALL_BYTES": _NO_INSTALL,
     "FETTLE_INSTALL_SECONDS": _NO_INSTALL,
 }
-"""Settings of earlier releases, and their remedy."""
+"""Settings of release 0.1.0 that were removed, and their remedy."""
 SIMILAR = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A name that no process reads; `nearest` is the setting that was meant, as far as its spelling
-    says."""
+    """A name that no process reads."""
 
     name: str
     origin: Origin
     nearest: str | None
+    """The setting with the most similar spelling, if a similar one exists."""
 
     def __str__(self) -> str:
         if remedy := REMOVED.get(f"{PREFIX}{self.name.upper().removeprefix(PREFIX)}"):
@@ -66,46 +66,53 @@ class Unknown:
 
 
 def unread_settings() -> list[str]:
-    """One sentence for each name that is no setting, and for a fettle.toml that is not named.
-    Raises ConfigFileError."""
+    """One sentence for each unknown name, and for a fettle.toml that is not named.
+
+    Raises ConfigFileError.
+    """
     sentences = [str(unknown) for unknown in unknown_settings()]
     if path := unread_file():
         sentences.append(
-            f"{path} is not read, since nothing names it: set {VARIABLE}={path} to use it, or "
-            f"{VARIABLE}= (empty) to leave it out"
+            f"{path} is not read, because no setting names it: set {VARIABLE}={path} to use it, or "
+            f"{VARIABLE}= (empty) to ignore it"
         )
     return sentences
 
 
 def unknown_settings() -> list[Unknown]:
-    """The names that are no settings: in the environment among the names that begin with FETTLE_,
-    and among all names in the named file."""
-    known = {
+    """The unknown names: among the variables that begin with FETTLE_, and among all names in the
+    named file. Raises ConfigFileError."""
+    settings = {
         spelled: variable(kind, name, field)
         for _, kind in SECTIONS
         for name, field in kind.model_fields.items()
         for spelled in spellings(name, field)
     }
-    meant = {_plain(spelled): name for spelled, name in known.items()}
-    meant[_plain(VARIABLE)] = VARIABLE
+    by_plain_name = {_plain(spelled): name for spelled, name in settings.items()}
+    by_plain_name[_plain(VARIABLE)] = VARIABLE
     in_environment = {name for name in os.environ if name.upper().startswith(PREFIX)}
     # Settings are valid in capitals and in small letters, other names only in capitals.
-    candidates = in_environment - OF_DEPLOY - {DROPPED}
-    wrong = (name for name in candidates if name.upper() not in known.values())
+    candidates = in_environment - DEPLOY_VARIABLES - {DROPPED}
+    wrong = (name for name in candidates if name.upper() not in settings.values())
     return [
-        *(Unknown(name, Origin.ENVIRONMENT, _nearest(name, meant)) for name in sorted(wrong)),
         *(
-            Unknown(name, Origin.FILE, _nearest(name, meant))
+            Unknown(name, Origin.ENVIRONMENT, _nearest(name, by_plain_name))
+            for name in sorted(wrong)
+        ),
+        *(
+            Unknown(name, Origin.FILE, _nearest(name, by_plain_name))
             for name in read_file(named_file())
-            if name not in known
+            if name not in settings
         ),
     ]
 
 
 def refused_names(settings: StoreSettings) -> list[str]:
-    """Why production refuses to start: names that are no settings, a file that is not read, and
-    variables that have a library send the content of jobs to another service. Raises
-    ConfigFileError."""
+    """The reasons for which production refuses to start: unknown names, a file that is not read,
+    and variables that have a library send the content of jobs to another service.
+
+    Raises ConfigFileError.
+    """
     if settings.env is not Environment.PRODUCTION:
         return []
     return [
@@ -116,19 +123,20 @@ def refused_names(settings: StoreSettings) -> list[str]:
 
 def _unwanted(name: str) -> str:
     return (
-        f"{name} has a library send the content of jobs to another service, which Fettle does not "
-        "do: unset it where API and workers start"
+        f"{name} would have a library send the content of jobs to another service: unset it where "
+        "API and workers start"
     )
 
 
-def _nearest(name: str, meant: Mapping[str, str]) -> str | None:
-    close = get_close_matches(_plain(name), meant, 1, SIMILAR)
+def _nearest(name: str, by_plain_name: Mapping[str, str]) -> str | None:
+    close = get_close_matches(_plain(name), by_plain_name, 1, SIMILAR)
     if not close:
         return None
-    found = meant[close[0]]
-    return found if name.upper().startswith(PREFIX) else found.removeprefix(PREFIX).lower()
+    setting = by_plain_name[close[0]]
+    is_variable = name.upper().startswith(PREFIX)
+    return setting if is_variable else setting.removeprefix(PREFIX).lower()
 
 
 def _plain(name: str) -> str:
-    """Underscores are what people leave out."""
+    """The name without its underscores, which people often forget."""
     return name.upper().removeprefix(PREFIX).replace("_", "")

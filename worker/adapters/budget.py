@@ -166,7 +166,9 @@ class Spending:
 
 def prices(settings: WorkerSettings) -> Prices:
     """The operator's own, and the list behind them."""
-    return Prices({model: OperatorPrice(*three) for model, three in settings.own_prices().items()})
+    return Prices(
+        {model: OperatorPrice(*three) for model, three in settings.operator_prices().items()}
+    )
 
 
 def _cost(dollars: Decimal | None) -> int | None:

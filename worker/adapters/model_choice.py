@@ -14,11 +14,11 @@ def chains(settings: ModelSettings) -> Chains:
     """The models of the settings. Where none is set, the first provider with a key answers, without
     a fallback: a key alone never means that another provider may receive prompts.
     """
-    by_role, default = settings.by_role("model"), settings.model
+    by_role, default = settings.role_chains(), settings.model
     if not default and (able := _first_able(settings)) is not None:
         default = (f"{able.name}:{able.large}",)
         by_role = {**dict.fromkeys(LIGHT, (f"{able.name}:{able.small}",)), **by_role}
-    return Chains(default, by_role, settings.by_role("escalation"))
+    return Chains(default, by_role, settings.escalation_chains())
 
 
 def _first_able(settings: ModelSettings) -> Provider | None:

@@ -179,7 +179,7 @@ def test_a_file_of_settings_is_named_by_an_option(monkeypatch, capsys, tmp_path)
     monkeypatch.chdir(tmp_path)
     for text, code, said in (
         ("max_files = -1\n", 2, "FETTLE_MAX_FILES (fettle.toml): "),
-        ("max_files: 3\n", 2, f"the file of settings {tmp_path}/fettle.toml is no valid TOML: "),
+        ("max_files: 3\n", 2, f"the file of settings {tmp_path}/fettle.toml is not valid TOML: "),
         ("max_files = 3\n", 0, "FETTLE_MAX_FILES"),
     ):
         (tmp_path / "fettle.toml").write_text(text)

@@ -125,8 +125,8 @@ def test_a_key_that_is_stored_without_an_address_is_for_the_usual_one(user_file:
     ("content", "said"),
     [
         (None, "does not exist: correct FETTLE_CONFIG"),
-        (b"max_files 3", "is no valid TOML: .* line 1"),
-        (b"\xff", "is no UTF-8 text"),
+        (b"max_files 3", "is not valid TOML: .* line 1"),
+        (b"\xff", "is not UTF-8 text"),
         (b"folder", "cannot be read: Is a directory"),
     ],
 )
@@ -152,17 +152,19 @@ def test_a_named_file_that_cannot_be_read_ends_a_start(
     assert f"the file of settings {path} " in capsys.readouterr().err
 
 
-def test_a_file_that_earlier_releases_read_is_reported(
+def test_an_unnamed_file_of_the_working_directory_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], clone: Path
 ) -> None:
     path = clone / "fettle.toml"
-    (said,) = [each for each in unread_settings() if "fettle.toml" in each]
-    assert said.startswith(f"{path} is not read, since nothing names it: set FETTLE_CONFIG={path}")
+    (message,) = [text for text in unread_settings() if "fettle.toml" in text]
+    assert message.startswith(
+        f"{path} is not read, because no setting names it: set FETTLE_CONFIG={path}"
+    )
     monkeypatch.setenv("FETTLE_ENV", "production")
     with pytest.raises(SystemExit) as ended:
         started(WorkerSettings)
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert sealed({})["FETTLE_CONFIG"] == ""
     monkeypatch.setenv("FETTLE_CONFIG", "")
     assert unread_settings() == []

@@ -54,7 +54,11 @@ def test_nothing_is_set_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (HEADERS, "{", "is not valid JSON"),
         (HEADERS, "[]", "is not a JSON object"),
-        (HEADERS, '{"grok:*": {}}', "there is no provider 'grok'; there are groq, google_genai"),
+        (
+            HEADERS,
+            '{"grok:*": {}}',
+            "there is no provider 'grok'; the providers are groq, google_genai",
+        ),
         (HEADERS, '{"groq:*": "x"}', "the value of 'groq:*' is not a JSON object"),
         (HEADERS, '{"groq:*": {"x y": "1"}}', "groq:*: 'x y' is not the name of an HTTP header"),
         (HEADERS, '{"groq:*": {"x": 1}}', "the value of x has to be one line of ASCII text"),

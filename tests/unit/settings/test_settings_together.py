@@ -1,4 +1,4 @@
-"""Settings that cannot both be kept: the start says which, why, and which value would do."""
+"""Settings that exclude each other: the error names both, the reason, and a value that works."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: 
 @pytest.mark.parametrize(
     ("words", "why", "remedy"),
     [
-        ("LEASE_SECONDS=7", "a single heartbeat that comes late", "one of 10 or more"),
-        ("HEARTBEAT_SECONDS=8", "a single heartbeat that comes late", "a heartbeat of 7.5 or less"),
+        ("LEASE_SECONDS=7", "one late heartbeat", "Set the lease to 10 or more"),
+        ("HEARTBEAT_SECONDS=8", "one late heartbeat", "the heartbeat to 7.5 or less"),
         (
             "HEARTBEAT_SECONDS=11 LEASE_SECONDS=60",
-            "count as gone after one late heartbeat",
+            "count as stopped after one late heartbeat",
             "10 or less",
         ),
         (
             "ENV=production MAX_TIMEOUT_SECONDS=172800",
-            "bytes could go under a job",
-            "345720 will do",
+            "files of a running job could be removed",
+            "Set it to 345720",
         ),
         ("SANDBOX_RUNTIME=runsc", "code would run without it", "FETTLE_SANDBOX=docker"),
-        ("S3_ENDPOINT=https://s3.example", "none is named", "FETTLE_BLOBS_BUCKET"),
+        ("S3_ENDPOINT=https://s3.example", "names none", "set FETTLE_BLOBS_BUCKET"),
     ],
 )
 def test_a_worker_refuses(
@@ -64,16 +64,16 @@ def test_a_worker_refuses(
 @pytest.mark.parametrize(
     ("words", "why", "remedy"),
     [
-        ("REDIS_REPLICAS=1 REDIS_SECONDS=1", "for them alone", "2 will do"),
+        ("REDIS_REPLICAS=1 REDIS_SECONDS=1", "the replicas alone", "set it to 2"),
         (
             "REVIEW_APPROVALS=2 REVIEW_ON_EXPIRY=approve",
-            "a clock is no person",
-            "say reject or stay",
+            "expiry is not a person's approval",
+            "set it to reject or stay",
         ),
         (
             "REVIEW_REMIND_SECONDS=60 REVIEW_ESCALATE_SECONDS=60",
-            "was escalated before",
-            "set it below",
+            "the reminder would come after the escalation",
+            "set it to less than",
         ),
     ],
 )

@@ -46,7 +46,10 @@ def test_the_hosts_of_indexes_are_on_the_list() -> None:
 @pytest.mark.parametrize(
     ("index", "why"),
     [
-        ("https://me:secret@packages.example.org/simple/", "no user name and no password"),
+        (
+            "https://me:secret@packages.example.org/simple/",
+            "leave out the user name and the password",
+        ),
         ("ftp://packages.example.org/", "begins with https://"),
         ("packages.example.org", "begins with https://"),
     ],
