@@ -44,30 +44,54 @@ Runs = Annotated[list[Run], DeltaChannel(appended)]
 Growing = Annotated[list[dict[str, Any]], DeltaChannel(appended)]
 
 
+class EarlierJob(TypedDict):
+    """A finished job of the conversation."""
+
+    task: str
+    summary: str
+
+
 class JobFields(TypedDict):
-    """What was asked; see `agents.graph.job_input.JobInput`. `reopened_for` is the id of the job
-    that has continued the graph after its end without an approval, and `judged_before` counts the
-    critiques that it found."""
+    """The request of a job, as nodes and prompts read it. Fields that can be missing came with
+    later formats of checkpoints."""
 
     task: str
     steps: list[str]
+    """The caller's own plan; empty if the planner makes the plan."""
     max_revisions: int
     on_exhausted: str
-    earlier: list[dict[str, str]]
+    """`accept` or `fail`: how a job without an approval ends after its last revision."""
+    earlier: list[EarlierJob]
+    """The last finished jobs of the conversation, oldest first."""
     files: list[str]
+    """The paths that the workspace starts with, sorted."""
     inputs: NotRequired[list[str]]
+    """Descriptions of files that are not in `contents` (`agents.runs.start_files`)."""
     contents: NotRequired[dict[str, str]]
+    """The texts of files by path, which prompts show."""
     repository_map: NotRequired[str]
+    """The map of a repository's source files (`agents.runs.symbols`)."""
     rebased: NotRequired[dict[str, Any] | None]
+    """The change that the workspace starts with: `agents.ports.repository.Rebased`."""
     start: NotRequired[str | None]
+    """The digest of the workspace's files before the job changes them. None: it has no files, or
+    the files of the repository's commit."""
     checks: NotRequired[bool]
+    """The job has acceptance checks (`Ports.checks`)."""
     write_tests: NotRequired[bool]
+    """A tester writes tests first."""
     questions: NotRequired[bool]
+    """The planner may ask a person about the task."""
     parallel: NotRequired[bool]
+    """Independent steps may run at the same time."""
     verify: NotRequired[list[str]]
+    """The argv of the verification; empty if the model declares it."""
     evidence: NotRequired[str]
+    """`none`: the critic may approve work that cannot be executed; otherwise `run`."""
     reopened_for: NotRequired[str]
+    """The id of the job that has continued the graph after its end without an approval."""
     judged_before: NotRequired[int]
+    """The number of critiques before `reopened_for` continued the graph."""
 
 
 class Feedback(TypedDict):
@@ -91,7 +115,7 @@ class State(TypedDict, total=False):
     (`agents.evidence.record`).
 
     For a plan with parallel steps: `waves` has the numbers of the steps, and the first `merged`
-    waves have ended. `branches` has the result of each (`agents.nodes.branch`); `conflicts` and
+    waves have ended. `branches` has the result of each (`agents.nodes.branches`); `conflicts` and
     `left_out` are as in the event `merged`.
     """
 

@@ -14,19 +14,19 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agents.attempt import Ports
-from agents.checks.check_reports import report_data, report_summary
 from agents.checks.judge import judge
+from agents.checks.reports import report_data, report_summary
 from agents.errors import StateUnreadable
 from agents.graph.build import Graph
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
-from agents.ports import CallKey, Earlier, Event, Workspace
+from agents.ports import CallKey, Event, Workspace
 from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from agents.runs.start_files import StartFiles, start_files
 from agents.runs.symbols import symbol_map
-from agents.state import State
+from agents.state import EarlierJob, JobFields, State
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.model.credentials import is_person
@@ -345,13 +345,15 @@ def _input(
     files: StartFiles,
     repository_map: str,
     rebased: Rebased | None,
-) -> JobInput:
-    return JobInput(
+) -> JobFields:
+    return job_fields(
         task=spec.task,
         steps=spec.steps,
         max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
-        earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),
+        earlier=tuple(
+            EarlierJob(task=entry.task, summary=entry.summary) for entry in reversed(entries)
+        ),
         files=tuple(own_files(ports.workspace)),
         inputs=files.listing,
         contents=files.texts,

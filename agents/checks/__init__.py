@@ -1,9 +1,11 @@
 """Acceptance checks: the caller's requirements, tried over a copy of the workspace.
 
 judge         the entry point: files and checks in, a Report out
-checks        what is asked for: test files with a command, and cases
-cases         programs that are started with given input and judged by what they leave
+command       the command that runs test files
+copied_files  the files of a workspace that are copied for checks
+cases         programs that are started with an input and compared by their output and files
+reports       the report, and its texts in the state, events and prompts
 tester_tests  which tests of the job's own tester are useful
 
-docs/checks.md says what a check is protected from, and what it is not.
+`agents.ports.checks` has the types of the request. docs/checks.md says from what a check protects.
 """

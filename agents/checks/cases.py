@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agents.checks.copied_files import without_clashes
-from agents.checks.report import JudgedBy, Outcome, Report, Test
+from agents.checks.reports import JudgedBy, Outcome, Report, Test
 from agents.layout.site import site_of
 from agents.ports.checks import Case
 from agents.texts import head_and_tail

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from agents.checks import cases
-from agents.checks.checks import CheckCommand, command_of
+from agents.checks.command import CheckCommand, command_of
 from agents.checks.copied_files import files_under_test, links_under_test
-from agents.checks.report import Outcome, Report, Test, merged
+from agents.checks.reports import Outcome, Report, Test, merged
 from agents.layout.site import site_of
 from agents.ports.checks import Case, Checks
 from agents.runs import pytest_runs

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.checks.report import Test
+from agents.checks.reports import Test
 from agents.errors import PathOutside
 from agents.paths import checked
 

@@ -18,11 +18,18 @@ from typing import Any, Final, cast
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from agents.attempt import Ports
-from agents.checks.check_reports import shown
+from agents.checks.reports import shown
 from agents.context.ranked import MOST_BUDGET, fitted
-from agents.critic.change import Change, FileText, change_of
-from agents.critic.data_files import excerpt_of, input_text, shape_of
-from agents.critic.inputs import files_read, paths_read
+from agents.critic.files import (
+    Change,
+    FileText,
+    change_of,
+    excerpt_of,
+    files_read,
+    input_text,
+    paths_read,
+    shape_of,
+)
 from agents.critic.runs import ShownRuns
 from agents.critic.sections import (
     CHANGE,
@@ -87,8 +94,8 @@ def _people(state: State) -> dict[str, Any]:
     """The task, the conversation, and the words of people."""
     answers, job = state.get("answers", []), state["job"]
     earlier = [
-        {name: ranked(head_and_tail(each[name], EARLIER_SHOWN), PEOPLE) for name in each}
-        for each in job["earlier"]
+        {name: ranked(head_and_tail(text, EARLIER_SHOWN), PEOPLE) for name, text in fields.items()}
+        for fields in cast("Sequence[Mapping[str, str]]", job["earlier"])
     ]
     decisions = [
         {**each, **{name: ranked(each.get(name) or "", PEOPLE) for name in ("feedback", "code")}}

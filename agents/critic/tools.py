@@ -1,7 +1,8 @@
 """The critic's tools: they read the job's files and run programs over copies of them.
 
-The bodies are the executor's own, but for `run_again`. Each call is made once, like the executor's
-calls, and none changes the workspace.
+All tools but `run_again` have the executor's own code. Each call is made once, like the executor's
+calls. No call changes the workspace, and no run is among the job's runs, so that no verification
+can rest on it.
 
 Why: docs/decisions/0082-a-critic-that-looks.md
 """
@@ -17,17 +18,83 @@ from langgraph.prebuilt import ToolRuntime
 from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
-from agents.critic.run_again import run_again
+from agents.checks.judge import judge
+from agents.checks.reports import checks_of
 from agents.errors import ToolRefused
-from agents.evidence.verdict import CRITIC
+from agents.evidence.record import Verification
+from agents.evidence.verdict import CRITIC, verification_of
+from agents.evidence.verification import CHECKS
 from agents.models.replies.structured import ToolSchema, tool_schema
 from agents.ports import CallKey, Event, Finished
+from agents.runs.program import Program, execute
+from agents.runs.record import whole_program
+from agents.runs.report import program_answer
 from agents.state import State
-from agents.tools.call import argument_problem, refused
+from agents.texts import head_and_tail
+from agents.tools.call import Answer, Runtime, argument_problem, refused
 from agents.tools.file_tools import read_file
 from agents.tools.git import git
 from agents.tools.registry import Body, arguments_of, offered
+from agents.tools.run_tools import command_line
 from agents.tools.search import search
+from agents.tools.trace import of_use
+
+NAME = "run_again"
+
+
+async def run_again(runtime: Runtime, command: str | None = None) -> Answer:
+    """Run the verification again, or a command of yours with bash, over the files as they are now.
+    Nothing that it writes is kept.
+
+    Args:
+        command: The command line; several lines are a script. Without it the verification runs.
+    """
+    ports: Ports = runtime.context
+    state: State = runtime.state
+    label, passed, text = await _repeated(command, state, ports)
+    text = head_and_tail(text, ports.bounds.read)
+    trace = of_use(NAME, None, ok=passed, note=head_and_tail(label, ports.bounds.kept))
+    trace["data"]["output"] = head_and_tail(text, ports.bounds.kept)
+    return text, trace
+
+
+async def _repeated(command: str | None, state: State, ports: Ports) -> tuple[str, bool, str]:
+    """The command or the name of the verification, whether it passes, and its report."""
+    if command is not None:
+        return command, *await _run(command_line(command), ports)
+    found = verification_of(state)
+    if found is not None and found["source"] == "checks":
+        return CHECKS, *await _checks(state, ports)
+    program = await _verification(state, found, ports)
+    return program.text, *await _run(program, ports)
+
+
+async def _verification(state: State, found: Verification | None, ports: Ports) -> Program:
+    """The program of the run that the verification rests on. Raises ToolRefused without one."""
+    runs = state.get("runs", [])
+    run = next((run for run in runs if found is not None and run["id"] == found["run"]), None)
+    if run is None:
+        raise ToolRefused("nothing has verified these files: give a command")
+    text = (await whole_program(run, ports)).decode(errors="replace")
+    return Program.again(run.get("tool", "python"), text)
+
+
+async def _run(program: Program, ports: Ports) -> tuple[bool, str]:
+    """Whether a program passes, and its report."""
+    seen = await execute(ports, program, await ports.workspace.tree())
+    limits, width = program.within(ports.limits), ports.bounds.output
+    return seen.passed, program_answer(seen, seen.result, seen.result.refused, limits, width)
+
+
+async def _checks(state: State, ports: Ports) -> tuple[bool, str]:
+    """Whether the acceptance checks pass, and each of them."""
+    tree = await ports.workspace.tree()
+    checks = checks_of(state, ports)
+    report = await judge(ports.sandbox, tree.files, checks, ports.limits, tree.links)
+    tests = [f"{test.outcome} {test.id}\n{test.detail}".rstrip() for test in report.tests]
+    summary = "passed" if report.passed else f"not passed: {report.problem or 'see each test'}"
+    return report.passed, "\n".join([summary, *tests])
+
 
 TOOLS: tuple[Body, ...] = (read_file, search, git, run_again)
 """In the order in which the model sees them, after `Verdict`."""

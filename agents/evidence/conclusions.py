@@ -10,6 +10,7 @@ Why: docs/decisions/0079-experiments-that-discriminate.md
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,9 @@ from agents.texts import listed
 
 PASSES_BEFORE = "The verification passes without the change, too."
 _HOOK = re.compile(rb"^[ \t]*def pytest_\w", re.MULTILINE)
+_DEFINITION = re.compile(rb"\s*(?:async\s+def|def|class)\b")
+_DECORATOR = re.compile(rb"\s*@")
+_STATEMENT = re.compile(rb"[^\s)\]}]")
 
 
 @dataclass(slots=True)
@@ -147,10 +151,38 @@ def notes_on_tests(changed: Sequence[ChangedFile]) -> list[str]:
     of pytest's hooks, which can turn the failure of each test into a success."""
     existing = [file for file in changed if file.before is not None and is_test(file.path)]
     existing = [file for file in existing if is_source(file.path, file.before or b"")]
+    edited = [file for file in existing if file.after is not None and not _only_adds_tests(file)]
     hooks = [f.path for f in changed if f.path.endswith(".py") and _HOOK.search(f.after or b"")]
     notes = (
-        ("changed existing tests", [file.path for file in existing if file.after is not None]),
+        ("changed existing tests", [file.path for file in edited]),
         ("deleted existing tests", [file.path for file in existing if file.after is None]),
         ("added or changed a file with pytest hooks", hooks),
     )
     return [f"The job {text}: {listed(paths)}." for text, paths in notes if paths]
+
+
+def _only_adds_tests(file: ChangedFile) -> bool:
+    """Whether the file keeps each test and each other statement unchanged, with its decorators, and
+    adds no mark for all tests of the file. Only known of Python."""
+    if not file.path.endswith(".py"):
+        return False
+    before, after = Counter(_blocks(file.before or b"")), Counter(_blocks(file.after or b""))
+    return not before - after and not any(b[0].startswith(b"pytestmark") for b in after - before)
+
+
+def _blocks(content: bytes) -> list[tuple[bytes, ...]]:
+    """The lines of each definition with its decorators, and of each other statement at the top
+    level, without blank lines. A nested definition begins a block of its own."""
+    blocks: list[list[bytes]] = []
+    decorated = False
+    for line in content.splitlines():
+        if not line.strip():
+            continue
+        starts = _DEFINITION.match(line) or _DECORATOR.match(line)
+        if blocks and (decorated or not (starts or _STATEMENT.match(line))):
+            blocks[-1].append(line.rstrip())
+        else:
+            blocks.append([line.rstrip()])
+        if starts:
+            decorated = _DECORATOR.match(line) is not None
+    return [tuple(block) for block in blocks]

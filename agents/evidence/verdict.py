@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from pydantic import BaseModel, Field, model_validator
 
-from agents.checks.check_reports import unpassed_checks
+from agents.checks.reports import unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
 from agents.parallel.joined import unresolved
 from agents.state import Run

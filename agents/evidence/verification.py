@@ -19,8 +19,8 @@ from langchain_core.messages import ToolMessage
 from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.check_reports import checks_of, report_of, unpassed_checks
 from agents.checks.judge import judge
+from agents.checks.reports import checks_of, report_of, unpassed_checks
 from agents.evidence.changed_code import CodeReader
 from agents.evidence.changes import ChangedFile, changed_files, code_under_test
 from agents.evidence.conclusions import notes_on_tests
@@ -34,14 +34,16 @@ from agents.evidence.declared import (
     short,
     why_no_evidence,
 )
-from agents.evidence.experiment import (
+from agents.evidence.experiments import (
+    Attempt,
+    Experiments,
+    Subject,
     changed_sources,
     is_its_own_check,
     to_revert,
     tried_alone,
 )
 from agents.evidence.record import JudgedBy, Verification, unverified
-from agents.evidence.run_experiments import Attempt, Experiments, Subject
 from agents.ports import CallKey, Event, Finished
 from agents.repair.feedback import failed_verifications, repaired
 from agents.runs.program import Program, ProgramResult, execute

@@ -3,8 +3,8 @@
 A job can ask for questions and tests before the plan, and for its independent steps to run in
 parallel branches after it (wave by wave, each wave merged before the next).
 
-The graph is built once per process. Everything that belongs to one job comes with the runtime
-context (`Ports`):
+The graph is built once per process. All values that belong to one job come with the runtime context
+(`Ports`):
 
     await graph.ainvoke(initial_state(job), config, context=ports, durability="sync")
 """
@@ -12,28 +12,27 @@ context (`Ports`):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
 
 from agents.attempt import Ports
 from agents.executor.agent_loop import build_agent
-from agents.graph import routing
-from agents.nodes.asker import asker
-from agents.nodes.branch import build_branch
+from agents.nodes.branches import build_branch, merge
 from agents.nodes.critic import critic
-from agents.nodes.edit import edit
 from agents.nodes.executor import build_executor
-from agents.nodes.merge import merge
 from agents.nodes.planner import planner
-from agents.nodes.questions import questions
-from agents.nodes.review import review
+from agents.nodes.questions import asker, questions
+from agents.nodes.review import edit, review
 from agents.nodes.summarize import summarize
 from agents.nodes.tester import tester
 from agents.nodes.verification import verification
-from agents.state import State
+from agents.parallel.branch import branch_of
+from agents.state import Action, State
 from agents.tools.registry import TOOLS, Body
 
 Graph = CompiledStateGraph[State, Ports, State, State]
@@ -64,16 +63,14 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
     graph.add_node("critic", critic)
     graph.add_node("summarize", summarize)
     _add_beginning(graph)
-    graph.add_conditional_edges("planner", routing.to_work, ["branch", "executor"])
+    graph.add_conditional_edges("planner", to_work, ["branch", "executor"])
     graph.add_edge("branch", "merge")
-    graph.add_conditional_edges("merge", routing.to_work, ["branch", "executor"])
+    graph.add_conditional_edges("merge", to_work, ["branch", "executor"])
     graph.add_edge("executor", "verification")
-    graph.add_conditional_edges("verification", routing.after_verification, ["review", "critic"])
-    graph.add_conditional_edges(
-        "review", routing.after_review, ["summarize", "executor", "edit", "critic"]
-    )
+    graph.add_conditional_edges("verification", after_verification, ["review", "critic"])
+    graph.add_conditional_edges("review", after_review, ["summarize", "executor", "edit", "critic"])
     graph.add_edge("edit", "verification")
-    graph.add_conditional_edges("critic", routing.after_critic, ["summarize", "executor"])
+    graph.add_conditional_edges("critic", after_critic, ["summarize", "executor"])
     graph.add_edge("summarize", END)
     compiled: Graph = graph.compile(checkpointer=checkpointer)
     return compiled.with_config({"recursion_limit": RECURSION_LIMIT})
@@ -81,7 +78,56 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
 
 def _add_beginning(graph: StateGraph[State, Ports, State, State]) -> None:
     """The nodes before the planner: questions, then tests. A job asks for them."""
-    graph.add_conditional_edges(START, routing.at_start, ["asker", "tester", "planner"])
-    graph.add_conditional_edges("asker", routing.after_asker, ["questions", "tester", "planner"])
-    graph.add_conditional_edges("questions", routing.before_planning, ["tester", "planner"])
+    graph.add_conditional_edges(START, at_start, ["asker", "tester", "planner"])
+    graph.add_conditional_edges("asker", after_asker, ["questions", "tester", "planner"])
+    graph.add_conditional_edges("questions", before_planning, ["tester", "planner"])
     graph.add_edge("tester", "planner")
+
+
+_AFTER_REVIEW: dict[str, Literal["summarize", "executor", "edit", "critic"]] = {
+    Action.APPROVE: "summarize",
+    Action.REVISE: "executor",
+    Action.EDIT: "edit",
+    Action.DELEGATE: "critic",
+}
+
+
+def at_start(state: State) -> Literal["asker", "tester", "planner"]:
+    """To the asker, if the job allows questions."""
+    return "asker" if state["job"].get("questions") else before_planning(state)
+
+
+def after_asker(state: State) -> Literal["questions", "tester", "planner"]:
+    """To the person, if there are questions."""
+    return "questions" if state.get("asked") else before_planning(state)
+
+
+def before_planning(state: State) -> Literal["tester", "planner"]:
+    """To the tester, if the job asks for tests."""
+    return "tester" if state["job"].get("write_tests") else "planner"
+
+
+def to_work(state: State) -> list[Send] | Literal["executor"]:
+    """To one branch for each step of the next wave; to the executor when no wave is left."""
+    waves, ended = state.get("waves", []), state.get("merged", 0)
+    if ended >= len(waves):
+        return "executor"
+    wave = waves[ended]
+    return [Send("branch", branch_of(state, wave, step)) for step in wave]
+
+
+def after_verification(_: State, runtime: Runtime[Ports]) -> Literal["review", "critic"]:
+    """To the person, if the job has a review; else to the critic. A retry may change that, so it is
+    no part of the state."""
+    return "review" if runtime.context.bounds.review else "critic"
+
+
+def after_review(state: State) -> Literal["summarize", "executor", "edit", "critic"]:
+    """To the node of the person's latest decision."""
+    return _AFTER_REVIEW[state["decisions"][-1]["action"]]
+
+
+def after_critic(state: State) -> Literal["summarize", "executor"]:
+    """Back to the executor, unless approved or out of revisions."""
+    done = state["approved_by"] is not None or state["exhausted"]
+    return "summarize" if done else "executor"

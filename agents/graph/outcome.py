@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.evidence.best_revision import best_revision
-from agents.nodes.people import for_follow_ups
+from agents.evidence.revisions import best_revision
+from agents.nodes.review import for_follow_ups
 from agents.state import State, why_it_ended
 
 

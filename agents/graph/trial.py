@@ -28,7 +28,7 @@ from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import MOST_BYTES_A_TOKEN, tool_bytes
 from agents.errors import ModelError
 from agents.executor.agent_loop import build_agent
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryJournal, MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.replies.reading import CALLS_AS_TEXT
 from agents.models.role_models import RoleModels
@@ -144,7 +144,7 @@ async def run_trial(
     bounds = replace(ports.bounds, steps=MOST_REPLIES)
     workspace = MemoryWorkspace(record, _FILES)
     context = replace(ports, journal=journal, workspace=workspace, bounds=bounds, tokens=tokens)
-    job = JobInput(TASK, files=tuple(_FILES))
+    job = job_fields(TASK, files=tuple(_FILES))
     started, error = time.monotonic(), None
     try:
         async with asyncio.timeout(seconds) as clock:

@@ -13,7 +13,7 @@ from agents.calls.call_key import call_key
 from agents.critic.loop import ask_critic
 from agents.critic.request import critic_messages
 from agents.errors import ModelRefused, ModelUnavailable, another_may_answer
-from agents.evidence.revision_policy import Next, after_critique
+from agents.evidence.revisions import Next, after_critique
 from agents.evidence.verdict import (
     AWAY,
     CRITIC,

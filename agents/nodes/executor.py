@@ -10,12 +10,12 @@ from langgraph.runtime import Runtime
 
 from agents.attempt import Ports
 from agents.calls.call_key import call_key
-from agents.checks.check_reports import criteria, failing
+from agents.checks.reports import criteria, failing
 from agents.evidence.declared import last_declaration
 from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
-from agents.nodes.people import since_last_pass
+from agents.nodes.review import since_last_pass
 from agents.parallel.joined import join_context
 from agents.paths import own_files
 from agents.ports import Event

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
-from agents.checks.check_reports import criteria
+from agents.checks.reports import criteria
 from agents.parallel.events import emit_started
 from agents.parallel.waves import Waves, waves
 from agents.ports import Event

@@ -1,17 +1,32 @@
-"""The review gate: pauses for a person's decision, and does nothing else.
+"""The review: a pause for a person's decision, a person's edit, which runs without a model, and the
+words of people about a job.
 
-LangGraph runs a paused node again from its start when it is resumed, so it must have no effects.
+LangGraph runs a paused node again from its start when it is resumed, so the node `review` has no
+effects.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from langchain_core.messages import ToolMessage
+from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agents.checks.check_reports import report_of
+from agents.attempt import Ports
+from agents.calls.call_key import call_key, digest
+from agents.calls.journal import finished_call, journaled
+from agents.checks.reports import report_of
 from agents.evidence.verdict import overridden, verification_of
+from agents.history import runs_in, traces
+from agents.paths import own_files
+from agents.ports import Event, Finished
+from agents.runs.program import Program
+from agents.runs.record import last_number, run_and_keep, still_there
 from agents.state import Action, Decision, Run, State, is_paused, text_in
+from agents.texts import bounded, one_line
+from agents.tools.trace import of_run
 
 RUNS_SHOWN = 3
 """Runs in full; earlier ones are in the job's events."""
@@ -73,3 +88,63 @@ def review_payload(state: State) -> dict[str, Any]:
 
 def _is_python(run: Run) -> bool:
     return bool(run.get("tool", "python") == "python")
+
+
+async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """Run the code of the latest decision, as part of the revision that the person reviewed."""
+    ports = runtime.context
+    decision = state["decisions"][-1]
+    at = call_key(runtime.execution_info)
+    number = last_number(state.get("runs", [])) + 1
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        program = Program.python(decision["code"])
+        ran, _ = await run_and_keep(ports, program, number, state["revision"], decision["by"])
+        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
+        event = Event(at, "run_finished", ran.run)
+        return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
+
+    message = await journaled(ports, at.key(digest("edit", decision["code"])), make)
+    found = traces([message])
+    made = [file for trace in found for file in trace["files"]]
+    artifacts = still_there(state["artifacts"], made, own_files(ports.workspace))
+    left = {"workspace": ports.workspace.digest, "artifacts": artifacts}
+    return {"runs": runs_in(found), "edits": [{"revision": state["revision"], **left}], **left}
+
+
+WORDS_KEPT = 1_200
+"""Characters of people's words that follow-ups see, and of each entry at most a third."""
+
+
+def has_words(decision: Mapping[str, Any]) -> bool:
+    """Whether a decision has more than its action."""
+    return any(decision.get(name) for name in ("feedback", "comments"))
+
+
+def since_last_pass(state: State) -> Sequence[Mapping[str, Any]]:
+    """The decisions with words since the executor's last pass, oldest first, without the decision
+    that the feedback is taken from."""
+    decisions, feedback = state.get("decisions", []), state["feedback"]
+    earlier = decisions
+    if decisions and feedback is not None and decisions[-1]["action"] == "revise":
+        earlier = decisions[:-1]
+    now = [each for each in earlier if each.get("revision") == state["revision"]]
+    return [each for each in now if has_words(each)]
+
+
+def for_follow_ups(state: State | Mapping[str, Any]) -> str:
+    """One sentence with people's words, for later jobs of the conversation; empty without words."""
+    entries = [one_line(entry, WORDS_KEPT // 3) for entry in _entries(state)]
+    return bounded(f"People said: {'; '.join(entries)}.", WORDS_KEPT) if entries else ""
+
+
+def _entries(state: State | Mapping[str, Any]) -> Iterator[str]:
+    for each in state.get("clarified", ()):
+        if each["by"] != "default":
+            yield f'{each["by"]} answered "{each["question"]}" with "{each["answer"]}"'
+    for decision in state.get("decisions", ()):
+        if decision.get("feedback"):
+            yield f'{decision["by"]}: "{decision["feedback"]}"'
+        for comment in decision.get("comments", ()):
+            place = f"{comment['path']}, line {comment['line']}"
+            yield f'{decision["by"]} on {place}: "{comment["text"]}"'

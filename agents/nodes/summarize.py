@@ -13,7 +13,7 @@ from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
 from agents.errors import BudgetExhausted, ModelNotConfigured, ModelRefused, ModelUnavailable
-from agents.evidence.best_revision import BestRevision, best_revision
+from agents.evidence.revisions import BestRevision, best_revision
 from agents.evidence.verdict import CRITIC
 from agents.ports import Event, Finished
 from agents.prompts import prompt, render

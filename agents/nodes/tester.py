@@ -15,7 +15,7 @@ from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
 from agents.checks.judge import judge
-from agents.checks.report import Test
+from agents.checks.reports import Test
 from agents.checks.tester_tests import (
     UsefulTests,
     failing_solution,

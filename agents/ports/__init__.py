@@ -228,14 +228,6 @@ class Workspace(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
-    """A finished job of the conversation, for the planner."""
-
-    task: str
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
 class Bounds:
     """How far a job may go, and how much of a text is passed on, in characters.
 

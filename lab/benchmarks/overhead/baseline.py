@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -46,7 +46,7 @@ class Baseline:
         ports = replace(ports, bounds=Bounds(review=True))
         config: RunnableConfig = {"configurable": {"thread_id": secrets.token_hex(8)}}
         most = job.MAX_REVISIONS
-        wanted = JobInput(job.TASK, max_revisions=most, evidence=job.EVIDENCE)
+        wanted = job_fields(job.TASK, max_revisions=most, evidence=job.EVIDENCE)
         feed: Any = initial_state(wanted)
         pauses = 0
         while True:

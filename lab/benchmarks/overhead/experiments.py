@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.graph.outcome import outcome
 from agents.models.options import ModelOptions
@@ -72,7 +72,7 @@ async def measure(sandbox: Sandbox, rounds: int) -> Tried:
         timed = TimedSandbox(sandbox)
         ports = ports_over(MemoryRecord(), timed, RoleModels.alone(pool, MODEL))
         ports = replace(ports, environment=environment)
-        state = await build(None).ainvoke(initial_state(JobInput(TASK)), context=ports)
+        state = await build(None).ainvoke(initial_state(job_fields(TASK)), context=ports)
         assert outcome(state).approved, "the job took another course"
         jobs.append(timed.seconds)
     return Tried(

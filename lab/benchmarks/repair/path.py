@@ -22,7 +22,7 @@ class Path:
 
     `repairs` has the model's level for each verification that passes after a failed one. `broken`
     are the numbers, from 1, of the runs in which the sandbox itself fails. `job` are fields of
-    JobInput, `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to escalate to.
+    JobFields, `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to escalate to.
     `checks` are the files of its acceptance checks, `decisions` those of the reviewer Ada, `files`
     some of the expected files, with their content.
     """

@@ -12,7 +12,7 @@ from langgraph.types import Command as Resume
 
 from agents.attempt import Ports, ToolCallSequencer
 from agents.graph.build import Graph, build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import Outcome, outcome
 from agents.models.chains import Chains
@@ -131,7 +131,7 @@ async def _to_the_end(
     """Attempt after attempt, as a worker makes them; a finished call resets the retries."""
     config: Any = {"configurable": {"thread_id": path.name}}
     wishes = {"checks": bool(path.checks), **path.job}
-    feed: Any = initial_state(JobInput(TASK, **wishes))
+    feed: Any = initial_state(job_fields(TASK, **wishes))
     retries = 0
     while True:
         before = len(record.outcomes)

@@ -16,7 +16,7 @@ import click
 import uvloop
 
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -41,7 +41,7 @@ async def fly(jobs: int, seconds: float) -> float:
     async def run(name: str) -> None:
         record = MemoryRecord()
         ports = replace(ports_over(record, sandbox, RoleModels.alone(pool, name)), limits=bounds)
-        await graph.ainvoke(initial_state(JobInput(model.TASK)), context=ports)
+        await graph.ainvoke(initial_state(job_fields(model.TASK)), context=ports)
         _check(record)
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.graph.outcome import outcome
 from agents.models.options import ModelOptions
@@ -32,7 +32,7 @@ async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
         )
         try:
             state = await build(None).ainvoke(
-                initial_state(JobInput("Work through the measurements.")), context=ports
+                initial_state(job_fields("Work through the measurements.")), context=ports
             )
         finally:
             await pool.aclose()

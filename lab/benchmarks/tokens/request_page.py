@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass, replace
 
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -183,7 +183,7 @@ async def send_example() -> Example:
             bounds=Bounds(mutations=MUTATIONS),
         )
         files = await start_files(ports)
-        job = JobInput(
+        job = job_fields(
             TASK,
             files=tuple(FILES),
             inputs=files.listing,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.graph.build import Graph, build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
@@ -77,7 +77,7 @@ async def play(
             workspace=workspace,
             bounds=Bounds(mutations=mutations),
         )
-        request = JobInput(
+        request = job_fields(
             job.task, max_revisions=1, files=tuple(files), start=workspace.digest if files else None
         )
         try:

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from agents.checks.judge import judge
-from agents.checks.report import Report
+from agents.checks.reports import Report
 from agents.ports.checks import Case, Checks
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Limits, RunResult

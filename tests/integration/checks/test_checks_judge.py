@@ -16,7 +16,7 @@ from support.graph.clone_projects import SHAPES
 from support.servers import docker_engine as engines
 
 from agents.checks.judge import judge
-from agents.checks.report import Report
+from agents.checks.reports import Report
 from agents.ports.checks import Case, Checks
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox

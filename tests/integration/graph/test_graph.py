@@ -21,10 +21,11 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryWorkspace
 from agents.nodes.planner import DEFAULT_PLAN
-from agents.ports import Bounds, Earlier
+from agents.ports import Bounds
+from agents.state import EarlierJob
 from agents.tools.file_tools import read_file
 from agents.tools.run_tools import python, shell
 from sandbox.protocol import RunResult, SandboxUnavailable
@@ -41,7 +42,7 @@ async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptur
         verdict("=== r1, revision 1: exit code 0", "approve", run="r1"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"print(1 + 1)": printed("2\n")}))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     ended = await journey.outcome()
     assert (ended.approved, ended.approved_by, ended.answer) == (True, "critic", "It prints 2.")
     assert ended.summary == "It prints 2. Approved by the critic."
@@ -78,7 +79,7 @@ async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
     ]
     sandbox = PlannedSandbox({"print(1 + 1)": printed("2\n")})
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(summarize_with_model=sums_up))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     ended = await journey.outcome()
     assert (ended.approved_by, ended.answer) == ("critic", LONG)
     assert ended.summary.startswith(kept)
@@ -98,7 +99,7 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
         verdict("=== r2", "approve", run="r2"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"1 / 0": failed, "1 / 1": printed()}))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
     assert only(journey.data_of("critiqued"))["runs"] == ["r2"]
     assert (await journey.outcome()).approved
@@ -116,7 +117,7 @@ async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
     ]
     sandbox = PlannedSandbox({"good": printed(), "bad": printed(code=1)})
     journey = Journey.plan(tmp_path, turns, sandbox)
-    await journey.begin(JobInput(TASK, max_revisions=2))
+    await journey.begin(job_fields(TASK, max_revisions=2))
     ended = await journey.outcome()
     assert (ended.approved, ended.approved_by, ended.exhausted) == (False, None, True)
     assert ended.answer == "This ran."
@@ -131,7 +132,7 @@ async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
         verdict("", "revise", "No run."),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
-    await journey.begin(JobInput(TASK, max_revisions=1))
+    await journey.begin(job_fields(TASK, max_revisions=1))
     planned = only(journey.data_of("planned"))
     assert (planned["steps"], planned["source"]) == (list(DEFAULT_PLAN), "default")
     assert "steps" in planned["note"]
@@ -154,8 +155,10 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
         verdict("- Task: First.\n  Outcome: A file.\n- Task: B.", "revise", "No run."),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), files={"a.py": b"x = 1"})
-    earlier = tuple(Earlier(task, "A file.") for task in ("Forgotten.", "First.", "B.", "C."))
-    await journey.begin(JobInput(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
+    earlier = tuple(
+        EarlierJob(task=task, summary="A file.") for task in ("Forgotten.", "First.", "B.", "C.")
+    )
+    await journey.begin(job_fields(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
     assert only(journey.data_of("tool_used"))["ok"]
     assert (await journey.outcome()).answer == "It is one."
 
@@ -168,7 +171,7 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     ]
     sandbox = PlannedSandbox({"ok": printed("same")})
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(steps=3))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert len(sandbox.ran) == 3
     assert [each["role"] for each in journey.data_of("model_called")].count("executor") == 3
     assert "limit of 3 model calls" in (await journey.outcome()).answer
@@ -184,7 +187,7 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
     answers: dict[str, RunResult | Exception] = {"ok": SandboxUnavailable("no sandbox")}
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(answers))
     with pytest.raises(SandboxUnavailable, match="no sandbox"):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     assert journey.data_of("run_finished", "tool_used", "critiqued") == []
     answers["ok"] = printed()
     await journey.go_on()
@@ -217,7 +220,7 @@ async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_pat
     ]  # fmt: skip
     given = {".scratch/given.txt": b"given"}
     journey = Journey.plan(tmp_path, turns, sandbox, given)
-    await journey.begin(JobInput(TASK, start=journey.ports.workspace.digest))
+    await journey.begin(job_fields(TASK, start=journey.ports.workspace.digest))
     assert {".scratch/log.txt", ".scratch/probe.py"} <= set(sandbox.seen[1])
     assert set(sandbox.seen[2]) == {"a.py", ".scratch/given.txt"}
     assert set(journey.ports.workspace.list()) == {"a.py", ".scratch/given.txt"}

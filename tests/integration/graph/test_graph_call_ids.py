@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.graph.graphs import Journey, PlannedSandbox, printed
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -87,7 +87,7 @@ async def journey(
         keys = dict.fromkeys(("groq", "anthropic", "compatible"), "key")
         pool = ModelPool(ModelOptions(api_keys=keys, base_urls=server.base_urls(), max_retries=0))
         made.ports = made.with_ports(models=RoleModels.alone(pool, name))
-        await made.begin(JobInput("Run four programs."))
+        await made.begin(job_fields("Run four programs."))
         await pool.aclose()
         return made, server.requests, sandbox
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import PLAN, Journey, call, only, turn, verdict
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.ports import Bounds
 from agents.ports.checks import Checks
 from sandbox.local import LocalSandbox
@@ -91,7 +91,7 @@ MENDED = [
 
 async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox: Counted) -> None:
     journey = journey_of(tmp_path, MENDED, sandbox)
-    await journey.begin(JobInput(TASK, checks=True))
+    await journey.begin(job_fields(TASK, checks=True))
     first, second = journey.data_of("critiqued")
     assert (first["verdict"], first["overruled"]) == (
         "revise",
@@ -129,7 +129,7 @@ async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
 ) -> None:
     turns = [PLAN, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve")]
     journey = journey_of(tmp_path, turns, sandbox, checks)
-    await journey.begin(JobInput(TASK, checks=True, verify=own))
+    await journey.begin(job_fields(TASK, checks=True, verify=own))
     found = only(journey.data_of("verified"))
     assert (found["source"], found["holds"]) == (source, True)
     assert (await journey.outcome()).approved_by == "critic"
@@ -141,7 +141,7 @@ async def test_a_person_may_override_them_and_sees_what_they_override(
     turns = [PLAN, *passing(TASK, WRONG, 0)]
     journey = journey_of(tmp_path, turns, sandbox)
     journey.ports = journey.with_ports(bounds=Bounds(review=True))
-    state = await journey.begin(JobInput(TASK, checks=True))
+    state = await journey.begin(job_fields(TASK, checks=True))
     shown = only(state["__interrupt__"]).value["checks"]
     assert shown["passed"] is False
     assert only(shown["tests"])["id"] == "tests/test_add.py::test_add"
@@ -174,7 +174,7 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
         verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
-    await journey.begin(JobInput(TASK, write_tests=True))
+    await journey.begin(job_fields(TASK, write_tests=True))
     data = only(journey.data_of("tests_written"))
     assert (data["files"], data["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
     dropped = {each["id"]: each["why"] for each in data["dropped"]}
@@ -251,7 +251,7 @@ async def test_a_property_that_an_empty_solution_has_stays_if_the_test_needs_the
     ]
     files = {"shop.py": b"def price():\n    return 7\n"}
     journey = Journey.plan(tmp_path, turns, sandbox, files)
-    await journey.begin(JobInput(TASK, write_tests=True, max_revisions=1))
+    await journey.begin(job_fields(TASK, write_tests=True, max_revisions=1))
     data = only(journey.data_of("tests_written"))
     assert {each["id"].partition("::")[2] for each in data["dropped"]} == {
         "test_a_name_is_there",
@@ -279,7 +279,7 @@ async def test_questions_wait_for_answers_and_what_is_left_blank_has_its_default
         verdict("(revision 1)", "approve", run="r1"),
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
-    state = await journey.begin(JobInput(TASK, questions=True))
+    state = await journey.begin(job_fields(TASK, questions=True))
     asked = only(state["__interrupt__"])
     assert [each["question"] for each in asked.value["questions"]] == [
         "Floats too?",

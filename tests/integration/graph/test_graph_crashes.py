@@ -27,7 +27,7 @@ from support.graph.graphs import (
 )
 
 from agents.errors import Stopped
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryJournal, MemoryRecord
 from agents.ports import Finished
 from agents.ports.environment import Environment
@@ -65,10 +65,10 @@ async def journey_with_a_crash(
     journey.ports = journey.with_ports(journal=journal)
     if at:
         with pytest.raises(Crash):
-            await journey.begin(JobInput(TASK))
+            await journey.begin(job_fields(TASK))
         await journey.go_on()
     else:
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     return journey, journal, sandbox
 
 
@@ -77,7 +77,7 @@ async def test_a_worker_whose_sandbox_has_other_packages_repeats_no_call(tmp_pat
     journal = CrashingJournal(journey.record, at=6, before=False)
     journey.ports = journey.with_ports(journal=journal, environment=Environment("3.11.1"))
     with pytest.raises(Crash):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     other = Environment("3.13.1", ("polars 1.2",), ("git",))
     journey.ports = journey.with_ports(environment=other)
     await journey.go_on()
@@ -133,7 +133,7 @@ async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Jo
     sandbox = DrainingSandbox(ANSWERS)
     journey = Journey.plan(tmp_path, TURNS, sandbox)
     with pytest.raises(GraphDrained):
-        await journey.begin(JobInput(TASK), sandbox.control)
+        await journey.begin(job_fields(TASK), sandbox.control)
     assert sandbox.ran == RUNS[:2]  # the step that was at work came to its end
     await journey.go_on()
     assert sandbox.ran == RUNS
@@ -184,7 +184,7 @@ async def test_neither_verification_nor_experiment_is_repeated(tmp_path: Path, a
     journey = Journey.plan(tmp_path, EDITED, sandbox)
     journey.ports = journey.with_ports(journal=CrashingJournal(journey.record, at, before=False))
     with pytest.raises(Crash):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     await journey.go_on()
     assert sandbox.ran == ["green", "green", "red"]
     assert journey.kinds().count("verified") == 1
@@ -203,5 +203,5 @@ async def test_no_experiment_starts_after_a_cancellation(tmp_path: Path) -> None
 
     journey.ports = journey.with_ports(cancel=CancelledAfterTheFirst())
     with pytest.raises(Stopped):
-        await journey.begin(JobInput(TASK, files=("a.py",)))
+        await journey.begin(job_fields(TASK, files=("a.py",)))
     assert sandbox.ran == ["green", "green", "red"]  # the state before, and no broken file

@@ -10,13 +10,13 @@ from support.graph.graphs import Journey, PlannedSandbox, needs, printed
 
 from agents.context.ranked import fitted
 from agents.critic.request import critic_messages
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Earlier
-from agents.state import State
+from agents.ports import Bounds
+from agents.state import EarlierJob, State
 from agents.texts import numbered
 from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall
 
@@ -67,7 +67,7 @@ async def judged(
         journey.ports = journey.with_ports(models=RoleModels(pool, chains))
         start = journey.ports.workspace.digest
         job = {"task": "Sum the sales.", "files": tuple(GIVEN), "start": start, **job}
-        await journey.begin(JobInput(**job))
+        await journey.begin(job_fields(**job))
         await pool.aclose()
     asked = [each for each in server.requests if each.forced_tool == "Verdict"]
     return ["\n".join(message.text for message in each.messages[1:]) for each in asked]
@@ -94,7 +94,7 @@ WORK = replies([WRITE, EDIT, PRINT], [LOOK, VERIFY], "The best day is 2026-01-31
 
 
 async def test_the_critic_sees_the_change_the_inputs_and_the_quoted_lines(tmp_path: Path) -> None:
-    earlier = (Earlier("Read the sales.", "dates.py parses dates."),)
+    earlier = (EarlierJob(task="Read the sales.", summary="dates.py parses dates."),)
     (text,) = await judged(tmp_path, WORK, SANDBOX, earlier=earlier)
     assert "- Task: Read the sales.\n  Outcome: dates.py parses dates." in text
     assert f"=== app.py, new\n```\n{NUMBERED}".rstrip() in text
@@ -143,7 +143,7 @@ async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Pa
 async def test_a_critic_knows_that_a_job_asks_for_no_evidence(tmp_path: Path) -> None:
     ports = Journey.plan(tmp_path, [], PlannedSandbox({})).ports
     instructions = []
-    for job in (JobInput("Write a letter."), JobInput("Write a letter.", evidence="none")):
+    for job in (job_fields("Write a letter."), job_fields("Write a letter.", evidence="none")):
         state = cast("State", {**initial_state(job), "revision": 1, "plan": ["Do it."]})
         messages = await critic_messages(state, ports)
         instructions.append(messages[0].text)
@@ -155,7 +155,7 @@ async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -
     files = {f"package/module_{n:04}.py": f"x = {n}\n".encode() * n for n in range(1_000)}
     data = {f"data/table_{n:04}.csv": DATA.encode() for n in range(1_000)}
     await journey.ports.workspace.apply({**files, **data})
-    state = {**initial_state(JobInput("Write many files.")), "revision": 1, "plan": ["Do it."]}
+    state = {**initial_state(job_fields("Write many files.")), "revision": 1, "plan": ["Do it."]}
     artifacts = {name: {"name": name, "digest": "d"} for name in data}
     record = {"id": "r1", "number": 1, "revision": 1, "by": "executor", "tool": "python"}
     record |= {
@@ -179,7 +179,7 @@ async def test_the_critic_sees_what_people_said(tmp_path: Path) -> None:
     with ProviderServer(answers) as server:
         pool = ModelPool(ModelOptions({"groq": "key"}, server.base_urls()))
         journey.ports = journey.with_ports(models=RoleModels.alone(pool, LARGE))
-        await journey.begin(JobInput("Sum the sales."))
+        await journey.begin(job_fields("Sum the sales."))
         comment = {
             "path": "app.py",
             "line": 1,

@@ -26,7 +26,7 @@ from support.graph.graphs import (
 )
 
 from agents.errors import BudgetExhausted, Stopped
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -75,7 +75,7 @@ def used(journey: Journey) -> list[Mapping[str, Any]]:
 
 async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> None:
     journey = job(tmp_path, *LOOKS)
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert [(each["tool"], each["path"], each["ok"]) for each in used(journey)] == [
         ("read_file", "add.py", True), ("run_again", None, True), ("run_again", None, True),
     ]  # fmt: skip
@@ -88,7 +88,7 @@ async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> Non
 
 async def test_the_critics_runs_change_nothing_and_are_no_runs_of_the_job(tmp_path: Path) -> None:
     journey = job(tmp_path, *LOOKS)
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert [run["id"] for run in journey.data_of("run_finished")] == ["r1"]
     assert only(journey.data_of("verified"))["run"] == "r1"
     assert only(journey.data_of("critiqued"))["runs"] == ["r1"]
@@ -98,7 +98,7 @@ async def test_the_critics_runs_change_nothing_and_are_no_runs_of_the_job(tmp_pa
 
 async def test_a_critic_that_judges_at_once_is_asked_once(tmp_path: Path) -> None:
     journey = job(tmp_path, critic("(revision 1)", call("read_file", path="add.py"), APPROVES))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert used(journey) == []
     assert (await journey.outcome()).approved
 
@@ -107,7 +107,7 @@ async def test_calls_above_the_bound_are_not_made_and_the_verdict_is_forced(tmp_
     reads = [call("read_file", path="add.py", limit=n) for n in (1, 2, 3)]
     turns = [critic("(revision 1)", *reads), critic("no calls are left", APPROVES, after=1)]
     journey = job(tmp_path, *turns, critic_calls=2)
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert len(used(journey)) == 2
     assert (await journey.outcome()).approved
 
@@ -118,7 +118,7 @@ async def test_without_calls_a_critic_has_only_its_verdict(tmp_path: Path) -> No
         critic("the reply does not call Verdict", APPROVES, after=1),
     ]
     journey = job(tmp_path, *turns, critic_calls=0)
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
 
 
@@ -134,7 +134,7 @@ async def test_without_calls_a_critic_has_only_its_verdict(tmp_path: Path) -> No
 async def test_a_call_that_fails_is_answered(tmp_path: Path, made: Any, answer: str) -> None:
     looks = critic("(revision 1)", call("read_file", path="add.py"), made)
     journey = job(tmp_path, looks, critic(answer, APPROVES, after=1))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert [each["ok"] for each in used(journey)] == [True, False]
     assert (await journey.outcome()).approved
 
@@ -151,7 +151,7 @@ async def test_a_run_that_the_critic_made_does_not_count_among_the_next_runs(
         turn("executor", "Take floats.", "It takes them.", after=3),
         critic("(revision 2)", APPROVES),
     )
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert [run["id"] for run in journey.data_of("run_finished")] == ["r1"]
     assert [found["run"] for found in journey.data_of("verified")] == ["r1", "r1"]
     assert (await journey.outcome()).approved
@@ -167,7 +167,7 @@ async def test_a_crash_repeats_at_most_the_call_in_flight(
     journal = CrashingJournal(journey.record, at, before)
     journey.ports = journey.with_ports(journal=journal)
     with pytest.raises(Crash):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     await journey.go_on()
     assert len(journal.keys) == len(set(journal.keys)) + before
     assert len(used(journey)) == 3
@@ -197,7 +197,7 @@ async def test_no_call_of_the_critic_begins_after_a_cancel(tmp_path: Path) -> No
     journal = StoppingJournal(journey.record, cancel)
     journey.ports = journey.with_ports(journal=journal, cancel=cancel)
     with pytest.raises(Stopped):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     assert used(journey) == []
     assert [data["role"] for data in journey.data_of("model_called")].count("critic") == 1
 
@@ -215,7 +215,7 @@ async def test_a_drained_critique_goes_on_after_its_last_call(tmp_path: Path) ->
 
     journey.ports = journey.with_ports(journal=Draining(journey.record))
     with pytest.raises(GraphDrained):
-        await journey.begin(JobInput(TASK), control)
+        await journey.begin(job_fields(TASK), control)
     assert (len(used(journey)), journey.data_of("critiqued")) == (2, [])
     await journey.go_on()
     assert len(used(journey)) == 3
@@ -227,7 +227,7 @@ async def test_a_larger_budget_continues_a_critique_where_it_stopped(tmp_path: P
     journey = job(tmp_path, *LOOKS)
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=600))
     with pytest.raises(BudgetExhausted):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     assert len(used(journey)) == 2
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record))
     await journey.go_on()
@@ -257,7 +257,7 @@ async def served(journey: Journey, model: str, *replies: Reply) -> Sequence[Requ
         options = ModelOptions(api_keys={provider: "key"}, base_urls=urls, max_retries=0)
         pool = ModelPool(options)
         journey.ports = journey.with_ports(models=RoleModels.alone(pool, model))
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
         await pool.aclose()
         return server.requests[len(PROVIDED) :]
 

@@ -9,7 +9,7 @@ import pytest
 from support.graph.graphs import ANSWERS, Journey, PlannedSandbox
 
 from agents.errors import ReplyUnusable
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -45,7 +45,7 @@ async def played(
         keys = dict.fromkeys(("groq", "anthropic", "google_genai"), "key")
         pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
         made.ports = made.with_ports(models=RoleModels.alone(pool, name))
-        await made.begin(JobInput("Write a.py."))
+        await made.begin(job_fields("Write a.py."))
         await pool.aclose()
         return made, server.requests
 

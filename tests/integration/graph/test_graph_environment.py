@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -54,7 +54,7 @@ async def test_prompts_name_what_this_jobs_sandbox_has(tmp_path: Path) -> None:
             limits=Limits(wall_seconds=90, memory_bytes=2048 * MIB),
             bounds=Bounds(steps=9),
         )
-        await journey.begin(JobInput(TASK, max_revisions=1))
+        await journey.begin(job_fields(TASK, max_revisions=1))
         await pool.aclose()
     planner, executor, *_ = (request.messages[0].text for request in server.requests)
     for system in (planner, executor):
@@ -79,7 +79,7 @@ async def test_the_last_replies_are_counted(tmp_path: Path) -> None:
         verdict("", "revise", "Nothing ran."),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), bounds=Bounds(steps=5))
-    await journey.begin(JobInput(TASK, max_revisions=1, evidence="none"))
+    await journey.begin(job_fields(TASK, max_revisions=1, evidence="none"))
     assert journey.data_of("answered")[0]["text"] == "Done."
 
 
@@ -93,5 +93,5 @@ async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> Non
     ]
     failed = printed(error="No matching distribution found for requests\n", code=1)
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({line: failed}))
-    await journey.begin(JobInput(TASK, max_revisions=1))
+    await journey.begin(job_fields(TASK, max_revisions=1))
     assert journey.data_of("answered")[0]["text"] == "Done."

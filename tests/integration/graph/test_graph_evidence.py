@@ -19,7 +19,7 @@ from support.graph.graphs import (
 )
 
 from agents.errors import BudgetExhausted, ModelRefused, ModelUnavailable
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryBudget
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -55,7 +55,7 @@ async def served(
             models=models, last_try=last_try, bounds=Bounds(**bounds)
         )
         try:
-            await journey.begin(JobInput(TASK, max_revisions=2))
+            await journey.begin(job_fields(TASK, max_revisions=2))
         finally:
             await pool.aclose()
         return len(server.requests)
@@ -150,7 +150,7 @@ async def test_a_larger_budget_continues_the_pass_at_the_call_that_did_not_fit(
     )
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=330))
     with pytest.raises(BudgetExhausted):
-        await journey.begin(JobInput(TASK))
+        await journey.begin(job_fields(TASK))
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
             await journey.go_on()
@@ -175,7 +175,7 @@ async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Pat
         turn("executor", "exit code 1", "It does not.", after=3),
         turn("critic", "(revision 2)", call("Verdict", verdict="revise", feedback="2")),
     )
-    await journey.begin(JobInput(TASK, max_revisions=2))
+    await journey.begin(job_fields(TASK, max_revisions=2))
     ended = await journey.outcome()
     assert (ended.answer, ended.exhausted) == ("It adds.", True)
     assert ended.verification == journey.data_of("verified")[0]

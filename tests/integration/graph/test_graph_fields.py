@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryJournal, MemoryRecord
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -98,12 +98,12 @@ async def run(
                 journal = CrashingJournal(journey.record, crash_at)
                 journey.ports = replace(ports, journal=journal)
                 with pytest.raises(Crash):
-                    await journey.begin(JobInput("Run them."))
+                    await journey.begin(job_fields("Run them."))
                 journey.ports = replace(ports, journal=MemoryJournal(journey.record))
             elif attempt:
                 await journey.go_on()
             else:
-                await journey.begin(JobInput("Run them."))
+                await journey.begin(job_fields("Run them."))
             await pool.aclose()
     return journey
 

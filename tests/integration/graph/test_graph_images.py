@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import Journey, PlannedSandbox, printed
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -49,7 +49,7 @@ async def judged(folder: Path, *critics: str) -> list[str]:
         pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
         chains = Chains((READS,), {"critic": critics})
         journey.ports = journey.with_ports(models=RoleModels(pool, chains))
-        await journey.begin(JobInput("Draw it.", max_revisions=1))
+        await journey.begin(job_fields("Draw it.", max_revisions=1))
         await pool.aclose()
     assert (await journey.outcome()).approved_by == "critic"
     return [json.dumps(r.body) for r in server.requests if r.forced_tool == "Verdict"]
@@ -98,7 +98,7 @@ async def viewed(folder: Path, model: str, *paths: str) -> list[Request]:
         pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
         chains = Chains((model,), {"critic": (READS,)})
         journey.ports = journey.with_ports(models=RoleModels(pool, chains))
-        await journey.begin(JobInput("Look.", files=tuple(PICTURES), max_revisions=1))
+        await journey.begin(job_fields("Look.", files=tuple(PICTURES), max_revisions=1))
         await pool.aclose()
     return [each for each in server.requests if "list_dir" in each.tools and each.model in model]
 

@@ -19,7 +19,7 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -100,7 +100,7 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
         verdict("=== r4", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
     assert only(journey.data_of("repaired")) == {
         "run": "r4", "of": "r3", "revision": 1, "class": "import", "cause": IMPORT,
@@ -129,7 +129,7 @@ async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
         verdict("(revision 2)", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     data = only(journey.data_of("repaired"))
     assert (data["run"], data["of"], data["revision"], data["attempt"]) == ("r2", "r1", 2, 1)
     assert data["lines"] == {"added": 1, "removed": 1}
@@ -148,7 +148,7 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
         ),
         turn("executor", "exit code 0", "Fixed.", after=4),
     )
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
     asked = [
         data["model"] for data in journey.data_of("model_called") if data["role"] == "executor"
@@ -171,7 +171,7 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
         verdict("(revision 2)", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     first, second = journey.data_of("answered")
     assert first["text"].startswith("The work ended because the repairs do not change the failure")
     assert second["text"] == "Fixed."
@@ -197,7 +197,7 @@ async def test_exploration_that_fails_does_not_end_a_pass(tmp_path: Path) -> Non
     journey = escalating(
         Journey.plan(tmp_path, turns, PlannedSandbox({**ANSWERS, **greps})), tmp_path
     )
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
     assert journey.data_of("answered")[0]["text"] == "Found it."
 
@@ -214,6 +214,6 @@ async def test_a_repair_within_one_reply_is_a_repair(tmp_path: Path) -> None:
         verdict("=== r2", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     data = only(journey.data_of("repaired"))
     assert (data["run"], data["of"], data["lines"]) == ("r2", "r1", {"added": 1, "removed": 1})

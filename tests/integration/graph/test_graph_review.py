@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -15,7 +15,7 @@ from agents.ports import Bounds
 from lab.provider import ProviderServer, Reply, Request, ToolCall
 
 TASK = "Add two numbers."
-JOB = JobInput(TASK)
+JOB = job_fields(TASK)
 FIRST = [
     PLAN,
     turn("executor", TASK, call("python", code="one")),

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import PLAN, Journey, Written, call, only, turn
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.ports.checks import Checks
 from sandbox.local import LocalSandbox
 
@@ -47,7 +47,7 @@ async def judged(
     """The approved job, and the uses of tools by its critic."""
     journey = Journey.plan(folder, [*WORK, *critic], sandbox)
     journey.ports = journey.with_ports(checks=checks)
-    await journey.begin(JobInput(TASK, checks=checks is not None))
+    await journey.begin(job_fields(TASK, checks=checks is not None))
     assert (await journey.outcome()).approved
     files = (await journey.ports.workspace.tree()).files
     assert files == {"sums.py": ADD.encode(), "test_sums.py": TEST.encode()}
@@ -116,5 +116,5 @@ async def test_a_critic_of_work_that_was_never_run_needs_a_command(
         turn("critic", "nothing has verified these files", revises, after=1),
     ]
     journey = Journey.plan(tmp_path, turns, sandbox)
-    await journey.begin(JobInput(TASK, max_revisions=1))
+    await journey.begin(job_fields(TASK, max_revisions=1))
     assert only(journey.data_of("tool_used"))["ok"] is False

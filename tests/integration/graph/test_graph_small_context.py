@@ -14,14 +14,15 @@ from support.graph.graphs import PlannedSandbox, printed
 from agents.attempt import Ports
 from agents.errors import ContextExceeded
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import outcome
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Earlier
+from agents.ports import Bounds
+from agents.state import EarlierJob
 from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 OUTPUT = 2_048
@@ -100,9 +101,11 @@ def task(characters: int) -> str:
 
 
 async def worked(ports: Ports, task: str) -> bool:
-    earlier = tuple(Earlier("Another task. " * 1_000, "Done. " * 100) for _ in range(3))
+    earlier = tuple(
+        EarlierJob(task="Another task. " * 1_000, summary="Done. " * 100) for _ in range(3)
+    )
     files = tuple(f"data/of/the/measurements/{n:03}.csv" for n in range(300))
-    job = JobInput(task, earlier=earlier, files=files, questions=True, write_tests=True)
+    job = job_fields(task, earlier=earlier, files=files, questions=True, write_tests=True)
     state = await build(None).ainvoke(initial_state(job), context=ports)
     return outcome(state).approved_by == "critic"
 
@@ -189,7 +192,7 @@ async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
         r"compatible:of-our-own: .* longer than its context \(of 4,096 tokens.*FETTLE_CONTEXT_TOK"
     )
     with pytest.raises(ContextExceeded, match=reason):
-        await build(None).ainvoke(initial_state(JobInput(task(24_000))), context=ports)
+        await build(None).ainvoke(initial_state(job_fields(task(24_000))), context=ports)
     assert server.requests == []
 
 
@@ -241,7 +244,7 @@ async def test_a_job_within_the_context_that_its_server_names(tokens: int, *, st
         ports = ports_of(RoleModels.alone(pool, "compatible:q"))
         table = "\n".join(f"line {n:04d} of a table" for n in range(60))
         ports = replace(ports, sandbox=PlannedSandbox({PROGRAMS[0][:400]: printed(table)}))
-        state = await build(None).ainvoke(initial_state(JobInput("Add up.")), context=ports)
+        state = await build(None).ainvoke(initial_state(job_fields("Add up.")), context=ports)
         await pool.aclose()
     assert outcome(state).approved_by == "critic", provider.refused
     assert outcome(state).answer == "All is added up."
@@ -258,7 +261,7 @@ async def test_no_request_hides_files_that_the_model_read_at_once() -> None:
         pool = ModelPool(ModelOptions({"groq": "key"}, {"groq": server.groq_url}))
         ports = ports_of(RoleModels.alone(pool, "groq:llama-3.3-70b-versatile"))
         ports = replace(ports, workspace=MemoryWorkspace(MemoryRecord(), files))
-        job = JobInput("Read the parts.", files=tuple(files), max_revisions=1)
+        job = job_fields("Read the parts.", files=tuple(files), max_revisions=1)
         await build(None).ainvoke(initial_state(job), context=ports)
         await pool.aclose()
     last = "".join(message.text for message in server.requests[3].messages)

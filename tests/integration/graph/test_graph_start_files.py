@@ -14,7 +14,7 @@ from support.graph.graphs import PlannedSandbox
 
 from agents.attempt import Ports
 from agents.graph.build import build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -23,6 +23,7 @@ from agents.ports import Bounds
 from agents.ports.checks import Checks
 from agents.ports.repository import RepositoryFacts
 from agents.runs.start_files import StartFiles, start_files
+from agents.state import JobFields
 from lab.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Sandbox
@@ -72,7 +73,7 @@ async def _shown(sandbox: Sandbox, files: Mapping[str, bytes], **more: Any) -> S
         await ports.models.pool.aclose()
 
 
-async def _prompts(ports: Ports, job: JobInput) -> dict[str | None, str]:
+async def _prompts(ports: Ports, job: JobFields) -> dict[str | None, str]:
     """The first request of each role: the text of all messages, by the tool that is forced."""
     with ProviderServer(_answer) as server:
         pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
@@ -93,8 +94,8 @@ async def test_planner_and_executor_see_small_files_in_full_and_large_ones_by_ou
 ) -> None:
     files = {"amount.py": SMALL, "fees.py": FEES}
     shown = await _shown(sandbox, files)
-    job = JobInput(TASK, files=tuple(files), inputs=shown.listing, contents=shown.texts)
-    prompts = await _prompts(_ports(sandbox, files), replace(job, max_revisions=1))
+    job = job_fields(TASK, files=tuple(files), inputs=shown.listing, contents=shown.texts)
+    prompts = await _prompts(_ports(sandbox, files), {**job, "max_revisions": 1})
     for role in ("Plan", None):
         assert f"- amount.py, complete:\n```\n{SMALL.decode()}```" in prompts[role]
         assert f'- fees.py, {len(FEES):,} bytes; its first lines:\n  """Fees of' in prompts[role]
@@ -179,7 +180,7 @@ async def test_a_hostile_file_costs_its_outline_alone(sandbox: LocalSandbox) -> 
 async def test_the_planner_sees_names_and_interface_of_the_checks(sandbox: LocalSandbox) -> None:
     checks = Checks({"tests/test_amount.py": "from amount import parse_amount\n"})
     ports = _ports(sandbox, {"amount.py": SMALL}, checks=checks)
-    state = initial_state(JobInput(TASK, checks=True, verify=("make", "all"), max_revisions=1))
+    state = initial_state(job_fields(TASK, checks=True, verify=("make", "all"), max_revisions=1))
     state["interface"] = "amount.py: parse_amount(text: str) -> float"
     with ProviderServer(_answer) as server:
         pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
@@ -212,7 +213,7 @@ async def test_no_more_than_the_smallest_files_are_read() -> None:
 
 
 async def _requests(
-    answer: Callable[[Request], Reply], job: JobInput, ports: Ports, state: Any = None
+    answer: Callable[[Request], Reply], job: JobFields, ports: Ports, state: Any = None
 ) -> list[Request]:
     with ProviderServer(answer) as server:
         pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
@@ -239,10 +240,10 @@ async def test_every_role_reads_the_answers_of_people(sandbox: LocalSandbox) -> 
         forced = request.forced_tool
         return Reply(tool_calls=(ToolCall(forced, replies[forced]),)) if forced else Reply("Done.")
 
-    state = initial_state(JobInput(TASK, write_tests=True, parallel=True, max_revisions=2))
+    state = initial_state(job_fields(TASK, write_tests=True, parallel=True, max_revisions=2))
     state["clarified"] = [{"question": "Which comma?", "answer": "The German one.", "by": "Ada"}]
     ports = _ports(sandbox, {"amount.py": SMALL})
-    requests = await _requests(answer, JobInput(TASK), ports, state)
+    requests = await _requests(answer, job_fields(TASK), ports, state)
     roles = [request.forced_tool or "executor" for request in requests]
     assert {"Tests", "ParallelPlan", "executor", "Verdict"} <= set(roles)
     assert roles.count("executor") == 4  # two branches, the joining pass, a revision
@@ -255,7 +256,7 @@ async def test_the_map_appears_once_in_each_request(sandbox: LocalSandbox) -> No
     repository = RepositoryFacts("c" * 40, 1, ("amount.py",))
     ports = _ports(sandbox, {"amount.py": SMALL}, repository=repository)
     line = "amount.py: parse_amount 1"
-    job = JobInput(TASK, files=("amount.py",), repository_map=line, max_revisions=3)
+    job = job_fields(TASK, files=("amount.py",), repository_map=line, max_revisions=3)
     requests = await _requests(_answer, job, ports)
     assert [each.forced_tool for each in requests].count(None) == 2
     for request in requests:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import Journey, PlannedSandbox, printed
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -53,7 +53,7 @@ async def test_the_temperature_changes_only_if_one_is_set_for_repairs(
             ModelOptions(keys, server.base_urls(), max_retries=0, repair_temperature=repairs_at)
         )
         journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
-        await journey.begin(JobInput("Do it.", max_revisions=1))
+        await journey.begin(job_fields("Do it.", max_revisions=1))
         await pool.aclose()
     sent = [each.body for each in server.requests if each.forced_tool is None]
     temperatures = [body.get("generationConfig", body).get("temperature") for body in sent]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest_asyncio
 from support.graph.graphs import ASKED, PLAN, Journey, Written, call, only, turn, verdict
 
 from agents.evidence.conclusions import PASSES_BEFORE
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.ports import Bounds
 from sandbox.local import LocalSandbox
 
@@ -73,7 +72,7 @@ async def done(
     turns += [turn("executor", "", "It adds."), verdict("(revision 1)", "approve")]
     journey = Journey.plan(folder, turns, sandbox, files, bounds)
     given = {"max_revisions": 1, "files": tuple(files or ()), **job}
-    await journey.begin(JobInput(TASK, **given))
+    await journey.begin(job_fields(TASK, **given))
     return journey
 
 
@@ -212,7 +211,7 @@ async def test_the_job_s_own_command_counts_and_is_told(
     ]
     journey = Journey.plan(tmp_path, turns, sandbox)
     own = ("python", "-c", "import sums; assert sums.add(1, 2) == 3")
-    await journey.begin(JobInput(TASK, verify=own))
+    await journey.begin(job_fields(TASK, verify=own))
     first, second = journey.data_of("verified")
     assert (first["source"], first["holds"]) == (second["source"], False) == ("job", False)
     assert (second["holds"], tried(second)) == (True, [(["sums.py"], False)])
@@ -265,7 +264,7 @@ async def test_a_change_that_is_to_keep_the_behaviour_passes_before_it(
         verdict("(revision 1)", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, sandbox, given)
-    await journey.begin(JobInput(TASK, files=tuple(given)))
+    await journey.begin(job_fields(TASK, files=tuple(given)))
     found = only(journey.data_of("verified"))
     assert (tried(found, "before"), found["notes"]) == ([(["sums.py"], True)], [])
 
@@ -311,7 +310,7 @@ async def test_unnoticed_mutations_are_given_to_the_executor_once(
         verdict("(revision 3)", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=MUTATED)
-    await journey.begin(JobInput(TASK))
+    await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -458,7 +457,7 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
         turn("executor", "passed", "It adds.", after=1),
     ]
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(review=True))
-    state = await journey.begin(JobInput(TASK))
+    state = await journey.begin(job_fields(TASK))
     shown = only(state["__interrupt__"]).value
     assert (shown["unproven"], shown["verification"]["holds"]) == (None, True)
     state = await journey.decide("edit", code=f"open('sums.py', 'w').write({WRONG!r})")
@@ -495,9 +494,9 @@ async def asked(
     turns += [turn("executor", ASKED, "There is none.", after=2)]
     turns += [verdict(seen, "approve")]
     journey = Journey.plan(folder, turns, LocalSandbox(PYTHON, pool_size=0), files)
-    job = JobInput(QUESTION, files=tuple(files or ()), start=journey.ports.workspace.digest)
+    job = job_fields(QUESTION, files=tuple(files or ()), start=journey.ports.workspace.digest)
     try:
-        await journey.begin(replace(job, max_revisions=1))
+        await journey.begin({**job, "max_revisions": 1})
     finally:
         await journey.ports.sandbox.close()
     return journey

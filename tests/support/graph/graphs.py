@@ -17,7 +17,7 @@ from langgraph.types import Command as Resume
 from agents.attempt import Ports, ToolCallSequencer
 from agents.calls.serializer import SERIALIZER
 from agents.graph.build import Graph, build
-from agents.graph.job_input import JobInput, initial_state
+from agents.graph.job_input import initial_state
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import Outcome, outcome
 from agents.models.options import ModelOptions
@@ -26,6 +26,7 @@ from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.runs.sources import unloadable
 from agents.sandbox_programs import source
+from agents.state import JobFields
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 
 Written = dict[str, Any]
@@ -206,9 +207,9 @@ class Journey:
     def with_ports(self, **others: Any) -> Ports:
         return replace(self.ports, **others)
 
-    async def begin(self, job: JobInput, control: RunControl | None = None) -> dict[str, Any]:
+    async def begin(self, job: JobFields, control: RunControl | None = None) -> dict[str, Any]:
         start = self.ports.workspace.digest  # as a worker does
-        return await self._on(initial_state(replace(job, start=start)), control)
+        return await self._on(initial_state({**job, "start": start}), control)
 
     async def go_on(self) -> dict[str, Any]:
         """As the next worker would: a workspace as the record has it, the same journal."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from support.graph.graphs import PlannedSandbox, Written, call, printed, turn, verdict
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from sandbox.protocol import Command, Limits, RunResult
 
 TASK = "Count words, and draw them."
-JOB = JobInput(TASK, parallel=True)
+JOB = job_fields(TASK, parallel=True)
 PROGRAMS = ("one", "two", "more", "whole")
 ANSWERS: dict[str, RunResult | Exception] = {
     "one": printed("of one\n", one__txt=b"1"),

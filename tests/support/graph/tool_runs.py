@@ -13,11 +13,12 @@ from support.graph.graphs import ASKED, Journey, turn, verdict
 
 from agents.calls.serializer import SERIALIZER
 from agents.graph.build import build
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
+from agents.state import JobFields
 from agents.tools.registry import TOOLS, Body
 from sandbox.protocol import Limits, Sandbox
 
-JOB = JobInput("Use the tools.", steps=("Use them.",), max_revisions=1)
+JOB = job_fields("Use the tools.", steps=("Use them.",), max_revisions=1)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ async def use(
     return await used(journey, JOB)
 
 
-async def used(journey: Journey, job: JobInput | None) -> Used:
+async def used(journey: Journey, job: JobFields | None) -> Used:
     """Begin the job, or go on with it after a crash."""
     state = await (journey.begin(job) if job else journey.go_on())
     messages = [each for each in state["messages"] if isinstance(each, ToolMessage)]

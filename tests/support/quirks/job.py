@@ -16,7 +16,7 @@ from support.graph.graphs import Journey, PlannedSandbox, printed
 from support.quirks.row import Ran, Row
 from support.quirks.server import QuirkyServer
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import job_fields
 from agents.graph.outcome import Outcome
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
@@ -82,7 +82,7 @@ async def _tried(row: Row, journey: Journey) -> tuple[Outcome | None, str, str]:
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
                 if left == row.attempts - 1:
-                    await journey.begin(JobInput(TASK, max_revisions=1, files=tuple(FILES)))
+                    await journey.begin(job_fields(TASK, max_revisions=1, files=tuple(FILES)))
                 else:
                     await journey.go_on()
         except Exception as error:  # noqa: BLE001 - every end is a result

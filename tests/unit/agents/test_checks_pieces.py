@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.checks import command_of
+from agents.checks.command import command_of
 from agents.checks.copied_files import files_under_test
 from agents.ports.checks import Checks
 

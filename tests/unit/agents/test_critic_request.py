@@ -12,10 +12,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from agents.context.overflow import cut, size
 from agents.context.ranked import LEAST_BUDGET, MOST_BUDGET, budget_of, fitted
-from agents.critic.change import change_of
-from agents.critic.data_files import input_text, shape_of
-from agents.critic.inputs import files_read
-from agents.critic.outputs import excerpt, only_looks, quoted_words
+from agents.critic.files import change_of, files_read, input_text, shape_of
+from agents.critic.runs import excerpt, only_looks, quoted_words
 from agents.critic.verified import verification_lines
 from agents.evidence.changes import ChangedFile
 from agents.ports import Bounds

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.evidence.best_revision import best_revision
+from agents.evidence.revisions import best_revision
 
 Fields = dict[str, Any]
 HOLDS, GREEN, RED, NONE = "evidence", "green, but no evidence", "red", "nothing was run"

@@ -10,8 +10,14 @@ import pytest
 from agents.evidence.changed_code import CALLS, LOADED, ChangedCode, Function, Mutation
 from agents.evidence.changes import ChangedFile, changed_files, reverted
 from agents.evidence.conclusions import PASSES_BEFORE, notes_on_tests
-from agents.evidence.experiment import to_revert, tried_alone
-from agents.evidence.run_experiments import SECONDS, Attempt, Experiments, Subject
+from agents.evidence.experiments import (
+    SECONDS,
+    Attempt,
+    Experiments,
+    Subject,
+    to_revert,
+    tried_alone,
+)
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Stream
@@ -355,6 +361,50 @@ def test_changes_that_can_weaken_tests_are_noted(
 ) -> None:
     expected = [f"The job {note}"] if note else []
     assert notes_on_tests([ChangedFile(path, before, after)]) == expected
+
+
+TESTS = b"""import pytest
+from a import add
+
+
+def test_one():
+    assert add(1, 0) == 1
+
+
+@pytest.mark.slow
+def test_two():
+    assert add(1, 1) == 2
+
+
+class TestMore:
+    def test_three(self):
+        assert add(1, 2) == 3
+"""
+ADDED = b"@pytest.mark.slow\ndef test_new():\n    assert add(1, 1) == 2\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_noted"),
+    [
+        (b"", ADDED, False),
+        (b"\n\n@pytest.mark.slow\ndef", b"\n\n" + ADDED + b"@pytest.mark.slow\ndef", False),
+        (b"class TestMore:\n", b"class TestMore:\n    def test_0(self):\n        pass\n\n", False),
+        (b"import add", b"import add\nfrom a import sub\n\nCASES = [\n    1,\n]", False),
+        (b"def test_one", b"@pytest.mark.skip\ndef test_one", True),
+        (b"def test_one", b"@pytest.mark.skipif(\n    True,\n)\ndef test_one", True),
+        (b"():\n    assert add(1, 0)", b"():\n    return\n    assert add(1, 0)", True),
+        (b"== 3", b"== 4", True),
+        (b"import add\n", b"import add\npytestmark = pytest.mark.skip\n", True),
+        (b"def test_two():\n    assert add(1, 1) == 2\n", b"", True),
+    ],
+)
+def test_a_test_that_is_added_to_a_file_changes_no_existing_test(
+    old: bytes, new: bytes, is_noted: bool
+) -> None:
+    after = TESTS.replace(old, new, 1) if old else TESTS + b"\n\n" + new
+    assert after != TESTS
+    notes = notes_on_tests([ChangedFile("test_a.py", TESTS, after)])
+    assert notes == (["The job changed existing tests: test_a.py."] if is_noted else [])
 
 
 @pytest.mark.asyncio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.evidence.revision_policy import Next, after_critique
+from agents.evidence.revisions import Next, after_critique
 
 
 def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -> dict[str, Any]:
