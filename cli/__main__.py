@@ -1,4 +1,4 @@
-"""`python -m cli`: the `fettle` command, where it is not on the PATH."""
+"""`python -m cli`: the `fettle` command, if it is not on the PATH."""
 
 from cli.main import main
 

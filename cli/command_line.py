@@ -144,7 +144,7 @@ ENTRY_POINTS = "fettle.commands"
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name and line, so that `--help` loads none of them."""
+    """A group that knows the names and lines of its commands, so that `--help` loads no command."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The names of all commands, in order of use."""
@@ -174,16 +174,16 @@ class LazyGroup(click.Group):
 
 
 def _own_commands() -> dict[str, EntryPoint]:
-    """The commands of this package, by name. Loads none of them."""
+    """The commands of this package, by name. No command is loaded."""
     return {
-        name: EntryPoint(name, place, ENTRY_POINTS)
+        name: EntryPoint(name, reference, ENTRY_POINTS)
         for section in SECTIONS
-        for name, (place, _) in section.commands.items()
+        for name, (reference, _) in section.commands.items()
     }
 
 
 def _registered_commands() -> dict[str, EntryPoint]:
-    """The commands of other distributions, by name. Loads none of them."""
+    """The commands of other distributions, by name. No command is loaded."""
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
@@ -229,14 +229,15 @@ def run(args: list[str]) -> int:
 
 
 def _stopped(error: BaseException) -> int:
-    """128 + the signal. What click raises instead of our own exception has it as its cause."""
+    """Return 128 + the number of the signal. If click raised its own exception, `Stopped` is its
+    cause."""
     click.echo("stopped", err=True)
     cause: object = error.__cause__ or error
     return cause.exit_code if isinstance(cause, Stopped) else 128 + signal.SIGINT
 
 
 def _reader_left() -> int:
-    """Nobody reads stdout any more (`fettle list | head -1`): end without a word, as others do."""
+    """The reader of stdout has ended (`fettle list | head -1`): end without a message."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
 

@@ -1,5 +1,5 @@
-"""What the commands share: settings with the flags given before the command's name, and the
-service they lead to."""
+"""The settings of a command, with the flags before the command's name; and the service that they
+name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = TypeVar("Kind", bound=FettleSettings)
 
 
 def load(kind: type[Kind], **flags: Any) -> Kind:
-    """The settings of a kind. Raises BadSettings naming what does not fit."""
+    """Load the settings of a kind. Raises BadSettings, which names the invalid settings."""
     try:
         return kind(**flags)
     except ValidationError as error:
@@ -29,7 +29,8 @@ def load(kind: type[Kind], **flags: Any) -> Kind:
 def bad_settings(
     kind: type[FettleSettings], error: ValidationError, flags: Mapping[str, Any]
 ) -> BadSettings:
-    """What does not fit, by the name in the environment, and where its value came from."""
+    """The error that names the invalid settings, as in the environment, and the sources of their
+    values."""
     return BadSettings("a setting does not fit", "; ".join(complaints(kind, error, flags)))
 
 

@@ -1,12 +1,12 @@
-"""What ends a command, with its exit code.
+"""The errors that end a command, with their exit codes.
 
-CliError            1  it could not be done here; `next_step` says what to do
-  +-- Refused       1  the service refused (2 where the request itself was wrong)
+CliError            1  the command failed; `next_step` names the remedy
+  +-- Refused       1  the service refused (2 if the request itself was wrong)
   +-- Unreachable   3  no service answers
-  |     +-- NotFettle  what answers is not Fettle, or is of another release
-  +-- BadSettings   2  a setting's value does not fit
+  |     +-- NotFettle  the server is not Fettle, or is another release of Fettle
+  +-- BadSettings   2  a setting has an invalid value
 
-What each code means, `cli.exit_codes` says; 128 + the signal: stopped by one.
+`cli.exit_codes` explains the codes. A command that a signal stops exits with 128 + the signal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WRONG_STATE = "/problems/wrong-state"
 _OWN_APPROVAL = "/problems/own-approval"
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
-    "fleet": "`fettle fleet settings` shows the rules as they are",
+    "fleet": "`fettle fleet settings` shows the present rules",
     "workers": "`fettle doctor` names the workers",
     "tenants": "`fettle tenants list` shows the tenants",
     "webhook-deliveries": "`fettle webhooks list` shows the messages that have not arrived",
@@ -33,7 +33,7 @@ START_IT = "start it with `fettle up` (or `make up`), or name its address: --url
 
 
 class CliError(Exception):
-    """The root: a title, what happened, and what to do next."""
+    """The root: a title, details, and the next step."""
 
     exit_code = FAILED
 
@@ -45,38 +45,37 @@ class CliError(Exception):
 
 
 class BadSettings(CliError):
-    """A setting that cannot be used, named."""
+    """A setting has a value that cannot be used."""
 
     exit_code = BAD_USAGE
 
 
 class Unreachable(CliError):
-    """Nobody answers at the service's address, or it cannot serve right now."""
+    """No server answers at the service's address, or it cannot serve now."""
 
     exit_code = NOT_REACHABLE
 
 
 class NotFettle(Unreachable):
-    """The answer from an address is not as this release of Fettle answers."""
+    """The answer differs from every answer of this release of Fettle."""
 
     def __init__(self, url: str, detail: str) -> None:
-        title = f"what answers at {url} is not Fettle, or is of another release"
+        title = f"the server at {url} is not Fettle, or is another release of Fettle"
         super().__init__(title, detail, START_IT)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An RFC 9457 problem, as the API gives it; `fields` names the wrong fields with the reasons.
-
-    `path` is the path of the request: /jobs/j1. `type` and `limit` are the problem's own.
-    """
+    """An RFC 9457 problem from the API."""
 
     status: int
     title: str
     detail: str = ""
     retryable: bool = False
     fields: tuple[str, ...] = ()
+    """Each wrong field, with the reason."""
     path: str = ""
+    """The path of the request, such as /jobs/j1."""
     type: str = ""
     limit: Any = None
 
@@ -85,7 +84,7 @@ class Refused(CliError):
     """The service answered with a problem."""
 
     def __init__(self, problem: Problem) -> None:
-        detail = "; ".join(problem.fields) or problem.detail  # which sums the fields up
+        detail = "; ".join(problem.fields) or problem.detail  # the detail only sums the fields up
         if problem.type == _WRONG_STATE and detail:  # the title says less
             super().__init__(detail, next_step=_advice(problem))
         else:
@@ -102,7 +101,7 @@ def _advice(problem: Problem) -> str:
         case 403 if problem.type == _OWN_APPROVAL:
             return "docs/review.md, Persons and keys, has the rules and the remedy"
         case 403:
-            return "use a key with the scope that this needs (`fettle keys list` shows them)"
+            return "use a key with the scope that this needs (`fettle keys list` shows the scopes)"
         case 404 | 409 if (about := problem.path.strip("/").partition("/")[0]) in _LISTED:
             return _LISTED[about]
         case 404 if problem.path == "/jobs":  # the request names a conversation, or another's file
@@ -110,7 +109,7 @@ def _advice(problem: Problem) -> str:
         case 404:
             return "`fettle list` shows the jobs that this key can see"
         case 409:
-            return "`fettle show ID` shows how the job stands"
+            return "`fettle show ID` shows the state of the job"
         case _:
             return "try again in a moment" if problem.retryable else ""
 

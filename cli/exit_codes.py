@@ -1,4 +1,4 @@
-"""Exit codes: what a command ends with. The table is under `--help` and in the documentation."""
+"""The exit codes of commands. `--help` and the documentation have the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DETACHED = 130
 
 MEANINGS: Mapping[int, str] = {
     DONE: "done; a job that was waited for was approved",
-    FAILED: "it could not be done, or the job failed for a reason not listed here",
+    FAILED: "the command failed, or the job failed for a reason not listed here",
     BAD_USAGE: "bad usage, or a request that the service refuses as wrong",
     NOT_REACHABLE: "no service answers",
     UNAPPROVED: "nobody approved the job: it failed as unapproved, or was accepted unapproved",
@@ -31,11 +31,13 @@ _OF_REASONS: Mapping[str, int] = {
     "budget_exhausted": AT_A_LIMIT,
 }
 # click keeps the lines of a paragraph that begins so
-HELP = "\n".join(["\b", "Exit codes:", *(f"  {code:<4} {what}" for code, what in MEANINGS.items())])
+HELP = "\n".join(
+    ["\b", "Exit codes:", *(f"  {code:<4} {meaning}" for code, meaning in MEANINGS.items())]
+)
 
 
-def of_job(job: Mapping[str, Any]) -> int:
-    """How a job that was waited for has ended."""
+def exit_code_of(job: Mapping[str, Any]) -> int:
+    """The exit code for a job that has ended."""
     match job["status"]:
         case "succeeded":
             return UNAPPROVED if job.get("unapproved") else DONE

@@ -1,4 +1,4 @@
-"""Screen: where a command writes. Colour and columns on a terminal, plain lines in a pipe."""
+"""Screen: the output of a command. Colour and columns on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from cli.render.part_formats import draw, inset, plain_lines
 from cli.render.parts import Line, Part, Tone
 from cli.render.texts import printable
 
-_OF_A_PATCH = (("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
-"""How lines of a patch begin, and their styles."""
+_PATCH_STYLES = (("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+"""The beginnings of a patch's lines, and their styles."""
 
 
 class Screen:
-    """stdout, or stderr where stdout is kept for JSON."""
+    """The output on stdout, or on stderr if stdout has to carry JSON."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         self.console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
     @property
     def drawing(self) -> bool:
-        """Whether a terminal shows what is written."""
+        """Whether the output is a terminal."""
         return self.console.is_terminal
 
     @property
@@ -54,7 +54,7 @@ class Screen:
         self.part(Line(label, text, tone))
 
     def title(self, text: str) -> None:
-        """Head what follows."""
+        """Show a heading."""
         if self.drawing:
             self.console.print()
             self.console.rule(Text(text, "bold"), align="left", style="dim")
@@ -62,21 +62,22 @@ class Screen:
             self._write(f"\n== {text}")
 
     def text(self, text: str = "", style: str = "") -> None:
-        """Show text as it is."""
+        """Show text without a label."""
         if self.drawing:
             self.console.print(Text(text, style))
         else:
             self._write(text)
 
     def patch(self, patch: bytes) -> None:
-        """Show a patch line by line, coloured; a line is as long as it is, and hides nothing."""
+        """Show a patch line by line, coloured. Long lines are not cut, and hidden characters are
+        shown."""
         for line in patch.removesuffix(b"\n").split(b"\n"):
             text = printable(line.decode(errors="backslashreplace"))
-            style = next((style for start, style in _OF_A_PATCH if text.startswith(start)), "")
+            style = next((style for start, style in _PATCH_STYLES if text.startswith(start)), "")
             self.console.print(Text(text, style), soft_wrap=True)
 
     def picture(self, picture: RenderableType) -> None:
-        """Show something that only a terminal can."""
+        """Show a picture, on a terminal only."""
         if self.drawing:
             self.console.print(inset(picture))
 

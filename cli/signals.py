@@ -1,7 +1,7 @@
-"""SIGINT, SIGTERM and SIGHUP as one exception, raised once, and never in the middle of a change.
+"""SIGINT, SIGTERM and SIGHUP as one exception, raised once, and never during a protected change.
 
-After the first signal, and while they are held, further ones are only counted: what cleans up is
-not interrupted, and can see that somebody is in a hurry.
+After the first signal, and while signals are delayed, further signals are only counted. So they do
+not interrupt the cleanup, which can read their number to see whether it has to hurry.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """Somebody wants us to end; the exit code is 128 + the signal."""
+    """A signal asked this process to end; the exit code is 128 + the signal."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)
@@ -24,7 +24,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Signals:
-    """Installed for the length of a `with` block, in the main thread."""
+    """Handles the signals during a `with` block, in the main thread."""
 
     def __init__(self) -> None:
         self._before: dict[int, object] = {}
@@ -42,12 +42,12 @@ class Signals:
             signal.signal(signum, before)  # type: ignore[arg-type]
 
     def hold(self) -> None:
-        """From here on signals are only counted."""
+        """Only count signals from now on."""
         self._holds += 1
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """A change that is not to be torn: what arrives meanwhile is raised at its end."""
+    def delayed(self) -> Iterator[None]:
+        """Protect a change: a signal that arrives during the block is raised at its end."""
         self._holds += 1
         try:
             yield

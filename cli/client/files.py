@@ -13,23 +13,24 @@ from cli.errors import CliError, Refused
 from jobs.blobs import atomic_write
 
 MOST_BYTES = 64 * 1024
-"""A longer file is named and not fetched: nobody reads it as it scrolls by."""
+"""A longer file is named and not fetched, because it would scroll by too fast to be read."""
 
 
 def save(
     service: Service, job_id: str, folder: Path, names: Collection[str] | None = None
 ) -> list[Path]:
-    """Write the workspace's files (those with `names`) below `folder`; returns where they lie."""
-    found = [file["path"] for file in service.files(job_id)]
+    """Write the workspace's files (those with `names`) below `folder`; returns their paths."""
+    stored_paths = [file["path"] for file in service.files(job_id)]
     return [
         write(folder, path, service.file(job_id, path))
-        for path in found
+        for path in stored_paths
         if names is None or path in names
     ]
 
 
 def write(folder: Path, name: str, data: bytes) -> Path:
-    """Write one file below `folder`. Model-written code chose the name: it may not leave."""
+    """Write one file below `folder`. Raises CliError if the name leads out of `folder`: code that a
+    model wrote chose it."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name or not path.name:
         raise CliError("a file was not saved", f"its name {name!r} leads out of {folder}")
@@ -44,7 +45,7 @@ def write(folder: Path, name: str, data: bytes) -> Path:
 def save_recording(service: Service, job_id: str, path: Path) -> None:
     """Write the recording, in one step, readable by its owner alone.
 
-    Raises Refused where there is none, CliError where it cannot be written.
+    Raises Refused if the job has no recording, CliError if the file cannot be written.
     """
     content = service.recording(job_id)
     try:
@@ -54,18 +55,18 @@ def save_recording(service: Service, job_id: str, path: Path) -> None:
 
 
 TextOf: TypeAlias = Callable[[Mapping[str, Any]], str | None]
-"""A function from an artifact ({name, digest, size}) to the text of this version. None if it is no
-text, is too long, or cannot be read any more."""
+"""A function from an artifact ({name, digest, size}) to the text of this version. It returns None
+if the content is not text, is too long, or cannot be read any more."""
 
 
 def text_of(service: Service, job_id: str, most_bytes: int = MOST_BYTES) -> TextOf:
     """The function that fetches texts of a job's artifacts."""
 
-    def fetched(made: Mapping[str, Any]) -> str | None:
-        if not 0 < made["size"] <= most_bytes:
+    def fetched(artifact: Mapping[str, Any]) -> str | None:
+        if not 0 < artifact["size"] <= most_bytes:
             return None
         try:
-            content = service.artifact(job_id, made["name"], digest=made["digest"])
+            content = service.artifact(job_id, artifact["name"], digest=artifact["digest"])
         except Refused:
             return None
         return as_text(content)
@@ -74,7 +75,7 @@ def text_of(service: Service, job_id: str, most_bytes: int = MOST_BYTES) -> Text
 
 
 def as_text(content: bytes) -> str | None:
-    """The bytes as text; None where they are none."""
+    """The bytes as UTF-8 text; None if they are not text."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

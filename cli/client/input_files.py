@@ -15,27 +15,29 @@ from cli.errors import CliError, Refused
 
 OPTION = "--file"
 UNCHECKED_BYTES = 10 * 1024 * 1024
-"""Up to here a service reads what it refuses, and says why; a longer upload it cuts off."""
+"""A service reads uploads up to this size before it refuses them, so that it can give the reason.
+It cuts a longer upload off."""
 CACHES = frozenset({"__pycache__"})
 
 
 @dataclass(frozen=True, slots=True)
 class InputFiles:
-    """Where the files lie, by their names in the workspace, and how many of a directory's were left
-    out, by the reason."""
+    """The files that a job starts with."""
 
     paths: Mapping[str, Path]
+    """By the name in the workspace."""
     left_out: Mapping[str, int]
+    """Numbers of files that were left out of directories, by the reason."""
 
     def read(self) -> dict[str, bytes]:
-        """Their bytes. Raises click.BadParameter."""
+        """Read the files: their contents, by name. Raises click.BadParameter."""
         try:
             return {name: path.read_bytes() for name, path in self.paths.items()}
         except OSError as error:
             raise _bad(f"{error.filename}: {error.strerror}") from None
 
     def require_fit(self, service: Service, bundle_bytes: int = 0) -> None:
-        """Raise CliError where the service would refuse so many bytes, with those of a bundle."""
+        """Raise CliError if the service would refuse this number of bytes, including a bundle's."""
         total = sum(path.stat().st_size for path in self.paths.values()) + bundle_bytes
         if total <= UNCHECKED_BYTES:
             return
@@ -53,41 +55,42 @@ class InputFiles:
             raise CliError("the files are too large", detail)
 
 
-def collect(given: Sequence[Path]) -> InputFiles:
-    """The files at these paths, and those in the directories among them.
+def collect(sources: Sequence[Path]) -> InputFiles:
+    """Find the files at these paths, and the files in directories among these paths.
 
-    Hidden names, caches of Python, links and what is no regular file are left out of a directory.
-    Raises click.BadParameter where two files would have one name.
+    Hidden names, Python's caches, links and special files in directories are left out. Raises
+    click.BadParameter if two files would have the same name.
     """
     paths: dict[str, Path] = {}
     left_out: Counter[str] = Counter()
-    for path in given:
-        for name, found in _below(path, left_out) if path.is_dir() else [(_name(path), path)]:
-            if name in paths and not paths[name].samefile(found):
-                raise _bad(f"{paths[name]} and {found} would both be {name}")
-            paths[name] = found
+    for path in sources:
+        for name, file in _below(path, left_out) if path.is_dir() else [(_name(path), path)]:
+            if name in paths and not paths[name].samefile(file):
+                raise _bad(f"{paths[name]} and {file} would both be {name}")
+            paths[name] = file
     return InputFiles(paths, +left_out)
 
 
 def _name(path: Path) -> str:
-    """A file's or directory's name in the workspace; one from elsewhere goes by its last name."""
+    """The name in the workspace: the relative path; of a path outside of this directory, only its
+    last part."""
     inside = not path.is_absolute() and ".." not in path.parts
     return PurePath(path).as_posix() if inside else path.resolve().name
 
 
 def _below(folder: Path, left_out: Counter[str]) -> Iterator[tuple[str, Path]]:
     base = PurePath(_name(folder))
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         hidden = {name for name in (*folders, *names) if name.startswith(".")}
         left_out["hidden"] += len(hidden)
         folders[:] = sorted(set(folders) - hidden - CACHES)
         for name in sorted(set(names) - hidden):
-            path = Path(place, name)
+            path = Path(parent, name)
             if path.is_symlink() or not path.is_file():
                 left_out["no regular file"] += 1
             else:
                 yield (base / path.relative_to(folder)).as_posix(), path
 
 
-def _bad(why: str) -> click.BadParameter:
-    return click.BadParameter(why, param_hint=OPTION)
+def _bad(reason: str) -> click.BadParameter:
+    return click.BadParameter(reason, param_hint=OPTION)

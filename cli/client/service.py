@@ -84,7 +84,8 @@ class Service:
         once: str | None = None,
     ) -> Job:
         """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind,
-        and a git `bundle`, go beside the JSON; `once` is the Idempotency-Key, else a new one."""
+        and a git `bundle`, are sent as further parts of the form. `once`: the Idempotency-Key; the
+        default is a new one."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         if not files and bundle is None:
             return self._receipt("POST", "/jobs", json=spec, headers=headers)
@@ -98,7 +99,7 @@ class Service:
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""
-        return self._json(JobList, "jobs", "GET", "/jobs", params=_given(query))
+        return self._json(JobList, "jobs", "GET", "/jobs", params=_without_empty(query))
 
     def job(self, job_id: str) -> Job:
         """GET /jobs/{id}."""
@@ -241,11 +242,13 @@ class Service:
 
     def decisions(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
         """GET /decisions: {decisions, total, limit, offset}; oldest first."""
-        return self._json(DecidedList, "decisions", "GET", "/decisions", params=_given(query))
+        return self._json(
+            DecidedList, "decisions", "GET", "/decisions", params=_without_empty(query)
+        )
 
     def decisions_csv(self, query: Mapping[str, Any]) -> tuple[str, int]:
         """GET /decisions as CSV, and how many there are in all."""
-        answer = self._send("GET", "/decisions", params={**_given(query), "format": "csv"})
+        answer = self._send("GET", "/decisions", params={**_without_empty(query), "format": "csv"})
         try:
             return answer.text, int(answer.headers["X-Total-Count"])
         except (KeyError, ValueError):
@@ -260,11 +263,11 @@ class Service:
         self._void("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry", 202)
 
     def system(self) -> Mapping[str, Any]:
-        """GET /system: what API and workers say of themselves."""
+        """GET /system: the state of the API and of the workers."""
         return self._json(System, None, "GET", "/system")
 
     def models(self) -> Mapping[str, Any]:
-        """GET /models: which there are, for which role, at which price, and what is missing."""
+        """GET /models: the models by role, their prices, and the missing keys."""
         return self._json(Models, "workers", "GET", "/models")
 
     def check_models(self, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
@@ -316,7 +319,7 @@ class Service:
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
         twice_is_once = method != "POST" or path.endswith("/cancel")
         repeatable = twice_is_once or "Idempotency-Key" in request.get("headers", {})
-        for left in reversed(range(self._tries)):
+        for tries_left in reversed(range(self._tries)):
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
@@ -326,14 +329,14 @@ class Service:
                 raise source.unexpected(f"cannot be decoded: {error}") from None
             if answer.is_success:
                 return answer
-            if answer.status_code not in BUSY or not left or not repeatable:
+            if answer.status_code not in BUSY or not tries_left or not repeatable:
                 break
             self._sleep(_retry_after(answer))
         raise self._trouble(answer)
 
     def _trouble(self, answer: httpx.Response | httpx.TransportError) -> CliError:
         if isinstance(answer, httpx.TransportError):
-            return self._gone(answer)
+            return self._unreachable(answer)
         problem = _problem(self._source(answer), answer)
         if problem is None:
             return self._stranger(answer)
@@ -341,7 +344,7 @@ class Service:
             return Unreachable(problem.title, problem.detail, "try again in a moment")
         return Refused(problem)
 
-    def _gone(self, error: httpx.TransportError) -> Unreachable:
+    def _unreachable(self, error: httpx.TransportError) -> Unreachable:
         detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
         return Unreachable(f"no Fettle answers at {self.url}", detail, START_IT)
 
@@ -350,7 +353,7 @@ class Service:
         return self._source(answer).unexpected(f"is HTTP {answer.status_code} with {media_type}")
 
 
-def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(query: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value not in (None, "")}
 
 
@@ -379,7 +382,7 @@ def _problem(source: Source, answer: httpx.Response) -> Problem | None:
 def _retry_after(answer: httpx.Response) -> float:
     try:
         seconds = float(answer.headers.get("Retry-After", "1"))
-    except ValueError:  # an HTTP date: nobody of ours sends one
+    except ValueError:  # an HTTP date: no service of Fettle sends one
         seconds = 1.0
     return min(max(seconds, 0.1), MOST_WAIT_SECONDS)
 

@@ -14,19 +14,18 @@ from cli.repository.git import Git
 
 @dataclass(frozen=True, slots=True)
 class DemoJob:
-    """A job and the recording that plays its model where there is no key.
-
-    `follows_up`: it goes on in the conversation of the job before it. `verify`: the command that
-    proves the work. `on_project`: it works on the demo project (`begin_project`).
-    """
+    """A job, and the recording that plays its model if no provider has a key."""
 
     title: str
     task: str
     recording: str
     review: bool = False
     follows_up: bool = False
+    """Whether it continues the conversation of the job before it."""
     verify: str | None = None
+    """The command that proves the work."""
     on_project: bool = False
+    """Whether it works on the demo project (`begin_project`)."""
 
     def spec(self, conversation_id: str | None, *, recorded: bool) -> dict[str, Any]:
         """The body of POST /jobs."""
@@ -90,13 +89,13 @@ _WHO = {
 
 
 def begin_project(folder: Path) -> Path:
-    """The project at `folder`, with one commit; what an earlier demo left there goes. Raises
-    GitFailed; CliError where there is no git."""
+    """Make the project in `folder`, with one commit; the files of an earlier demo are removed.
+    Raises GitFailed, and CliError if git is not installed."""
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in yaml.safe_load(FILES.read_text()).items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     git = Git(folder, _WHO)
     git.run("init", "--quiet", "--initial-branch=main")
     git.run("add", "--all")

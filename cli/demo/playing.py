@@ -48,7 +48,7 @@ class Play:
                     self._review(job_id)
                     view.resume()
         done = self._service.job(job_id)
-        if not job.review and done["result"]:  # at a review the answer has been shown
+        if not job.review and done["result"]:  # a review has shown the answer
             self._screen.parts(answer_parts(done["result"]["answer"]))
         if project is None:
             self._files(job_id)
@@ -59,7 +59,7 @@ class Play:
         return done
 
     def _review(self, job_id: str) -> None:
-        """Show what is asked beyond what has scrolled by, and approve it if nobody objects."""
+        """Show the answer and the plots, and approve the work unless a person objects."""
         payload = self._service.job(job_id)["review"]["payload"]
         self._screen.parts(answer_parts(payload["answer"]))
         for path in self._saved(job_id):
@@ -67,8 +67,8 @@ class Play:
                 draw(self._screen, path.read_bytes())
                 self._screen.line("plot", printable(str(path)))
         if not self._screen.asking:
-            why = "no terminal to ask at: the demo approves by itself"
-            self._screen.line("review", why, Tone.ASK)
+            reason = "no terminal to ask at: the demo approves by itself"
+            self._screen.line("review", reason, Tone.ASK)
         elif not confirmed("  Approve this?"):
             no = {"action": "reject", "feedback": "the person at the demo said no"}
             self._service.decide(job_id, no)

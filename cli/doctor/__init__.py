@@ -1,1 +1,1 @@
-"""What is missing for a job to run: by GET /system, or on this machine where no service answers."""
+"""Whether a job can run, by GET /system; if no service answers, by checks of this machine."""

@@ -1,4 +1,4 @@
-"""What `GET /system` means for jobs: findings, pure."""
+"""Findings on a deployment, from the answer to `GET /system` (pure)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LITTLE_CONTEXT = 8_192
 """In tokens. With less, a job soon loses the output of its runs and its own earlier work."""
 LATE_SECONDS = 600.0
 STALE_SECONDS = 20.0
-"""Where the service does not say how lately a worker must have been seen."""
+"""The bound on the age of a worker's last report, if the service does not name one."""
 WAITING = "repair it: the worker takes no job until then, and checks again by itself"
 
 
@@ -35,7 +35,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked; `advice` says what to do."""
+    """The result of a check, with `advice` on the next step."""
 
     name: str
     health: Health
@@ -57,7 +57,9 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         if not system["serving"]:
             yield Finding("workers", Health.BAD, "none was seen lately", "ask the operator")
         text = "only an operator's key shows more of workers, queue and Redis"
-        yield Finding("system", Health.NOTE, text, "ask with an admin key of the tenant default")
+        yield Finding(
+            "system", Health.NOTE, text, "use a key with the scope admin, of the tenant default"
+        )
         yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
         return
     if state := system["redis"]:
@@ -70,7 +72,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         advice = "start one: python -m worker"
         yield Finding("workers", Health.BAD, "none was seen lately", advice)
         return
-    yield Finding("workers", Health.GOOD, _named(workers))
+    yield Finding("workers", Health.GOOD, _worker_names(workers))
     yield from _releases(workers, service)
     yield from _dropped(workers)
     yield from _tools(workers)
@@ -90,20 +92,21 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
 
 
-def _webhooks(found: Mapping[str, Any] | None) -> Iterator[Finding]:
-    """Messages that do not arrive; nothing where all have, or an older service does not report."""
-    if found is None or not (found["dead"] or found["waiting"]):
+def _webhooks(counts: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """Messages that did not arrive. No finding if all have arrived, or if the service does not
+    report them."""
+    if counts is None or not (counts["dead"] or counts["waiting"]):
         return
-    text = f"{found['waiting']} waiting, the oldest for {found['oldest_seconds']:.0f} s"
-    if not found["dead"]:
-        late = found["oldest_seconds"] > LATE_SECONDS
+    text = f"{counts['waiting']} waiting, the oldest for {counts['oldest_seconds']:.0f} s"
+    if not counts["dead"]:
+        late = counts["oldest_seconds"] > LATE_SECONDS
         yield Finding("webhooks", Health.WARN if late else Health.NOTE, text, SEE if late else "")
         return
-    yield Finding("webhooks", Health.WARN, f"{found['dead']} never arrived; {text}", SEE)
+    yield Finding("webhooks", Health.WARN, f"{counts['dead']} never arrived; {text}", SEE)
 
 
 def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterator[Finding]:
-    """Which models could answer."""
+    """The models that could answer."""
     if keys or default:
         text = f"keys for {', '.join(sorted(keys)) or 'none'}; default {default or 'none'}"
         yield Finding("models", Health.GOOD, text)
@@ -115,8 +118,8 @@ def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterato
 
 
 def _model_servers(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """The contexts of models, and the models whose server does not answer. If no default model of
-    a worker has a server, no job could run there."""
+    """The contexts of models, and the models without an answering server. If no default model of a
+    worker has a server, no job can run there."""
     contexts: dict[str, set[int]] = {}
     errors: dict[str, Health] = {}
     for worker in workers:
@@ -131,36 +134,37 @@ def _model_servers(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     for error, health in errors.items():
         yield Finding("models", health, error)
     for name, tokens in sorted(contexts.items()):
-        text = f"{name}: {', '.join(f'{each:,}' for each in sorted(tokens))} tokens"
+        text = f"{name}: {', '.join(f'{limit:,}' for limit in sorted(tokens))} tokens"
         if min(tokens) < LITTLE_CONTEXT:
             yield Finding("context", Health.WARN, text, GIVE_MORE_CONTEXT)
         else:
             yield Finding("context", Health.NOTE, text)
 
 
-def sandbox(found: Mapping[str, Any]) -> Iterator[Finding]:
+def sandbox(report: Mapping[str, Any]) -> Iterator[Finding]:
     """A backend ({backend, works, why, layers}), and its layers."""
-    if not found["works"]:
-        yield Finding("sandbox", Health.BAD, _broken(found))
+    if not report["works"]:
+        yield Finding("sandbox", Health.BAD, _broken(report))
         return
-    yield Finding("sandbox", Health.GOOD, f"{found['backend']} works")
-    for layer in found["layers"]:
+    yield Finding("sandbox", Health.GOOD, f"{report['backend']} works")
+    for layer in report["layers"]:
         state = "on" if layer["active"] else "off"
         health = Health.NOTE if layer["active"] else Health.WARN
         yield Finding(f"  {layer['name']}", health, f"{state}: {layer['detail']}")
 
 
-def redis(server: str, version: str, found: list[Mapping[str, Any]]) -> Iterator[Finding]:
+def redis(server: str, version: str, reports: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """A server, and what its settings mean: {name, value, verdict, advice}."""
     yield Finding("redis", Health.GOOD, f"{server} {version}")
     judged = {"ok": Health.NOTE, "warn": Health.WARN, "refuse": Health.BAD, "unusable": Health.BAD}
-    for one in found:
-        if one["name"] != "version" or one["verdict"] != "ok":
-            health = judged.get(one["verdict"], Health.WARN)  # a newer service may judge otherwise
-            yield Finding(f"  {one['name']}", health, one["value"], one["advice"])
+    for report in reports:
+        if report["name"] != "version" or report["verdict"] != "ok":
+            # a newer service may have other verdicts
+            health = judged.get(report["verdict"], Health.WARN)
+            yield Finding(f"  {report['name']}", health, report["value"], report["advice"])
 
 
-def _named(workers: list[Mapping[str, Any]]) -> str:
+def _worker_names(workers: list[Mapping[str, Any]]) -> str:
     ids = ", ".join(worker["id"] for worker in workers)
     slots = sum(worker["slots"] for worker in workers)
     return f"{ids}: {plural(slots, 'slot')}"
@@ -187,20 +191,21 @@ def _dropped(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
         yield dropped(sorted(names), "workers")
 
 
-def dropped(names: Sequence[str], where: str) -> Finding:
-    """Variables of libraries that had been set `where`."""
-    text = f"{', '.join(names)}: variables of libraries, which have no effect in Fettle ({where})"
+def dropped(names: Sequence[str], origin: str) -> Finding:
+    """Variables of libraries that were set for `origin`: this command or the workers."""
+    text = f"{', '.join(names)}: variables of libraries, which have no effect in Fettle ({origin})"
     return Finding("environment", Health.WARN, text, "unset them, or see docs/configuration.md")
 
 
 def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """What the executors have; a job that goes on at another worker should find the same there."""
-    found = sorted({", ".join(worker["tools"]) for worker in workers if worker.get("tools")})
-    if len(found) == 1:
-        yield Finding("tools", Health.NOTE, found[0])
-    elif found:
+    """The tools of the executors. They should be equal, because a job can continue at another
+    worker."""
+    tools = sorted({", ".join(worker["tools"]) for worker in workers if worker.get("tools")})
+    if len(tools) == 1:
+        yield Finding("tools", Health.NOTE, tools[0])
+    elif tools:
         advice = "give all workers the same FETTLE_TOOLS and FETTLE_FETCH_..."
-        yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(found)}", advice)
+        yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(tools)}", advice)
 
 
 def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -217,7 +222,7 @@ def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
 
 
 def _unequal(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Settings that every worker uses for the jobs of everybody, and that differ."""
+    """Settings that apply to the jobs of all tenants, and that differ between workers."""
     values: dict[str, set[Any]] = {}
     for worker in workers:
         for name, value in worker.get("shared_settings", {}).items():
@@ -229,11 +234,11 @@ def _unequal(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
 
 
 def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Iterator[Finding]:
-    """Bytes that no job refers to yet must outlast the attempt that has put them."""
+    """Whether bytes that no job refers to yet outlast the attempt that stored them."""
     longest = limits.get("max_timeout_seconds", 0)
-    found = [worker["blob_grace_seconds"] for worker in workers if "blob_grace_seconds" in worker]
-    if found and min(found) <= longest:
-        text = f"unused bytes go after {min(found):g} s, and a job may run for {longest:g} s"
+    periods = [worker["blob_grace_seconds"] for worker in workers if "blob_grace_seconds" in worker]
+    if periods and min(periods) <= longest:
+        text = f"unused bytes go after {min(periods):g} s, and a job may run for {longest:g} s"
         advice = f"fettle fleet set blob_grace_seconds={2 * longest:g}"
         yield Finding("blob grace", Health.WARN, text, advice)
 
@@ -241,34 +246,35 @@ def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Itera
 def _room_for_files(
     workers: list[Mapping[str, Any]], limits: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """A worker must be able to hold the files that the API accepts for a job."""
+    """Whether workers accept workspaces as large as the files that the API accepts for a job."""
     most = limits.get("max_files_bytes", 0)
-    found = [worker["workspace_bytes"] for worker in workers if "workspace_bytes" in worker]
-    if found and min(found) < most:
-        text = f"holds {min(found):,} bytes, and a job may submit {most:,}, which could not run"
+    sizes = [worker["workspace_bytes"] for worker in workers if "workspace_bytes" in worker]
+    if sizes and min(sizes) < most:
+        text = f"holds {min(sizes):,} bytes, and a job may submit {most:,}, which could not run"
         advice = "set FETTLE_WORKSPACE_BYTES above FETTLE_MAX_FILES_BYTES"
         yield Finding("workspace", Health.WARN, text, advice)
 
 
 def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """One of each kind: workers of one deployment mostly say the same.
+    """Report each different sandbox once, and each broken sandbox.
 
-    A broken one stops jobs only where no other works: its worker takes none.
+    A worker with a broken sandbox takes no job, so jobs stop only if every sandbox is broken.
     """
     some_work = any(worker["sandbox"]["works"] for worker in workers)
-    shown: list[Mapping[str, Any]] = []
+    reported: list[Mapping[str, Any]] = []
     for worker in workers:
-        found = worker["sandbox"]
-        if not found["works"]:
+        report = worker["sandbox"]
+        if not report["works"]:
             health = Health.WARN if some_work else Health.BAD
-            yield Finding("sandbox", health, f"of {worker['id']}: {_broken(found)}", WAITING)
-        elif found not in shown:
-            shown.append(found)
-            yield from sandbox(found)
+            yield Finding("sandbox", health, f"of {worker['id']}: {_broken(report)}", WAITING)
+        elif report not in reported:
+            reported.append(report)
+            yield from sandbox(report)
 
 
 def _other_parts(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Broken ones. A worker takes no job without them; one of an older release reports none."""
+    """Broken storage or models. A worker takes no job without them. A worker may not report
+    them."""
     for part in ("storage", "default_model"):
         broken = [worker for worker in workers if not worker.get(part, {"works": True})["works"]]
         health = Health.BAD if len(broken) == len(workers) else Health.WARN
@@ -278,26 +284,26 @@ def _other_parts(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
 
 
 def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Jobs without a repository run in any case. A worker of an older release says nothing."""
-    shown: set[str] = set()
+    """Whether jobs on repositories can run. A worker may not report it."""
+    reported: set[str] = set()
     lacking: set[str] = set()
     for worker in workers:
-        found = worker.get("repositories", {"works": True, "git": None})
-        if not found["works"]:
-            text = f"jobs on repositories fail at {worker['id']}: {found['why']}"
+        report = worker.get("repositories", {"works": True, "git": None})
+        if not report["works"]:
+            text = f"jobs on repositories fail at {worker['id']}: {report['why']}"
             yield Finding("repositories", Health.WARN, text, "install it, then restart the worker")
-        elif found["git"]:
-            hosts, indexes = ", ".join(found["hosts"]), ", ".join(found.get("setups", ()))
+        elif report["git"]:
+            hosts, indexes = ", ".join(report["hosts"]), ", ".join(report.get("setups", ()))
             fetched = f"fetched from {hosts}" if hosts else "uploads only"
             needs = f"from {indexes}" if indexes else "not installed (FETTLE_SETUP_HOSTS)"
-            to = ", ".join(found.get("delivers", ()))
+            to = ", ".join(report.get("delivers", ()))
             delivered = f"; delivered to {to}" if to else ""
-            shown.add(f"git {found['git']}; {fetched}; dependencies: {needs}{delivered}")
-            lacking.update(found.get("lacks", ()))
+            reported.add(f"git {report['git']}; {fetched}; dependencies: {needs}{delivered}")
+            lacking.update(report.get("lacks", ()))
     for text in sorted(lacking):
         yield Finding("repositories", Health.WARN, f"not fetched over ssh: {text}", SEE_SSH)
-    yield from (Finding("repositories", Health.NOTE, text) for text in sorted(shown))
+    yield from (Finding("repositories", Health.NOTE, text) for text in sorted(reported))
 
 
-def _broken(found: Mapping[str, Any]) -> str:
-    return f"{found['backend']} cannot work: {found['why']}"
+def _broken(report: Mapping[str, Any]) -> str:
+    return f"{report['backend']} cannot work: {report['why']}"

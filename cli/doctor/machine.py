@@ -1,4 +1,4 @@
-"""What can be found out on this machine while no service answers."""
+"""Findings on this machine, if no service answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _redis(settings: WorkerSettings) -> Iterator[Finding]:
     except StoreUnavailable as error:
         yield Finding("redis", Health.BAD, str(error), "start it, or correct FETTLE_REDIS_URL")
     else:
-        yield from deployment.redis(fit.server, fit.version, [asdict(one) for one in fit.findings])
+        yield from deployment.redis(
+            fit.server, fit.version, [asdict(finding) for finding in fit.findings]
+        )
 
 
 async def _examine(url: str) -> RedisReport:
@@ -54,13 +56,13 @@ async def _examine(url: str) -> RedisReport:
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
-    """Tried in a process of its own, as in a worker."""
+    """Try the sandbox in a separate process."""
     argv = [sys.executable, "-P", "-m", "sandbox.doctor", "--json", *_flags(settings)]
     try:
         done = subprocess.run(argv, capture_output=True, timeout=SANDBOX_SECONDS, check=False)
         answer = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError) as error:
-        yield Finding("sandbox", Health.BAD, f"could not be tried: {error}")
+        yield Finding("sandbox", Health.BAD, f"the check failed: {error}")
         return
     yield from deployment.sandbox(
         {

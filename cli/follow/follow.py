@@ -1,10 +1,10 @@
-"""Following a job to its end, as `run` and `watch` do: live, asking at a review where one can."""
+"""Following a job to its end, as `run` and `watch` do: live, with a prompt at each review."""
 
 from __future__ import annotations
 
 from cli.client.files import text_of
 from cli.client.service import Job, Service
-from cli.exit_codes import DETACHED, of_job
+from cli.exit_codes import DETACHED, exit_code_of
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import Later, ask
 from cli.output import Screen, print_json
@@ -14,7 +14,7 @@ from cli.render.review import how_to_decide
 
 
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:
-    """Show a job's events to the final one; returns the job as it then is."""
+    """Show all events of a job; returns the job at its end."""
     with LiveView(screen, Detail(), text_of(service, job_id)) as view:
         for event in service.events(job_id, hear=view.hear if screen.drawing else None):
             view.show(event)
@@ -23,8 +23,8 @@ def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Jo
     return service.job(job_id)
 
 
-def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
-    """Follow a job and print what came of it; the exit code says how it ended."""
+def follow_to_end(service: Service, job_id: str, *, as_json: bool) -> int:
+    """Follow a job, and print its result. Returns the exit code."""
     screen = Screen(stderr=as_json)
     try:
         job = follow(service, job_id, screen, asking=screen.asking and not as_json)
@@ -38,13 +38,13 @@ def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
     else:
         screen.parts(outcome_parts(job))
         screen.parts(next_parts(job, service.url))
-    return of_job(job)
+    return exit_code_of(job)
 
 
-def begun(service: Service, job: Job, *, no_wait: bool, as_json: bool) -> int:
+def follow_new_job(service: Service, job: Job, *, no_wait: bool, as_json: bool) -> int:
     """Follow a new job to its end; with `no_wait`, name it and leave."""
     if not no_wait:
-        return to_the_end(service, job["id"], as_json=as_json)
+        return follow_to_end(service, job["id"], as_json=as_json)
     if as_json:
         print_json(job)
     else:

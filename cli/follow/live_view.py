@@ -94,13 +94,13 @@ class StreamedText:
     part: str = ""
     text: str = ""
 
-    def heard(self, said: Mapping[str, Any]) -> StreamedText:
+    def extended(self, chunk: Mapping[str, Any]) -> StreamedText:
         """With one more message. Another call, try or part starts a new text."""
-        begun = (said["call"], said["try"], said["part"])
-        if begun != (self.call, self.attempt, self.part):
-            fresh = StreamedText(said["call"], said["try"], said["role"], said["part"])
-            return replace(fresh, text=said["text"])
-        return replace(self, text=(self.text + said["text"])[-_KEPT:])
+        source = (chunk["call"], chunk["try"], chunk["part"])
+        if source != (self.call, self.attempt, self.part):
+            fresh = StreamedText(chunk["call"], chunk["try"], chunk["role"], chunk["part"])
+            return replace(fresh, text=chunk["text"])
+        return replace(self, text=(self.text + chunk["text"])[-_KEPT:])
 
     def last_line(self, width: int) -> str:
         """The end of the line that is being written. A tool's arguments are JSON: of them, the line
@@ -148,13 +148,13 @@ class LiveView:
             self._live.stop()
             self._live = None
 
-    def hear(self, said: Mapping[str, Any]) -> None:
+    def hear(self, chunk: Mapping[str, Any]) -> None:
         """Show below the footer what models write, until the event of a finished call."""
-        before = self.footer.streamed.get(said["call"], StreamedText())
-        self.footer.streamed = {**self.footer.streamed, said["call"]: before.heard(said)}
+        before = self.footer.streamed.get(chunk["call"], StreamedText())
+        self.footer.streamed = {**self.footer.streamed, chunk["call"]: before.extended(chunk)}
 
     def show(self, event: Event) -> None:
-        """Show an event, and what it changes."""
+        """Show an event, and update the totals."""
         if event.kind == "model_called":
             self.footer.streamed = {}
         self.footer.totals = self.footer.totals.after(event)
@@ -170,7 +170,7 @@ class _Footer:
     def __init__(self) -> None:
         self.totals = Totals()
         self.streamed: Mapping[str, StreamedText] = {}
-        self._begun = time.monotonic()
+        self._started_at = time.monotonic()
         self._spinner = Spinner("dots")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -185,12 +185,12 @@ class _Footer:
 
     def _totals(self) -> str:
         totals = self.totals
-        shown = [f"{time.monotonic() - self._begun:.0f} s"]
+        texts = [f"{time.monotonic() - self._started_at:.0f} s"]
         if totals.at:
-            shown.append(f"step {', '.join(map(str, sorted(totals.at)))} of {totals.steps}")
+            texts.append(f"step {', '.join(map(str, sorted(totals.at)))} of {totals.steps}")
         if totals.revision > 1:
-            shown.append(f"revision {totals.revision}")
+            texts.append(f"revision {totals.revision}")
         if totals.tokens or totals.unreported:
             cost = spent(totals.spend())
-            shown += [plural(totals.calls, "call"), plural(totals.runs, "run"), cost]
-        return " · ".join(shown)
+            texts += [plural(totals.calls, "call"), plural(totals.runs, "run"), cost]
+        return " · ".join(texts)

@@ -35,16 +35,16 @@ LOOK_SECONDS = 0.2
 
 
 class Later(Exception):
-    """Nothing was decided now."""
+    """The person left the review undecided."""
 
 
 def ask(service: Service, job: Job, screen: Screen) -> None:
-    """Show the open review and apply what the person decides. Raises Later at end of input."""
+    """Show the open review, and send the person's decision. Raises Later at end of input."""
     review = job["review"]
     show(service, job, screen, Path(mkdtemp(prefix="fettle-review-")))
     while True:
         decision = {
-            **_decided(service, job, screen),
+            **_ask_decision(service, job, screen),
             "review_id": review["id"],
             "digest": review["digest"],
         }
@@ -59,7 +59,7 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
 
 
 def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
-    """Show what is asked; its files are saved to `folder`, and pictures drawn."""
+    """Show the review. Its files are saved to `folder`, and pictures are drawn."""
     payload = job["review"]["payload"]
     if job["review"]["kind"] == "questions":
         screen.title("questions before the job starts")
@@ -77,7 +77,8 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
 
 
 def draw(screen: Screen, data: bytes) -> None:
-    """Draw a picture, where the bytes are one, a terminal can show it and Pillow is installed."""
+    """Draw the picture, if the bytes are a picture, a terminal can show it and Pillow is
+    installed."""
     if not screen.drawing or screen.console.no_color or not find_spec("PIL"):
         return
     picture = import_module("cli.render.picture").picture  # Pillow is an extra: `plots`
@@ -97,17 +98,19 @@ def last_program(service: Service, job: Job) -> str:
     return service.text(code["href"]) if code["digest"] else str(code["text"])
 
 
-def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
+def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     review = job["review"]
-    given: dict[str, Any] = {}
+    decision: dict[str, Any] = {}
     offered, doubt = choices(review), override_question(review)
-    given |= _decision(screen, offered, doubt, lambda: last_program(service, job))
-    if given["action"] == "revise" and review["payload"].get("patch"):
-        given["comments"] = list(_comments(screen))
-    if given["action"] == "answer":
-        asked = review["payload"]["questions"]
-        given["answers"] = [_answer(f"answer {number}: ") for number in range(1, len(asked) + 1)]
-    return given
+    decision |= _decision(screen, offered, doubt, lambda: last_program(service, job))
+    if decision["action"] == "revise" and review["payload"].get("patch"):
+        decision["comments"] = list(_comments(screen))
+    if decision["action"] == "answer":
+        questions = review["payload"]["questions"]
+        decision["answers"] = [
+            _answer(f"answer {number}: ") for number in range(1, len(questions) + 1)
+        ]
+    return decision
 
 
 def _decision(
@@ -122,7 +125,7 @@ def _decision(
         if action == "edit":
             if (code := click.edit(code_to_edit(), extension=".py")) is not None:
                 return {"action": action, "code": code}
-            screen.text("nothing was saved: not decided")
+            screen.text("the editor saved nothing, so nothing is decided")
         elif action == "revise" and offered[action] == GO_ON:
             return {"action": action, "feedback": _answer("a note for the model (or Enter): ")}
         elif action in ("revise", "reject"):
@@ -147,9 +150,9 @@ def _comments(screen: Screen) -> Iterator[Mapping[str, Any]]:
 
 
 def matching(typed: str, offered: Iterable[str] = tuple(CHOICES)) -> str | None:
-    """The one choice that begins with what was typed."""
-    found = [name for name in offered if typed and name.startswith(typed.lower())]
-    return found[0] if len(found) == 1 else None
+    """The only choice that begins with the typed letters; None if several or no choices do."""
+    matches = [name for name in offered if typed and name.startswith(typed.lower())]
+    return matches[0] if len(matches) == 1 else None
 
 
 def confirmed(question: str, *, default: bool = True) -> bool:

@@ -1,4 +1,4 @@
-"""The one thing that the sandbox needs from the system: bubblewrap."""
+"""bubblewrap, the only package of the system that the sandbox needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BY_HAND = f"sudo apt-get update && sudo {_INSTALL}"
 
 
 def ensure() -> None:
-    """Install it where it is missing and can be; raises CliError with the command where not."""
+    """Install bubblewrap if it is missing. Raises CliError, with the command, if that fails."""
     if shutil.which("bwrap"):
         return
     if not INSTALLER.exists() or not shutil.which("dpkg-query"):
@@ -22,8 +22,8 @@ def ensure() -> None:
     if subprocess.run([INSTALLER, "bubblewrap"], check=False).returncode or not shutil.which(
         "bwrap"
     ):
-        raise _missing("it could not be installed here")
+        raise _missing("the installation failed")
 
 
-def _missing(why: str) -> CliError:
-    return CliError("the sandbox needs bubblewrap", why, f"run: {BY_HAND}")
+def _missing(reason: str) -> CliError:
+    return CliError("the sandbox needs bubblewrap", reason, f"run: {BY_HAND}")

@@ -25,9 +25,9 @@ def refuse_tracked(folder: Path, remedy: str) -> None:
     try:
         tracked = Git(Path.cwd()).run("ls-files", "-z", "--", folder)
     except GitFailed as error:
-        if _NO_REPOSITORY in error.said:
+        if _NO_REPOSITORY in error.message:
             return
-        raise CliError(f"git cannot say whose {folder} is", error.said, remedy) from None
+        raise CliError(f"git cannot say whose {folder} is", error.message, remedy) from None
     if tracked:
         raise CliError(
             f"{folder} came with this repository",

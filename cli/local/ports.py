@@ -9,7 +9,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def free(count: int) -> list[int]:
-    """Different ports of loopback that nobody listens on now."""
+    """Different ports of loopback without a listener."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:
@@ -20,8 +20,8 @@ def free(count: int) -> list[int]:
             probe.close()
 
 
-def taken(host: str, port: int) -> bool:
-    """Whether a process listens there already."""
+def is_taken(host: str, port: int) -> bool:
+    """Whether a process listens on the port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -30,7 +30,7 @@ LOG_LINES = 15
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to start. `tier` 0 is stopped last; `stop_seconds` is the bound before SIGKILL."""
+    """A program to start. `tier` 0 is stopped last; `stop_seconds` is the bound before SIGKILL."""
 
     name: str
     argv: tuple[str, ...]
@@ -48,9 +48,9 @@ class Child:
         self.pid = process.pid
         self.started = time.monotonic()
 
-    def ended(self) -> int | None:
-        """The exit code (negative: the signal), or None while it runs. What it leaves of its group
-        is killed.
+    def exit_code(self) -> int | None:
+        """The exit code (negative: the signal), or None while it runs. After its end, the other
+        processes of its group are killed.
         """
         lived = self.process.returncode is None
         code = self.process.poll()
@@ -59,10 +59,10 @@ class Child:
         return code
 
     def signal(self, signum: int) -> None:
-        """Send a signal to its whole group; to none where it has ended: its number may be another
-        process's by now.
+        """Send a signal to the process group, unless the child has ended: another process may have
+        its number by now.
         """
-        if self.ended() is None:
+        if self.exit_code() is None:
             self._signal_group(signum)
 
     def _signal_group(self, signum: int) -> None:
@@ -85,7 +85,7 @@ class Processes:
     def start(self, program: Program, output: int | IO[bytes]) -> Child:
         """Start a program; its stdout and stderr go to `output` (a file, or subprocess.PIPE)."""
         argv = (sys.executable, "-I", "-S", str(PDEATHSIG), str(os.getpid()), *program.argv)
-        with self._signals.held():
+        with self._signals.delayed():
             process = subprocess.Popen(
                 argv,
                 env=dict(program.env),
@@ -99,7 +99,7 @@ class Processes:
         return child
 
     def forget(self, child: Child) -> None:
-        """Drop a child that has ended, or end it."""
+        """End a child if it still runs, and remove it from the set."""
         child.kill()
         self.children.remove(child)
 
@@ -110,12 +110,12 @@ class Processes:
         self.children.clear()
 
     def _stop_tier(self, tier: list[Child]) -> None:
-        begun, hurry = time.monotonic(), self._signals.count
+        started_at, hurry = time.monotonic(), self._signals.count
         for child in tier:
             child.signal(signal.SIGTERM)
-        while left := [child for child in tier if child.ended() is None]:
-            for child in left:
-                late = time.monotonic() - begun > child.program.stop_seconds
+        while running_children := [child for child in tier if child.exit_code() is None]:
+            for child in running_children:
+                late = time.monotonic() - started_at > child.program.stop_seconds
                 if late or self._signals.count > hurry:  # a second Ctrl-C: do not wait
                     child.kill()
             time.sleep(0.02)
@@ -133,21 +133,29 @@ class LoggedProcesses:
         with self._log(program).open("ab") as log:
             return self.processes.start(program, log)
 
-    def until(self, holds: Callable[[], bool], what: str, *children: Child, seconds: float) -> None:
-        """Wait until something holds; raises CliError where it never does, or a child has ended."""
+    def wait_until(
+        self, holds: Callable[[], bool], condition: str, *children: Child, seconds: float
+    ) -> None:
+        """Wait until `holds()` is true. Raises CliError if that takes too long, or if a child ends.
+
+        `condition` describes the condition in the error.
+        """
         deadline = time.monotonic() + seconds
         while not holds():
             for child in children:
-                if child.ended() is not None:
-                    raise self.failure(child.program, "it has ended")
+                if child.exit_code() is not None:
+                    raise self.failure(child.program, "it ended")
             if time.monotonic() > deadline:
-                raise self.failure(children[-1].program, f"not within {seconds:g} s: {what}")
+                raise self.failure(
+                    children[-1].program,
+                    f"within {seconds:g} s, this did not become true: {condition}",
+                )
             time.sleep(LOOK_SECONDS)
 
-    def failure(self, program: Program, why: str) -> CliError:
-        """What to raise where a program does not work, with the end of its log."""
+    def failure(self, program: Program, reason: str) -> CliError:
+        """The error for a program that does not work, with the end of its log."""
         log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
-        detail = "\n".join([f"{why}; the end of its log:", *log])
+        detail = "\n".join([f"{reason}; the end of its log:", *log])
         return CliError(f"the {program.name} cannot work here", detail, "fettle doctor")
 
     def _log(self, program: Program) -> Path:
@@ -156,7 +164,7 @@ class LoggedProcesses:
 
 @contextmanager
 def running(signals: Signals) -> Iterator[Processes]:
-    """A set of processes that ends with the block, whatever ends the block."""
+    """A set of processes that ends with the block, even if an exception ends the block."""
     processes = Processes(signals)
     try:
         try:
@@ -179,24 +187,24 @@ def adopt_orphans() -> None:
 
 
 def collect_orphans(ours: Collection[int] = ()) -> bool:
-    """Collect those that have ended, but not `ours`; whether any still runs."""
-    left = [pid for pid in _child_pids() if pid not in ours and not _is_collected(pid)]
-    return bool(left)
+    """Collect the orphans that have ended, except `ours`. Returns whether any orphan still runs."""
+    remaining = [pid for pid in _child_pids() if pid not in ours and not _is_collected(pid)]
+    return bool(remaining)
 
 
 def wait_for_orphans() -> None:
-    """Collect all of them, for a limited time; no other child is left by now."""
+    """Collect all orphans, for a limited time. Call it when all other children have ended."""
     ends = time.monotonic() + ORPHAN_MOST_SECONDS
     while collect_orphans() and time.monotonic() < ends:
         time.sleep(ORPHAN_LOOK_SECONDS)
 
 
 def _child_pids() -> set[int]:
-    found: set[int] = set()
+    pids: set[int] = set()
     for listed in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has just ended
-            found.update(map(int, listed.read_text().split()))
-    return found
+            pids.update(map(int, listed.read_text().split()))
+    return pids
 
 
 def _is_collected(pid: int) -> bool:

@@ -32,7 +32,7 @@ rename-command REPLICAOF ""
 rename-command SLAVEOF ""
 """
 """The data in the directory are commands, and a server runs each of them when it starts, except
-commands that it does not have: none of its data may load a library or follow another server."""
+commands that it does not have. So stored data cannot load a library or follow another server."""
 DURABLE = "appendonly yes\nappendfsync always\naof-use-rdb-preamble no\n"
 """The record: a write that was answered is on the disk. Its data is a list of commands, which every
 server reads: an older release, and the other product, too (ADR 65)."""
@@ -50,12 +50,12 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """The job record."""
+        """The URL of the job record."""
         return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
     @property
     def broker_url(self) -> str:
-        """Celery's queue, where there is no server of its own for it."""
+        """The URL of Celery's queue, if it has no separate server."""
         return f"redis://:{self.password}@127.0.0.1:{self.port}/1"
 
 
@@ -65,7 +65,7 @@ def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
 
 
 def prepare_broker(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
-    """A server that keeps nothing; its configuration stands in `directory`."""
+    """A server that stores no data; its configuration is in `directory`."""
     return _prepare("broker", VOLATILE, directory, port, env)
 
 
@@ -83,8 +83,8 @@ def _prepare(name: str, keeps: str, directory: Path, port: int, env: dict[str, s
 
 
 def wait_gone(directory: Path) -> None:
-    """Return when no server uses `directory` any more: a killed command's own ends with it, but not
-    in the same moment. Raises CliError where one stays.
+    """Return when no server uses `directory` any more: the server of a killed command ends a moment
+    after the command. Raises CliError if a server does not end.
     """
     try:
         config = (directory / "redis.conf").read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def wait_gone(directory: Path) -> None:
                 client.ping()
             except redis.BusyLoadingError:
                 pass
-            except redis.RedisError:  # nobody answers there, or another with another password
+            except redis.RedisError:  # no server answers, or a server with another password
                 return
             time.sleep(0.05)
     raise CliError("another Redis server still uses this folder", str(directory))
@@ -111,7 +111,7 @@ def wait_ready(server: RedisServer, child: Child) -> None:
     """
     deadline = time.monotonic() + START_SECONDS
     with redis.Redis.from_url(server.url, socket_timeout=1, retry=None) as client:
-        while child.ended() is None and time.monotonic() < deadline:
+        while child.exit_code() is None and time.monotonic() < deadline:
             try:
                 client.ping()
             except redis.BusyLoadingError:

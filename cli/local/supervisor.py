@@ -1,4 +1,4 @@
-"""Keeps a set of programs running: shows their logs on one screen, restarts what dies."""
+"""Keeps a set of programs running: shows their logs on one screen, and restarts them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cli.render.texts import printable
 FIRST_SECONDS, MOST_SECONDS = 0.5, 30.0
 """The delay before a program that died is restarted: doubled after each death in a row."""
 HEALTHY_SECONDS = 30.0
-"""A program that ran this long had started well: its deaths are counted from one again."""
+"""The deaths of a program that ran this long are counted from one again."""
 HOPELESS = 4
-"""Deaths in a row after which we give up, until everything has worked once."""
+"""Deaths in a row after which the command gives up, until everything has worked once."""
 UNFIT = 2
-"""The exit code of a program whose settings do not fit: a restart changes nothing."""
+"""The exit code of a program with invalid settings: a restart would not help."""
 LAST_LINES_SECONDS = 1.0
 NAME_WIDTH = 9
 MOST_LINE = 16 * 1024
@@ -49,10 +49,10 @@ class Supervisor:
         return child
 
     def tick(self, seconds: float) -> None:
-        """Wait `seconds`, look for what has died, restart what is due."""
+        """Wait `seconds`; then find programs that died, and restart programs that are due."""
         time.sleep(seconds)
         for child in list(self._processes.children):
-            if (code := child.ended()) is not None:
+            if (code := child.exit_code()) is not None:
                 self._died(child, code)
         collect_orphans({child.pid for child in self._processes.children})
         now = time.monotonic()
@@ -62,7 +62,7 @@ class Supervisor:
             self.start(entry[1])
 
     def all_well(self) -> None:
-        """Everything works: from now on no program is given up."""
+        """Note that everything works: from now on, the command does not give up."""
         self._all_well = True
 
     def show_last_lines(self) -> None:
@@ -80,8 +80,8 @@ class Supervisor:
             raise CliError(f"{name} does not start", "its log is above", "")
         delay = min(FIRST_SECONDS * 2.0 ** (deaths - 1), MOST_SECONDS)
         self._due.append((time.monotonic() + delay, child.program))
-        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        self._line(name, f"ended with {ended}; starts again in {delay:g} s")
+        cause = f"signal {-code}" if code < 0 else f"exit code {code}"
+        self._line(name, f"ended with {cause}; starts again in {delay:g} s")
 
     def _show(self, name: str, pipe: IO[bytes]) -> None:
         with pipe:

@@ -32,52 +32,51 @@ def throwaway(
     key: str | None = None,
     keep: Path | None = None,
 ) -> Iterator[Service]:
-    """A service that is ready for jobs; `env` goes to its processes, over what they are given.
+    """Start a service, and wait until it is ready for jobs.
 
-    Its key is `key`, else a random one. With the folder `keep`, everything is kept there, and
-    continues where an earlier service in it has stopped, however that did.
-
-    Raises CliError where it cannot become so.
+    `env` is added to the environment of its processes. `key` is its key; the default is a random
+    key. With the folder `keep`, its data stay there, and a service that was stopped or killed in
+    this folder continues. Raises CliError if the service does not become ready.
     """
     with Signals() as signals, ExitStack() as stack:
-        with signals.held():  # a signal in the middle of it would leave the directory
+        with signals.delayed():  # a signal here would leave the directory behind
             folder = keep or stack.enter_context(
                 TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
             )
         programs = LoggedProcesses(stack.enter_context(running(signals)), Path(folder))
         bubblewrap.ensure()
-        begun = time.monotonic()
-        own = {"FETTLE_API_KEY": key or secrets.token_urlsafe(24)}
-        own = {**_servers(screen, programs), **own, **(env or {})}
-        with _service(screen, programs, own, workers) as service:
+        started_at = time.monotonic()
+        variables = {"FETTLE_API_KEY": key or secrets.token_urlsafe(24)}
+        variables = {**_servers(screen, programs), **variables, **(env or {})}
+        with _service(screen, programs, variables, workers) as service:
             _refuse_what_cannot_work(service)
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - started_at
             ready = f"{service.url}, {_workers(workers)}, ready in {seconds:.1f} s"
             screen.line("service", ready)
             yield service
 
 
 def _servers(screen: Screen, programs: LoggedProcesses) -> dict[str, str]:
-    """Start Redis; what the other programs are given."""
+    """Start both Redis servers. Returns the environment of the other programs."""
     folder = programs.folder
     redis_server.wait_gone(folder / "redis")
     redis_port, broker_port, api_port = ports.free(3)
     server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
     broker = redis_server.prepare_broker(folder / "broker", broker_port, sealed({}))
-    for each in (server, broker):
+    for redis in (server, broker):
         try:
-            redis_server.wait_ready(each, programs.start(each.program))
+            redis_server.wait_ready(redis, programs.start(redis.program))
         except CliError as error:
-            raise programs.failure(each.program, error.title) from None
+            raise programs.failure(redis.program, error.title) from None
     screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
-    own = environment(
+    variables = environment(
         redis_url=server.url,
         broker_url=broker.url,
         data_dir=str(folder / "data"),
         host=ports.LOOPBACK,
         port=api_port,
     )
-    return own | {"FETTLE_RETRY_SECONDS": "1"}
+    return variables | {"FETTLE_RETRY_SECONDS": "1"}
 
 
 def _service(
@@ -89,14 +88,14 @@ def _service(
     children = [programs.start(p) for p in (deployment.api(), *deployment.workers(workers))]
     service = Service(f"http://{ports.LOOPBACK}:{port}", env["FETTLE_API_KEY"])
     with screen.waiting("starting the API and a worker"):
-        programs.until(
+        programs.wait_until(
             lambda: service.ready(workers), "it is ready", *children, seconds=READY_SECONDS
         )
     return service
 
 
 def _refuse_what_cannot_work(service: Service) -> None:
-    """Fail at once where every job would fail."""
+    """Raise CliError if every job would fail."""
     for finding in deployment.findings(service.system()):
         if finding.health is Health.BAD:
             title = f"no job can run here: {finding.name.strip()}"

@@ -1,1 +1,1 @@
-"""Showing things: pure functions from what the service says to parts, lines and pictures."""
+"""Pure functions from the service's answers to parts, and from parts to lines and pictures."""

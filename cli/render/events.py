@@ -1,4 +1,4 @@
-"""What each kind of event looks like, on a terminal and in a transcript: parts. Pure."""
+"""The events of a job as parts, for a terminal and for a transcript (pure)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cli.client.events import Event
 from cli.client.files import TextOf
 from cli.render.evidence import (
     Detail,
-    checked_parts,
+    check_parts,
     failure_label,
     merged_parts,
     of_step,
     questions_parts,
     run_parts,
-    stored,
-    verified_parts,
-    written_parts,
+    stored_text,
+    verification_parts,
+    written_test_parts,
 )
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.texts import clip, language_of, printable
@@ -31,14 +31,14 @@ Data = Mapping[str, Any]
 ACCEPTED = "accepted without approval: this job allows it"
 
 STEPS = frozenset({"step_started", "step_finished", "run_finished"})
-"""Events whose own words name the step."""
+"""Events that already name the step in their text."""
 
 
 def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
-    """What to show of an event; nothing for kinds that only programs need."""
+    """The parts that show an event; none for kinds that only programs need."""
     draw = _DRAWN.get(event.kind)
     drawn = list(draw(event.data, detail)) if draw else []
-    if detail.whole and event.kind in ("decided", "voted"):
+    if detail.is_full and event.kind in ("decided", "voted"):
         drawn += _bound(event)
     step = event.data.get("step")
     return tuple(drawn if step is None or event.kind in STEPS else of_step(step, drawn))
@@ -63,7 +63,7 @@ def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
-    """The steps, and whose they are."""
+    """The steps, and the author of the plan."""
     whose = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
     yield Line("plan", f"{plural(len(data['steps']), 'step')}{whose.get(data['source'], '')}")
     steps = tuple(printable(step) for step in data["steps"])
@@ -73,10 +73,10 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
-    """What a person has decided."""
+    """The decision of a person."""
     override = ", overriding failed evidence" if data["override"] else ""
-    said = data["feedback"] or data.get("comments")
-    action = "go on" if data["action"] == "revise" and not said else data["action"]
+    has_note = data["feedback"] or data.get("comments")
+    action = "go on" if data["action"] == "revise" and not has_note else data["action"]
     yield Line(
         "decided", f"{action}, by {signature(data['by'], data.get('person'))}{override}", Tone.ASK
     )
@@ -91,7 +91,7 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def comment_line(comment: Data) -> Line:
-    """Where a comment is, and in a later review whether the line is as it was."""
+    """The position of a comment; in a later review also whether the line has changed."""
     stands = ""
     if "outdated" in comment:
         stands = ": the line has changed" if comment["outdated"] else ": the line is as it was"
@@ -106,7 +106,7 @@ def _comment_parts(comment: Data) -> Iterator[Part]:
 
 
 def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
-    """One of the approvals that a review takes."""
+    """An approval, if the review needs several."""
     override = ", overriding failed evidence" if data["override"] else ""
     count = f"{data['approvals']} of {data['approvals_needed']} approvals"
     yield Line(
@@ -130,13 +130,13 @@ def _started(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def _fetch_started(data: Data, _detail: Detail) -> Iterator[Part]:
-    what = f"fetching {data['url']}" if data["url"] else "unpacking what was sent"
-    yield Line("repository", printable(", ".join(filter(None, (what, data["ref"])))), Tone.QUIET)
+    action = f"fetching {data['url']}" if data["url"] else "unpacking what was sent"
+    yield Line("repository", printable(", ".join(filter(None, (action, data["ref"])))), Tone.QUIET)
 
 
 def _setup_left_out(_data: Data, _detail: Detail) -> Iterator[Part]:
-    why = "the operator has named no hosts (FETTLE_SETUP_HOSTS)"
-    yield Line("setup", f"this project's dependencies are not installed: {why}", Tone.WARN)
+    reason = "the operator has named no hosts (FETTLE_SETUP_HOSTS)"
+    yield Line("setup", f"this project's dependencies are not installed: {reason}", Tone.WARN)
 
 
 def _setup_started(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -183,9 +183,9 @@ def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
     by = f"repair {data['attempt']} by {printable(data['model'])}"
     text = f"fixed ({data['of']}, {failure_label(data)}): {by}, {lines}"
     yield Line("repair", text, Tone.GOOD)
-    if detail.whole and (diff := data.get("diff")):
+    if detail.is_full and (diff := data.get("diff")):
         yield Prose(printable(data["cause"]))
-        yield Code(stored(diff), "diff")
+        yield Code(stored_text(diff), "diff")
 
 
 def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
@@ -211,25 +211,25 @@ def file_parts(event: Event, text_of: TextOf, detail: Detail) -> Iterator[Part]:
     """The content of each file that a tool wrote, if the event has no diff."""
     if event.kind != "tool_used" or event.data.get("diff"):
         return
-    for made in event.data.get("artifacts", ()):
-        if text := text_of(made):
-            yield Code(clip(printable(text), detail.code_lines), language_of(made["name"]))
+    for artifact in event.data.get("artifacts", ()):
+        if text := text_of(artifact):
+            yield Code(clip(printable(text), detail.code_lines), language_of(artifact["name"]))
 
 
 def _answered(data: Data, detail: Detail) -> Iterator[Part]:
     text = printable(data["text"])
-    yield Line("answered", "" if detail.whole else first_line(text), Tone.QUIET)
-    if detail.whole:
+    yield Line("answered", "" if detail.is_full else first_line(text), Tone.QUIET)
+    if detail.is_full:
         yield Prose(text)
 
 
-def _asked(data: Data, detail: Detail) -> Iterator[Part]:
-    if detail.whole:  # the review that it opens shows them otherwise
+def _asked_parts(data: Data, detail: Detail) -> Iterator[Part]:
+    if detail.is_full:  # the review that it opens shows them otherwise
         yield from questions_parts(data["questions"])
 
 
 def _summarized(data: Data, detail: Detail) -> Iterator[Part]:
-    if detail.whole:
+    if detail.is_full:
         yield Line("summary", "")
         yield Prose(printable(data["text"]))
 
@@ -238,14 +238,14 @@ def _bound(event: Event) -> Iterator[Part]:
     """When a person decided, and about what exactly."""
     yield Line("at", event.at.isoformat(timespec="seconds"))
     if digest := event.data.get("digest"):
-        named = ", which the decision named" if event.data.get("digest_named") else ""
-        yield Line("digest", f"{digest}{named}")
+        naming = ", which the decision named" if event.data.get("digest_named") else ""
+        yield Line("digest", f"{digest}{naming}")
 
 
 def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
     upgrade = "no worker can resume it after an upgrade; " if data["kind"] == "upgrade" else ""
-    what = "asks a question first" if data["kind"] == "questions" else "waits for a person"
-    yield Line("review", f"{upgrade}{what}", Tone.ASK)
+    text = "asks a question first" if data["kind"] == "questions" else "waits for a person"
+    yield Line("review", f"{upgrade}{text}", Tone.ASK)
 
 
 def _begun_anew(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -279,7 +279,7 @@ def delivery_parts(data: Data | None) -> Iterator[Part]:
 
 
 def _delivered(data: Data, detail: Detail) -> Iterator[Part]:
-    if detail.whole:
+    if detail.is_full:
         yield from delivery_parts(data)
     else:  # the outcome shows the rest
         yield Line("delivered", f"as {data['branch']}", Tone.QUIET)
@@ -291,8 +291,8 @@ def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
         again = f"; {waits}tried again in {duration(data['delay_ms'] / 1000)}"
         yield Line("trouble", printable(data["detail"]) + again, Tone.WARN)
     else:
-        why = printable(data["detail"]) or "the worker stops"
-        yield Line("requeued", f"{why}; another worker continues the job", Tone.WARN)
+        reason = printable(data["detail"]) or "the worker stops"
+        yield Line("requeued", f"{reason}; another worker continues the job", Tone.WARN)
 
 
 def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -328,13 +328,13 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "step_finished": _step("is done"),
     "merged": merged_parts,
     "model_called": _model_called,
-    "tests_written": written_parts,
-    "checked": checked_parts,
-    "verified": verified_parts,
+    "tests_written": written_test_parts,
+    "checked": check_parts,
+    "verified": verification_parts,
     "run_finished": _run_finished,
     "repaired": _repaired,
     "tool_used": _tool_used,
-    "asked": _asked,
+    "asked": _asked_parts,
     "answered": _answered,
     "summarized": _summarized,
     "review_opened": _review_opened,

@@ -16,15 +16,17 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How many lines of code, and of each output, are shown; None: all. `whole`: also what only a
-    transcript has room for: whole answers, diffs, questions, what a decision was bound to."""
+    """How much of a job is shown."""
 
     code_lines: int | None = 24
+    """The most lines of code; None: all."""
     output_lines: int | None = 16
-    whole: bool = False
+    """The most lines of each output; None: all."""
+    is_full: bool = False
+    """Whether to show complete answers, diffs and questions, as in a transcript."""
 
 
-WHOLE = Detail(code_lines=None, output_lines=None, whole=True)
+FULL_DETAIL = Detail(code_lines=None, output_lines=None, is_full=True)
 
 
 def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
@@ -32,25 +34,25 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
     good = bool(run["succeeded"])
     by = "" if run["by"] in (None, "", "executor") else f", by {run['by']}"
     step = f"step {run['step']}: " if run.get("step") else ""
-    text = f"{step}{_what(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
+    text = f"{step}{_run_kind(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
     yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
     if failure := run.get("failure"):
         yield _failure_line(run, failure)
-    if code := stored(run["code"]):
+    if code := stored_text(run["code"]):
         language = "python" if run.get("tool", "python") == "python" else "bash"
         yield Code(clip(code, detail.code_lines), language)
-    if output := stored(run["stdout"]):
+    if output := stored_text(run["stdout"]):
         yield Output(clip(output, detail.output_lines))
-    if output := stored(run["stderr"]):
+    if output := stored_text(run["stderr"]):
         yield Output(clip(output, detail.output_lines), error=True)
-    for made in run["artifacts"]:
-        yield from artifact_parts("file", made, Tone.QUIET)
+    for artifact in run["artifacts"]:
+        yield from artifact_parts("file", artifact, Tone.QUIET)
     for refused in run["refused"]:
         yield Line("left out", printable(refused), Tone.WARN)
 
 
-def _what(run: Data) -> str:
-    """What it was a run of, where that was no program: `shell, `; of tests, how they went."""
+def _run_kind(run: Data) -> str:
+    """The tool, unless it is `python`, and the numbers of test results: `shell, 3 passed, `."""
     tool = run.get("tool", "python")
     counts = (run.get("tests") or {}).get("counts", {})
     counted = [f"{count} {printable(name).replace('_', ' ')}" for name, count in counts.items()]
@@ -67,14 +69,14 @@ def _failure_line(run: Data, failure: Data) -> Line:
 
 
 def failure_label(failure: Data) -> str:
-    """`zero division`: the class of a failure, as it is read."""
+    """The class of a failure in words: `zero division`."""
     return "failed" if failure["class"] == "unknown" else str(failure["class"]).replace("_", " ")
 
 
-def artifact_parts(label: str, made: Data, tone: Tone = Tone.PLAIN) -> Iterator[Part]:
+def artifact_parts(label: str, artifact: Data, tone: Tone = Tone.PLAIN) -> Iterator[Part]:
     """A file with its type and size; of a chart, the description of the picture, too."""
-    yield Line(label, artifact_text(made), tone)
-    if description := made.get("description"):
+    yield Line(label, artifact_text(artifact), tone)
+    if description := artifact.get("description"):
         yield Prose(printable(description))
 
 
@@ -96,11 +98,11 @@ def _ending(run: Data) -> str:
             return f"stopped at the {limit} limit"
 
 
-def stored(kept: Mapping[str, Any]) -> str:
-    """A text as it is kept, and how much of it is not."""
-    text = printable(kept["text"])
-    if kept["dropped_bytes"]:
-        text += f"\n... {size(kept['dropped_bytes'])} not kept"
+def stored_text(output: Mapping[str, Any]) -> str:
+    """A stored text, and the number of characters that were not stored."""
+    text = printable(output["text"])
+    if output["dropped_bytes"]:
+        text += f"\n... {size(output['dropped_bytes'])} not kept"
     return text if text.strip() else ""
 
 
@@ -110,14 +112,14 @@ def merged_parts(data: Data, _detail: object) -> Iterator[Part]:
     yield Line("merged", f"{plural(len(data['files']), 'file')} of steps {steps}")
     for conflict in data["conflicts"]:
         copies = ", ".join(map(visible_path, conflict["copies"]))
-        where = f"; {copies} beside it" if copies else ""
+        copies_text = f"; {copies} beside it" if copies else ""
         yield Line(
             "conflict",
-            printable(f"{visible_path(conflict['path'])}: {conflict['what']}{where}"),
+            printable(f"{visible_path(conflict['path'])}: {conflict['what']}{copies_text}"),
             Tone.WARN,
         )
-    for left in data["left_out"]:
-        yield Line("left out", printable(f"step {left['step']}: {left['why']}"), Tone.WARN)
+    for file in data["left_out"]:
+        yield Line("left out", printable(f"step {file['step']}: {file['why']}"), Tone.WARN)
 
 
 def of_step(step: int, drawn: Iterable[Part]) -> Iterator[Part]:
@@ -135,7 +137,7 @@ FAILING_SHOWN = 8
 DETAIL_LINES = 8
 
 
-def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
+def check_parts(data: Data, _detail: object = None) -> Iterator[Part]:
     """How many have passed; of those that have not, which, and why."""
     tests = data["tests"]
     passed = sum(test["outcome"] == "passed" for test in tests)
@@ -164,7 +166,7 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
         yield Line("", f"and {plural(len(failing) - FAILING_SHOWN, 'more')}", Tone.BAD)
 
 
-def written_parts(data: Data, _detail: object = None) -> Iterator[Part]:
+def written_test_parts(data: Data, _detail: object = None) -> Iterator[Part]:
     """The tests that the tester has written, and those that were thrown out."""
     yield Line("tests", f"{plural(len(data['tests']), 'test')} written for the job")
     for name in data["tests"]:
@@ -178,11 +180,11 @@ def written_parts(data: Data, _detail: object = None) -> Iterator[Part]:
 
 
 def questions_parts(questions: Sequence[Data]) -> Iterator[Part]:
-    """What the planner asks, and what it goes on with where nobody answers."""
-    for number, each in enumerate(questions, 1):
+    """The questions of the planner, and the defaults that apply without an answer."""
+    for number, question in enumerate(questions, 1):
         yield Line(f"question {number}", "")
-        yield Prose(printable(each["question"]))
-        yield Line("else", printable(each["default"]), Tone.QUIET)
+        yield Prose(printable(question["question"]))
+        yield Line("else", printable(question["default"]), Tone.QUIET)
 
 
 OUTPUT_LINES = 12
@@ -198,8 +200,8 @@ SOURCES: Mapping[str, str] = {
 }
 
 
-def verified_parts(
-    data: Data, detail: Detail = WHOLE, checks: Data | None = None
+def verification_parts(
+    data: Data, detail: Detail = FULL_DETAIL, checks: Data | None = None
 ) -> Iterator[Part]:
     """The command and its outcome, the problem, each experiment, the figures and the notes.
     `checks`: the report of the acceptance checks, if the verification is by these."""
@@ -214,7 +216,7 @@ def verified_parts(
     for experiment in data["experiments"]:
         yield from _experiment_parts(experiment, data)
     if (strength := data.get("strength")) is not None:
-        yield from _strength_parts(strength, None if detail.whole else LINES_SHOWN)
+        yield from _strength_parts(strength, None if detail.is_full else LINES_SHOWN)
     if functions := data.get("functions"):
         yield from _functions_parts(functions)
     for note in data.get("notes", ()):
@@ -272,9 +274,9 @@ def _experiment_parts(experiment: Data, verified: Data) -> Iterator[Part]:
 def _strength_parts(strength: Data, most: int | None) -> Iterator[Part]:
     noticed, tried, untried = strength["noticed"], strength["tried"], strength.get("untried")
     tone = Tone.QUIET if noticed == tried and not untried else Tone.WARN
-    rest = f"; {untried} not tried, for time" if untried else ""
+    untried_text = f"; {untried} not tried, for time" if untried else ""
     figure = f"{noticed} of {plural(tried, 'small change')} of the code noticed"
-    yield Line("strength", figure + rest, tone)
+    yield Line("strength", figure + untried_text, tone)
     unnoticed = strength["unnoticed"]
     for mutation in unnoticed[:most]:
         line = f"{visible_path(mutation['path'])}:{mutation['line']}"

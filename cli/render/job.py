@@ -22,10 +22,10 @@ from cli.render.events import (
 from cli.render.evidence import (
     Detail,
     artifact_parts,
-    checked_parts,
+    check_parts,
     questions_parts,
     run_parts,
-    verified_parts,
+    verification_parts,
 )
 from cli.render.parts import Code, Line, Part, Prose, Tone
 from cli.render.texts import clip, language_of, patch_text, printable, spend, waits_text
@@ -91,8 +91,8 @@ def job_parts(
     yield Line("job", job["id"])
     yield Line("task", printable(job["spec"]["task"]))
     if repo := job["spec"].get("repo"):
-        named = (repo["url"] or "sent as a bundle", repo["ref"])
-        yield Line("repository", printable(", ".join(filter(None, named))))
+        repository = (repo["url"] or "sent as a bundle", repo["ref"])
+        yield Line("repository", printable(", ".join(filter(None, repository))))
     if rebase := job["spec"].get("rebase"):
         yield Line("rebase of", rebase["job_id"], Tone.QUIET)
     if deliver := job["spec"].get("deliver"):
@@ -138,9 +138,9 @@ def waiting_parts(job: Job, change: Change) -> Iterator[Part]:
 
 def _evidence_parts(checks: Any, verification: Any) -> Iterator[Part]:
     if checks:
-        yield from checked_parts(checks)
+        yield from check_parts(checks)
     if verification:
-        yield from verified_parts(verification, checks=checks)
+        yield from verification_parts(verification, checks=checks)
 
 
 def outcome_parts(job: Job) -> Iterator[Part]:
@@ -167,7 +167,7 @@ def look_line(job: Job, url: str) -> Line:
 
 
 def next_parts(job: Job, url: str) -> Iterator[Part]:
-    """What can be done after the job's end: look at it, save its files, follow it up, retry it."""
+    """The next commands after the job's end: show it, save its files, follow it up, retry it."""
     yield look_line(job, url)
     result = job["result"]
     if result and result["artifacts"] and not patch_of(job):
@@ -183,7 +183,7 @@ def next_parts(job: Job, url: str) -> Iterator[Part]:
 
 
 def _heading(job: Job) -> Iterator[Part]:
-    """What a result is worth that comes from a job without success."""
+    """The value of a result from a job that did not succeed."""
     if job["status"] in ("failed", "cancelled"):
         approved = job["result"]["approved_by"] is not None
         undelivered = approved and job["reason"] == "delivery"
@@ -192,7 +192,7 @@ def _heading(job: Job) -> Iterator[Part]:
 
 
 def status_line(job: Job) -> Line:
-    """The status, and what it means."""
+    """The status, with an explanation."""
     accepted = job["status"] == "succeeded" and job.get("unapproved")
     tone = Tone.WARN if accepted else _TONES.get(job["status"], Tone.PLAIN)
     return Line(job["status"].replace("_", " "), _status_text(job), tone)
@@ -201,12 +201,14 @@ def status_line(job: Job) -> Line:
 def cost_line(job: Job) -> Line:
     """Calls, tokens, money and time."""
     spent = f"{spend(job['cost']['total'])}, {duration(job['ran_seconds'])} of work"
-    whole = _seconds(job["created_at"], job["finished_at"])
-    return Line("cost", f"{spent}, {duration(whole)} in all" if whole is not None else spent)
+    total_seconds = _seconds_between(job["created_at"], job["finished_at"])
+    return Line(
+        "cost", f"{spent}, {duration(total_seconds)} in all" if total_seconds is not None else spent
+    )
 
 
 def answer_parts(text: str) -> Iterator[Part]:
-    """What the job says."""
+    """The answer of the job."""
     if answer := printable(text).strip():
         yield Line("answer", "")
         yield Prose(answer)
@@ -249,17 +251,17 @@ def _accepted_text(job: Job) -> str:
 def _waiting_text(job: Job) -> str:
     review = job["review"]
     upgrade = review is not None and review["kind"] == "upgrade"
-    why = f"{printable(review['payload']['reason'])} " if upgrade else ""
+    reason = f"{printable(review['payload']['reason'])} " if upgrade else ""
     if review is not None and review["kind"] == "questions":
         return f"for answers: `fettle review {job['id']} answer --answer TEXT ...`"
     actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject"
     if not upgrade and review is not None and critic_may_decide(review):
         actions += "|delegate"
-    return f"{why}decide with `fettle review {job['id']} {actions}`"
+    return f"{reason}decide with `fettle review {job['id']} {actions}`"
 
 
 def critic_may_decide(review: Mapping[str, Any]) -> bool:
-    """Whether the review takes `delegate`. A service of an older release does not say."""
+    """Whether the review takes `delegate`. The answer may lack `actions`."""
     if "actions" in review:
         return "delegate" in review["actions"]
     return bool(review.get("approvals_needed", 1) == 1)
@@ -268,14 +270,14 @@ def critic_may_decide(review: Mapping[str, Any]) -> bool:
 def _history(job: Job, detail: Detail) -> Iterator[Part]:
     happened = [
         *((run["at"], 0, run_parts(run, detail)) for run in job["runs"]),
-        *((given["at"], 1, decision_parts(given, detail)) for given in job["decisions"]),
-        *((given["at"], 2, critique_parts(given, detail)) for given in job["critiques"]),
+        *((decision["at"], 1, decision_parts(decision, detail)) for decision in job["decisions"]),
+        *((critique["at"], 2, critique_parts(critique, detail)) for critique in job["critiques"]),
     ]
     for _, _, drawn in sorted(happened, key=lambda entry: entry[:2]):
         yield from drawn
 
 
-def _seconds(begun: str | None, ended: str | None) -> float | None:
-    if begun is None or ended is None:
+def _seconds_between(start: str | None, end: str | None) -> float | None:
+    if start is None or end is None:
         return None
-    return (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -95,7 +95,7 @@ _STATES = {"done": " [done]", "begun": " [begun]"}
 
 
 def plain_lines(part: Part) -> Iterator[str]:
-    """The lines of a part: `label: text`, and what belongs to it indented below."""
+    """The lines of a part: `label: text`; other text is indented."""
     match part:
         case Line(label, text):
             yield f"{label}: {text}".rstrip() if label else text
@@ -128,7 +128,7 @@ def markdown_lines(part: Part) -> Iterator[str]:
 
 
 def fenced(text: str, language: str) -> Iterator[str]:
-    """A block whose fence is longer than any in the text."""
+    """A block with a fence that is longer than any fence in the text."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     yield from (f"{fence}{language}", text.rstrip("\n"), fence)

@@ -1,4 +1,4 @@
-"""Part: a piece of what is shown, before it is known whether a terminal or a pipe reads it."""
+"""Part: a piece of output in a form that fits a terminal, a pipe and Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 
 class Tone(StrEnum):
-    """How a line is meant."""
+    """The kind of a line, which decides its mark and colour."""
 
     PLAIN = "plain"
     QUIET = "quiet"
@@ -30,14 +30,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A numbered list; `states` says of each how far it has come (todo, begun, done), if known."""
+    """A numbered list. `states` has the state of each item (todo, begun, done), if known."""
 
     items: tuple[str, ...]
     states: tuple[str, ...] = ()
 
     @property
     def with_states(self) -> tuple[tuple[str, str], ...]:
-        """Each item with its state, '' where it is not known."""
+        """Each item with its state; '' if the state is unknown."""
         return tuple(zip_longest(self.items, self.states[: len(self.items)], fillvalue=""))
 
 
@@ -51,7 +51,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program wrote; `error` for its stderr."""
+    """The output of a program; `error`: it is stderr."""
 
     text: str
     error: bool = False

@@ -15,7 +15,7 @@ MOST_PIXELS = 50_000_000
 
 
 def picture(data: bytes, columns: int, rows: int) -> Text | None:
-    """The picture within so many characters; None for bytes that are no picture."""
+    """The picture in `columns` x `rows` characters; None for bytes that are not a picture."""
     try:
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "GIF")) as opened:
             if opened.width * opened.height > MOST_PIXELS:

@@ -1,4 +1,4 @@
-"""An open review as parts: all that a person needs to decide."""
+"""An open review as parts, with everything that a person needs for a decision."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cli.render.job import critic_may_decide, waiting_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps
 from cli.render.texts import printable
 
-FULL = Detail(code_lines=None, output_lines=60)
+REVIEW_DETAIL = Detail(code_lines=None, output_lines=60)
 
 
 CHOICES: Mapping[str, str] = {
-    "approve": "take it as it is",
-    "revise": "send it back, and say what to change",
-    "edit": "run a Python program of yours instead",
+    "approve": "accept the work",
+    "revise": "send it back with a request for changes",
+    "edit": "run your own Python program instead",
     "reject": "end the job",
-    "delegate": "hand over to the critic, which ends your review",
+    "delegate": "let the critic decide, which ends your review",
 }
 GO_ON = "continue, with or without a note"
-"""`revise`, where the work has paused so that a person can look at a run."""
+"""The meaning of `revise` if the work has paused so that a person can look at a run."""
 
 QUESTION_CHOICES: Mapping[str, str] = {
     "answer": "answer them, one by one; Enter leaves it to the default",
@@ -33,16 +33,16 @@ QUESTION_CHOICES: Mapping[str, str] = {
 
 
 def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
-    """What can be decided, and what that does; an upgrade says so itself."""
+    """The actions and their effects. The review of an upgrade has its own texts."""
     if review["kind"] == "questions":
         return QUESTION_CHOICES
     if review["kind"] == "upgrade":
         choices: Mapping[str, str] = review["payload"]["choices"]
         return choices
-    named = {**CHOICES, "revise": GO_ON} if review["payload"].get("paused") else CHOICES
+    offered = {**CHOICES, "revise": GO_ON} if review["payload"].get("paused") else CHOICES
     if critic_may_decide(review):
-        return named
-    return {name: does for name, does in named.items() if name != "delegate"}
+        return offered
+    return {name: does for name, does in offered.items() if name != "delegate"}
 
 
 def override_question(review: Mapping[str, Any]) -> str | None:
@@ -59,7 +59,7 @@ def override_question(review: Mapping[str, Any]) -> str | None:
 
 
 def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
-    """Why no worker goes on with the job."""
+    """The reason why no worker continues the job."""
     yield Prose(printable(payload["reason"]))
 
 
@@ -70,11 +70,11 @@ def review_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
     yield Line("plan", plural(len(payload["plan"]), "step"))
     yield Steps(tuple(printable(step) for step in payload["plan"]))
     for decision in payload["decisions"]:
-        yield from decision_parts(decision, FULL)
+        yield from decision_parts(decision, REVIEW_DETAIL)
     for critique in payload["critiques"]:
-        yield from critique_parts(critique, FULL)
+        yield from critique_parts(critique, REVIEW_DETAIL)
     if runs := payload["runs"]:
-        yield from run_parts(runs[-1], FULL)
+        yield from run_parts(runs[-1], REVIEW_DETAIL)
     elif payload["code"]:
         yield Line("code", "it has not run")
         yield Code(printable(payload["code"]))

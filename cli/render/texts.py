@@ -21,13 +21,13 @@ def printable(text: str) -> str:
 
 def clip(text: str, lines: int | None) -> str:
     """The first and last of the text's lines, `lines` of them in all, and how many are left out."""
-    every = text.rstrip("\n").split("\n")
-    if lines is None or len(every) <= lines:
-        return "\n".join(every)
+    all_lines = text.rstrip("\n").split("\n")
+    if lines is None or len(all_lines) <= lines:
+        return "\n".join(all_lines)
     head = (lines + 1) // 2
     tail = lines - head
-    gap = f"... {len(every) - lines} more lines ..."
-    return "\n".join([*every[:head], gap, *every[len(every) - tail :]])
+    gap = f"... {len(all_lines) - lines} more lines ..."
+    return "\n".join([*all_lines[:head], gap, *all_lines[len(all_lines) - tail :]])
 
 
 def language_of(path: str) -> str:
@@ -41,13 +41,14 @@ def patch_text(patch: Mapping[str, Any]) -> str:
 
 
 def waits_text(waits: Mapping[str, Any], now: datetime | None = None) -> str:
-    """`waits for groq until 12:03`, in local time; with seconds or a day where that helps."""
+    """`waits for groq until 12:03`, in local time; with seconds if it is soon, with the date if it
+    is another day."""
     now = now or datetime.now(UTC)
     until = datetime.fromisoformat(waits["until"]).astimezone()
     far = until.date() != now.astimezone().date()
     soon = (until - now).total_seconds() < SOON_SECONDS
-    shown = until.strftime("%Y-%m-%d %H:%M" if far else "%H:%M:%S" if soon else "%H:%M")
-    return f"waits for {printable(waits['on'])} until {shown}"
+    time = until.strftime("%Y-%m-%d %H:%M" if far else "%H:%M:%S" if soon else "%H:%M")
+    return f"waits for {printable(waits['on'])} until {time}"
 
 
 def spend(total: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from api.quantities import duration, spent
 from cli.client.events import Event
 from cli.client.service import Job
 from cli.render.events import file_parts, parts
-from cli.render.evidence import WHOLE
+from cli.render.evidence import FULL_DETAIL
 from cli.render.part_formats import fenced, markdown_lines
 from cli.render.texts import spend
 
@@ -28,8 +28,8 @@ def transcript(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[s
     text = [*_head(job)]
     for event in events:
         if event.kind not in LEFT_OUT:
-            drawn = parts(_with_texts(event, texts), WHOLE)
-            written = file_parts(event, lambda made: files.get(made["digest"]), WHOLE)
+            drawn = parts(_with_texts(event, texts), FULL_DETAIL)
+            written = file_parts(event, lambda made: files.get(made["digest"]), FULL_DETAIL)
             for part in (*drawn, *written):
                 text += markdown_lines(part)
     text += _end(job)
@@ -39,9 +39,11 @@ def transcript(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[s
 def _with_texts(event: Event, texts: Texts) -> Event:
     """The event with its whole texts."""
     run = event.data.get("id") or event.data.get("run")
-    found = {part: text for (of, part), text in texts.items() if of == run and part in event.data}
-    whole = {part: {**event.data[part], "text": text} for part, text in found.items()}
-    return replace(event, data={**event.data, **whole})
+    full_texts = {
+        part: text for (of, part), text in texts.items() if of == run and part in event.data
+    }
+    parts = {part: {**event.data[part], "text": text} for part, text in full_texts.items()}
+    return replace(event, data={**event.data, **parts})
 
 
 def _head(job: Job) -> Iterator[str]:
@@ -50,7 +52,7 @@ def _head(job: Job) -> Iterator[str]:
 
 
 def _table(job: Job) -> Iterator[str]:
-    status = job["status"] + (f" ({why})" if (why := _why(job)) else "")
+    status = job["status"] + (f" ({reason})" if (reason := _reason(job)) else "")
     submitter = signature(job.get("submitted_by") or "unknown", job.get("person"))
     rows = {
         "status": status,
@@ -82,7 +84,7 @@ def _approval(job: Job) -> str:
     return "accepted without approval" if accepted else "not approved"
 
 
-def _why(job: Job) -> str:
+def _reason(job: Job) -> str:
     return job["reason"] or ("unapproved" if job.get("unapproved") else "")
 
 

@@ -1,1 +1,1 @@
-"""Playing a finished job again from its recording, and comparing what comes of it."""
+"""Playing a finished job again from its recording, and comparing both results."""

@@ -21,54 +21,54 @@ MOST_LINES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """A part of the job; `differs` names what is not the same, with both values."""
+class PartComparison:
+    """A part of the job. `differs` names its differences, with both values."""
 
     part: str
     differs: Mapping[str, tuple[Any, Any]]
 
     @property
     def same(self) -> bool:
-        """Whether all of it is."""
+        """Whether there is no difference."""
         return not self.differs
 
-    def shown(self) -> Iterator[str]:
+    def difference_lines(self) -> Iterator[str]:
         """The differences, line by line."""
         for name, (old, new) in self.differs.items():
             yield f"{self.part}, {name}:"
             yield from _difference(_text(old), _text(new))
 
 
-def compare(old: Job, new: Job) -> list[Compared]:
+def compare(old: Job, new: Job) -> list[PartComparison]:
     """Plan, each run, repair and verdict, checks, verification, files, outcome. Times, cost, ids do
     not count."""
     return [
-        _part("plan", _plan(old), _plan(new)),
-        *_each("run", [*map(_run, old["runs"])], [*map(_run, new["runs"])]),
-        *_each("repair", _repairs(old), _repairs(new)),
-        *_each("verdict", _verdicts(old), _verdicts(new)),
-        *_each("checks", _checks(old), _checks(new)),
-        *_each("verification", _verifications(old), _verifications(new)),
-        _part("files", _files(old), _files(new)),
-        _part("outcome", _outcome(old), _outcome(new)),
+        _compare_part("plan", _plan(old), _plan(new)),
+        *_compare_sequences("run", [*map(_run, old["runs"])], [*map(_run, new["runs"])]),
+        *_compare_sequences("repair", _repairs(old), _repairs(new)),
+        *_compare_sequences("verdict", _verdicts(old), _verdicts(new)),
+        *_compare_sequences("checks", _checks(old), _checks(new)),
+        *_compare_sequences("verification", _verifications(old), _verifications(new)),
+        _compare_part("files", _files(old), _files(new)),
+        _compare_part("outcome", _outcome(old), _outcome(new)),
     ]
 
 
-def _part(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Compared:
+def _compare_part(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> PartComparison:
     keys = dict.fromkeys([*old, *new])
     pairs = {key: (old.get(key), new.get(key)) for key in keys}
-    return Compared(name, {key: pair for key, pair in pairs.items() if pair[0] != pair[1]})
+    return PartComparison(name, {key: pair for key, pair in pairs.items() if pair[0] != pair[1]})
 
 
-def _each(
+def _compare_sequences(
     name: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
-) -> Iterator[Compared]:
+) -> Iterator[PartComparison]:
     for number, (was, now) in enumerate(zip_longest(old, new), 1):
         if was is None or now is None:
-            there = (was is not None, now is not None)
-            yield Compared(f"{name} {number}", {"there": there})
+            presence = (was is not None, now is not None)
+            yield PartComparison(f"{name} {number}", {"there": presence})
         else:
-            yield _part(f"{name} {number}", was, now)
+            yield _compare_part(f"{name} {number}", was, now)
 
 
 def _plan(job: Job) -> Mapping[str, Any]:
@@ -77,17 +77,17 @@ def _plan(job: Job) -> Mapping[str, Any]:
 
 def _run(run: Mapping[str, Any]) -> Mapping[str, Any]:
     texts = {part: (run[part]["text"], run[part].get("digest")) for part in TEXTS}
-    made = {file["name"]: file["digest"] for file in run["artifacts"]}
+    files = {file["name"]: file["digest"] for file in run["artifacts"]}
     return {
         **{name: run[name] for name in RUN},
         **{part: text for part, (text, _) in texts.items()},
         "whole texts": [digest for _, digest in texts.values()],
-        "files": made,
+        "files": files,
     }
 
 
 def _repairs(job: Job) -> list[Mapping[str, Any]]:
-    """The change of each, too: whole, as its digest says, where it is long."""
+    """The repairs with their changes. A long change is compared by its digest."""
     repairs = job.get("repairs") or ()
     return [{name: repair.get(name) for name in REPAIR} for repair in repairs]
 
@@ -104,11 +104,11 @@ def _verifications(job: Job) -> list[Mapping[str, Any]]:
     """The last one, if there is one, and what its experiments have shown."""
     if (verification := job.get("verification")) is None:
         return []
-    shown = {
-        _experiment_name(each): (each["still_green"], each["end"])
-        for each in verification["experiments"]
+    experiments = {
+        _experiment_name(experiment): (experiment["still_green"], experiment["end"])
+        for experiment in verification["experiments"]
     }
-    return [{**{name: verification.get(name) for name in VERIFICATION}, **shown}]
+    return [{**{name: verification.get(name) for name in VERIFICATION}, **experiments}]
 
 
 def _experiment_name(experiment: Mapping[str, Any]) -> str:
@@ -126,7 +126,7 @@ def _files(job: Job) -> Mapping[str, Any]:
 
 
 def _outcome(job: Job) -> Mapping[str, Any]:
-    """Which person has approved is not compared: a replay has keys of its own."""
+    """The person who approved is not compared, because a replay has its own keys."""
     result = job["result"] or {}
     by = result.get("approved_by")
     return {

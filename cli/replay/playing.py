@@ -1,4 +1,4 @@
-"""Playing a job again in a temporary deployment: no provider is called, nothing stays."""
+"""Playing a job again in a temporary deployment. No provider is called."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from settings.base import DEVELOPMENT_KEY
 
 DEVELOPMENT = "development"
 OPERATOR = "operator"
-"""How decisions are signed that the configured key gives: the one that everybody knows, another."""
+"""The names in decisions of the configured key: the development key's, and any other key's."""
 
 
-def play(original: Original, screen: Screen) -> Job:
-    """The job as it ends this time. Raises CliError where no deployment can be started."""
+def play_again(original: Original, screen: Screen) -> Job:
+    """The job as it ends this time. Raises CliError if no deployment can be started."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="fettle-replay-")))
         (folder / f"{original.job['id']}.yaml").write_bytes(original.recording)
-        key = DEVELOPMENT_KEY if DEVELOPMENT in original.names else None
+        key = DEVELOPMENT_KEY if DEVELOPMENT in original.names_in_prompts else None
         env = {"FETTLE_RECORDINGS_DIR": str(folder)}
         service = stack.enter_context(throwaway(screen, env=env, key=key))
-        people = stack.enter_context(_people(service, original.names))
+        people = stack.enter_context(_people_services(service, original.names_in_prompts))
         with screen.waiting("playing the job again"):
-            return _to_the_end(service, original, people)
+            return _play_to_end(service, original, people)
 
 
-def _to_the_end(service: Service, original: Original, people: Mapping[str, Service]) -> Job:
-    """Decides at each review as was decided then; one that nobody had to decide ends the job."""
+def _play_to_end(service: Service, original: Original, people: Mapping[str, Service]) -> Job:
+    """Decide each review as in the original job. A review without such a decision cancels the
+    job."""
     decisions = iter(original.decisions)
-    sent = service.submit(original.spec, original.files, bundle=original.bundle)
+    sent = service.submit(original.request, original.files, bundle=original.bundle)
     job_id = sent["id"]
     for event in service.events(job_id):
         if event.kind != "review_opened":
@@ -48,11 +49,12 @@ def _to_the_end(service: Service, original: Original, people: Mapping[str, Servi
 
 
 @contextmanager
-def _people(service: Service, names: frozenset[str]) -> Iterator[Mapping[str, Service]]:
-    """A key for each person whose name is in prompts, which must be the same."""
+def _people_services(service: Service, names: frozenset[str]) -> Iterator[Mapping[str, Service]]:
+    """A service for each person with a name in prompts: a key with the same name, so that the
+    prompts are the same."""
     with ExitStack() as stack:
         people = {}
         for name in sorted(names - {DEVELOPMENT, OPERATOR}):
-            made = service.create_key({"name": name, "scopes": ["review", "read"]})
-            people[name] = stack.enter_context(Service(service.url, made["secret"]))
+            key = service.create_key({"name": name, "scopes": ["review", "read"]})
+            people[name] = stack.enter_context(Service(service.url, key["secret"]))
         yield people

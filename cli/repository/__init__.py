@@ -1,1 +1,1 @@
-"""The user's own git repository: bundled for a job, and patched with what came of it."""
+"""The user's git repository: bundled for a job, and patched with the job's result."""

@@ -1,6 +1,7 @@
-"""A job's patch onto the user's work tree: all of it, or nothing.
+"""Applies a job's patch to the user's work tree, completely or not at all.
 
-It is tried first with an index and objects of its own, where a conflict shows and changes nothing.
+The patch is first applied to a copy of the index, so that a conflict leaves the repository
+unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from pathlib import Path
 
 from cli.errors import CliError
-from cli.repository.git import Git, GitFailed, apart, top_of
+from cli.repository.git import Git, GitFailed, scratch_repository, top_of
 
 _APPLY = ("apply", "--whitespace=nowarn")
 _SHOWN = 5
@@ -22,38 +23,40 @@ _OURS = (
     (re.compile("^(.*): does not match index"), "has changes that are not committed"),
     (re.compile("^(.*): does not exist in index"), "is not in your repository any more"),
 )
-"""git's words on a file, and ours: the first that fit count, and all others on the file go."""
+"""git's errors on a file, and our text for each. The first match counts for the file."""
 TITLE = "the patch was not applied, and nothing is changed"
 
 
 def apply(folder: Path, patch: bytes, base: str) -> bool:
     """Apply `patch`, of the commit `base`, to the work tree that `folder` is in.
 
-    By three-way merge, into the index, too (True). Where the files that it changes have other
-    changes already, as those that the job started from, only if it fits them as they are, and to
-    the work tree alone (False). Raises CliError.
+    Returns True after a three-way merge into work tree and index. If the changed files have other
+    uncommitted changes, the patch has to fit them, is applied to the work tree only, and False is
+    returned. Raises CliError.
     """
     git = top_of(folder)
     git.succeeds("update-index", "-q", "--refresh")  # or a touched file counts as a changed one
     _require_clean_index(git)
-    how = _how(git, patch, base)
+    options = _apply_options(git, patch, base)
     try:
-        git.run(*_APPLY, *how, "-", stdin=patch)
+        git.run(*_APPLY, *options, "-", stdin=patch)
     except GitFailed as error:
         step = "`git status` shows what was written"
-        raise CliError("git stopped while it applied the patch", _lines(error.said), step) from None
-    return bool(how)
+        raise CliError(
+            "git stopped while it applied the patch", _lines(error.message), step
+        ) from None
+    return bool(options)
 
 
 def _require_clean_index(git: Git) -> None:
     if not git.succeeds("diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv"):
         detail = "the index has changes that are not committed, or files that are not merged"
-        raise CliError(TITLE, detail, "commit them or set them aside (git stash), then again")
+        raise CliError(TITLE, detail, "commit them or set them aside (git stash); then try again")
 
 
-def _how(git: Git, patch: bytes, base: str) -> tuple[str, ...]:
-    """The options with which all of it applies. Raises CliError where none do."""
-    with apart(git) as (trial, _):
+def _apply_options(git: Git, patch: bytes, base: str) -> tuple[str, ...]:
+    """The options with which the patch applies completely. Raises CliError if it does not apply."""
+    with scratch_repository(git) as (trial, _):
         try:
             trial.run(*_APPLY, "--3way", "--check", "-", stdin=patch)
             _merge(trial, patch)
@@ -61,59 +64,61 @@ def _how(git: Git, patch: bytes, base: str) -> tuple[str, ...]:
             if not _fits(trial, patch):
                 if _fits(trial, patch, "--reverse"):
                     raise _already() from None
-                step = _next_step(git, base, error.said)
-                raise CliError(TITLE, _lines(error.said), step) from None
+                step = _next_step(git, base, error.message)
+                raise CliError(TITLE, _lines(error.message), step) from None
             return ()
     return ("--3way",)
 
 
 def _merge(trial: Git, patch: bytes) -> None:
-    """Raise GitFailed where the three-way merge leaves conflicts, which `--check` does not say."""
+    """Raise GitFailed if the three-way merge leaves conflicts, which `--check` does not report."""
     try:
         trial.run(*_APPLY, "--3way", "--cached", "-", stdin=patch)
     except GitFailed as error:
         rows = trial.text("ls-files", "--unmerged", "-z").rstrip("\0").split("\0")
         paths = dict.fromkeys(row.partition("\t")[2] for row in rows if row)
-        said = "\n".join(f"error: {path}: it conflicts with your version" for path in paths)
-        raise GitFailed(said or error.said) from None
+        conflicts = "\n".join(f"error: {path}: it conflicts with your version" for path in paths)
+        raise GitFailed(conflicts or error.message) from None
     if trial.succeeds("diff", "--cached", "--quiet"):
         raise _already()
 
 
 def _already() -> CliError:
-    return CliError("the patch is here already", "nothing is changed")
+    return CliError("the patch is already applied", "nothing is changed")
 
 
-def _fits(trial: Git, patch: bytes, *how: str) -> bool:
-    """Whether it applies to the files as they are; git checks all before it writes one."""
+def _fits(trial: Git, patch: bytes, *options: str) -> bool:
+    """Whether the patch applies to the present files. git checks all files before it writes."""
     try:
-        trial.run(*_APPLY, *how, "--check", "-", stdin=patch)
+        trial.run(*_APPLY, *options, "--check", "-", stdin=patch)
     except GitFailed:
         return False
     return True
 
 
-def _next_step(git: Git, base: str, said: str) -> str:
-    if any(each in said for each in _IN_THE_WAY):
+def _next_step(git: Git, base: str, message: str) -> str:
+    if any(phrase in message for phrase in _IN_THE_WAY):
         return (
-            "commit your own versions of these files, or set them aside (git stash -u), then again"
+            "commit your versions of these files, or set them aside (git stash -u); then try again"
         )
     if git.succeeds("cat-file", "-e", f"{base}^{{commit}}"):
         short = base[:12]
-        return f"apply it where the job started, then merge: git switch -c NAME {short}"
-    return f"the job started from the commit {base[:12]}, which is not here: git fetch, then again"
+        return f"apply it to the commit of the job's start, then merge: git switch -c NAME {short}"
+    missing = f"this repository lacks the commit {base[:12]}, from which the job started"
+    return f"{missing}: git fetch, then try again"
 
 
-def _lines(said: str) -> str:
-    """The first errors of what git says, on one line: one for each file that we have words on."""
-    lines = said.splitlines()
+def _lines(message: str) -> str:
+    """The first errors of git's message on one line, with our own text for known errors on a
+    file."""
+    lines = message.splitlines()
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")] or lines
     ours: dict[str, str] = {}
     for rule, words in _OURS:
-        for match in [found for line in errors if (found := rule.fullmatch(line))]:
+        for match in [matched for line in errors if (matched := rule.fullmatch(line))]:
             ours.setdefault(match[1], f"{match[1]} {words}")
             errors.remove(match[0])
-    known = tuple(f"{path}: " for path in ours)
-    errors = [*ours.values(), *(line for line in errors if not line.startswith(known))]
+    prefixes = tuple(f"{path}: " for path in ours)
+    errors = [*ours.values(), *(line for line in errors if not line.startswith(prefixes))]
     more = f" (and {len(errors) - _SHOWN} more)" if len(errors) > _SHOWN else ""
     return "; ".join(errors[:_SHOWN]) + more

@@ -1,7 +1,7 @@
 """A repository on this machine as one git bundle: the history of a commit, with its tags.
 
-A bare repository of its own, beside the user's objects, has the refs, the commit of what is not
-committed, and that one's objects: nothing of the user's repository is written to.
+A separate bare repository reads the user's objects. It has the refs, the commit of the uncommitted
+changes, and the objects of that commit. So the user's repository is never written to.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cli.errors import CliError
-from cli.repository.git import Git, GitFailed, apart, inside, read_also, top_of
+from cli.repository.git import Git, GitFailed, inside, read_also, scratch_repository, top_of
 
 MOST_TAGS = 1_000
 """The newest tags of the history: `git describe` wants the nearest one."""
@@ -33,10 +33,13 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
     """
     git = replace(inside(folder), environment=_WHO)
     commit = _commit(git, ref)
-    _require_whole(git)
+    _refuse_shallow(git)
     try:
-        with apart(git) as (work, objects), TemporaryDirectory(prefix="fettle-bundle-") as made:
-            bare = Git(Path(made), _WHO)
+        with (
+            scratch_repository(git) as (work, objects),
+            TemporaryDirectory(prefix="fettle-bundle-") as bare_folder,
+        ):
+            bare = Git(Path(bare_folder), _WHO)
             bare.run("init", "--quiet", "--bare", "--template=")
             read_also(bare.folder / "objects", objects)
             _set_tags(git, bare, commit)
@@ -44,12 +47,12 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
             bare.run("update-ref", "--no-deref", "HEAD", tip)
             return bare.run("bundle", "create", "--quiet", "-", "HEAD", "--tags")
     except GitFailed as error:
-        raise CliError("the repository cannot be bundled", error.said) from None
+        raise CliError("the repository cannot be bundled", error.message) from None
 
 
 def not_committed(folder: Path) -> int:
-    """How many files of the work tree are changed or new, ignored ones and those of submodules
-    aside."""
+    """The number of files of the work tree that are changed or new, without ignored files and files
+    of submodules."""
     git = Git(folder)
     try:
         listed = git.text(
@@ -94,16 +97,22 @@ def _nested(top: Git) -> tuple[str, ...]:
 
 
 def _commit(git: Git, ref: str | None) -> str:
-    asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}")
+    arguments = (
+        "rev-parse",
+        "--quiet",
+        "--verify",
+        "--end-of-options",
+        f"{ref or 'HEAD'}^{{commit}}",
+    )
     try:
-        return git.text(*asked)
+        return git.text(*arguments)
     except GitFailed:
         if ref is None:
             raise CliError("the repository has no commit yet", "", "commit something") from None
         raise CliError(f"the repository has no commit {ref!r}") from None
 
 
-def _require_whole(git: Git) -> None:
+def _refuse_shallow(git: Git) -> None:
     if git.text("rev-parse", "--is-shallow-repository") == "true":
         raise CliError(
             "the repository is a shallow clone",
@@ -113,7 +122,7 @@ def _require_whole(git: Git) -> None:
 
 
 def _with_changes(work: Git, commit: str) -> str:
-    """A commit on top of `commit` with the files as they are; itself where nothing is changed."""
+    """A commit on top of `commit` with the present files; `commit` itself if no file is changed."""
     if work.run("ls-files", "--unmerged"):
         raise CliError("the repository has unmerged files", "", "resolve or abort the merge")
     top = replace(work, folder=top_of(work.folder).folder)

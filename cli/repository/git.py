@@ -1,4 +1,4 @@
-"""The user's `git`, in his own repository, with his own configuration."""
+"""The user's `git`, in the user's repository, with the user's configuration."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ not run when Fettle reads it. The user's own filters do, since they decide what 
 
 
 class GitFailed(Exception):
-    """git exited with an error; `said` is what it printed about it."""
+    """git exited with an error. `message`: its stderr."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Git:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *words: str | Path, stdin: bytes = b"") -> bytes:
-        """What it prints. Raises GitFailed; CliError where there is no git."""
+        """Run git; returns its stdout. Raises GitFailed, and CliError if git is not installed."""
         try:
-            ended = subprocess.run(
+            result = subprocess.run(
                 ["git", *_RUN_NO_PROGRAMS, *words],
                 cwd=self.folder,
                 env=inherited({"LC_ALL": "C", **self.environment}),
@@ -51,16 +51,16 @@ class Git:
             )
         except FileNotFoundError:
             raise CliError("git is not installed here", "", "install it") from None
-        if ended.returncode:
-            raise GitFailed(ended.stderr.decode(errors="replace").strip())
-        return ended.stdout
+        if result.returncode:
+            raise GitFailed(result.stderr.decode(errors="replace").strip())
+        return result.stdout
 
     def text(self, *words: str | Path) -> str:
-        """The same as one text without a line end."""
+        """Run git; returns its stdout as text, without the last line end."""
         return os.fsdecode(self.run(*words)).rstrip("\n")
 
     def succeeds(self, *words: str | Path) -> bool:
-        """Whether it exits with 0."""
+        """Run git; returns whether it exits with 0."""
         try:
             self.run(*words)
         except GitFailed:
@@ -87,29 +87,29 @@ def top_of(folder: Path) -> Git:
 
 
 @contextmanager
-def apart(git: Git) -> Iterator[tuple[Git, Path]]:
-    """git in the same work tree with a copy of the index, and with a directory of objects beside
-    the user's, which is the second: nothing of the user's repository is written to."""
+def scratch_repository(git: Git) -> Iterator[tuple[Git, Path]]:
+    """git in the same work tree, with a copy of the index and a new directory of objects, so that
+    the user's repository is never written to. Yields git and the directory of objects."""
     theirs, index = (
         Path(git.folder, git.text("rev-parse", "--git-path", name)).resolve()
         for name in ("objects", "index")
     )
-    with tempfile.TemporaryDirectory(prefix="fettle-git-") as made:
-        copied, objects = Path(made, "index"), Path(made, "objects")
+    with tempfile.TemporaryDirectory(prefix="fettle-git-") as folder:
+        copied, objects = Path(folder, "index"), Path(folder, "objects")
         if index.exists():
             shutil.copy2(index, copied)
         read_also(objects, theirs)
-        own = {"GIT_INDEX_FILE": str(copied), "GIT_OBJECT_DIRECTORY": str(objects)}
-        yield replace(git, environment={**git.environment, **own}), objects
+        variables = {"GIT_INDEX_FILE": str(copied), "GIT_OBJECT_DIRECTORY": str(objects)}
+        yield replace(git, environment={**git.environment, **variables}), objects
 
 
-def read_also(objects: Path, others: Path) -> None:
-    """Have git look for objects in `others` where they are not among `objects`."""
+def read_also(objects: Path, further_objects: Path) -> None:
+    """Let git also read objects from `further_objects`."""
     (objects / "info").mkdir(parents=True, exist_ok=True)
-    (objects / "info" / "alternates").write_text(f"{others}\n")
+    (objects / "info" / "alternates").write_text(f"{further_objects}\n")
 
 
 def _no_repository(folder: Path, error: GitFailed) -> CliError:
-    detail = error.said.removeprefix("fatal: ")
+    detail = error.message.removeprefix("fatal: ")
     title = f"{folder.resolve()} is in no git repository"
     return CliError(title, detail, "name a directory of one, or go there")

@@ -29,28 +29,29 @@ class Source:
     submodules: tuple[str, ...] = ()
 
 
-def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
-    """Raises click's usage errors; CliError where a directory cannot be bundled."""
-    if where is None:
+def find_source(address: str | None, ref: str | None, *, dirty: bool) -> Source:
+    """Find the repository. Raises click's usage errors, and CliError if a directory cannot be
+    bundled."""
+    if address is None:
         if ref is not None or dirty:
             name = "--dirty" if dirty else "--ref"
-            raise click.UsageError(f"{name} wants the repository that it is about: --repo")
+            raise click.UsageError(f"{name} needs a repository: --repo")
         return Source()
-    if "://" in where or (_LIKE_SCP.match(where) and not Path(where).is_dir()):
+    if "://" in address or (_LIKE_SCP.match(address) and not Path(address).is_dir()):
         if dirty:
-            raise click.UsageError("--dirty is about a directory: a URL has no uncommitted changes")
-        return Source({"url": where} | ({"ref": ref} if ref else {}))
-    if not Path(where).is_dir():
-        why = f"{where} is no URL, and there is no such directory"
-        raise click.BadParameter(why, param_hint=_HINT)
+            raise click.UsageError("--dirty needs a directory: a URL has no uncommitted changes")
+        return Source({"url": address} | ({"ref": ref} if ref else {}))
+    if not Path(address).is_dir():
+        reason = f"{address} is neither a URL nor a directory"
+        raise click.BadParameter(reason, param_hint=_HINT)
     if dirty and ref is not None:
-        raise click.UsageError("--dirty adds to HEAD: it goes without --ref")
-    sent = bundle(Path(where), ref, dirty=dirty)
+        raise click.UsageError("--dirty adds to HEAD: leave out --ref")
+    sent = bundle(Path(address), ref, dirty=dirty)
     if dirty:
         return Source(
             None,
             sent,
-            nested=nested_repositories(Path(where)),
-            submodules=changed_submodules(Path(where)),
+            nested=nested_repositories(Path(address)),
+            submodules=changed_submodules(Path(address)),
         )
-    return Source(None, sent, 0 if ref else not_committed(Path(where)))
+    return Source(None, sent, 0 if ref else not_committed(Path(address)))

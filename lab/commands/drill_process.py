@@ -25,7 +25,7 @@ def run_drill(
     argv = [sys.executable, "-P", "-m", module, *arguments]
     with Signals() as signals:
         try:
-            with signals.held():  # from the start of the drill on, this process must end it
+            with signals.delayed():  # from the start of the drill on, this process must end it
                 process = subprocess.Popen(argv, env=inherited(environment or {}))
             return process.wait()
         except Stopped as stopped:

@@ -78,7 +78,7 @@ def test_a_job_on_a_directory_ends_as_an_applied_patch(user, project, tmp_path):
     assert (project.folder / "notes.txt").read_text() == "for the job\n"
     assert project.git("rev-parse", "HEAD") == head
     project.git("commit", "--quiet", "-m", ANSWER)
-    assert "the patch is here already" in user("apply", job_id, code=1)
+    assert "the patch is already applied" in user("apply", job_id, code=1)
 
 
 def test_a_retry_works_on_the_same_repository(user, project):

@@ -90,7 +90,7 @@ def test_flower_wants_its_password(deployment):
     url = f"http://127.0.0.1:{deployment.flower}/"
     password = deployment.up.text.partition("user fettle, password ")[2].split()[0]
     ends = time.monotonic() + 30
-    while not ports.taken(ports.LOOPBACK, deployment.flower):  # `up` is ready before Flower is
+    while not ports.is_taken(ports.LOOPBACK, deployment.flower):  # `up` is ready before Flower is
         assert time.monotonic() < ends
         time.sleep(0.05)
     assert httpx.get(url, timeout=30).status_code == 401

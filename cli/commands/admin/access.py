@@ -1,4 +1,4 @@
-"""`fettle keys` and `fettle tenants`: who may use the service, and how much."""
+"""`fettle keys` and `fettle tenants`: keys, and limits on spending."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def create(
     If a job needs two approvals, all keys of a person have one vote, and a key that you make for
     another person has none, unless you make it with the operator's first key.
     """
-    asked = {"name": name, "scopes": list(scopes), "person": person, "tenant": tenant, **limited}
-    asked = {field: value for field, value in asked.items() if value is not None}
+    request = {"name": name, "scopes": list(scopes), "person": person, "tenant": tenant, **limited}
+    request = {field: value for field, value in request.items() if value is not None}
     with open_service(flags) as service:
-        key = service.create_key(asked)
+        key = service.create_key(request)
         if as_json:
             print_json(key)
             return
@@ -94,7 +94,7 @@ def create(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def limit_key(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited: Any) -> None:
-    """Set what the jobs of the key ID may spend on a day; a limit that is not given is removed, and
+    """Set the limits on the daily spending of the key ID; a limit without an option is removed, and
     the settings apply.
 
     Needs an operator's key: scope `admin`, tenant `default`.
@@ -173,7 +173,7 @@ def list_tenants(flags: Mapping[str, Any], *, as_json: bool) -> None:
         if as_json:
             print_json({"tenants": tenants})
             return
-        rows = ((each["name"], limits_shown(each), spent_shown(each)) for each in tenants)
+        rows = ((tenant["name"], limits_shown(tenant), spent_shown(tenant)) for tenant in tenants)
         Screen().rows(("TENANT", "PER DAY", "TODAY"), rows)
 
 
@@ -195,7 +195,7 @@ def limit_tenant(
     """
     with open_service(flags) as service:
         if not yes:
-            _require_known(name, [each["name"] for each in service.tenants()], asking=not as_json)
+            _require_known(name, [entry["name"] for entry in service.tenants()], asking=not as_json)
         tenant = service.limit_tenant(name, limited)
         if as_json:
             print_json(tenant)
@@ -203,12 +203,12 @@ def limit_tenant(
             Screen().line("limited", f"{tenant['name']}, a day: {limits_shown(tenant)}")
 
 
-def _require_known(name: str, known: Sequence[str], *, asking: bool) -> None:
+def _require_known(name: str, existing: Sequence[str], *, asking: bool) -> None:
     """Return if the tenant is known, or a person means it. Raises CliError otherwise."""
-    if name in known:
+    if name in existing:
         return
     title = f"no tenant {name} has a key or limits"
-    similar = get_close_matches(name, known, n=1)
+    similar = get_close_matches(name, existing, n=1)
     hint = f"did you mean {similar[0]}?" if similar else ""
     if not (asking and Screen().asking):
         step = "--yes limits it all the same; `fettle tenants list` shows the tenants"

@@ -51,7 +51,7 @@ def change(flags: Mapping[str, Any], pairs: tuple[str, ...], *, yes: bool, as_js
 
 
 def _changed(service: Service, values: Mapping[str, float], *, yes: bool) -> Mapping[str, Any]:
-    """The rules after the change. Asks again if more jobs have expired meanwhile."""
+    """The rules after the change. Asks again if more jobs have expired since the first question."""
     version, accepted = service.fleet()["version"], 0
     while True:
         try:
@@ -85,16 +85,21 @@ def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:
         return
     screen = Screen()
     screen.rows(("SETTING", "VALUE", "DEFAULT", "MEANING"), _setting_rows(fleet["settings"]))
-    for each in fleet["changes"][:1]:
-        values = ", ".join(f"{name}={value:g}" for name, value in each["values"].items())
-        screen.line("changed", f"{each['at']} by {each['by']}: {values}")
+    for change in fleet["changes"][:1]:
+        values = ", ".join(f"{name}={value:g}" for name, value in change["values"].items())
+        screen.line("changed", f"{change['at']} by {change['by']}: {values}")
     if not fleet["version"]:
-        screen.line("record", "there is none yet: the first worker makes it")
+        screen.line("record", "no record yet: the first worker creates it")
 
 
 def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
-    for each in settings:
-        yield each["name"], f"{each['value']:g}", f"{each['default']:g}", each["description"]
+    for setting in settings:
+        yield (
+            setting["name"],
+            f"{setting['value']:g}",
+            f"{setting['default']:g}",
+            setting["description"],
+        )
 
 
 @click.command()
@@ -104,8 +109,8 @@ def drain_command(flags: Mapping[str, Any], worker: str) -> None:
     """Drain WORKER (its id, as `fettle doctor` shows it): it returns its jobs to the queue and
     stops.
 
-    It reads the request at its next heartbeat, and acts as at SIGTERM. Its supervisor may start
-    another in its place.
+    The worker reads the request at its next heartbeat, and acts as it does at SIGTERM. Its
+    supervisor may start another worker.
     """
     with open_service(flags) as service:
         service.drain(worker)

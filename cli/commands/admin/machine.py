@@ -39,8 +39,8 @@ _TONES = {
 def doctor_command(flags: Mapping[str, Any], *, as_json: bool) -> int:
     """Check Redis, workers, sandbox and model keys; exit 1 if a job could not run.
 
-    Asks the service, with a key of the operator's: one that has the scope `admin`, in the tenant
-    `default`. Where none answers, this machine is checked instead.
+    It asks the service, with an operator's key (scope `admin`, tenant `default`). If no service
+    answers, it checks this machine instead.
     """
     findings = [*_unknown(), *_dropped(), *_examined(flags)]
     could_run = all(finding.health is not Health.BAD for finding in findings)
@@ -52,13 +52,13 @@ def doctor_command(flags: Mapping[str, Any], *, as_json: bool) -> int:
 
 
 def _unknown() -> Iterable[Finding]:
-    """Of this machine, which may be the service's."""
-    for each in unread_settings():
-        yield Finding("settings", Health.WARN, each, "correct it, or leave it out")
+    """Findings on the settings of this machine, which may also be the service's machine."""
+    for setting in unread_settings():
+        yield Finding("settings", Health.WARN, setting, "correct it, or leave it out")
 
 
 def _dropped() -> Iterable[Finding]:
-    """Names variables of this machine, which may be the service's, that Fettle dropped."""
+    """The variables of libraries on this machine, which Fettle dropped."""
     if names := library_variables():
         yield deployment.dropped(names, "this command")
 
@@ -72,19 +72,19 @@ def _examined(flags: Mapping[str, Any]) -> Iterable[Finding]:
         return [away, *machine.findings(load(WorkerSettings))]
 
 
-def _show(screen: Screen, found: Iterable[Finding], *, could_run: bool) -> None:
-    for finding in found:
+def _show(screen: Screen, findings: Iterable[Finding], *, could_run: bool) -> None:
+    for finding in findings:
         text = printable(finding.text)
         if screen.drawing:
             screen.line(finding.name, text, _TONES[finding.health])
-        else:  # without colour the judgement must be a word
+        else:  # without colour, a word has to show the health
             screen.text(f"{finding.health:<5}{finding.name}: {text}")
         if finding.advice:
             screen.line("", f"-> {finding.advice}")
     if could_run:
         screen.line("verdict", "a job could run", Tone.GOOD)
     else:
-        screen.line("verdict", "no job could run: see what is marked above", Tone.BAD)
+        screen.line("verdict", "no job could run: see the findings above", Tone.BAD)
 
 
 KINDS: Mapping[str, type[FettleSettings]] = {
@@ -99,24 +99,24 @@ KINDS: Mapping[str, type[FettleSettings]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def config_command(flags: Mapping[str, Any], *, as_json: bool) -> None:
-    """Show every setting of client, API, worker and `up`: its value, and where it came from.
+    """Show every setting of client, API, worker and `up`: its value, and the value's source.
 
-    First wins: a flag, the environment, the file that --config or FETTLE_CONFIG names, the
-    default. Without such a file, the client reads its address and key from
+    The first of these counts: a flag, the environment, the file that --config or FETTLE_CONFIG
+    names, the default. Without such a file, the client reads its address and key from
     ~/.config/fettle/config.toml. Secrets are masked.
     """
     settings = _settings(flags)
     unknown, dropped = unread_settings(), library_variables()
     if as_json:
-        shown = [_object(*row) for row in settings]
+        objects = [_object(*row) for row in settings]
         files = {"file": named_file(), "user_file": user_file()}
         read = {name: path and str(path) for name, path in files.items()}
-        print_json({**read, "settings": shown, "unknown": unknown, "dropped": dropped})
+        print_json({**read, "settings": objects, "unknown": unknown, "dropped": dropped})
         return
     rows = ((s.variable, s.value or "-", s.origin, ", ".join(used)) for s, used in settings)
     Screen().rows(("SETTING", "VALUE", "FROM", "USED BY"), rows)
-    for each in unknown:
-        Screen(stderr=True).line("unknown", each, Tone.WARN)
+    for setting in unknown:
+        Screen(stderr=True).line("unknown", setting, Tone.WARN)
     if dropped:
         text = f"{', '.join(dropped)}: variables of libraries, which have no effect in Fettle"
         Screen(stderr=True).line("dropped", text, Tone.WARN)
@@ -124,16 +124,16 @@ def config_command(flags: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _settings(flags: Mapping[str, Any]) -> list[tuple[Setting, list[str]]]:
     """Each setting once, with the processes that use it."""
-    found: dict[tuple[str, str], tuple[Setting, list[str]]] = {}
+    merged: dict[tuple[str, str], tuple[Setting, list[str]]] = {}
     for process, kind in KINDS.items():
-        own = {name: value for name, value in flags.items() if name in kind.model_fields}
+        kind_flags = {name: value for name, value in flags.items() if name in kind.model_fields}
         try:
-            traced = trace(kind, own)
+            traced = trace(kind, kind_flags)
         except ValidationError as error:
-            raise bad_settings(kind, error, own) from None
+            raise bad_settings(kind, error, kind_flags) from None
         for setting in traced:
-            found.setdefault((setting.variable, setting.value), (setting, []))[1].append(process)
-    return list(found.values())
+            merged.setdefault((setting.variable, setting.value), (setting, []))[1].append(process)
+    return list(merged.values())
 
 
 def _object(setting: Setting, used: list[str]) -> dict[str, Any]:

@@ -41,57 +41,58 @@ def models_command(
     takes three requests of about 3,500 tokens together, charged to no job, and a key with the scope
     `admin`. Exit 1 if no job can run with one of the models.
     """
-    wanted = check or bool(names)
+    checks_models = check or bool(names)
     with open_service(flags) as service:
-        found = dict(service.models())
-        if wanted and found["workers"] != 0:
+        models = dict(service.models())
+        if checks_models and models["workers"] != 0:
             with Screen(stderr=as_json).waiting("a worker checks the models"):
                 checks = service.check_models(names)
-            found = {**service.models(), "checks": checks}  # with the forms that it has learned
+            models = {**service.models(), "checks": checks}  # with the forms that it has learned
         if as_json:
-            print_json(found)
+            print_json(models)
         else:
             screen = Screen()
-            _show_models(screen, found)
-            _show_accepted(screen, found.get("accepted", ()))
-            _show_checks(screen, found.get("checks", ()))
-        answered = found["workers"] != 0 and all(each["ok"] for each in found.get("checks", ()))
-        return FAILED if wanted and not answered else 0
+            _show_models(screen, models)
+            _show_accepted(screen, models.get("accepted", ()))
+            _show_checks(screen, models.get("checks", ()))
+        all_ok = all(result["ok"] for result in models.get("checks", ()))
+        answered = models["workers"] != 0 and all_ok
+        return FAILED if checks_models and not answered else 0
 
 
-def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:
-    """Roles, models, and what keeps some from being asked."""
-    if found["workers"] == 0 or not (found["roles"] or found["recordings"]):
+def _show_models(screen: Screen, models: Mapping[str, Any]) -> None:
+    """Roles, models, and the reasons why some models cannot be called."""
+    if models["workers"] == 0 or not (models["roles"] or models["recordings"]):
         screen.line("workers", "none was seen lately: start one with `python -m worker`", Tone.BAD)
         return
     screen.title("roles")
-    for role, chains in found["roles"].items():
+    for role, chains in models["roles"].items():
         for level, chain in enumerate(chains):
             climbs = "" if level == 0 else f"level {level}: "
             screen.line(role if level == 0 else "", climbs + ", then ".join(chain))
         if not chains:
             screen.line(role, "no model: set FETTLE_MODEL where the workers run", Tone.BAD)
-    if found["offered"]:
+    if models["offered"]:
         screen.title("models, in USD for a million tokens; context in tokens")
         heads = ("MODEL", "IN", "OUT", "CONTEXT", "STATE")
-        screen.rows(heads, (_row(model) for model in found["offered"]))
+        screen.rows(heads, (_row(model) for model in models["offered"]))
     screen.title("providers")
     columns = ("PROVIDER", "STATE")
-    screen.rows(columns, ((each["name"], _state(each)) for each in found["providers"]))
+    screen.rows(columns, ((provider["name"], _state(provider)) for provider in models["providers"]))
     screen.text()
-    if found["recordings"]:
-        screen.line("recordings", ", ".join(map(printable, found["recordings"])), Tone.QUIET)
-    screen.line("allowed", f"jobs may name {', '.join(found['allowed'])}", Tone.QUIET)
-    if found["differing"]:
-        others = ", ".join(map(printable, found["differing"]))
-        screen.line("differing", f"other workers say otherwise: {others}", Tone.WARN)
+    if models["recordings"]:
+        screen.line("recordings", ", ".join(map(printable, models["recordings"])), Tone.QUIET)
+    screen.line("allowed", f"jobs may name {', '.join(models['allowed'])}", Tone.QUIET)
+    if models["differing"]:
+        differing = ", ".join(map(printable, models["differing"]))
+        screen.line("differing", f"other workers say otherwise: {differing}", Tone.WARN)
 
 
 def _show_accepted(screen: Screen, forms: Sequence[Mapping[str, Any]]) -> None:
     """The forms of requests that servers accept, if they differ from the usual form."""
     if forms:
         screen.title("what servers accept")
-        rows = ((printable(each["model"]), _form(each), _source(each)) for each in forms)
+        rows = ((printable(form["model"]), _form(form), _source(form)) for form in forms)
         screen.rows(("MODEL", "FORM", "SOURCE"), rows)
 
 
@@ -124,23 +125,23 @@ def _show_checks(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
     if not checks:
         return
     screen.title("checked")
-    for each in checks:
-        name = printable(each["name"])
-        if each["ok"] and each["seconds"] is None:
+    for check in checks:
+        name = printable(check["name"])
+        if check["ok"] and check["seconds"] is None:
             screen.line("ok", f"{name}: a recording, nobody is asked", Tone.GOOD)
             continue
-        if each["ok"]:
-            screen.line("ok", f"{name}: a job can run; {_timing(each)}", Tone.GOOD)
-        elif each["steps"]:
+        if check["ok"]:
+            screen.line("ok", f"{name}: a job can run; {_timing(check)}", Tone.GOOD)
+        elif check["steps"]:
             screen.line("no", f"{name}: no job can run", Tone.BAD)
         else:
-            screen.line("no", printable(each["error"] or name), Tone.BAD)
-        for step in each["steps"]:
+            screen.line("no", printable(check["error"] or name), Tone.BAD)
+        for step in check["steps"]:
             _show_step(screen, step)
-        for note in each.get("notes", ()):
+        for note in check.get("notes", ()):
             screen.line("  note", printable(note), Tone.WARN)
-        if each.get("context_tokens") is not None:
-            screen.line("  context", f"{each['context_tokens']:,} tokens", Tone.QUIET)
+        if check.get("context_tokens") is not None:
+            screen.line("  context", f"{check['context_tokens']:,} tokens", Tone.QUIET)
 
 
 def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
@@ -163,15 +164,16 @@ def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
 
 
 def _state(offered: Mapping[str, Any]) -> str:
-    """Of a model or a provider."""
+    """The state of a model or of a provider."""
     missing = offered["missing"]
     return "ready" if missing is None else f"needs {printable(missing)}"
 
 
 def _timing(check: Mapping[str, Any]) -> str:
     first = check["first_token_seconds"]
-    began = "" if first is None else f" (first token {first:.2f} s)"
+    first_token = "" if first is None else f" (first token {first:.2f} s)"
     tokens = check["output_tokens"]
     if tokens is None:
-        return f"{check['seconds']:.2f} s{began}, {UNREPORTED}"
-    return f"{check['seconds']:.2f} s{began}, {plural(tokens, 'token')}, {money(check['cost_usd'])}"
+        return f"{check['seconds']:.2f} s{first_token}, {UNREPORTED}"
+    usage = f"{plural(tokens, 'token')}, {money(check['cost_usd'])}"
+    return f"{check['seconds']:.2f} s{first_token}, {usage}"

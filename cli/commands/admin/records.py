@@ -17,14 +17,14 @@ AT_ONCE = 1_000
 
 
 @click.command()
-@click.option("--from", "start", metavar="TIME", help="From then on, as 2026-11-01.")
-@click.option("--to", "end", metavar="TIME", help="Before then; else now.")
+@click.option("--from", "start", metavar="TIME", help="The first time, such as 2026-11-01.")
+@click.option("--to", "end", metavar="TIME", help="The time after the last; default: now.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of one JSON object a line.")
 @click.pass_obj
 def decisions_command(
     flags: Mapping[str, Any], /, *, start: str | None, end: str | None, as_csv: bool
 ) -> None:
-    """Export decisions, oldest first: they are kept no longer than their jobs."""
+    """Export decisions, oldest first. A decision is removed together with its job."""
     with open_service(flags) as service:
         offset = 0
         while True:
@@ -35,8 +35,8 @@ def decisions_command(
             else:
                 part = service.decisions(query)
                 total = part["total"]
-                for each in part["decisions"]:
-                    print_json(each)
+                for decision in part["decisions"]:
+                    print_json(decision)
             offset += AT_ONCE
             if offset >= total:
                 return
@@ -70,14 +70,14 @@ def retry(flags: Mapping[str, Any], /, delivery_id: str) -> None:
     Screen().line("webhook", f"{delivery_id} is sent again")
 
 
-def _row(state: str, each: Mapping[str, Any]) -> tuple[str, ...]:
-    why = first_line(printable(each["error"]), 60)
-    return each["id"], state, each["type"], each["job_id"], str(each["tries"]), why
+def _row(state: str, message: Mapping[str, Any]) -> tuple[str, ...]:
+    error = first_line(printable(message["error"]), 60)
+    return message["id"], state, message["type"], message["job_id"], str(message["tries"]), error
 
 
 def _show(screen: Screen, outbox: Mapping[str, Any]) -> None:
-    rows = [_row("waiting", each) for each in outbox["waiting"]]
-    rows += [_row("dead", each) for each in outbox["dead"]]
+    rows = [_row("waiting", message) for message in outbox["waiting"]]
+    rows += [_row("dead", message) for message in outbox["dead"]]
     screen.rows(("ID", "STATE", "TYPE", "JOB", "TRIES", "WHY"), rows)
     if screen.drawing:
         waiting, dead = outbox["waiting_total"], outbox["dead_total"]

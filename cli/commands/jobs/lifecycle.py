@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from cli.commands.jobs.spec_options import given, term_options
+from cli.commands.jobs.spec_options import set_fields, term_options
 from cli.context import open_service
 from cli.exit_codes import HELP
-from cli.follow.follow import begun
+from cli.follow.follow import follow_new_job
 from cli.output import Screen, print_json
 
 
@@ -33,7 +33,7 @@ def cancel_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> N
 @click.option("--json", "as_json", is_flag=True, help="Print {deleted: [ids]} as one JSON object.")
 @click.pass_obj
 def delete_command(flags: Mapping[str, Any], job_ids: tuple[str, ...], *, as_json: bool) -> None:
-    """Delete the jobs ID, which have ended, with all that is kept of them. Needs an admin key.
+    """Delete the jobs ID, which have ended, with all their data. Needs an admin key.
 
     The record of decisions on them is deleted, too; their files after FETTLE_BLOB_GRACE_SECONDS.
     """
@@ -66,15 +66,15 @@ def retry_command(
     as_json: bool,
     **terms: Any,
 ) -> int:
-    """Retry the failed or cancelled job ID as a new job that continues where it stopped.
+    """Retry the failed or cancelled job ID as a new job that continues its work.
 
-    What was paid for is not paid again; the retry of an unapproved job gets fresh revisions. An
-    option changes a term of the job for the retry, as in --max-cost-usd 2 or --timeout 1h. The
-    retry_command follows the new job as `fettle run` does.
+    Model calls that were paid for are not paid again; the retry of an unapproved job gets new
+    revisions. An option changes a term of the job for the retry, as in --max-cost-usd 2 or
+    --timeout 1h. The command follows the new job as `fettle run` does.
     """
     with open_service(flags) as service:
-        job = service.retry(job_id, given(terms))
-        return begun(service, job, no_wait=no_wait, as_json=as_json)
+        job = service.retry(job_id, set_fields(terms))
+        return follow_new_job(service, job, no_wait=no_wait, as_json=as_json)
 
 
 @click.command(epilog=HELP)
@@ -90,9 +90,9 @@ def retry_command(
 def rebase_command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
     """Merge the approved change of the ended job ID onto the commit that its branch is at now.
 
-    It is a new job on the same terms. It begins with the merged files, resolves what conflicts,
-    runs the tests, and is approved and delivered as its own. The command follows it as `fettle
-    run` does.
+    This creates a new job on the same terms. It begins with the merged files, resolves conflicts,
+    runs the tests, and needs its own approval before it is delivered. The command follows it as
+    `fettle run` does.
     """
     with open_service(flags) as service:
-        return begun(service, service.rebase(job_id), no_wait=no_wait, as_json=as_json)
+        return follow_new_job(service, service.rebase(job_id), no_wait=no_wait, as_json=as_json)

@@ -29,7 +29,7 @@ from cli.repository.apply import apply
 )
 @click.pass_obj
 def patch_command(flags: Mapping[str, Any], job_id: str, output: Path | None) -> None:
-    """Write the patch of the job ID, as `git apply` takes it: of its open review, else of its
+    """Write the patch of the job ID for `git apply`: the patch of its open review, otherwise of its
     result. A terminal gets it in colours, with hidden characters spelled out."""
     with open_service(flags) as service:
         patch = service.patch(job_id)
@@ -52,8 +52,8 @@ def patch_command(flags: Mapping[str, Any], job_id: str, output: Path | None) ->
 def apply_command(flags: Mapping[str, Any], job_id: str) -> None:
     """Apply the patch of the job ID to the git repository of this directory, by three-way merge.
 
-    All of it is applied, or nothing. It refuses where the index has changes, where the patch
-    conflicts, and where it would overwrite changes that are not committed.
+    The patch is applied completely or not at all. The command refuses if the index has changes, if
+    the patch conflicts, or if it would overwrite changes that are not committed.
     """
     screen = Screen()
     with open_service(flags) as service:
@@ -63,13 +63,13 @@ def apply_command(flags: Mapping[str, Any], job_id: str) -> None:
         if not _is_approved(job):
             screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
         staged = apply(Path(), patch, about["base"])
-        where = "work tree and index" if staged else "work tree"
-        screen.line("applied", f"{patch_text(about)}, to {where}", Tone.GOOD)
+        targets = "work tree and index" if staged else "work tree"
+        screen.line("applied", f"{patch_text(about)}, to {targets}", Tone.GOOD)
 
 
 def _patch_figures(job: Job) -> Mapping[str, Any]:
-    shown = job["review"]["payload"] if job["review"] else job["result"]
-    about: Mapping[str, Any] = shown["patch"]
+    work = job["review"]["payload"] if job["review"] else job["result"]
+    about: Mapping[str, Any] = work["patch"]
     return about
 
 

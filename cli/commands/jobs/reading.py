@@ -18,7 +18,7 @@ from cli.client.service import Job, Service
 from cli.context import open_service
 from cli.errors import CliError
 from cli.exit_codes import HELP
-from cli.follow.follow import to_the_end
+from cli.follow.follow import follow_to_end
 from cli.output import Screen, print_json
 from cli.render.evidence import Detail
 from cli.render.job import is_of_work, job_parts
@@ -33,9 +33,9 @@ STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "canc
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs in this state.")
 @click.option("--label", metavar="WORD", help="Only jobs with this label.")
-@click.option("--text", metavar="WORDS", help="Only jobs whose task, labels or id have these.")
-@click.option("--waiting", is_flag=True, help="Only what waits for your decision.")
-@click.option("--kind", type=click.Choice(["task", "verification"]), help="What jobs do.")
+@click.option("--text", metavar="WORDS", help="Only jobs with these words in task, labels or id.")
+@click.option("--waiting", is_flag=True, help="Only jobs that wait for your decision.")
+@click.option("--kind", type=click.Choice(["task", "verification"]), help="Only jobs of this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def list_command(
@@ -53,9 +53,9 @@ def list_command(
 def _show_page(screen: Screen, page: Mapping[str, Any]) -> None:
     now = datetime.now(UTC)
     screen.rows(("ID", "STATUS", "AGE", "TASK"), (_job_row(job, now) for job in page["jobs"]))
-    shown = len(page["jobs"])
-    if screen.drawing and page["total"] > shown:
-        screen.text(f"{shown} of {page['total']}; --offset shows more", "dim")
+    listed = len(page["jobs"])
+    if screen.drawing and page["total"] > listed:
+        screen.text(f"{listed} of {page['total']}; --offset shows more", "dim")
 
 
 def _job_row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]:
@@ -109,7 +109,8 @@ def show_command(
 
 
 def _left_out(service: Service, job: Job) -> Iterator[Event]:
-    """The event that nothing was installed for the job, if there is one: it comes before a plan."""
+    """The event that no dependencies were installed for the job, if the job has such an event. It
+    comes before the plan."""
     if job["spec"].get("repo") and job["spec"].get("setup") is None:
         for event in service.events_so_far(job):
             if event.kind == "setup_left_out":
@@ -126,7 +127,7 @@ def watch_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> in
     """Follow the job ID from its first event to its last, as `fettle run` does."""
     with open_service(flags) as service:
         service.job(job_id)  # an unknown id is refused here, before anything is drawn
-        return to_the_end(service, job_id, as_json=as_json)
+        return follow_to_end(service, job_id, as_json=as_json)
 
 
 FORMAT = 1
@@ -165,14 +166,14 @@ def export_command(
     with open_service(flags) as service:
         job = service.job(job_id)
         events = list(service.events_so_far(job))
-        texts = _whole(service, job_id, events)
+        texts = _full_texts(service, job_id, events)
         files = _written(service, job_id, events)
         write = _as_json if chosen == "json" else transcript
         text = write(job, events, texts, files)
     _write(output, text)
 
 
-def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:
+def _full_texts(service: Service, job_id: str, events: list[Event]) -> Texts:
     cut = (
         (event.data, part)
         for event in events
@@ -205,7 +206,7 @@ def _written(service: Service, job_id: str, events: Sequence[Event]) -> Mapping[
 
 
 def _as_json(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[str, str]) -> str:
-    whole = {
+    document = {
         "format": FORMAT,
         "job": job,
         "events": [
@@ -214,7 +215,7 @@ def _as_json(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[str
         "texts": {f"{run}/{part}": text for (run, part), text in texts.items()},
         "files": files,
     }
-    return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
 def _write(output: Path | None, text: str) -> None:

@@ -12,9 +12,9 @@ from cli.context import open_service
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.replay.comparison import Compared, compare
-from cli.replay.original import fetch
-from cli.replay.playing import play
+from cli.replay.comparison import PartComparison, compare
+from cli.replay.original import fetch_original
+from cli.replay.playing import play_again
 
 
 @click.command()
@@ -30,8 +30,8 @@ def replay_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> i
     """
     screen = Screen(stderr=as_json)
     with open_service(flags) as service:
-        original = fetch(service, job_id)
-    played = play(original, screen)
+        original = fetch_original(service, job_id)
+    played = play_again(original, screen)
     compared = compare(original.job, played)
     same = all(part.same for part in compared)
     if as_json:
@@ -41,7 +41,7 @@ def replay_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> i
     return 0 if same else FAILED
 
 
-def _plain(compared: Sequence[Compared]) -> dict[str, Any]:
+def _plain(compared: Sequence[PartComparison]) -> dict[str, Any]:
     parts = [
         {
             "part": part.part,
@@ -56,7 +56,7 @@ def _plain(compared: Sequence[Compared]) -> dict[str, Any]:
     return {"parts": parts}
 
 
-def _show(screen: Screen, compared: Sequence[Compared], played: Job) -> None:
+def _show(screen: Screen, compared: Sequence[PartComparison], played: Job) -> None:
     heads = ("PART", "PLAYED AGAIN", "WHAT DIFFERS")
     screen.rows(heads, ((p.part, _word(p), ", ".join(p.differs)) for p in compared))
     different = [part for part in compared if not part.same]
@@ -64,9 +64,9 @@ def _show(screen: Screen, compared: Sequence[Compared], played: Job) -> None:
         screen.line("replay", "everything is the same", Tone.GOOD)
         return
     screen.line("replay", f"{len(different)} of {len(compared)} parts differ", Tone.BAD)
-    for line in [*different[0].shown(), *played["detail"].split("\n")]:
+    for line in [*different[0].difference_lines(), *played["detail"].split("\n")]:
         screen.text(line)
 
 
-def _word(part: Compared) -> str:
+def _word(part: PartComparison) -> str:
     return "same" if part.same else "different"

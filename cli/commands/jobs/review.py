@@ -62,14 +62,14 @@ def review_command(
 ) -> None:
     """Decide the open review of the job ID.
 
-    approve takes the work as it is; revise sends it back with TEXT and comments on lines, or lets a
-    job that pauses at every run go on; edit runs your own code instead; reject ends the job;
-    delegate lets the critic decide this time, unless two people's approval is needed.
+    approve accepts the work; revise sends it back with TEXT and comments on lines, or continues a
+    job that pauses at every run; edit runs your own code instead; reject ends the job; delegate
+    lets the critic decide this time, unless two people have to approve.
 
-    Where the job has questions, answer answers them, and reject ends it.
+    If the job asks questions, answer answers them, and reject ends the job.
 
-    Where no worker can resume the job after an upgrade, approve restarts it from its task, delegate
-    leaves it to a worker that can resume it (start one first), and reject ends it.
+    If no worker can resume the job after an upgrade, approve restarts it from its task, delegate
+    leaves it to a worker that can resume it (start such a worker first), and reject ends it.
     """
     if action == "reject" and not feedback:
         raise click.UsageError("reject needs a message: -m TEXT")
@@ -86,29 +86,29 @@ def review_command(
             "review_id": review_id,
             "digest": digest,
             "answers": list(answers) or None,
-            "comments": [_comment(each) for each in comments] or None,
+            "comments": [_comment(comment) for comment in comments] or None,
         }
         if action == "edit":
             decision["code"] = _code(service, job_id, code_file)
-        given = {name: value for name, value in decision.items() if value is not None}
-        job = service.decide(job_id, given)
+        fields = {name: value for name, value in decision.items() if value is not None}
+        job = service.decide(job_id, fields)
     if as_json:
         print_json(job)
     else:
-        Screen().line("decided", f"{action}; {_where(job)}")
+        Screen().line("decided", f"{action}; {_next_command(job)}")
 
 
 def _comment(text: str) -> Mapping[str, Any]:
-    found = parsed(text)
-    if found is None:
+    comment = parsed(text)
+    if comment is None:
         raise click.UsageError(f"--comment {text!r} is not PATH:LINE:TEXT, as in a.py:12:too slow")
-    return found
+    return comment
 
 
-def _where(job: Mapping[str, Any]) -> str:
+def _next_command(job: Mapping[str, Any]) -> str:
     """The state of the job after the decision."""
     if job["status"] == "awaiting_review":  # only a first approval of two leaves it there
-        return "that is 1 of 2 approvals, and another person's is needed"
+        return "1 of 2 approvals; another person has to approve, too"
     return f"the job is {job['status'].replace('_', ' ')}"
 
 

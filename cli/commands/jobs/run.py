@@ -16,17 +16,17 @@ from api.quantities import plural
 from cli.client.files import save_recording
 from cli.client.input_files import InputFiles, collect
 from cli.client.service import Service
-from cli.commands.jobs.spec_options import given, spec_options
+from cli.commands.jobs.spec_options import set_fields, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
-from cli.follow.follow import to_the_end
+from cli.follow.follow import follow_to_end
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.repository.source import Source, source
+from cli.repository.source import Source, find_source
 
-OF_OTHERS = frozenset({"check_command", "cases", "ref", "dirty", "branch", "pull_request"})
-"""Options that are part of the field `checks`, `repo` or `deliver`; every other has the name of its
-field."""
+PARTS_OF_FIELDS = frozenset({"check_command", "cases", "ref", "dirty", "branch", "pull_request"})
+"""Options that are part of the field `checks`, `repo` or `deliver`. Every other option has the name
+of its field."""
 
 
 @click.command(epilog=HELP)
@@ -48,15 +48,15 @@ def run_command(
     record: Path | None,
     no_wait: bool,
     as_json: bool,
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Submit TASK (`-` reads it from stdin), show its progress, print its answer.
 
-    On a terminal you are asked at a review; elsewhere the command says how to decide, and waits.
+    On a terminal, the command asks you at a review. Otherwise it prints how to decide, and waits.
     """
-    repository = source(asked["repo"], asked["ref"], dirty=asked["dirty"])
-    spec = _spec({**asked, "repo": repository.repo})
-    files = collect(asked["files"])
+    repository = find_source(options["repo"], options["ref"], dirty=options["dirty"])
+    spec = _spec({**options, "repo": repository.repo})
+    files = collect(options["files"])
     if record:
         spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
@@ -73,7 +73,7 @@ def run_command(
         screen = Screen(stderr=as_json)
         screen.line("job", job["id"])
         screen.line("page", f"{service.url}/app/jobs/{job['id']}", Tone.QUIET)
-        code = to_the_end(service, job["id"], as_json=as_json)
+        code = follow_to_end(service, job["id"], as_json=as_json)
         if record and code != DETACHED:
             save_recording(service, job["id"], record)
             screen.line("recorded", str(record))
@@ -81,7 +81,7 @@ def run_command(
 
 
 def _say_where_to_look(service: Service, job_id: str) -> None:
-    """Tell a person, and no program that reads the id."""
+    """Name the page on a terminal. In a pipe, a program reads the id."""
     screen = Screen(stderr=True)
     if screen.drawing:
         page = f"{service.url}/app/jobs/{job_id}"
@@ -89,49 +89,55 @@ def _say_where_to_look(service: Service, job_id: str) -> None:
 
 
 def _say_left_out(files: InputFiles, repository: Source) -> None:
-    for why, count in files.left_out.items():
-        click.echo(f"left out of the directories: {count} ({why})", err=True)
+    for reason, count in files.left_out.items():
+        click.echo(f"left out of the directories: {count} ({reason})", err=True)
     if repository.left_out:
-        what = plural(repository.left_out, "file")
-        click.echo(f"left out: {what} with changes not committed; --dirty sends them", err=True)
+        files_text = plural(repository.left_out, "file")
+        click.echo(
+            f"left out: {files_text} with changes not committed; --dirty sends them", err=True
+        )
     for path in repository.nested:
-        why = "a repository of its own that git does not track: --file sends its files"
-        click.echo(f"left out: {visible_path(path)} ({why})", err=True)
+        reason = "a nested repository that git does not track: --file sends its files"
+        click.echo(f"left out: {visible_path(path)} ({reason})", err=True)
     for path in repository.submodules:
-        why = "a submodule: jobs have none of its files"
-        click.echo(f"left out: the changes in {visible_path(path)} ({why})", err=True)
+        reason = "a submodule: jobs have none of its files"
+        click.echo(f"left out: the changes in {visible_path(path)} ({reason})", err=True)
 
 
-def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
-    task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
-    spec = {**asked, "task": task, "files": None}
-    spec |= {"checks": _checks(asked), "deliver": _deliver(asked)}
-    return given({name: value for name, value in spec.items() if name not in OF_OTHERS})
+def _spec(options: Mapping[str, Any]) -> dict[str, Any]:
+    task = sys.stdin.read() if options["task"] == "-" else options["task"]
+    spec = {**options, "task": task, "files": None}
+    spec |= {"checks": _checks(options), "deliver": _deliver(options)}
+    return set_fields({name: value for name, value in spec.items() if name not in PARTS_OF_FIELDS})
 
 
-def _deliver(asked: Mapping[str, Any]) -> dict[str, bool] | None:
-    if not (asked["branch"] or asked["pull_request"]):
+def _deliver(options: Mapping[str, Any]) -> dict[str, bool] | None:
+    if not (options["branch"] or options["pull_request"]):
         return None
-    if "url" not in (asked["repo"] or {}):
-        option = "--pull-request" if asked["pull_request"] else "--branch"
-        raise click.UsageError(f"{option} goes with --repo URL: a worker pushes to that address")
-    return {"branch": True, "pull_request": asked["pull_request"]}
+    if "url" not in (options["repo"] or {}):
+        option = "--pull-request" if options["pull_request"] else "--branch"
+        raise click.UsageError(f"{option} needs --repo URL: a worker pushes to that address")
+    return {"branch": True, "pull_request": options["pull_request"]}
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:
-    """Fail before the job costs anything."""
+    """Check the path of the recording before the job costs money."""
     if no_wait:
-        raise click.UsageError("--record waits for the job's end: it goes without --no-wait")
+        raise click.UsageError("--record needs the end of the job: leave out --no-wait")
     if not path.parent.is_dir():
         raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--record")
     return True
 
 
-def _checks(asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    if asked["check_command"] and not asked["checks"]:
-        raise click.UsageError("--check-command wants the files that it is about: --check PATH")
-    files = dict(_file(path, "--check") for path in asked["checks"])
-    checks = {"files": files, "command": asked["check_command"], "cases": _cases(asked["cases"])}
+def _checks(options: Mapping[str, Any]) -> dict[str, Any] | None:
+    if options["check_command"] and not options["checks"]:
+        raise click.UsageError("--check-command needs the files that it checks: --check PATH")
+    files = dict(_file(path, "--check") for path in options["checks"])
+    checks = {
+        "files": files,
+        "command": options["check_command"],
+        "cases": _cases(options["cases"]),
+    }
     return {name: value for name, value in checks.items() if value} or None
 
 
@@ -141,7 +147,7 @@ def _cases(path: Path | None) -> list[Any]:
     try:
         cases = json.loads(_file(path, "--cases")[1])
     except ValueError as error:
-        raise click.BadParameter(f"{path} is no JSON: {error}", param_hint="--cases") from None
+        raise click.BadParameter(f"{path} is not JSON: {error}", param_hint="--cases") from None
     if not isinstance(cases, list) or not cases:
         raise click.BadParameter(f"{path} has no list of cases", param_hint="--cases")
     patterns = [case.get("stdout_matches") for case in cases if isinstance(case, dict)]
@@ -149,13 +155,14 @@ def _cases(path: Path | None) -> list[Any]:
         try:
             re.compile(pattern if isinstance(pattern, str) else "")
         except (re.error, OverflowError) as error:
-            why = f"{pattern!r} is no regular expression: {error}"
-            raise click.BadParameter(why, param_hint="--cases") from None
+            reason = f"{pattern!r} is not a regular expression: {error}"
+            raise click.BadParameter(reason, param_hint="--cases") from None
     return cases
 
 
 def _file(path: Path, option: str) -> tuple[str, str]:
-    """A file's name in the workspace and its text; one from elsewhere goes by its last name."""
+    """A file's name in the workspace, and its text. The name is the relative path; of a path
+    outside of this directory, only its last part."""
     inside = not path.is_absolute() and ".." not in path.parts
     name = PurePath(path).as_posix() if inside else path.name
     try:

@@ -1,6 +1,6 @@
 """The options that ask for a job: one for each field of `JobRequest`.
 
-`tests/unit/test_job_fields.py` fails where a field has none.
+`tests/unit/test_job_fields.py` fails if a field has no option.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ WORK: tuple[Option, ...] = (
         help="Run independent steps of the plan in parallel.",
     ),
 )
-"""The rest: what the work is."""
+"""The other options: the work itself."""
 
 
 def term_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,9 +221,9 @@ def spec_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with(command, (*TERMS, *WORK))
 
 
-def given(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that were asked for; the service has a default for the others."""
-    return {name: value for name, value in asked.items() if value not in (None, (), {})}
+def set_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value. The service has a default for the others."""
+    return {name: value for name, value in options.items() if value not in (None, (), {})}
 
 
 def _with(command: Callable[..., Any], options: tuple[Option, ...]) -> Callable[..., Any]:

@@ -40,7 +40,7 @@ def demo_command() -> int:
     It has its own Redis, API and worker on free ports, in a temporary directory. Without a model
     key recordings play the models; the code runs in the sandbox in any case.
     """
-    begun = time.monotonic()
+    started_at = time.monotonic()
     screen = Screen()
     screen.title("Fettle: a coding task in, code that has been run out")
     keys = model_keys()
@@ -58,7 +58,7 @@ def demo_command() -> int:
                 break
         screen.title("in fine fettle" if all(map(_well, jobs)) else "not every job did well")
         _sum_up(screen, jobs)
-    took = duration(time.monotonic() - begun)
+    took = duration(time.monotonic() - started_at)
     screen.line("stopped", f"Redis, API and worker have ended, after {took}", Tone.GOOD)
     if not all(map(_well, jobs)):
         return FAILED
@@ -67,7 +67,7 @@ def demo_command() -> int:
 
 
 def _well(job: Job) -> bool:
-    """Whether the job did what it should; a rejection by a person is no failure of the demo."""
+    """Whether the job ended as planned. A rejection by a person is not a failure of the demo."""
     return bool(job["status"] == "succeeded" or job["reason"] == "rejected")
 
 

@@ -35,42 +35,44 @@ USUAL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where things are. `flower_port` is None where Flower is not installed,
-    `key` and `flower_password` where a person has set them.
-    """
+    """The addresses and secrets that the banner shows."""
 
     url: str
     flower_port: int | None
+    """None if Flower is not installed."""
     flower_password: str | None = field(repr=False)
+    """None if the operator has set the password."""
     key: str | None = field(repr=False)
+    """None if the operator has set the key."""
     models: Sequence[str]
+    """The names of the environment variables that have a provider's key."""
     sign_in: str = field(default="", repr=False)
     """The path of a link that signs a browser in, once."""
 
 
-def banner(screen: Screen, where: Addresses) -> None:
-    """Say where to go and what to type."""
+def banner(screen: Screen, addresses: Addresses) -> None:
+    """Show the addresses, and the next command to type."""
     screen.title("Fettle is up")
-    for label, value in _banner_lines(where):
+    for label, value in _banner_lines(addresses):
         screen.line(label, value)
     screen.text()
 
 
-def _banner_lines(where: Addresses) -> list[tuple[str, str]]:
-    url = "" if where.url == USUAL else f"--url {where.url} "
-    model = "" if where.models else "--model recording:demo-binary-search "
-    password = where.flower_password or "that of FETTLE_FLOWER_PASSWORD"
+def _banner_lines(addresses: Addresses) -> list[tuple[str, str]]:
+    url = "" if addresses.url == USUAL else f"--url {addresses.url} "
+    model = "" if addresses.models else "--model recording:demo-binary-search "
+    password = addresses.flower_password or "from FETTLE_FLOWER_PASSWORD"
     flower = "not installed: pip install 'fettle[flower]'"
-    if where.flower_port is not None:
-        flower = f"http://127.0.0.1:{where.flower_port}, user fettle, password {password}"
+    if addresses.flower_port is not None:
+        flower = f"http://127.0.0.1:{addresses.flower_port}, user fettle, password {password}"
     missing = "no key: set GROQ_API_KEY or GOOGLE_API_KEY (recordings can be played without)"
-    pages = f"{where.url}{where.sign_in or '/app'}"
-    once = " (signs you in; once, within 15 minutes)" if where.sign_in else ""
+    pages = f"{addresses.url}{addresses.sign_in or '/app'}"
+    once = " (signs you in; once, within 15 minutes)" if addresses.sign_in else ""
     return [
         ("pages", f"{pages}{once}"),
-        ("api", f"{where.url}, its documentation at {where.url}/docs"),
-        ("key", where.key or "that of FETTLE_API_KEY"),
-        ("models", ", ".join(where.models) or missing),
+        ("api", f"{addresses.url}, its documentation at {addresses.url}/docs"),
+        ("key", addresses.key or "from FETTLE_API_KEY"),
+        ("models", ", ".join(addresses.models) or missing),
         ("flower", flower),
         ("try", f'fettle {url}run {model}"{TASK}"'),
         ("stop", "Ctrl-C"),
@@ -80,7 +82,7 @@ def _banner_lines(where: Addresses) -> list[tuple[str, str]]:
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 0.5
 PROBE_BYTES = 64 * 1024
-"""A disk with less space cannot keep a job."""
+"""The least space that the disk must have for a job."""
 
 
 @click.command()
@@ -92,9 +94,9 @@ def up_command(**flags: int | None) -> None:
 
     Jobs are kept in .fettle (FETTLE_DATA_DIR). A program that dies is restarted.
     """
-    given = {name: value for name, value in flags.items() if value is not None}
-    api = load(ApiSettings, **_of(ApiSettings, given))
-    up = load(UpSettings, **_of(UpSettings, given))
+    options = {name: value for name, value in flags.items() if value is not None}
+    api = load(ApiSettings, **_of(ApiSettings, options))
+    up = load(UpSettings, **_of(UpSettings, options))
     worker = load(WorkerSettings)
     refuse_names(api)
     if api.port == 0:  # the banner has to name it
@@ -128,7 +130,7 @@ def _run(
     worker: WorkerSettings,
 ) -> None:
     redis_url, broker_url = _redis(supervisor, screen, api)
-    own = environment(
+    variables = environment(
         redis_url=redis_url,
         broker_url=broker_url,
         data_dir=str(api.data_dir.resolve()),
@@ -137,10 +139,10 @@ def _run(
         drain_seconds=worker.drain_seconds,
     )
     if "log_format" not in api.model_fields_set:
-        own["FETTLE_LOG_FORMAT"] = "console"
+        variables["FETTLE_LOG_FORMAT"] = "console"
     if flower_installed():
-        own.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
-    deployment = Deployment(api.port, inherited(own))
+        variables.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
+    deployment = Deployment(api.port, inherited(variables))
     password = up.flower_password
     flower = password.get_secret_value() if password else secrets.token_urlsafe(12)
     for program in (deployment.api(), *deployment.workers(up.workers)):
@@ -148,18 +150,18 @@ def _run(
     if flower_installed():
         supervisor.start(deployment.flower(up.flower_port, flower))
     key = api.api_key.get_secret_value() if api.api_key else DEVELOPMENT_KEY
-    where = Addresses(
+    addresses = Addresses(
         url=f"http://{_reachable(api.host)}:{api.port}",
         flower_port=up.flower_port if flower_installed() else None,
         flower_password=None if password else flower,
         key=key if key == DEVELOPMENT_KEY else None,
         models=model_keys(),
     )
-    with Service(where.url, key) as service:
+    with Service(addresses.url, key) as service:
         _until_ready(service, supervisor)
         link = service.sign_in_link()
     supervisor.all_well()
-    banner(screen, replace(where, sign_in=link))
+    banner(screen, replace(addresses, sign_in=link))
     while True:
         supervisor.tick(TICK_SECONDS)
 
@@ -173,28 +175,30 @@ def _until_ready(service: Service, supervisor: Supervisor) -> None:
 
 
 def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:
-    """The URLs of record and broker: as set, else those of two servers of our own."""
+    """The URLs of record and broker: the settings', otherwise those of two servers that this
+    starts."""
     if api.model_fields_set & {"redis_url", "broker_url"}:
         return api.redis_url.url, api.broker_url.url
     port, broker_port = ports.free(2)
     server = redis_server.prepare(api.data_dir / "redis", port, inherited({}))
     broker = redis_server.prepare_broker(api.data_dir / "broker", broker_port, inherited({}))
     screen.line("redis", f"{server.program.argv[0]}, data in {api.data_dir / 'redis'}")
-    for each in (server, broker):
-        redis_server.wait_ready(each, supervisor.start(each.program))
+    for redis in (server, broker):
+        redis_server.wait_ready(redis, supervisor.start(redis.program))
     return server.url, broker.url
 
 
 @contextmanager
 def _alone(data_dir: Path) -> Iterator[None]:
-    """One `fettle up` a data directory: two servers on one append-only file would ruin it."""
+    """Allow one `fettle up` for each data directory: two servers would destroy an append-only
+    file."""
     with _lock_file(data_dir) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CliError(
                 f"another `fettle up` runs on {data_dir.resolve()}",
-                next_step="use that one, or name another directory: FETTLE_DATA_DIR=...",
+                next_step="use that deployment, or name another directory: FETTLE_DATA_DIR=...",
             ) from None
         yield
 
@@ -219,13 +223,13 @@ def _free(host: str, port: int, flag: str, of_api: int | None = None) -> None:
     if port == of_api:
         raise CliError(
             f"API and Flower cannot both listen on port {port}",
-            next_step=f"take another one: fettle up {flag} {port + 1}",
+            next_step=f"use another port: fettle up {flag} {port + 1}",
         )
-    if ports.taken(host, port):
+    if ports.is_taken(host, port):
         raise CliError(
             f"port {port} is taken",
             f"`ss -ltnp sport = :{port}` shows by which process",
-            f"end that, or take another one: fettle up {flag} {port + 1}",
+            f"end that process, or use another port: fettle up {flag} {port + 1}",
         )
 
 

@@ -58,7 +58,7 @@ def started(workers: int, own: Mapping[str, str]) -> Iterator[Target]:
     Raises CliError where they cannot start.
     """
     with Signals() as signals, ExitStack() as stack:
-        with signals.held():  # a signal in between would leave the directory
+        with signals.delayed():  # a signal in between would leave the directory
             folder = stack.enter_context(
                 TemporaryDirectory(prefix="fettle-scale-", ignore_cleanup_errors=True)
             )
@@ -83,7 +83,7 @@ def _start(programs: LoggedProcesses, workers: int, own: Mapping[str, str]) -> T
     env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **own}
     env = sealed(env)
     children = [programs.start(each) for each in Deployment(port, env).workers(workers)]
-    programs.until(
+    programs.wait_until(
         lambda: asyncio.run(_announced(server.url)) >= workers,
         "each worker has announced itself",
         *children,
@@ -99,7 +99,7 @@ def _model_server(programs: LoggedProcesses) -> str:
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
     child = programs.start(Program("model", argv, sealed({})))
     log = programs.folder / "model.log"
-    programs.until(
+    programs.wait_until(
         lambda: log.read_text().endswith("\n"), "it answers", child, seconds=READY_SECONDS
     )
     url: str = json.loads(log.read_text())["groq"]

@@ -77,7 +77,7 @@ class ScratchDeployment:
         self, holds: Callable[[], bool], what: str, *children: Child, seconds: float = 60.0
     ) -> None:
         """Wait until something holds; raises CliError where it never does, or a child has ended."""
-        self._programs.until(holds, what, *children, seconds=seconds)
+        self._programs.wait_until(holds, what, *children, seconds=seconds)
 
 
 @contextmanager

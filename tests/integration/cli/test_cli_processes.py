@@ -84,14 +84,14 @@ def test_what_has_ended_is_signalled_no_more(monkeypatch):
         argv = (sys.executable, "-c", "import sys; sys.exit(3)")
         child = children.start(Program("short", argv, dict(os.environ)), subprocess.DEVNULL)
         ends = time.monotonic() + 20
-        while child.ended() != 3:
+        while child.exit_code() != 3:
             assert time.monotonic() < ends
             time.sleep(0.01)
         monkeypatch.setattr(os, "killpg", lambda *shown: reached.append(shown))
         child.signal(signal.SIGKILL)
         children.forget(child)
         children.stop()
-    assert child.ended() == 3
+    assert child.exit_code() == 3
     assert reached == []
 
 

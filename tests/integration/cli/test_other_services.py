@@ -297,4 +297,4 @@ def test_a_value_of_another_type_ends_in_one_sentence(call, capsys):
                 out, err = capsys.readouterr()
                 assert "Traceback" not in out + err, (asked, path, odd)
                 if code == NOT_REACHABLE:
-                    assert err.startswith("error: what answers at"), (asked, path, odd, err)
+                    assert err.startswith("error: the server at"), (asked, path, odd, err)

@@ -10,7 +10,7 @@ from support.servers.tiny_service import Answer, job
 
 from cli.client.events import Event
 from cli.render.events import parts
-from cli.render.evidence import WHOLE, Detail
+from cli.render.evidence import FULL_DETAIL, Detail
 from cli.render.part_formats import plain_lines
 
 CHECKED = {
@@ -67,7 +67,7 @@ def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     by_critic = {**used, "by": "critic", "output": "exit code 1"}
     assert shown("tool_used", **used) == ["tool: run_again: pytest -q"]
     assert shown("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
-    in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), WHOLE)]
+    in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), FULL_DETAIL)]
     assert [line for part in in_full for line in plain_lines(part)][1:] == ["    > exit code 1"]
 
 

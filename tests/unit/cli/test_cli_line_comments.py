@@ -11,7 +11,7 @@ from cli.follow import review_prompt
 from cli.output import Screen
 from cli.render.events import decision_parts
 from cli.render.parts import Code, Line, Prose
-from cli.render.review import FULL
+from cli.render.review import REVIEW_DETAIL
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1)
 words = texts.map(str.strip).filter(bool)
@@ -45,7 +45,9 @@ def test_a_comment_is_shown_with_its_line_and_where_it_stands():
         ({"outdated": False, "now": 2}, "a.py:-2: the line is as it was"),
         ({"outdated": True, "now": None}, "a.py:-2: the line has changed"),
     ):
-        shown = list(decision_parts({**decided, "comments": [{**comment, **stands}]}, FULL))
+        shown = list(
+            decision_parts({**decided, "comments": [{**comment, **stands}]}, REVIEW_DETAIL)
+        )
         assert [part.text for part in shown if isinstance(part, Line)] == ["revise, by ada", told]
         assert [part.text for part in shown if isinstance(part, Code)] == ["-A = 1\\x1b[2J"]
         assert [part.text for part in shown if isinstance(part, Prose)] == ["Why?"]

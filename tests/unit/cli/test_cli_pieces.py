@@ -157,7 +157,7 @@ def test_a_signal_waits_for_the_end_of_a_change():
     done = []
 
     def change(signals: Signals) -> None:
-        with signals.held():
+        with signals.delayed():
             signal.raise_signal(signal.SIGINT)
             done.append("whole")
         done.append("more")

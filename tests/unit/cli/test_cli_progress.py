@@ -9,7 +9,7 @@ from support.jobs.event_examples import EXAMPLES
 
 from cli.client.events import Event
 from cli.render.events import SHOWN, parts
-from cli.render.evidence import WHOLE, Detail, verified_parts
+from cli.render.evidence import FULL_DETAIL, Detail, verification_parts
 from cli.render.part_formats import plain_lines
 from cli.render.parts import Code
 
@@ -102,7 +102,7 @@ def test_a_running_job_names_some_unnoticed_changes_and_the_transcript_all():
     mutation = EXAMPLES["verified"]["strength"]["unnoticed"][0]
     strength = {"noticed": 0, "tried": 7, "unnoticed": [mutation] * 7}
     verified = {**EXAMPLES["verified"], "strength": strength}
-    in_short, in_full = shown("verified", **verified), shown("verified", WHOLE, **verified)
+    in_short, in_full = shown("verified", **verified), shown("verified", FULL_DETAIL, **verified)
     assert sum("not noticed" in line for line in in_short) == 5
     assert "and 2 more" in in_short
     assert sum("not noticed" in line for line in in_full) == 7
@@ -129,7 +129,7 @@ def test_a_verification_by_the_checks_counts_them():
     by_checks |= {"strength": None, "functions": None, "notes": []}
     checks = {"tests": [{"id": "a", "outcome": "passed"}, {"id": "b", "outcome": "skipped"}]}
     drawn = [
-        line for part in verified_parts(by_checks, checks=checks) for line in plain_lines(part)
+        line for part in verification_parts(by_checks, checks=checks) for line in plain_lines(part)
     ]
     assert drawn == [
         "verified: 1 of 2 acceptance checks passed",

@@ -10,7 +10,7 @@ from api.schemas.job_request import JobRequest
 from cli.client.service import Service
 from cli.main import run
 from cli.replay.comparison import compare
-from cli.replay.original import OF_ITS_OWN, OF_NO_MATTER, fetch
+from cli.replay.original import OMITTED_FIELDS, fetch_original
 
 SPEC = {
     "task": "Sort a list",
@@ -95,7 +95,7 @@ def test_verdicts_of_two_releases_are_compared_in_one_form():
 
 def test_a_difference_is_shown_as_one():
     parts = compare(whole(), whole(runs=[a_run("43\n")]))
-    shown = next("\n".join(part.shown()) for part in parts if not part.same)
+    shown = next("\n".join(part.difference_lines()) for part in parts if not part.same)
     assert shown.startswith("run 1, stdout:\n--- recorded\n+++ played\n")
     assert "-42\n+43" in shown
 
@@ -125,18 +125,18 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": "a.py"}]}))
     tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\n"))
     with Service(tiny.url, "k") as service:
-        original = fetch(service, "j1")
+        original = fetch_original(service, "j1")
     assert original.recording == b"about: x\n"
-    assert original.spec["model"] == "recording:j1"
+    assert original.request["model"] == "recording:j1"
     assert original.files == {"a.py": b"A = 1\n"}
-    assert original.spec["checks"] == {
+    assert original.request["checks"] == {
         "files": {"t.py": "def test(): pass\n"},
         "command": "pytest",
         "cases": [{"argv": ["a"]}],
     }
-    assert original.spec["pause"] == "every_run"
-    assert {"retry_of", "rebase"}.isdisjoint(original.spec)
-    assert original.names == {"ada", "bob"}
+    assert original.request["pause"] == "every_run"
+    assert {"retry_of", "rebase"}.isdisjoint(original.request)
+    assert original.names_in_prompts == {"ada", "bob"}
     said = [(by, decision["action"], decision.get("code")) for by, decision in original.decisions]
     assert original.decisions[0][1]["comments"] == [COMMENT]
     code = "print('mine')"
@@ -165,27 +165,26 @@ def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo,
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
     tiny.on("GET /jobs/j1/bundle", Answer(200, b"the bundle"))
     with Service(tiny.url, "k") as service:
-        original = fetch(service, "j1")
-    assert (original.spec["repo"], original.bundle) == (asked, sent)
-    assert "pause" not in original.spec, "which is a mistake without a review"
+        original = fetch_original(service, "j1")
+    assert (original.request["repo"], original.bundle) == (asked, sent)
+    assert "pause" not in original.request, "which is a mistake without a review"
     other = {**result, "patch": {**result["patch"], "digest": "ef"}}
     parts = compare(whole(result=result), whole(result=other))
     assert [set(part.differs) for part in parts if not part.same] == [{"patch"}]
 
 
-def test_all_that_a_job_shows_is_asked_again_or_left_out_by_name():
-    left_out = {*OF_ITS_OWN, *OF_NO_MATTER}
-    assert left_out <= Spec.model_fields.keys() | {"conversation_id"}
-    assert Spec.model_fields.keys() - left_out <= JobRequest.model_fields.keys()
+def test_a_replay_requests_every_field_again_or_omits_it_by_name():
+    assert Spec.model_fields.keys() | {"conversation_id"} >= OMITTED_FIELDS
+    assert Spec.model_fields.keys() - OMITTED_FIELDS <= JobRequest.model_fields.keys()
 
 
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"status": "cancelled"}, "it is cancelled"),
-        ({"status": "failed", "reason": "deadline"}, "from outside (deadline)"),
-        ({"spec": {**SPEC, "kind": "verification"}}, "no model was asked"),
-        ({"spec": {**SPEC, "retry_of": "j0"}}, "it went on where j0 had stopped"),
+        ({"status": "cancelled"}, "its status is cancelled"),
+        ({"status": "failed", "reason": "deadline"}, "outside reason (deadline)"),
+        ({"spec": {**SPEC, "kind": "verification"}}, "calls no model"),
+        ({"spec": {**SPEC, "retry_of": "j0"}}, "it is a retry, which continued the job j0"),
         ({"conversation_id": "c"}, "it follows up other jobs"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
     assert sent == [{"branch": True, "pull_request": each} for each in (True, False)]
     for option in ("--branch", "--pull-request"):
         code, _, err = fettle("run", "x", "--repo", str(theirs.folder), option)
-        assert (code, f"{option} goes with --repo URL" in err) == (2, True)
+        assert (code, f"{option} needs --repo URL" in err) == (2, True)
 
 
 def test_where_a_change_was_delivered_is_shown(fettle, tiny):
@@ -277,16 +277,16 @@ def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--ref", "main"], "--ref wants the repository"),
-        (["--dirty"], "--dirty wants the repository"),
-        (["--repo", "https://git.test/a", "--dirty"], "--dirty is about a directory"),
-        (["--repo", "git@git.test:team/a.git", "--dirty"], "--dirty is about a directory"),
-        (["--repo", "/nowhere"], "no such directory"),
+        (["--ref", "main"], "--ref needs a repository"),
+        (["--dirty"], "--dirty needs a repository"),
+        (["--repo", "https://git.test/a", "--dirty"], "--dirty needs a directory"),
+        (["--repo", "git@git.test:team/a.git", "--dirty"], "--dirty needs a directory"),
+        (["--repo", "/nowhere"], "neither a URL nor a directory"),
         (["--repo", ".", "--ref", "v9"], "no commit 'v9'"),
-        (["--repo", ".", "--ref", "main", "--dirty"], "without --ref"),
+        (["--repo", ".", "--ref", "main", "--dirty"], "leave out --ref"),
     ],
 )
-def test_what_is_no_repository_is_said_before_anything_is_sent(
+def test_a_wrong_repository_is_refused_before_the_request(
     fettle, tiny, theirs, monkeypatch, words, why
 ):
     monkeypatch.chdir(theirs.folder)
@@ -493,14 +493,17 @@ def test_a_patch_that_is_here_already_is_not_applied_again(fettle, patched, thei
     before = theirs.state()
     code, _, err = fettle("apply", "j1")
     assert (code, theirs.state()) == (1, before)
-    assert "the patch is here already" in err
+    assert "the patch is already applied" in err
 
 
 def test_a_commit_that_is_not_here_is_named(fettle, patched, theirs):
     patched.base = "c0ffee" + "0" * 34
     patched.to({"a.py": "A = 2\n"})
     theirs.commit({"a.py": "A = 3\n"})
-    assert "the commit c0ffee000000, which is not here: git fetch" in refused(fettle, theirs)
+    assert (
+        "this repository lacks the commit c0ffee000000, from which the job started: git fetch"
+        in refused(fettle, theirs)
+    )
 
 
 def test_outside_of_a_repository_nothing_is_done(fettle, patched, tmp_path, monkeypatch):

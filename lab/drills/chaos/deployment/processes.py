@@ -103,7 +103,7 @@ class Deployment:
         """Start again what has ended, and take the remains of what others have left to us."""
         self.fit()
         for name, child in list(self.running.items()):
-            if (code := child.ended()) is not None and name not in self.stopping:
+            if (code := child.exit_code()) is not None and name not in self.stopping:
                 self._died(name, code)
                 self.start(name)
         known = {child.pid for child in self.processes.children}
@@ -127,7 +127,7 @@ class Deployment:
         with Service(self.url, self.key) as service:
             while not service.ready(workers=2):
                 for name, child in self.running.items():
-                    if child.ended() is not None:
+                    if child.exit_code() is not None:
                         raise CliError(f"the {name} cannot work here", self.log_of(name), "")
                 if time.monotonic() > deadline:
                     log = self.log_of("forked")
