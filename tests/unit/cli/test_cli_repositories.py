@@ -194,7 +194,7 @@ def test_nested_repositories_are_left_out_by_name(fettle, finished, sent, theirs
     assert {"deep/plain.py", "Screenshot\u202fPM.txt"} <= paths
     assert not [path for path in paths if path.endswith("inner.py")]
     said = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
-    left_out = re.findall(r"^left out: (.*) \(a repository of its own", said, re.MULTILINE)
+    left_out = re.findall(r"^left out: (.*) \(a nested repository", said, re.MULTILINE)
     assert left_out == ["deep/we[ird\\u202f", "empty", "nested"]
 
 
