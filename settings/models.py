@@ -11,7 +11,7 @@ from settings.providers import ProviderSettings
 from settings.reading.by_model import Headers, ModelBodies, ModelCapabilities, ModelHeaders
 
 SMALL_OUTPUT = 8_192
-"""As in `agents.models.capabilities.output_limit`; settings import no other package."""
+"""As in `agents.models.token_bounds`; settings import no other package."""
 Chain = Names
 """Models as `provider:model`, separated by commas. The order counts."""
 

@@ -10,9 +10,9 @@ from functools import partial
 from agents.calls.router import Routes
 from agents.graph.build import Graph, build
 from agents.graph.stored_state import check_value
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
+from agents.models.role_models import Chains
 from agents.ports import Bounds
 from agents.ports.network import Pages
 from agents.spending.rate_limit import Pace

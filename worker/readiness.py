@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import structlog
 
 from agents.errors import ModelError
-from agents.models.chains import LIGHT, Chains
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
+from agents.models.role_models import LIGHT, Chains
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobsUnavailable
 from sandbox.protocol import Layer, SandboxUnavailable

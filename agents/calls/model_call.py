@@ -20,10 +20,10 @@ from agents.calls.serializable import make_serializable
 from agents.context.overflow import Draft, Messages, Shares, ask_within_context
 from agents.models.build import CallableModel
 from agents.models.call_context import Listener
-from agents.models.fallback import FallbackReply, ask_first_available
 from agents.models.name import ModelName
-from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import notable_finish
+from agents.models.replies.fields import ANSWERED_BY
+from agents.models.role_models import FallbackReply, ask_first_available
 from agents.ports import CallKey, Charge, Event, Finished, Role
 from agents.ports.spending import LostReply, Usage
 from agents.recordings.dump import dump_turn, record_turn

@@ -19,7 +19,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from agents.context.ranked import BYTES_A_TOKEN, budget_of, fitted, within_budget
 from agents.context.trimming import size, text_of, trimmed
 from agents.errors import ContextExceeded
-from agents.models.capabilities.limits import USEFUL_TOKENS
+from agents.models.capabilities.wordings import USEFUL_TOKENS
 from agents.models.error_mapping.describe import too_long
 from agents.models.provider import ProviderModel
 from agents.models.replies.fields import fields_size, without_fields, without_foreign_fields

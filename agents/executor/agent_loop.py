@@ -27,7 +27,7 @@ from agents.executor.model_calls import ModelCallMiddleware
 from agents.executor.plan_progress import at_end
 from agents.executor.tool_calls import ToolCallMiddleware
 from agents.history import final_answer, replies, runs_in, this_pass, traces, was_paused
-from agents.models.replies.author import answered_by
+from agents.models.replies.fields import answered_by
 from agents.ports import CallKey, Event
 from agents.prompts import Prompt
 from agents.repair.feedback import escalation_of

@@ -10,8 +10,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
-from agents.models.replies.call_ids import unique_ids
 from agents.models.replies.ending import MALFORMED, cut_off
+from agents.models.replies.fields import unique_ids
 from agents.texts import head_and_tail
 
 CUT_SHOWN = 2_000

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from agents.executor.plan_progress import without_steps
 from agents.history import this_pass
-from agents.models.replies.author import answered_by
+from agents.models.replies.fields import answered_by
 
 MAX_REPEATS = 5
 """Replies in a row with the same calls, by the same model, that end a pass."""

@@ -13,13 +13,13 @@ from langchain_core.language_models import BaseChatModel
 
 from agents.errors import ModelNotConfigured
 from agents.extras import install_command
-from agents.models.capabilities.listing import ASK_SECONDS, ModelListing
-from agents.models.capabilities.output_limit import MOST_OUTPUT, OutputLimit
-from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
+from agents.models.capabilities.record import CapabilityStore, MemoryCapabilities
+from agents.models.capabilities.server import ASK_SECONDS, ModelListing
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import ModelConfig, Provider
+from agents.models.token_bounds import MOST_OUTPUT, OutputLimit
 from agents.models.transport.connection import ProviderClient, connect
 from agents.ports import Role
 from agents.ports.spending import Meter, NoLimit, NoMeter, RateLimit

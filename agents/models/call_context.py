@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from agents.models.replies.fields import Fields
 from agents.models.streams import Chunk
-from agents.models.streams.reported import ReportedTokens
+from agents.models.streams.protocol import ReportedTokens
 from agents.models.transport.time_limits import RequestSize
 
 

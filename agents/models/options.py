@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agents.errors import ModelNotConfigured
-from agents.models.capabilities.output_limit import OutputLimit
-from agents.models.capabilities.record import Capabilities
+from agents.models.capabilities.record import Capabilities, CapabilityStore
 from agents.models.capabilities.server import ModelServer
-from agents.models.capabilities.store import CapabilityStore
 from agents.models.name import ModelName
 from agents.models.providers import Provider
-from agents.models.retry import RetryPolicy
-from agents.models.transport.time_limits import Timeouts
+from agents.models.token_bounds import OutputLimit
+from agents.models.transport.time_limits import RetryPolicy, Timeouts
 from agents.redaction import Redaction
 
 T = TypeVar("T")

@@ -1,19 +1,21 @@
-"""ModelPool: the models of one event loop, built once each and closed together."""
+"""ModelPool: the models of one event loop, built once each and closed together. CircuitBreaker:
+which models were unavailable a moment ago, so that calls skip them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import httpx
 
-from agents.errors import ModelNotConfigured
+from agents.errors import ModelNotConfigured, ModelUnavailable
 from agents.models.build import CallableModel, build
-from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
-from agents.models.circuit_breaker import CircuitBreaker
+from agents.models.capabilities.record import CapabilityStore, MemoryCapabilities
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
@@ -103,3 +105,31 @@ def _load_certificates() -> ssl.SSLContext:
             f"the certificates of this machine cannot be loaded ({error}): correct SSL_CERT_FILE "
             "or SSL_CERT_DIR where the workers run, or unset it"
         ) from error
+
+
+_REST_SECONDS = 15.0
+"""A model that failed after all retries is skipped for so long, if there is a fallback. Then one
+call tries it again."""
+_LONGEST_REST_SECONDS = 300.0
+
+
+class CircuitBreaker:
+    """For one process; workers do not share it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[str, tuple[float, str]] = {}
+
+    def note(self, name: str, error: ModelUnavailable) -> None:
+        """`name` did not answer."""
+        wait = error.retry_after_seconds or 0.0
+        pause = min(max(wait, _REST_SECONDS), _LONGEST_REST_SECONDS)
+        self._until[name] = (self._clock() + pause, str(error))
+
+    def skip_reason(self, name: str) -> str | None:
+        """Why `name` should be skipped now, or None."""
+        until, why = self._until.get(name, (0.0, ""))
+        if self._clock() >= until:
+            self._until.pop(name, None)
+            return None
+        return f"it was unavailable a moment ago: {why}"

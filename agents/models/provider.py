@@ -34,21 +34,21 @@ from agents.errors import (
     ReplyUnusable,
 )
 from agents.models.call_context import CallContext, Listener, calling
-from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
-from agents.models.capabilities.output_limit import OutputLimit
-from agents.models.capabilities.server import ModelServer
-from agents.models.error_mapping.classify import classify
+from agents.models.capabilities.server import (
+    AGAIN_SECONDS,
+    FRESH_SECONDS,
+    ModelListing,
+    ModelServer,
+)
 from agents.models.error_mapping.describe import describe_error
-from agents.models.error_mapping.from_transport import error_from_transport
+from agents.models.error_mapping.mapping import classify, error_from_transport
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema
-from agents.models.replies.asking_again import ask_again
 from agents.models.replies.fields import fields_of
 from agents.models.replies.history import history_for
-from agents.models.replies.reading import read_reply, read_withheld
-from agents.models.retry import RetryPolicy
-from agents.models.transport.time_limits import RequestSize
-from agents.models.usage_bound import estimated_usage, max_usage
+from agents.models.replies.reading import ask_again, read_reply, read_withheld
+from agents.models.token_bounds import OutputLimit, estimated_usage, max_usage
+from agents.models.transport.time_limits import RequestSize, RetryPolicy
 from agents.ports.spending import LostReply, Meter, RateLimit, RequestGuard, Usage
 from agents.redaction import Redaction
 

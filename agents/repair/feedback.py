@@ -15,7 +15,7 @@ from agents.attempt import Ports
 from agents.failures.hints import hint_of
 from agents.failures.workspace_change import Change, change
 from agents.history import runs_in, this_pass, traces
-from agents.models.replies.author import answered_by
+from agents.models.replies.fields import answered_by
 from agents.ports import Version
 from agents.prompts import render
 from agents.repair.escalation import Escalation, escalation, rounds, symptom

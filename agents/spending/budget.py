@@ -18,8 +18,8 @@ from agents.errors import (
     RecordingMismatch,
     ReplyUnusable,
 )
-from agents.models.capabilities.output_limit import SMALL_OUTPUT
 from agents.models.name import ModelName
+from agents.models.token_bounds import SMALL_OUTPUT
 from agents.ports.spending import Budget, LostReply, MaxSpend, Usage
 from agents.spending.pricing import Prices
 

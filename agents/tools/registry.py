@@ -12,7 +12,7 @@ from pydantic import BaseModel, create_model
 from typing_extensions import override
 
 from agents.attempt import Ports
-from agents.models.schemas import compact
+from agents.models.replies.arguments import compact
 from agents.tools.edit_file import edit_file
 from agents.tools.file_tools import VIEW_IMAGE, list_dir, read_file, view_image, write_file
 from agents.tools.git import PROGRAM, git

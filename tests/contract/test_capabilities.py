@@ -6,8 +6,12 @@ import time
 
 import pytest
 
-from agents.models.capabilities.record import REMEMBERED_SECONDS, Capabilities
-from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
+from agents.models.capabilities.record import (
+    REMEMBERED_SECONDS,
+    Capabilities,
+    CapabilityStore,
+    MemoryCapabilities,
+)
 from jobs.store.redis_store import RedisStore, connect
 from worker.adapters.models.capabilities import RedisCapabilities
 

@@ -9,8 +9,8 @@ from support.cases.product_patterns import VARIABLE, product_patterns
 PRODUCT = product_patterns()
 GIVEN = {
     "cli/commands/jobs/run.py": "the user's pattern, which is only compiled",
-    "agents/models/capabilities/wording.py": "the names of a request's fields, with bounded gaps",
-    "agents/models/replies/code_spans.py": "the patterns of text_calls.py and thoughts.py",
+    "agents/models/capabilities/wordings.py": "the names of a request's fields, with bounded gaps",
+    "agents/models/replies/text_calls.py": "the patterns of text_calls.py and thoughts.py",
     "agents/sandbox_programs/searching.py": "the model's pattern, in a sandbox with limits",
     "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
 }

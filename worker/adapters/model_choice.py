@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from agents.models.build import installed
-from agents.models.chains import LIGHT, Chains
 from agents.models.pool import ModelPool
 from agents.models.providers import PROVIDERS, Provider
-from agents.models.role_models import RoleModels
+from agents.models.role_models import LIGHT, Chains, RoleModels
 from settings.models import ModelSettings
 
 

@@ -12,10 +12,10 @@ from typing import Any, get_args
 from agents.errors import ModelError
 from agents.graph.checkpoint_format import READS, WRITES
 from agents.models.build import ready
-from agents.models.chains import Chains
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
+from agents.models.role_models import Chains
 from agents.ports import Role
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
@@ -32,7 +32,7 @@ from worker.repositories.origins.hosts import RepositoryHosts, lacks
 
 REQUEST_TOKENS = 8_000
 """Beside the last reply: what a small job's calls use before it, and what its request sets aside
-(`agents.models.usage_bound`)."""
+(`agents.models.token_bounds`)."""
 LIMITS = (
     "max_job_cost_usd",
     "max_job_tokens",

@@ -20,9 +20,9 @@ from agents.models.build import CallableModel
 from agents.models.call_context import Listener
 from agents.models.name import ModelName
 from agents.models.provider import ProviderModel
-from agents.models.retry import RetryPolicy
 from agents.models.role_models import RoleModels
 from agents.models.streams import Chunk
+from agents.models.transport.time_limits import RetryPolicy
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
 from jobs.errors import StoreUnavailable

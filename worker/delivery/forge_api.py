@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpx
 
 from agents.errors import ToolRefused
-from agents.models.error_mapping.retry_after import retry_after_seconds
+from agents.models.error_mapping.error_body import retry_after_seconds
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.egress.hosts import authority
 from worker.egress.transport import Response, Transport, TransportError

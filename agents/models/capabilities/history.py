@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agents.models.capabilities.record import Capabilities
-from agents.models.replies.call_ids import short_id
+from agents.models.replies.fields import short_id
 from agents.models.replies.history import NO_TEXT
 
 NO_SIGNATURE = "skip_thought_signature_validator"

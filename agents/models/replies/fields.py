@@ -1,4 +1,6 @@
-"""Fields of a reply that its model needs back, and that the client libraries lose.
+"""The author, the call ids and the fields of a reply. Pure.
+
+A model needs the fields of its replies back, and the client libraries lose them.
 
 Servers of chat completions add fields to a message (`reasoning_content`, `reasoning_details`) and
 to its calls (`extra_content` with a signature). Some refuse the next request without them. So each
@@ -10,13 +12,13 @@ Why: docs/decisions/0074-fields-go-back-to-their-model.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from agents.models.replies.author import ANSWERED_BY, answered_by
-from agents.models.replies.call_ids import unique_ids
 from agents.texts import weight
 
 FIELDS = "fields"
@@ -161,3 +163,58 @@ def _extra(value: Mapping[str, Any], standard: frozenset[str]) -> dict[str, Any]
         for name, field in value.items()
         if name not in standard and field is not None and field not in ([], {})
     }
+
+
+ANSWERED_BY = "answered_by"
+"""The key in a reply's metadata that names its model, as `provider:model`."""
+
+
+def answered_by(message: BaseMessage) -> str | None:
+    """The model that gave a reply, as `provider:model`; None if it is not a model's reply."""
+    name: str | None = message.response_metadata.get(ANSWERED_BY)
+    return name
+
+
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
+_NAME_LENGTH = 64
+_ID_LENGTH = 9
+
+
+def unique_ids(ids: Iterable[str | None]) -> list[str]:
+    """The ids of one reply's calls. A missing or repeated id is derived from the call's index, so
+    that a reply always gets the same ids."""
+    unique: list[str] = []
+    for index, call_id in enumerate(ids):
+        name = call_id or f"call_{index}"
+        while name in unique:
+            name = f"{name}_{index}"
+        unique.append(name)
+    return unique
+
+
+def short_id(name: str, used: Container[str]) -> str:
+    """An id of nine letters and digits in place of `name`, that is not `used`.
+
+    Mistral accepts no other form; OpenAI accepts at most 40 characters; Anthropic and Bedrock
+    letters, digits, `_` and `-`. The same arguments give the same id, so that the provider's cache
+    of the request stays valid.
+    """
+    number = 0
+    while True:
+        written = f"{name}/{number}" if number else name
+        short = hashlib.sha256(written.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+        if short not in used:
+            return short
+        number += 1
+
+
+def valid_name(name: str) -> str:
+    """A tool's name with at most 64 letters, digits, `_` and `-`, that begins with no digit or `-`:
+    OpenAI, Anthropic and Gemini refuse a history with any other name.
+
+    Some models call `multi_tool_use.parallel`, or a tool without a name.
+    """
+    valid = _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH]
+    if not valid.strip("_-"):
+        return "unnamed"
+    return valid if valid[0].isalpha() or valid[0] == "_" else f"_{valid}"[:_NAME_LENGTH]

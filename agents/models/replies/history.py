@@ -12,9 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from agents.models.replies.author import answered_by
-from agents.models.replies.call_ids import short_id, valid_name
-from agents.models.replies.fields import FIELDS, Fields
+from agents.models.replies.fields import FIELDS, Fields, answered_by, short_id, valid_name
 from agents.texts import is_blank
 
 NO_TEXT = "(no text)"

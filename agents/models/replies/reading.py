@@ -1,29 +1,42 @@
-"""Reads a reply as its client library returns it: the calls, the answer, the reason of its end."""
+"""Reads a reply as its client library returns it: calls, answer and finish reason; and asks again
+after a reply that is not an answer.
+
+A server without a reasoning parser leaves thoughts in the text: between tags at its beginning, or
+with the closing tag only, if its chat template has written the opening tag.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.outputs import ChatResult
 
 from agents.errors import ModelUnavailable, ReplyUnusable
 from agents.models.replies.arguments import Schema, as_meant, unwrapped
-from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import cut_off, require_answer, separate_broken_calls
-from agents.models.replies.fields import Fields, with_fields
+from agents.models.replies.fields import ANSWERED_BY, Fields, with_fields, with_fields_of
+from agents.models.replies.history import NO_TEXT
 from agents.models.replies.text_calls import (
     TextCalls,
     offered_name,
     read_text_calls,
     text_call_form,
 )
-from agents.models.replies.thoughts import without_thoughts
+from agents.models.replies.text_forms import (
+    ANSWER_TAG,
+    FIRST_TOKENS,
+    LAST_TOKENS,
+    LONE_THOUGHTS_END,
+    THOUGHTS_BEGIN,
+    THOUGHTS_END,
+    find_outside_code,
+)
 from agents.surrogates import fix_surrogates
-from agents.texts import is_blank
+from agents.texts import head_and_tail, is_blank
 
 Tools = Mapping[str, Schema]
 """The parameters of each offered tool, by its name."""
@@ -103,3 +116,76 @@ def _with_text(content: str | list[str | dict[str, Any]], text: str) -> Any:
         each for each in content if isinstance(each, dict) and each.get("type", "text") != "text"
     ]
     return [*others, {"type": "text", "text": text}] if text else others
+
+
+_SHOWN_CHARACTERS = 2_000
+"""How much of the unusable reply is quoted. The quotation is paid for, and has to be recognised."""
+
+
+def ask_again(
+    messages: Sequence[BaseMessage], error: ReplyUnusable, tools: Collection[str]
+) -> list[BaseMessage]:
+    """The request, the reply that is no answer, and the fault of this reply.
+
+    At temperature 0 the unchanged request would get the same reply. If the server broke off, the
+    request stays unchanged. `tools` are the names of the tools that are offered.
+    """
+    if error.transient:
+        return list(messages)
+    quotation = NO_TEXT if is_blank(error.text) else head_and_tail(error.text, _SHOWN_CHARACTERS)
+    request = f"Your last reply {error}. It does not count. {_request(tools)}"
+    reply = AIMessage(quotation)
+    if error.reply is not None:
+        reply = with_fields_of(error.reply, reply)
+    return [*messages, reply, HumanMessage(request)]
+
+
+def _request(tools: Collection[str]) -> str:
+    match list(tools):
+        case []:
+            return "Answer in plain text."
+        case [name]:
+            return f"Answer by calling `{name}`."
+        case _:
+            return "Call a tool, or answer in plain text."
+
+
+def without_thoughts(text: str) -> str:
+    """The text after its thoughts, without the tokens of a chat template at its ends.
+
+    Empty if the thoughts are not closed: all of the text belongs to them.
+    """
+    text = _without_last_tokens(FIRST_TOKENS.sub("", text))
+    answer = _after_thoughts(text)
+    if answer == text:
+        return text
+    if tag := ANSWER_TAG.match(answer):
+        return answer[tag.end() :].strip().removesuffix(f"</{tag[1]}>").strip()
+    return FIRST_TOKENS.sub("", answer)
+
+
+def _after_thoughts(text: str) -> str:
+    while opening := THOUGHTS_BEGIN.match(text):
+        closing = THOUGHTS_END.search(text, opening.end())
+        if closing is None:
+            return ""
+        text = text[closing.end() :].lstrip()
+    if alone := find_outside_code(LONE_THOUGHTS_END, text):
+        return text[alone.end() :].lstrip()
+    return text
+
+
+def _without_last_tokens(text: str) -> str:
+    """The text without the tokens at its end, and without the white space around them."""
+    last = len(text)
+    end = _end_of_text(text, last)
+    while token := next((each for each in LAST_TOKENS if text.endswith(each, 0, end)), ""):
+        last = end = _end_of_text(text, end - len(token))
+    return text[:last]
+
+
+def _end_of_text(text: str, end: int) -> int:
+    """The position after the last character before `end` that is not white space."""
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end

@@ -20,9 +20,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from agents.errors import ReplyUnusable, describe_validation
-from agents.models.replies.arguments import as_meant
+from agents.models.replies.arguments import as_meant, compact
 from agents.models.replies.ending import cut_off, malformed
-from agents.models.schemas import compact
 
 T = TypeVar("T", bound=BaseModel)
 

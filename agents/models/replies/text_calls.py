@@ -1,8 +1,8 @@
 """Tool calls in the text of a reply. Pure.
 
-A server without a tool-call parser leaves the calls of its model in the text, in the form of the
-model's chat template. A form is read only if its meaning is clear: it is not in code that is shown,
-it ends the text, each call names an offered tool, and its arguments are an object.
+A server without a tool-call parser leaves the calls of its model in the text
+(`agents.models.replies.text_forms`). Calls are read only if their meaning is clear: they are not
+in Markdown code, they end the text, each names an offered tool, and its arguments are an object.
 """
 
 from __future__ import annotations
@@ -15,71 +15,30 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agents.models.replies.arguments import as_object
-from agents.models.replies.code_spans import is_quoted, outside_code
 from agents.models.replies.ending import MALFORMED
-from agents.models.replies.harmony import FORM as HARMONY
-from agents.models.replies.harmony import read_harmony
-from agents.models.replies.python_calls import FORM as PYTHON
-from agents.models.replies.python_calls import read_python_calls
+from agents.models.replies.text_forms import (
+    ARGUMENT,
+    CALL,
+    EXAMPLE,
+    HARMONY_MESSAGE,
+    HARMONY_WITHOUT_TOKENS,
+    LONE_CLOSING,
+    MARK,
+    TAGGED_CALLS,
+    TOOL,
+    is_quoted,
+)
 
 BARE = '{"name": ..., "arguments": ...}'
 """A reply that is nothing but the JSON of its calls."""
 
-_TOOL = r"[\w.:-]{1,128}"
-_CALL_KEY = r"[\"'](?:name|function|type|id|tool_name|tool_call_id|arguments|parameters)[\"']"
-_JSON = rf"\s*[\[{{]\s*\{{?\s*{_CALL_KEY}"
-_TAGS = r"(?i:tool_calls?|toolcall|tools|tool_use|function_call|start_function_call)"
-_BAR = r"[|\uff5c]"
-_FORM = outside_code(
-    rf"(?P<tag><{_BAR}?{_TAGS}{_BAR}?>)(?={_JSON}|\s*```(?:json)?{_JSON}|\s*<function=|call:"
-    rf"|\n?{_TOOL}\n?(?:<arg_key>|</tool_call>))"
-    rf"|(?P<function><function=)(?={_TOOL})"
-    rf"|(?P<list>\[TOOL_(?:CALLS|REQUEST)\])(?={_JSON}|\s*{_TOOL}[\[{{])"
-    rf"|(?P<wrapper><[^<>\s]*(?:function_calls|:tool_call)>)(?=\s*(?:<|{_TOOL}\())"
-    r"|(?P<invoke><[^<>\s]*invoke name=)"
-    rf"|(?P<token><{_BAR}(?:python_tag|START_ACTION|action_start|tool_calls?(?:_start)?"
-    rf"|tools_prefix|tool[_\u2581]calls?[_\u2581](?:section[_\u2581])?begin){_BAR}>)"
-    r"(?=\s*[\[{<]|\n?\w)"
-    r"|(?P<functools>functools)(?=\[\{)"
-    r"|(?P<harmony><\|start\|>assistant|(?<=\n)<\|channel\|>)"
-    r"(?=(?:[^<]*<\|(?:channel|constrain)\|>)*[^<]*\bto=[^<]*(?:<\|constrain\|>[^<]*)?<\|message)"
-)
-"""The beginning of a call. A tag alone is not enough, because a sentence may mention it."""
-_MARK = re.compile(
-    rf"\s*(?:<{_BAR}[^<>\n]{{1,40}}{_BAR}>|</?(?:{_TAGS}|[^<>\s]*(?:function_calls|:tool_call))>"
-    r"|\[/?TOOL_CALLS\]|\[(?:END_)?TOOL_REQUEST\]|\[ARGS\]|\[CALL_ID\]\w+|functools|```(?:json)?|[;,])\s*"
-)
-"""Text between names and arguments."""
-_END = r"(?=\s*(?:[<\[;,]|\Z))"
-"""A closing tag ends a value if a tag, a mark or nothing follows; else it is part of the value."""
-_NAME = re.compile(rf"({_TOOL})\s*")
-_TAGGED = (
-    # Qwen3-coder and Llama 3.1; some replies lack the bracket
-    re.compile(
-        rf"<function=(?P<name>{_TOOL})>?(?P<body>.*?)(?:</function>{_END}|\Z)\s*",
-        re.DOTALL,
-    ),
-    re.compile(
-        r"<(?P<space>[^<>\s]*)invoke name=\"(?P<name>[^\"]+)\">(?P<body>.*?)"
-        rf"(?:</(?P=space)invoke>{_END}|\Z)\s*",
-        re.DOTALL,
-    ),
-    # GLM
-    re.compile(
-        rf"(?P<name>{_TOOL})\s*(?=<arg_key>)(?P<body>.*?)(?:</tool_call>{_END}|\Z)\s*",
-        re.DOTALL,
-    ),
-)
-_ARGUMENT = re.compile(
-    r"\s*(?:<parameter=(?P<name>[\w.-]+)>|<[^<>\s]*parameter name=\"(?P<named>[^\"]+)\"[^<>]*>"
-    r"|<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>)"
-    r"(?P<value>.*?)"
-    rf"(?:(?:</[^<>\s]*parameter>|</arg_value>){_END}|(?=\n<parameter=)|\Z)\s*",
-    re.DOTALL,
-)
-_EXAMPLE = re.compile(r"\s*```\w*\n(.*)\n```\s*|.*?\n[ \t]{0,40}([\[{].*)", re.DOTALL)
-"""The JSON in a reply that is one fence, or at the end of a text."""
-_LONE_CLOSING = re.compile(rf"</{_TAGS}>\Z")
+HARMONY = "<|channel|>"
+"""The harmony format of gpt-oss."""
+PYTHON = "[name(argument=...)]"
+"""A list of Python calls, as Llama 4 writes it."""
+
+_NAME = re.compile(rf"({TOOL})\s*")
+_HARMONY_TOOL = re.compile(r"\bto=([\w.:-]+)")
 _NAME_KEYS = ("name", "tool_name", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _DECODER = json.JSONDecoder(strict=False)
@@ -113,7 +72,7 @@ def text_call_form(text: str) -> str | None:
         return BARE if _bare_calls(value) else None
     if match := _form_in(text):
         return str(match[match.lastgroup or 0]).strip()
-    example = _EXAMPLE.fullmatch(text)
+    example = EXAMPLE.fullmatch(text)
     return BARE if example and _example_calls(example) else None
 
 
@@ -128,7 +87,7 @@ def read_text_calls(text: str, offered: Collection[str]) -> TextCalls:
     if form not in {BARE, PYTHON}:
         start = match.start() if (match := _form_in(text)) else 0
         return _offered(text[:start].strip(), list(_calls_from(text, start)), offered, form)
-    example = None if _json(text) is not None else _EXAMPLE.fullmatch(text)
+    example = None if _json(text) is not None else EXAMPLE.fullmatch(text)
     bare = (
         _example_calls(example) if example else read_python_calls(text) or _bare_calls(_json(text))
     )
@@ -149,7 +108,7 @@ def offered_name(name: str, offered: Collection[str]) -> str | None:
 
 def _form_in(text: str) -> re.Match[str] | None:
     """The beginning of the first call that is not shown as code or as a quotation."""
-    calls = (match for match in _FORM.finditer(text) if match["code"] is None)
+    calls = (match for match in CALL.finditer(text) if match["code"] is None)
     return next((match for match in calls if not is_quoted(text, match.start())), None)
 
 
@@ -178,7 +137,7 @@ def _calls_from(text: str, position: int) -> Iterator[tuple[str, dict[str, Any]]
     name: str | None = None
     after_mark = True
     while position < len(text):
-        if mark := _MARK.match(text, position):
+        if mark := MARK.match(text, position):
             position, after_mark = mark.end(), True
         elif tagged := _tagged(text, position):
             yield tagged["name"], _tagged_arguments(tagged["body"])
@@ -219,7 +178,7 @@ def _after_space(text: str, position: int) -> int:
 
 
 def _tagged(text: str, position: int) -> re.Match[str] | None:
-    return next((match for each in _TAGGED if (match := each.match(text, position))), None)
+    return next((match for each in TAGGED_CALLS if (match := each.match(text, position))), None)
 
 
 def _tagged_arguments(body: str) -> dict[str, Any]:
@@ -228,7 +187,7 @@ def _tagged_arguments(body: str) -> dict[str, Any]:
         return as_object(body)
     arguments, position = {}, 0
     while position < len(body):
-        match = _ARGUMENT.match(body, position)
+        match = ARGUMENT.match(body, position)
         if match is None or match.end() == position:
             return {MALFORMED: body}
         name = match["name"] or match["named"] or (match["key"] or "").strip()
@@ -242,13 +201,13 @@ def _json(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(_LONE_CLOSING.sub("", text.rstrip()), strict=False)
+        return json.loads(LONE_CLOSING.sub("", text.rstrip()), strict=False)
     except (ValueError, RecursionError):
         return None
 
 
 def _example_calls(example: re.Match[str]) -> Sequence[tuple[str, dict[str, Any]]]:
-    """The calls in a match of `_EXAMPLE`: JSON, or in a fence Python, too (Gemma)."""
+    """The calls in a match of `EXAMPLE`: JSON, or in a fence Python, too (Gemma)."""
     python = read_python_calls(f"[{example[1]}]") if example[1] else ()
     return python or _bare_calls(_json(example[1] or example[2]))
 
@@ -274,3 +233,58 @@ def _json_calls(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         others = call.keys() - {*_NAME_KEYS, *_ARGUMENT_KEYS, "id", "type", "tool_call_id"}
         is_call = len(keys) == 1 and not others
         yield (name, as_object(call[keys[0]])) if is_call else ("", {})
+
+
+@dataclass(frozen=True, slots=True)
+class HarmonyText:
+    """The text for the reader, and each call as its name and its arguments as text."""
+
+    text: str
+    calls: tuple[tuple[str, str], ...]
+
+
+def read_harmony(text: str) -> HarmonyText | None:
+    """The messages in a text that consists of them; None for any other text."""
+    if plain := HARMONY_WITHOUT_TOKENS.fullmatch(text):
+        call = (plain["tool"], plain["arguments"])
+        return HarmonyText((plain["text"] or "").strip(), (call,) if plain["tool"] else ())
+    texts: list[str] = []
+    calls: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        message = HARMONY_MESSAGE.match(text, position)
+        if message is None or "<|channel|>" not in message["head"]:
+            return None
+        position = message.end()
+        if to := _HARMONY_TOOL.search(message["head"]):
+            calls.append((to[1], message["body"]))
+        elif "analysis" not in message["head"]:
+            texts.append(message["body"].strip())
+    return HarmonyText("\n\n".join(texts), tuple(calls)) if text else None
+
+
+def read_python_calls(text: str) -> Sequence[tuple[str, dict[str, Any]]]:
+    """The calls in a text that is nothing but a list of them; none for any other text.
+
+    Arguments have names, and their values are literals.
+    """
+    text = text.strip()
+    if not (text.startswith("[") and text.endswith(")]")):
+        return ()
+    try:
+        expression = ast.parse(text, mode="eval").body
+        elements = expression.elts if isinstance(expression, ast.List) else []
+        return [_call(element) for element in elements]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return ()
+
+
+def _call(node: ast.expr) -> tuple[str, dict[str, Any]]:
+    if (
+        not isinstance(node, ast.Call)
+        or node.args
+        or any(word.arg is None for word in node.keywords)
+    ):
+        raise ValueError("not a call with named arguments")
+    arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords}
+    return ast.unparse(node.func), arguments

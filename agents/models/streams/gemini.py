@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from agents.errors import ErrorKind, ModelRefused
-from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.error_mapping.mapping import error_in_reply
 from agents.models.replies.arguments import as_object
 from agents.models.streams.protocol import Chunk
 

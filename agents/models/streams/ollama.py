@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.error_mapping.mapping import error_in_reply
 from agents.models.replies.arguments import WRAPPED, as_object
 from agents.models.streams.protocol import Chunk
 

@@ -1,19 +1,24 @@
 """Chat completions: OpenAI, Groq, DeepSeek, OpenRouter, and most local servers.
 
 Shapes: https://platform.openai.com/docs/api-reference/chat-streaming
+
+By the specification, each piece of a tool call has the index of its call, and the first piece its
+id and name. Many servers differ: all calls have index 0, or none has an index; ids are empty,
+constant, or new in each piece; names come in pieces, or again with each piece; the arguments come
+as an object, or again in full at the end. So index, id and name together decide to which call a
+piece belongs, and a piece begins another call only if the call before it is complete, or clearly
+another call.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.error_mapping.mapping import error_in_reply
 from agents.models.replies.arguments import as_object
-from agents.models.streams.openai_calls import ToolCalls
-from agents.models.streams.pieces import joined
-from agents.models.streams.protocol import Chunk
+from agents.models.streams.protocol import Chunk, joined
 
 _REASONING = ("reasoning_content", "reasoning")
 """The key of DeepSeek, vLLM and llama.cpp, and that of Groq and OpenRouter."""
@@ -154,3 +159,164 @@ def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """See StreamProtocol."""
     known: dict[str, Any] | None = body["choices"][0].get("message")
     return known
+
+
+_ARGUMENTS = ("arguments", "parameters", "input")
+"""The field with the arguments; models write the other names, and some servers pass them on."""
+_READ = frozenset({"index", "id", "type", "function", "name", *_ARGUMENTS})
+_DECODER = json.JSONDecoder()
+
+
+class ToolCalls:
+    """Assembles the calls of one reply."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+
+    def add(self, pieces: Iterable[Any]) -> list[str]:
+        """Add the pieces of one event; returns the arguments in them."""
+        listed = [piece for piece in pieces if isinstance(piece, Mapping)]
+        return [
+            self._add(piece, _index(piece, place if len(listed) > 1 else None))
+            for place, piece in enumerate(listed)
+        ]
+
+    def _add(self, piece: Mapping[str, Any], index: int | None) -> str:
+        function = piece.get("function")
+        if not isinstance(function, Mapping):
+            function = piece
+        id_, name = _text(piece.get("id")), _text(function.get("name"))
+        arguments = next((function[name] for name in _ARGUMENTS if name in function), None)
+        if arguments is None:
+            arguments = ""
+        elif not isinstance(arguments, str):  # some servers send the object itself
+            arguments = json.dumps(arguments)
+        call = self._find(index, id_, name)
+        if call is None or call.ends_before(index, id_, name, arguments):
+            call = _Call(index)
+            self._calls.append(call)
+        call.add(id_, name, arguments)
+        call.keep_others(piece, function)
+        return arguments
+
+    def _find(self, index: int | None, id_: str, name: str) -> _Call | None:
+        """The last call that this piece may belong to."""
+        latest = self._calls[::-1]
+        same_place = [call for call in latest if index is not None and call.index == index]
+        same_id = [call for call in latest if id_ and call.id == id_]
+        for call in same_id:
+            if call in same_place or index is None or call.index is None:
+                return call
+        begins = bool(id_ or name)
+        candidates = same_place or same_id or ([] if index is not None and begins else latest)
+        return candidates[0] if candidates else None
+
+    def result(self) -> list[dict[str, Any]]:
+        """The calls as a reply has them that is not streamed."""
+        calls: list[_Call] = []
+        for call in self._calls:
+            if call.has_more_than(calls[-1] if calls else None):
+                calls.append(call)
+        return [call.result() for call in sorted(calls, key=lambda call: call.index or 0)]
+
+
+class _Call:
+    def __init__(self, index: int | None) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self._others: dict[str, Any] = {}
+        self._others_of_function: dict[str, Any] = {}
+        self._pieces: list[str] = []
+
+    def add(self, id_: str, name: str, arguments: str) -> None:
+        self.id = self.id or id_
+        if name.startswith(self.name):  # the first, the same, or the whole after a beginning
+            self.name = name
+        elif not self._pieces:
+            self.name += name
+        if arguments:
+            self._pieces.append(arguments)
+
+    def keep_others(self, piece: Mapping[str, Any], function: Mapping[str, Any]) -> None:
+        """Add the fields that are not read here, such as `extra_content`."""
+        parts = [(self._others, piece)]
+        if function is not piece:
+            parts.append((self._others_of_function, function))
+        for known, more in parts:
+            for name in more.keys() - _READ:
+                known[name] = joined(known.get(name), more[name])
+
+    def ends_before(self, index: int | None, id_: str, name: str, arguments: str) -> bool:
+        """Whether this piece begins another call."""
+        differs = bool(id_ and self.id and id_ != self.id) or (
+            index is not None and self.index is not None and index != self.index
+        )
+        if differs and name and self.name and name != self.name:
+            return True
+        if not differs and (not name or name == self.name):
+            repeated = bool(id_) or _value(arguments) == _value(self.arguments())
+            return bool(name) and not repeated and self._is_complete()
+        return self._is_complete()
+
+    def has_more_than(self, call: _Call | None) -> bool:
+        """Whether this is a call, and not only an id or a name that was sent again."""
+        if self.arguments().strip():
+            return True
+        return bool(self.name) and (call is None or bool(self.id) or self.name != call.name)
+
+    def _is_complete(self) -> bool:
+        ends = bool(self._pieces) and self._pieces[-1].rstrip().endswith("}")
+        return ends and isinstance(_value(self.arguments()), dict)
+
+    def arguments(self) -> str:
+        """The arguments as JSON text; invalid text stays unchanged."""
+        text = "".join(self._pieces)
+        objects = _objects(text)
+        if objects is None:
+            *_, before, last = ["", "", *self._pieces]
+            repeats = bool(before) and last.startswith(before)  # each piece repeats the last one
+            return last if repeats and isinstance(_value(last), dict) else text
+        filled = [each for each in objects if each]
+        if len(objects) > 1 and all(each == filled[0] for each in filled):  # {} first, or a copy
+            return json.dumps(filled[0] if filled else {})
+        return text
+
+    def result(self) -> dict[str, Any]:
+        standard = {"name": self.name, "arguments": self.arguments()}
+        function = {**self._others_of_function, **standard}
+        return {**self._others, "id": self.id or None, "type": "function", "function": function}
+
+
+def _index(piece: Mapping[str, Any], default: int | None) -> int | None:
+    index = piece.get("index")
+    if isinstance(index, str) and index.isdecimal():
+        return int(index)
+    return index if type(index) is int else default
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects(text: str) -> list[dict[str, Any]] | None:
+    """The JSON objects that the text is a sequence of; None if it is anything else."""
+    objects: list[dict[str, Any]] = []
+    rest = text.strip()
+    while rest:
+        try:
+            value, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        objects.append(value)
+        rest = rest[end:].lstrip()
+    return objects

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from agents.errors import ModelUnavailable
-from agents.models.error_mapping.from_response import unreadable
+from agents.models.error_mapping.mapping import unreadable
 
 MAX_EVENT_BYTES: Final = 16 * 2**20
 """The largest event, and the largest reply that is not streamed."""

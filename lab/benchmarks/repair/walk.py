@@ -15,10 +15,9 @@ from agents.graph.build import Graph, build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import Outcome, outcome
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from agents.ports import Bounds
 from agents.ports.checks import Checks
 from lab.benchmarks.repair.path import RETRIES, Path

@@ -12,10 +12,9 @@ from typing import Any
 from agents.graph.build import Graph, build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from agents.ports import Bounds
 from lab.evals.verdicts.recorded_job import RecordedJob
 from sandbox.protocol import Sandbox

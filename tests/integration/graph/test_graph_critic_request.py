@@ -11,10 +11,9 @@ from support.graph.graphs import Journey, PlannedSandbox, needs, printed
 from agents.context.ranked import fitted
 from agents.critic.request import critic_messages
 from agents.graph.job_input import initial_state, job_fields
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from agents.ports import Bounds
 from agents.state import EarlierJob, State
 from agents.texts import numbered

@@ -11,10 +11,9 @@ import pytest
 from support.graph.graphs import Journey, PlannedSandbox, printed
 
 from agents.graph.job_input import job_fields
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall
 
 HEADER = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

@@ -20,10 +20,9 @@ from support.graph.graphs import (
 )
 
 from agents.graph.job_input import job_fields
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from sandbox.protocol import RunResult
 
 TASK = "Add two numbers."

@@ -17,10 +17,9 @@ from agents.graph.build import build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import outcome
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from agents.ports import Bounds
 from agents.state import EarlierJob
 from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn

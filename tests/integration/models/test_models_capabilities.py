@@ -13,9 +13,8 @@ from pydantic import BaseModel
 
 from agents.errors import ContextExceeded, ModelRefused
 from agents.models.build import build
-from agents.models.capabilities.adapt import output_limit
-from agents.models.capabilities.record import Capabilities
-from agents.models.capabilities.store import MemoryCapabilities
+from agents.models.capabilities.body import output_limit
+from agents.models.capabilities.record import Capabilities, MemoryCapabilities
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel

@@ -18,10 +18,9 @@ from agents.context.overflow import Messages
 from agents.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.graph.memory_ports import MemoryBudget, MemoryRecord, ports_over
 from agents.models.call_context import Listener
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
 from agents.models.streams import Chunk
 from agents.ports import CallKey, Role
 from lab.provider import (

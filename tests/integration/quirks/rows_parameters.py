@@ -8,7 +8,7 @@ from typing import Any
 from support.quirks.quirk import Asked, Quirk, When, answers, refuses
 from support.quirks.row import Ran, Row, anthropic, does_not_succeed, fails, gemini, openai
 
-from agents.models.capabilities.adapt import output_limit
+from agents.models.capabilities.body import output_limit
 
 _EXTRA = "Extra inputs are not permitted"
 _CONTEXT = 20_000

@@ -18,12 +18,11 @@ from support.quirks.server import QuirkyServer
 
 from agents.graph.job_input import job_fields
 from agents.graph.outcome import Outcome
-from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.providers import PROVIDERS
-from agents.models.retry import RetryPolicy
-from agents.models.role_models import RoleModels
+from agents.models.role_models import Chains, RoleModels
+from agents.models.transport.time_limits import RetryPolicy
 from jobs.model.spec import JobSpec
 from lab.provider import ProviderServer
 from worker.failures import Fail, Retry, classify_failure

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agents.executor.loop_detection import MAX_REPEATS, repeated_call
-from agents.models.replies.author import ANSWERED_BY
+from agents.models.replies.fields import ANSWERED_BY
 
 
 def pass_of(*lines: str, model: str = "m", **more: Any) -> list[AnyMessage]:

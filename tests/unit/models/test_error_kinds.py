@@ -21,8 +21,12 @@ from agents.errors import (
     another_may_answer,
 )
 from agents.models.error_mapping.describe import describe_error
-from agents.models.error_mapping.from_response import at_address, error_from_response, unreadable
-from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.error_mapping.mapping import (
+    at_address,
+    error_from_response,
+    error_in_reply,
+    unreadable,
+)
 
 K = ErrorKind
 URL = httpx.URL("http://user:secret@models.internal:8000/chat/completions?key=secret")

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents.models.replies.arguments import as_meant, as_object
+from agents.models.replies.arguments import as_meant, as_object, compact
 from agents.models.replies.ending import MALFORMED
-from agents.models.schemas import compact
 from agents.nodes.planner import ParallelPlan
 from agents.tools.registry import TOOLS, build_tools
 

@@ -14,10 +14,10 @@ import httpx
 import pytest
 
 from agents.errors import ModelRefused
-from agents.models.capabilities.adapt import adapt
+from agents.models.capabilities.body import adapt
 from agents.models.capabilities.learn import Lesson, learn
 from agents.models.capabilities.record import Capabilities
-from agents.models.error_mapping.from_response import error_from_response
+from agents.models.error_mapping.mapping import error_from_response
 
 NONE = Capabilities()
 SCHEMA = {

@@ -8,7 +8,7 @@ import pytest
 from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE
 
 from agents.errors import ModelRefused
-from agents.models.capabilities.adapt import adapt
+from agents.models.capabilities.body import adapt
 from agents.models.capabilities.learn import learn
 from agents.models.capabilities.record import Capabilities
 

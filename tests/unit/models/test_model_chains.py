@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ModelNotConfigured
-from agents.models.chains import Chains
 from agents.models.name import ModelName
 from agents.models.providers import PROVIDERS
+from agents.models.role_models import Chains
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
 from settings.api import ApiSettings

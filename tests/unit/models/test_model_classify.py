@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from agents.errors import ContextExceeded, ModelError, ModelRefused, ModelUnavailable
-from agents.models.error_mapping.classify import classify
-from agents.models.error_mapping.from_response import error_from_response
-from agents.models.error_mapping.retry_after import LONGEST_SECONDS, retry_after_seconds
+from agents.models.error_mapping.error_body import LONGEST_SECONDS, retry_after_seconds
+from agents.models.error_mapping.mapping import classify, error_from_response
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
 
@@ -105,7 +104,7 @@ def test_an_odd_time_neither_fails_nor_lets_a_job_wait_for_ever(
 
 def test_no_provider_is_imported_for_it() -> None:
     code = (
-        "import sys; from agents.models.error_mapping.classify import classify;"
+        "import sys; from agents.models.error_mapping.mapping import classify;"
         "classify(ValueError());"
         "print([m for m in ('groq', 'google.genai', 'langchain_groq', 'langchain_google_genai')"
         " if m in sys.modules])"

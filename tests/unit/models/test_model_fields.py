@@ -14,8 +14,8 @@ from agents.calls.serializable import make_serializable
 from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import cut
 from agents.context.trimming import size, trimmed
-from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.fields import (
+    ANSWERED_BY,
     FIELDS,
     Fields,
     add_fields,
@@ -25,7 +25,7 @@ from agents.models.replies.fields import (
     with_fields_of,
 )
 from agents.models.streams.openai import OpenAIAssembler
-from agents.models.streams.pieces import joined
+from agents.models.streams.protocol import joined
 from agents.prompts import Part, past_reply, trimmable_parts
 
 SIGNED = {"google": {"thought_signature": "c2ln"}}

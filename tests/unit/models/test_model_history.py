@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from agents.models.replies.author import ANSWERED_BY
-from agents.models.replies.fields import FIELDS, fields_of
+from agents.models.replies.fields import ANSWERED_BY, FIELDS, fields_of
 from agents.models.replies.history import NO_RESULT, NO_TEXT, history_for
 
 MODEL, OTHER = "groq:small", "groq:large"

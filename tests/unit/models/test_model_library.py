@@ -13,10 +13,10 @@ from packaging.requirements import Requirement
 
 from agents.errors import ModelNotConfigured
 from agents.models.build import ready
-from agents.models.chains import Chains
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
+from agents.models.role_models import Chains
 from agents.spending.pricing import Prices
 from worker.background.announcement import model_catalogue
 

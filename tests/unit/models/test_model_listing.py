@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agents.models.capabilities import listing
-from agents.models.capabilities.listing import (
+from agents.models.capabilities.server import (
     AGAIN_SECONDS,
     FRESH_SECONDS,
     ModelListing,
@@ -71,7 +70,9 @@ class Server:
         self.down = False
         self.read_count = 0
         self.now = 1_000.0
-        monkeypatch.setattr(listing, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(
+            "agents.models.capabilities.server.time", SimpleNamespace(monotonic=lambda: self.now)
+        )
 
     async def read(self, url: str) -> Any:
         self.read_count += 1

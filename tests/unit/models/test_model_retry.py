@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ModelUnavailable
-from agents.models.retry import RetryPolicy
+from agents.models.transport.time_limits import RetryPolicy
 
 PATIENCE = RetryPolicy(retries=4, total_seconds=120, longest_asked_seconds=300)
 DOWN = ModelUnavailable("down")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from agents.models.replies.reading import without_thoughts
 from agents.models.replies.text_calls import BARE, offered_name, read_text_calls, text_call_form
-from agents.models.replies.thoughts import without_thoughts
 
 OFFERED = ("shell", "write_file", "list_dir", "Plan")
 LS = [("shell", {"command": "ls"})]

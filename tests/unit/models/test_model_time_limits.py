@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ModelSilent, ModelUnavailable, ReplyCut
-from agents.models.retry import RetryPolicy
-from agents.models.transport.time_limits import RequestClock, RequestSize, Timeouts
+from agents.models.transport.time_limits import RequestClock, RequestSize, RetryPolicy, Timeouts
 
 START = 1_000.0
 

@@ -5,11 +5,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 import settings.models
 from agents.models.build import build
-from agents.models.capabilities.output_limit import SMALL_OUTPUT, OutputLimit
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.models.usage_bound import PER_IMAGE, PER_REQUEST, max_usage
+from agents.models.token_bounds import PER_IMAGE, PER_REQUEST, SMALL_OUTPUT, OutputLimit, max_usage
 
 TASK = HumanMessage("x" * 1_000)
 

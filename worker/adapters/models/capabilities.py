@@ -17,7 +17,7 @@ log = structlog.get_logger("worker.adapters.models.capabilities")
 
 
 class RedisCapabilities:
-    """Implements agents.models.capabilities.store.CapabilityStore.
+    """Implements agents.models.capabilities.record.CapabilityStore.
 
     A process reads all records at most every FRESH_SECONDS. It keeps them, and all that it learns
     itself, in memory: while Redis is away, no call waits for it a second time or fails.

@@ -1,4 +1,4 @@
-"""Upper bounds on the tokens of a request, which no tokenizer exceeds.
+"""The limit on the output tokens of a request, and upper bounds on all of its tokens. Pure.
 
 A token stands for at least one byte of text, so a text has no more tokens than bytes. For prose
 that is about four times too many. For the messages that the same model has counted before, its own
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
-from agents.models.replies.author import answered_by
+from agents.models.replies.fields import answered_by
 from agents.ports.spending import Usage
 
 PER_REQUEST = 1_000
@@ -72,3 +73,39 @@ def _size(message: BaseMessage) -> int:
 
 def _is_image(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") == "image_url"
+
+
+MOST_OUTPUT = 32_000
+"""The most tokens of a reply, if the operator sets no limit: enough for a long file in one call."""
+SMALL_OUTPUT = 8_192
+"""Tokens of a reply of a model whose limits are not known, and of a reply in full length that a
+budget cannot pay for."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimit:
+    """In tokens: the limit that the operator has `configured`, and the model's `own` limit, as far
+    as its library knows it. A model that thinks first gets `thinking` more for that."""
+
+    configured: int | None = None
+    own: int | None = None
+    thinking: int = 0
+
+    @property
+    def most(self) -> int:
+        """The limit in the largest context."""
+        most = (self.configured or MOST_OUTPUT) + self.thinking
+        return min(most, self.own or most)
+
+    def within(self, context: int | None) -> int:
+        """The limit in a context of so many tokens; None: it is not known.
+
+        A reply takes at most half of the context. If the operator sets no limit, it takes at most a
+        quarter, but a small reply is always possible.
+        """
+        if context is None:
+            usual = MOST_OUTPUT if self.own else SMALL_OUTPUT
+        else:
+            usual = max(SMALL_OUTPUT, context // 4)
+        most = self.most if self.configured else min(self.most, usual + self.thinking)
+        return most if context is None else min(most, context // 2)
