@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from agents.surrogates import replace_surrogates
+from agents.texts import replace_surrogates
 
 REMOVED = "<secret-removed>"
 SHORTEST = 6

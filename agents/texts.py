@@ -1,14 +1,17 @@
-"""Text: cutting to size, and lines. Pure.
+"""Text: cutting to size, lines, and half surrogate pairs. Pure.
 
 A line ends with a line feed, and with nothing else that `str.splitlines` knows: line 12 of a
-program's traceback must be line 12 here.
+program's traceback must be line 12 here. Models write half surrogate pairs, which no file and no
+request accepts.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 _LEFT_OUT = re.compile(r"\n\[\.\.\. (\d{1,12}) characters left out \.\.\.\]\n")
 _BULLET = re.compile(r"^[^\S\n]*[-*]\s+", re.MULTILINE)
@@ -125,3 +128,19 @@ def fitting(lines: list[str], width: int) -> list[str]:
         if left < 0:
             return lines[:number]
     return lines
+
+
+def replace_surrogates(text: str) -> str:
+    """The text with U+FFFD for each half, and one character for two halves that meet."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def fix_surrogates(value: Any) -> Any:
+    """The same for all texts in a JSON value, keys included; the value itself if there is no
+    half."""
+    written = json.dumps(value, ensure_ascii=False)
+    try:
+        written.encode()
+    except UnicodeEncodeError:
+        return json.loads(replace_surrogates(written))
+    return value

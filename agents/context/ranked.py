@@ -15,6 +15,10 @@ from typing import Final
 from langchain_core.messages import BaseMessage
 
 from agents.context.trimming import text_of
+from agents.errors import ModelNotConfigured
+from agents.models.provider import ProviderModel
+from agents.models.role_models import RoleModels
+from agents.ports import Role
 from agents.prompts import Part, Ranked, trimmable_parts, with_parts
 from agents.texts import head_and_tail, weight
 
@@ -74,3 +78,15 @@ def _chosen(ranked: dict[Part, Ranked], left: int, budget: int) -> dict[Part, st
         texts[part] = shown
         left -= weight(shown) - least
     return texts
+
+
+async def context_characters(models: RoleModels, role: Role) -> int | None:
+    """The context of the role's first model in characters of code; None: it is not known."""
+    try:
+        model = models.named(models.name(role), role)
+    except ModelNotConfigured:  # a fallback may be
+        return None
+    if not isinstance(model, ProviderModel):
+        return None
+    await model.learn_context()
+    return None if model.context is None else model.context * BYTES_A_TOKEN

@@ -19,7 +19,7 @@ from agents.calls.call_key import call_key, for_call
 from agents.calls.structured_call import ask_role, calls_of
 from agents.critic.tools import call_tool, critic_tools, schemas_of
 from agents.evidence.verdict import CRITIC, Verdict
-from agents.executor.call_ids import with_all_calls
+from agents.executor.model_calls import with_all_calls
 from agents.executor.tool_calls import TOOL_CALL_OFFSET
 from agents.models.replies.structured import Answer
 from agents.prompts.images import Image

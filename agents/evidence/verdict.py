@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from agents.checks.reports import unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
-from agents.parallel.joined import unresolved
+from agents.parallel.merging import unresolved
 from agents.state import Run
 
 CRITIC: Final = "critic"

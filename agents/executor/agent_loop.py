@@ -18,8 +18,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
-from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import get_runtime
 from typing_extensions import override
 
 from agents.attempt import Ports
@@ -36,6 +36,10 @@ from agents.texts import bounded
 from agents.tools.registry import TOOLS, Body, build_tools
 
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
+
+_NO_CHECKPOINTS: RunnableConfig = {"configurable": {"thread_id": "pass"}}
+"""A graph with a thread of its own inherits no checkpointer, durability or control from the graph
+that calls it. The durability "sync" fails without a checkpointer (LangGraph 1.2.22)."""
 
 
 class LoopState(AgentState[Any]):
@@ -124,8 +128,9 @@ async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResu
             "steps": request.steps,
             "key": astuple(request.at),
         },
-        _unsaved(get_config()),
+        _NO_CHECKPOINTS,
         context=ports,
+        control=get_runtime(Ports).control,
     )
     messages: list[AnyMessage] = state["messages"][len(request.history) :]
     found, escalated = traces(messages), escalation_of(state, ports)
@@ -148,15 +153,6 @@ def _ended(state: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
         return ()
     moved = at_end(messages, state.get("steps", 0))
     return moved.events(at, replies(messages), state["revision"])
-
-
-def _unsaved(config: RunnableConfig) -> RunnableConfig:
-    """`config` for a graph without checkpoints inside one that has them.
-
-    The config carries the outer graph's durability, and "sync" fails without a checkpointer
-    (LangGraph 1.2.22). The argument `durability` works too, but warns on every call.
-    """
-    return {**config, "configurable": {**config["configurable"], "__pregel_durability": "async"}}
 
 
 class ModelPlaceholder(BaseChatModel):

@@ -1,4 +1,8 @@
-"""ModelCallMiddleware: wraps each call of the executor's model."""
+"""ModelCallMiddleware: wraps each call of the executor's model.
+
+It bounds the calls of a pass, ends a pass in which the model repeats the same call, adds the images
+that the model has viewed, and gives the tool calls of each reply unique ids.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
+    BaseMessage,
     HumanMessage,
+    InvalidToolCall,
     SystemMessage,
+    ToolCall,
+    ToolMessage,
 )
 from langchain_core.tools import BaseTool
 
@@ -20,15 +28,14 @@ from agents.calls.call_key import for_call
 from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
 from agents.errors import BudgetExhausted, ReplyUnusable
-from agents.executor.call_ids import CUT_SHOWN, with_all_calls
-from agents.executor.loop_detection import repeated_call
-from agents.executor.plan_progress import at_reply
-from agents.executor.viewed_images import with_viewed_images
+from agents.executor.plan_progress import at_reply, without_steps
 from agents.history import PAUSED, has_run, replies, runs_in, this_pass, traces
 from agents.models.provider import ProviderModel
-from agents.models.replies.ending import cut_off, output_tokens
-from agents.ports import CallKey, Event
+from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
+from agents.models.replies.fields import answered_by, unique_ids
+from agents.ports import CallKey, Event, Workspace
 from agents.prompts import described, past_reply, render
+from agents.prompts.images import Image, image_parts
 from agents.repair.feedback import escalation_of
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
@@ -192,3 +199,98 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         varied=escalated.repair_failed,
     )
     return await model_call(ports, call, send, step_events)
+
+
+CUT_SHOWN = 2_000
+"""Characters that stay of a reply that was cut off: every later request repeats them."""
+
+
+def with_all_calls(message: AIMessage) -> AIMessage:
+    """`message` with its broken calls among its calls, each with a unique id, so that each gets an
+    answer. Some servers send several calls with one id, or without an id. The order of calls, their
+    keys in the journal and the pairing of answers need unique ids."""
+    if not message.invalid_tool_calls:
+        return with_unique_ids(message)
+    most = CUT_SHOWN if cut_off(message) else None
+    broken = [_as_call(call, index, most) for index, call in enumerate(message.invalid_tool_calls)]
+    calls = [*message.tool_calls, *broken]
+    return with_unique_ids(
+        message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+    )
+
+
+def _as_call(call: InvalidToolCall, index: int, most: int | None) -> ToolCall:
+    args = call["args"] or ""
+    return ToolCall(
+        name=call["name"] or "unnamed",
+        args={MALFORMED: args if most is None else head_and_tail(args, most)},
+        id=call["id"] or f"broken_{index}",
+        type="tool_call",
+    )
+
+
+def with_unique_ids(message: AIMessage) -> AIMessage:
+    """`message` with a unique id for each of its calls. A missing or repeated id is derived from
+    the call's index, so that a reply always gets the same ids, also when it is read from the
+    journal."""
+    ids = [call["id"] for call in message.tool_calls]
+    own = unique_ids(ids)
+    if own == ids:
+        return message
+    calls = [{**call, "id": each} for call, each in zip(message.tool_calls, own, strict=True)]
+    return message.model_copy(update={"tool_calls": calls, "content": _content(message.content)})
+
+
+def _content(content: Any) -> Any:
+    """Anthropic's replies also list their calls in their content, in the same order."""
+    if isinstance(content, str):
+        return content
+    own = iter(unique_ids(block["id"] for block in content if _is_call(block)))
+    return [{**block, "id": next(own)} if _is_call(block) else block for block in content]
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use" and "id" in block
+
+
+MAX_REPEATS = 5
+"""Replies in a row with the same calls, by the same model, that end a pass."""
+
+
+def repeated_call(messages: Sequence[AnyMessage]) -> str | None:
+    """Why the pass has to end, because the model repeats the same call; None if it does not.
+
+    `repair.escalation` has its own rules for failed runs. This rule is for other calls: looks at
+    files, tools that do not exist, runs that have succeeded before. The answers are not compared,
+    because the files do not change between two equal calls in a row.
+    """
+    replies = [each for each in this_pass(messages) if isinstance(each, AIMessage)][-MAX_REPEATS:]
+    made = [_made(reply) for reply in replies]
+    if len(made) < MAX_REPEATS or not replies[-1].tool_calls or made.count(made[-1]) < MAX_REPEATS:
+        return None
+    return f"the same call was made {MAX_REPEATS} times in a row"
+
+
+def _made(reply: AIMessage) -> tuple[Any, ...]:
+    calls = [(call["name"], without_steps(call["args"])) for call in reply.tool_calls]
+    return answered_by(reply), calls
+
+
+async def with_viewed_images(
+    messages: Sequence[BaseMessage], workspace: Workspace
+) -> list[BaseMessage]:
+    """The conversation of a pass, with the images after the results of the reply that asked for
+    them. Only some providers accept an image within the result of a call."""
+    conversation: list[BaseMessage] = []
+    asked: list[Image] = []
+    for message in [*messages, None]:
+        if asked and not isinstance(message, ToolMessage):
+            conversation.append(HumanMessage(image_parts(asked)))
+            asked = []
+        if message is not None:
+            conversation.append(message)
+        trace = message.artifact if isinstance(message, ToolMessage) else None
+        if trace and "image" in trace:
+            content = await workspace.kept(trace["image"])
+            asked.append(Image(str(trace["data"]["path"]), content))
+    return conversation

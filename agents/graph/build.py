@@ -31,7 +31,7 @@ from agents.nodes.review import edit, review
 from agents.nodes.summarize import summarize
 from agents.nodes.tester import tester
 from agents.nodes.verification import verification
-from agents.parallel.branch import branch_of
+from agents.parallel.branches import branch_of
 from agents.state import Action, State
 from agents.tools.registry import TOOLS, Body
 

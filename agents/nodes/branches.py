@@ -16,11 +16,8 @@ from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.executor import task_of
-from agents.parallel.branch import Branch
-from agents.parallel.branch_ports import branch_ports
-from agents.parallel.events import emit_started
-from agents.parallel.joined import join_context
-from agents.parallel.merging import Merged, merged
+from agents.parallel.branches import Branch, branch_ports, emit_started
+from agents.parallel.merging import Merged, join_context, merged
 from agents.paths import exceeded_limit, own_files
 from agents.ports import Artifact, Event, Finished, Version, Workspace
 from agents.prompts import Prompt, prompt

@@ -16,7 +16,7 @@ from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.review import since_last_pass
-from agents.parallel.joined import join_context
+from agents.parallel.merging import join_context
 from agents.paths import own_files
 from agents.ports import Event
 from agents.prompts import Prompt, prompt, task_prompt

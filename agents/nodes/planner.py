@@ -13,7 +13,7 @@ from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
 from agents.checks.reports import criteria
-from agents.parallel.events import emit_started
+from agents.parallel.branches import emit_started
 from agents.parallel.waves import Waves, waves
 from agents.ports import Event
 from agents.prompts import described, render, task_prompt

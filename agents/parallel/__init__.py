@@ -1,7 +1,7 @@
 """Parallel branches: steps of a plan that do not depend on each other.
 
-`waves` decides which steps run together. `branch_ports` gives each branch its own files and journal
-entries. `merging` combines their files. `coordinator` lets the others finish when one branch fails.
+`waves` decides which steps run together. `branches` gives each branch its own files and journal
+entries. `merging` combines the files of the branches.
 
 Why: docs/decisions/0022-branches.md
 """

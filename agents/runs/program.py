@@ -9,8 +9,7 @@ from functools import cache
 from typing import Final
 
 from agents.attempt import Ports
-from agents.layout.editable import METADATA, METADATA_BYTES
-from agents.layout.site import SETUP_PTH, project_site, setup_pth
+from agents.layout.site import METADATA, METADATA_BYTES, SETUP_PTH, project_site, setup_pth
 from agents.paths import SETUP
 from agents.ports import Workspace
 from agents.runs.pytest_runs import FILE, Report, report_in, why_failed, words_of_pytest

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from agents.attempt import Ports
-from agents.context.room import context_characters
+from agents.context.ranked import context_characters
 from agents.paths import is_in_setup, own_files, visible
 from agents.ports import Workspace
 from agents.runs.symbols import outlines

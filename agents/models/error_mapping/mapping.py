@@ -31,7 +31,7 @@ from agents.models.error_mapping.error_body import (
     retry_after_seconds,
 )
 from agents.models.error_mapping.kinds import kind_of, status_of
-from agents.surrogates import replace_surrogates
+from agents.texts import replace_surrogates
 
 _AWAY = (httpx.TransportError, httpx.DecodingError, TimeoutError, ConnectionError)
 

@@ -35,8 +35,7 @@ from agents.models.replies.text_forms import (
     THOUGHTS_END,
     find_outside_code,
 )
-from agents.surrogates import fix_surrogates
-from agents.texts import head_and_tail, is_blank
+from agents.texts import fix_surrogates, head_and_tail, is_blank
 
 Tools = Mapping[str, Schema]
 """The parameters of each offered tool, by its name."""

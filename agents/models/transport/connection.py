@@ -33,7 +33,7 @@ from agents.models.streams.protocol import reported_tokens, with_counts
 from agents.models.transport.event_stream import BodyReader
 from agents.models.transport.sharded import ShardedTransport
 from agents.models.transport.time_limits import RequestClock, Timeouts
-from agents.surrogates import fix_surrogates
+from agents.texts import fix_surrogates
 
 # A proxy in the environment has the same or a narrower pattern, comes before this one, and so is
 # still used.

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agents.graph.build import build
 from agents.graph.checkpoint_format import READS, WRITES
-from agents.parallel.branch import Branch
+from agents.parallel.branches import Branch
 from agents.state import Feedback, JobFields, State
 
 HERE = Path(__file__).parent

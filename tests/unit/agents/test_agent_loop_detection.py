@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.executor.loop_detection import MAX_REPEATS, repeated_call
+from agents.executor.model_calls import MAX_REPEATS, repeated_call
 from agents.models.replies.fields import ANSWERED_BY
 
 

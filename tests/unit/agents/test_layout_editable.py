@@ -7,9 +7,8 @@ import time
 import pytest
 from support.graph.clone_projects import SHAPES, Shape
 
-from agents.layout.editable import METADATA, editable
 from agents.layout.importable import Importable
-from agents.layout.site import project_site, site_of
+from agents.layout.site import METADATA, editable, project_site, site_of
 
 
 def importable(files: dict[str, str]) -> Importable:

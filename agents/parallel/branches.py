@@ -1,19 +1,59 @@
-"""The ports of a branch: those of its attempt, with its own files and journal entries.
+"""Branches: the input of a parallel step, its ports and its first event.
 
-A job's record names one workspace, that of its last finished call; branches have one each. So each
-journal entry of a branch also names the branch's files after that call, and a branch that starts
-again after a crash restores its files while it recalls its calls. The record keeps the workspace
-that the wave started with until the branches are merged.
+A branch has the ports of its attempt, with its own files and journal entries. A job's record names
+one workspace, that of the last finished call, but each branch has a workspace of its own. So each
+journal entry of a branch also names the branch's files after the call. A branch that starts again
+after a crash restores its files while it recalls its calls. The record keeps the workspace from the
+start of the wave until the branches are merged.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypedDict
+
+from langgraph.runtime import ExecutionInfo
 
 from agents.attempt import Ports, ToolCallSequencer
+from agents.calls.call_key import call_key
 from agents.errors import StateUnreadable
 from agents.ports import Charge, Event, Events, Finished, Journal, Workspace
+from agents.runs.record import last_number
+from agents.state import State
+
+SHARED = ("job", "plan", "clarified", "tests", "interface", "level", "branches")
+"""The fields of the job's state that a branch gets."""
+
+
+class Branch(TypedDict):
+    """A step that runs parallel to the others of its `wave`, from the files of digest `base`.
+
+    Its runs are numbered from `runs_before` on; the branches of a wave alternate.
+    """
+
+    step: int
+    wave: list[int]
+    base: str | None
+    revision: int
+    runs_before: int
+    state: State
+
+
+def branch_of(state: State, wave: Sequence[int], step: int) -> Branch:
+    """The branch of one `step` of the next `wave`."""
+    known: Mapping[str, Any] = state
+    shared: Any = {name: known[name] for name in SHARED if name in known}
+    return Branch(
+        step=step,
+        wave=list(wave),
+        base=state.get("workspace"),
+        revision=state["revision"] + 1,
+        runs_before=last_number(state.get("runs", [])) + wave.index(step),
+        state=shared,
+    )
+
 
 _END = b"\n"
 _DIGEST = re.compile(rb"([0-9a-f]{64})?")
@@ -84,3 +124,16 @@ async def branch_ports(ports: Ports, step: int, base: str | None) -> Ports:
 
 def _of_step(event: Event, step: int) -> Event:
     return replace(event, data={**event.data, "step": step})
+
+
+async def emit_started(
+    ports: Ports, info: ExecutionInfo | None, wave: Sequence[int], revision: int
+) -> None:
+    """Emit `step_started` for each step of a wave.
+
+    The node that sends the branches emits these events, so that they are visible at once. The
+    branch's own events become visible with its first call.
+    """
+    for step in wave:
+        data = {"step": step, "revision": revision}
+        await ports.events.emit(Event(call_key(info, step), "step_started", data))
