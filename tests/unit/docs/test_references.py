@@ -270,10 +270,3 @@ def test_pages_name_files_that_exist(page: str) -> None:
         )
     ]
     assert not missing
-
-
-def test_the_glossary_names_classes_that_exist() -> None:
-    rows = re.findall(r"^\|.*\|.*\| (.*) \|$", (REPOSITORY / "docs/glossary.md").read_text(), re.M)
-    classes = [name for row in rows for name in QUOTED.findall(row)]
-    assert len(classes) > 40
-    assert not [name for name in classes if not is_known(name, None)]
