@@ -20,9 +20,10 @@ isolation     jobs that crashed twice run in processes of their own
 readiness     whether the sandbox, the storage and the default model work
 store         Redis as a worker uses it
 adapters/     implementations of `agents.ports`, over `jobs` and `sandbox`
+health        whether this worker is alive and takes jobs, and the port that serves it
+metrics       metrics for Prometheus
 background/   heartbeat, announcement, sweeper, retention, search index, webhooks
 checkpoints/  LangGraph's saver on plain Redis
-metrics/      figures for Prometheus, and the port that serves them
 egress/       guarded HTTP for pages, packages and webhooks, by the operator's lists
 repositories/ git repositories that jobs work on: commits, layers, patches
 delivery/     approved changes as branches and pull requests

@@ -26,19 +26,17 @@ from sandbox.protocol import Limits, Sandbox
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.budget import Spending
-from worker.adapters.model_choice import chains
-from worker.adapters.models.capabilities import RedisCapabilities
-from worker.adapters.models.rate_limit import RedisRateLimit
+from worker.adapters.models import RedisCapabilities, chains, routes
+from worker.adapters.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
-from worker.adapters.routing import routes
 from worker.adapters.sandbox import Bounded, Sandboxes, watch_pool
 from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import tools
 from worker.checkpoints import RedisSaver
-from worker.delivery.hosts import DeliveryHosts
+from worker.delivery.push import DeliveryHosts
 from worker.egress.pages import page_client
 from worker.ledger import AttemptWriter, Ledger
-from worker.metrics.figures import Figures
+from worker.metrics import Figures
 from worker.readiness import Readiness, WorkerReadiness, model_readiness, storage_readiness
 from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Setups

@@ -30,16 +30,12 @@ from worker.background.announcement import announcement
 from worker.background.fleet import Fleet, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
-from worker.background.retention import remove_forever
-from worker.background.search_index import index_forever
-from worker.background.sweeper import sweep_forever
-from worker.background.webhooks import send_forever
+from worker.background.periodic import index_forever, remove_forever, send_forever, sweep_forever
 from worker.context import WorkerContext, build_context
 from worker.egress.webhooks import webhook_endpoint
 from worker.failures import abort_if_exhausted
-from worker.metrics.figures import Figures
-from worker.metrics.health import Health
-from worker.metrics.server import served
+from worker.health import Health, served
+from worker.metrics import Figures
 from worker.readiness import FRESH_SECONDS, Readiness
 from worker.slots import JobSlots, stop_cancelled
 from worker.store import open_store, usable

@@ -31,8 +31,8 @@ from jobs.errors import (
 from jobs.model.record import Reason, Wait
 from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
-from worker.delivery.errors import DeliveryRefused
 from worker.repositories.errors import (
+    DeliveryRefused,
     RepositoryDiskFails,
     RepositoryRefused,
     RepositoryUnavailable,

@@ -40,13 +40,10 @@ from jobs.view.comments import marked
 from worker.adapters.repository import Delivered, delivered, repository
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
-from worker.delivery.deliver import Delivering
-from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
-from worker.delivery.hosts import NEEDS_REVIEW, Target
-from worker.delivery.intent import intended
+from worker.delivery.push import NEEDS_REVIEW, Delivering, Target, intended
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.ports import PortsBuilder
-from worker.repositories.errors import RepositoryRefused
+from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
 from worker.results import best, result_of, why_unapproved
 from worker.resumption import (
     Asked,

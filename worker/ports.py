@@ -15,16 +15,14 @@ from jobs.model.record import RESTART, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
-from worker.adapters.model_choice import models_of
+from worker.adapters.models import models_of, routed
 from worker.adapters.repository import anew, base_of, facts_of
-from worker.adapters.routing import routed
 from worker.adapters.workspace import ManifestWorkspace
 from worker.context import WorkerContext
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.repositories import rebase
 from worker.repositories.setups.detected import Setup
-from worker.repositories.setups.job import fetching, installed
-from worker.repositories.setups.setup import Installed
+from worker.repositories.setups.setup import Installed, fetching, installed
 from worker.store import retry_while_unavailable
 
 

@@ -18,7 +18,7 @@ from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.change import Change
 from settings.base import Environment
 from settings.worker import WorkerSettings
-from worker.metrics.figures import Figures
+from worker.metrics import Figures
 
 AGAIN_SECONDS = 1.0
 

@@ -13,7 +13,7 @@ from agents.models.capabilities.record import (
     MemoryCapabilities,
 )
 from jobs.store.redis_store import RedisStore, connect
-from worker.adapters.models.capabilities import RedisCapabilities
+from worker.adapters.models import RedisCapabilities
 
 MODEL, OTHER = "compatible:qwen3:8b", "groq:small"
 LEARNED = Capabilities(

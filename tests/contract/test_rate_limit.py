@@ -12,7 +12,7 @@ from agents.errors import ModelUnavailable
 from agents.ports.spending import RateLimit
 from agents.spending.rate_limit import Pace
 from jobs.store.redis_store import connect
-from worker.adapters.models.rate_limit import RedisRateLimit
+from worker.adapters.rate_limit import RedisRateLimit
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
 Workers = Callable[..., list[RateLimit]]

@@ -17,7 +17,7 @@ from jobs.blobs.manifest import load
 from jobs.model.record import JobRecord, PatchRef
 from worker.adapters.base import Base, BaseFiles
 from worker.adapters.workspace import ManifestWorkspace
-from worker.delivery.request_text import message
+from worker.delivery.texts import message
 from worker.repositories.base import Base as CommitBase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed

@@ -19,7 +19,7 @@ from sandbox.protocol import (
     Sandbox,
     SandboxUnavailable,
 )
-from worker.metrics.figures import Figures
+from worker.metrics import Figures
 
 
 class Bounded:

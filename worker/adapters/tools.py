@@ -1,15 +1,71 @@
-"""Which tools the executors of this worker have, by its settings."""
+"""The tools of executors, by the settings, and a guard around the tools of plug-ins."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
+import structlog
+from langgraph.errors import GraphBubbleUp
+
+from agents.errors import ToolRefused
+from agents.tools.call import Answer
 from agents.tools.fetch import fetch
 from agents.tools.registry import PLAN_STEPS, TOOLS, Body
+from jobs.blobs.directory import cause_of
 from settings.tools import ToolSettings
-from worker.adapters.plugins import guard_plugin
+from worker.failures import Fail, classify_failure, exhausted
+
+TRACE = frozenset({"kind", "data", "files"})
+"""What is read of an `agents.history.Trace`."""
+
+log = structlog.get_logger("worker.adapters.tools")
+
+
+def guard_plugin(body: Body) -> Body:
+    """`body`, whose unexpected exceptions are logged and become refusals.
+
+    Exceptions of Fettle itself (cancel, the store, the sandbox, a model, the machine) pass through:
+    they decide what becomes of the job, and a model cannot fix them.
+    """
+
+    @functools.wraps(body)
+    async def within(*args: Any, **kwargs: Any) -> Answer:
+        try:
+            return _checked_answer(await body(*args, **kwargs))
+        except ToolRefused:
+            raise
+        except Exception as error:
+            if _is_fettles(error):
+                raise
+            name, runtime = body.__name__, kwargs.get("runtime")
+            job_id = runtime.config["configurable"]["thread_id"] if runtime else None
+            log.exception("tool failed", tool=name, job_id=job_id)
+            raise ToolRefused(f"the tool {name} failed ({type(error).__name__})") from error
+
+    return within
+
+
+def _is_fettles(error: Exception) -> bool:
+    if exhausted(error) or isinstance(error, GraphBubbleUp):
+        return True
+    if isinstance(error, OSError) and cause_of(error) is None:
+        return False  # a file or a host that the tool itself has asked for
+    meant = classify_failure(error)
+    return not (isinstance(meant, Fail) and meant.unforeseen)
+
+
+def _checked_answer(answer: Any) -> Answer:
+    """Raises TypeError for a value that is no Answer: later it would look like a failure of
+    Fettle."""
+    text, trace = answer
+    if not isinstance(text, str) or not trace.keys() >= TRACE:
+        raise TypeError("a tool answers a text and a Trace")
+    return text, trace
+
 
 GROUP = "fettle.tools"
 
@@ -44,11 +100,11 @@ def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]
             body = known[name].load()
         except Exception as error:
             raise ToolUnfit(f"FETTLE_TOOLS: the tool {name!r} does not load: {error}") from error
-        found.append(guard_plugin(_fitting(name, body)))
+        found.append(guard_plugin(_checked_body(name, body)))
     return found
 
 
-def _fitting(name: str, body: Body) -> Body:
+def _checked_body(name: str, body: Body) -> Body:
     """`body`, if it is what `registry.Body` says."""
     if not inspect.iscoroutinefunction(body) or "runtime" not in inspect.signature(body).parameters:
         raise ToolUnfit(f"FETTLE_TOOLS: {name!r} is no async function that takes `runtime`")

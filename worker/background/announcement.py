@@ -24,11 +24,11 @@ from settings.starting.environment import library_variables
 from settings.starting.release import release
 from settings.worker import WorkerSettings
 from worker.adapters.budget import prices
-from worker.adapters.model_choice import chains
+from worker.adapters.models import chains
 from worker.adapters.tools import tools
 from worker.context import model_options
 from worker.repositories import git
-from worker.repositories.origins.hosts import RepositoryHosts, lacks
+from worker.repositories.hosts import RepositoryHosts, lacks
 
 REQUEST_TOKENS = 8_000
 """Beside the last reply: what a small job's calls use before it, and what its request sets aside

@@ -2,22 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
+from agents.errors import StateUnreadable
+from jobs.errors import JobsError
 from jobs.redis.connection import ask
-from worker.checkpoints.keys import ThreadKeys, encode
-from worker.checkpoints.records import (
+from worker.checkpoints.layout import (
     PendingValue,
     StoredCheckpoint,
+    ThreadKeys,
     Typed,
+    encode,
     ordered_writes,
     pairs,
     unpack,
 )
-from worker.checkpoints.scripts import ANCESTORS, READ
+
+NEWEST = r"""
+-- The id of the newest checkpoint of a namespace (encoded), or nil. Skips hashes that hold
+-- pending writes alone: at most a few, left by saves that a crash cut off.
+local function newest(index, namespace)
+  local offset = 0
+  while true do
+    local names = redis.call('ZREVRANGEBYLEX', index, '(' .. namespace .. ':\255',
+      '[' .. namespace .. ':', 'LIMIT', offset, 8)
+    if #names == 0 then return nil end
+    for _, name in ipairs(names) do
+      if redis.call('HEXISTS', index .. ':' .. name, 'c') == 1 then
+        return string.sub(name, #namespace + 2)
+      end
+    end
+    offset = offset + #names
+  end
+end
+"""
+
+READ = (
+    NEWEST
+    + r"""
+-- KEYS[1]  the thread's index
+-- ARGV     an encoded namespace; a checkpoint's id ('' for the newest)
+-- Answers {id, fields and values of its hash, channel values}, or nil.
+local index, namespace, id = KEYS[1], ARGV[1], ARGV[2]
+if id == '' then id = newest(index, namespace) end
+if not id then return false end
+local fields = redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id)
+local names, complete = {}, false
+for i = 1, #fields, 2 do
+  if fields[i] == 'c' then complete = true end
+  if fields[i] == 'v' then
+    for name in string.gmatch(fields[i + 1], '%S+') do names[#names + 1] = name end
+  end
+end
+if not complete then return false end
+local values = {}
+if #names > 0 then
+  values = redis.call('HMGET', index .. ':' .. namespace, unpack(names))
+end
+return {id, fields, values}
+"""
+)
+
+ANCESTORS = (
+    NEWEST
+    + r"""
+-- KEYS[1]  the thread's index
+-- ARGV     encoded namespace; the id whose ancestors are wanted ('' for the newest); the most
+--          ancestors to visit; encoded channels
+-- Walks from parent to parent, nearest first, until each channel has met a stored value.
+-- Answers {id to go on from or '', {{field, pending write, ...}, {channel, value, ...}} ...}
+local index, namespace, id, most = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local wanted, left = {}, 0
+for i = 4, #ARGV do wanted[ARGV[i]] = true; left = left + 1 end
+
+local function visit(fields)
+  local visited = {parent = false, complete = false, writes = {}, names = {}}
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    if field == 'p' then visited.parent = value
+    elseif field == 'c' then visited.complete = true
+    elseif field == 'v' then
+      for name in string.gmatch(value, '%S+') do
+        if wanted[string.match(name, '^[^@]*')] then visited.names[#visited.names + 1] = name end
+      end
+    elseif string.sub(field, 1, 2) == 'w:' and wanted[string.match(value, '^[^ ]*')] then
+      visited.writes[#visited.writes + 1] = field
+      visited.writes[#visited.writes + 1] = value
+    end
+  end
+  return visited
+end
+
+if id == '' then id = newest(index, namespace) or '' end
+local parent = redis.call('HGET', index .. ':' .. namespace .. ':' .. id, 'p')
+local trail = {}
+while parent and left > 0 and #trail < most do
+  id = parent
+  local visited = visit(redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id))
+  if not visited.complete then return {'', trail} end
+  local seeds = {}
+  for _, name in ipairs(visited.names) do
+    local value = redis.call('HGET', index .. ':' .. namespace, name)
+    if value then
+      local channel = string.match(name, '^[^@]*')
+      seeds[#seeds + 1] = channel
+      seeds[#seeds + 1] = value
+      wanted[channel] = nil
+      left = left - 1
+    end
+  end
+  trail[#trail + 1] = {visited.writes, seeds}
+  parent = visited.parent
+end
+if parent and left > 0 then return {id, trail} end
+return {'', trail}
+"""
+)
+
+
+@contextlib.contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Raise StateUnreadable, with the place, if the block cannot decode stored bytes."""
+    try:
+        yield
+    except JobsError:
+        raise
+    except StateUnreadable as error:
+        raise StateUnreadable(f"{place}: {error}") from error
+    except Exception as error:  # damaged bytes may raise any
+        raise StateUnreadable(f"{place}: {type(error).__name__}: {error}") from error
+
 
 WALK = 100
 """The most ancestors that one script call visits: bounds how long it holds Redis."""

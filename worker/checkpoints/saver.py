@@ -24,10 +24,18 @@ from redis.asyncio import Redis
 from agents.calls.serializer import SERIALIZER
 from jobs.redis.connection import RedisCommand
 from jobs.store.commit import CHECKPOINTS_PER_STEP, remove_checkpoints
-from worker.checkpoints.errors import reading
-from worker.checkpoints.keys import ThreadKeys, decode, encode, member, value_name
-from worker.checkpoints.reader import Reader
-from worker.checkpoints.records import PendingValue, StoredCheckpoint, Typed, pack
+from worker.checkpoints.layout import (
+    PendingValue,
+    StoredCheckpoint,
+    ThreadKeys,
+    Typed,
+    decode,
+    encode,
+    member,
+    pack,
+    value_name,
+)
+from worker.checkpoints.reader import Reader, reading
 
 Write = Callable[[Sequence[RedisCommand]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.

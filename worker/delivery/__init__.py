@@ -1,7 +1,8 @@
-"""Delivery: an approved change as a branch of the repository that it was fetched from, and as a
-pull request of its forge, exactly once over crashes.
+"""Delivery: an approved change becomes a branch of the repository that it was fetched from, and a
+pull request of its forge, exactly once even over crashes.
 
-`deliver` has the order, `hosts` where it may go, `forges` the two APIs and `rest` their requests.
+`push` decides where a change may go, pushes it and opens the pull request; `forges` has the APIs of
+GitHub and GitLab, `forge_api` sends their requests, and `texts` writes the text of pull requests.
 
 Why: docs/decisions/0057-delivery-by-looking-first.md
 """

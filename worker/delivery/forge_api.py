@@ -17,10 +17,9 @@ import httpx
 
 from agents.errors import ToolRefused
 from agents.models.error_mapping.error_body import retry_after_seconds
-from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.egress.hosts import authority
 from worker.egress.transport import Response, Transport, TransportError
-from worker.repositories.errors import printable
+from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, printable
 
 SECONDS: Final = 30.0
 """The longest time of a request."""

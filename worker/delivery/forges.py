@@ -10,10 +10,10 @@ from urllib.parse import quote
 import httpx
 
 from settings.repositories import ForgeKind
-from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.delivery.forge_api import ApiResponse, ForgeApi
 from worker.egress.hosts import MAX_URL_CHARACTERS
-from worker.repositories.origins.hosts import Site
+from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable
+from worker.repositories.hosts import Site
 
 _CREATED = 201
 _SUCCESS = range(200, 300)

@@ -2,19 +2,21 @@
 
 source       Repositories: from a job's `repo` to a commit, and from a commit to its Base
 base         Base: the files of a commit; it reads them, and makes patches and bundles
-origins/     where they come from: remote fetches from the operator's hosts through a proxy of this
-             process, uploads unpacks the bundle that came with a job
-mirrors      bare repositories of ours, one for each address or upload
-snapshots    a commit's tree in a mirror, and the layer that is checked out of it
-setups/      a repository's dependencies, installed once, as a layer
-patches      what a job changed, as a patch and as a bundle; ignored leaves out what git ignores
-places       folders that appear whole, and locks on them
-garbage      removes those that nobody uses, when they take too much
+remote       fetches from the operator's hosts through a proxy of this process, and pushes to them
+upload       unpacks the bundle that came with a job
+hosts        the operator's hosts, with their credentials; ssh starts OpenSSH's client for them
+refs         names of branches, tags and commits; the tags and the history of a mirror
+mirrors      bare repositories of the worker, one for each address or upload
+snapshots    the tree of a commit in a mirror, and the layer that is checked out from it
+patches      the changes of a job, as a patch and as a bundle
+merges       a change merged onto another commit; rebase is such a job
+setups/      the dependencies of a repository, installed once, as a layer
+folders      the folders of mirrors and layers, their locks, and the removal of old folders
 git          git as a process: bounded, and without configuration of this machine
 
-Git works on our own bare repositories and fresh folders, never in a tree that a job's code has
-written. Its child processes hold the locks they work under, so that a lock outlives a worker that
-was killed for as long as git goes on.
+Git works on bare repositories of the worker and on new folders, never in a tree that a job's code
+has written. Its child processes hold the locks that they work under: if a worker is killed, its
+locks last as long as its git processes.
 
 Why: docs/decisions/0054-git-as-a-process.md
 """

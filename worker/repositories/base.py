@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from worker.repositories import merges, patches
+from worker.repositories.folders import Lock, Places
 from worker.repositories.git import Git
-from worker.repositories.ignored import ignored
 from worker.repositories.merges import Merged
 from worker.repositories.mirrors import Mirror
-from worker.repositories.patches import PLAIN, Change, Kinds, Patch
-from worker.repositories.places import Lock, Places
+from worker.repositories.patches import PLAIN, Change, Kinds, Patch, ignored
 from worker.repositories.snapshots import Entry
 
 

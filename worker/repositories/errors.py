@@ -1,10 +1,12 @@
-"""Why a repository cannot be worked on. The texts go to the person who sent the job."""
+"""Errors of repositories, setups and deliveries. The person who sent the job reads the texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from typing import Final
+
+from jobs.model.record import Push
 
 
 class RepositoryRefused(Exception):
@@ -34,6 +36,23 @@ class SetupFailed(Exception):
 
 class SetupUnavailable(SetupFailed):
     """An index did not answer: the same may work later."""
+
+
+class DeliveryRefused(Exception):
+    """The host, or its operator, does not take it. The text says what to change. `done` is what
+    had been delivered before."""
+
+    def __init__(self, why: str, done: Push | None = None) -> None:
+        super().__init__(why)
+        self.done = done
+
+
+class DeliveryUnavailable(DeliveryRefused):
+    """The host fails: the same may work later, and not before the seconds that it asked for."""
+
+    def __init__(self, why: str, asked_seconds: float = 0.0) -> None:
+        super().__init__(why)
+        self.asked_seconds = asked_seconds
 
 
 class RepositoriesUnfit(Exception):

@@ -12,9 +12,9 @@ from typing import Protocol
 from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryUnavailable
+from worker.repositories.folders import Lock, Places, locked, moved, used
 from worker.repositories.git import Git, GitFailed, fault, version
-from worker.repositories.origins.tags import Tags
-from worker.repositories.places import Lock, Places, locked, moved, used
+from worker.repositories.refs import Tags
 
 _WORK = ".work"
 _LEFT_OVER = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp-*")

@@ -1,4 +1,8 @@
-"""Patches: what a job changed, made in a scratch repository that reads the mirror's objects."""
+"""Patches: the changes of a job, made in a scratch repository that reads the mirror's objects.
+
+New files that git ignores by the `.gitignore` files of the tree, such as coverage reports, are not
+part of the patch.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ from pathlib import Path
 from sandbox.paths import is_gits, is_program
 from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
+from worker.repositories.folders import Places
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
-from worker.repositories.origins.refs import COMMIT
-from worker.repositories.places import Places
+from worker.repositories.refs import COMMIT
 from worker.repositories.snapshots import Entry
 
 _NO_OBJECT = "0" * 40
@@ -299,3 +303,61 @@ def who(signed: Signature) -> dict[str, str]:
     return {
         f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in own.items()
     }
+
+
+IGNORE_FILE = ".gitignore"
+MOST_RULES = 500
+"""Files of rules that are read; those nearest to the top come first."""
+RULES_BYTES = 256 * 1024
+"""A longer one does not count."""
+_NO_MATCH = 1
+
+
+async def ignored(change: Change) -> frozenset[str]:
+    """The paths of changed files and links that are new and ignored. Raises RepositoryRefused."""
+    files = (*change.changed, *change.kinds.links)
+    new = [path for path in files if path not in change.entries]
+    rules = await _rules(change) if new else {}
+    if not rules:
+        return frozenset()
+    async with scratch(change.places, change.mirror) as git:
+        tree = git.folder / "tree"
+        await asyncio.to_thread(_write_rules, tree, rules)
+        asked = b"".join(os.fsencode(path) + b"\0" for path in new)
+        said = await replace(git, tree=tree).run(
+            *("check-ignore", "--no-index", "-z", "--stdin"),
+            stdin=asked,
+            most_bytes=len(asked),
+            ends=(0, _NO_MATCH),
+        )
+    return frozenset(map(os.fsdecode, said.split(b"\0")[:-1]))
+
+
+async def _rules(change: Change) -> dict[str, bytes]:
+    """The `.gitignore` files as the job left them."""
+    own = {path: text for path, text in change.changed.items() if _is_rules(path, len(text))}
+    kept = (
+        path
+        for path, entry in change.entries.items()
+        if entry.is_file and _is_rules(path, entry.size)
+        if path not in change.changed and path not in change.removed
+    )
+    first = sorted((*own, *kept), key=lambda path: (path.count("/"), path))[:MOST_RULES]
+    git, entries = change.mirror.git(), change.entries
+    return {
+        path: own[path] if path in own else await git.run("cat-file", "blob", entries[path].oid)
+        for path in first
+    }
+
+
+def _is_rules(path: str, size: int) -> bool:
+    *folders, name = path.split("/")
+    is_safe = {"", ".", "..", IGNORE_FILE}.isdisjoint(folders)
+    return name == IGNORE_FILE and size <= RULES_BYTES and is_safe
+
+
+def _write_rules(tree: Path, rules: Mapping[str, bytes]) -> None:
+    tree.mkdir()
+    for path, content in rules.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_bytes(content)

@@ -21,9 +21,9 @@ from pathlib import Path
 from sandbox.local.stepdown import give, owner
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
+from worker.repositories.folders import BYTES_FILE, Lock, Places, moved, synced
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.mirrors import Mirror, process
-from worker.repositories.places import BYTES_FILE, Lock, Places, moved, synced
 
 _ROW_BYTES = 512
 """Of one line of a tree's listing, on average: its path and 70 bytes more."""

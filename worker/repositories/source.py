@@ -14,13 +14,12 @@ from settings.worker import WorkerSettings
 from worker.repositories import mirrors, snapshots
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.garbage import collect
+from worker.repositories.folders import LAYER, Lock, Places, collect, used
+from worker.repositories.hosts import RepositoryHosts
 from worker.repositories.mirrors import Mirror, Origin
-from worker.repositories.origins.hosts import RepositoryHosts
-from worker.repositories.origins.refs import COMMIT
-from worker.repositories.origins.remote import RemoteOrigin
-from worker.repositories.origins.uploads import Upload, UploadOrigin
-from worker.repositories.places import LAYER, Lock, Places, used
+from worker.repositories.refs import COMMIT
+from worker.repositories.remote import RemoteOrigin
+from worker.repositories.upload import Upload, UploadOrigin
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ function COMMANDS.LIST_DECISION(
 end
 
 -- Remove up to `limit` checkpoints of a thread, the newest first; with the last checkpoint of a namespace also
--- its values. worker/checkpoints/keys.py describes the keys.
+-- its values. worker/checkpoints/layout.py describes the keys.
 function COMMANDS.REMOVE_CHECKPOINTS(
   _step,
   checkpoints,  -- prefix of the keys of all checkpoints

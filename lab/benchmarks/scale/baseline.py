@@ -25,7 +25,7 @@ from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.sandbox import Bounded
 from worker.context import model_options
-from worker.metrics.figures import Figures
+from worker.metrics import Figures
 
 WARM_JOBS = 50
 

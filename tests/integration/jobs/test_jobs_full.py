@@ -20,8 +20,7 @@ from jobs.retention import Retention
 from jobs.store import Writes
 from jobs.store.blob_index import PinnedBlobs
 from jobs.store.redis_store import RedisStore, connect
-from worker.background.retention import remove_forever
-from worker.background.sweeper import sweep_forever
+from worker.background.periodic import remove_forever, sweep_forever
 
 REDIS = next(iter(redis_servers.binaries().values()))
 

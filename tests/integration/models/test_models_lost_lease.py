@@ -35,7 +35,7 @@ from jobs.transitions.lifecycle import Policy
 from lab.drills.chaos.faults.tcp_proxy import Proxy
 from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, DayLimits
-from worker.adapters.models.rate_limit import RedisRateLimit
+from worker.adapters.rate_limit import RedisRateLimit
 from worker.ledger import FRESH_SECONDS, AttemptWriter, LeaseCheck, Ledger
 
 MODEL = "groq:llama-3.3-70b-versatile"

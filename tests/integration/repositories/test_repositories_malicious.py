@@ -11,7 +11,7 @@ import pytest
 from support.servers.git_repositories import Repository, made
 
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.origins.refs import is_full_name
+from worker.repositories.refs import is_full_name
 
 LARGE = 128 * 2**20
 

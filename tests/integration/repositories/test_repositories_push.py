@@ -16,8 +16,8 @@ from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable, push_failed
-from worker.repositories.origins.remote import RemoteOrigin
 from worker.repositories.patches import tip
+from worker.repositories.remote import RemoteOrigin
 from worker.repositories.source import Repositories
 
 SIGNED = {"branch": "fettle/j", "message": "x", "author": "A <a@b>", "at": 1}

@@ -27,8 +27,8 @@ from worker.repositories.errors import (
     RepositoryRefused,
     RepositoryUnavailable,
 )
-from worker.repositories.origins.remote import RemoteOrigin
-from worker.repositories.origins.tags import listed_tags
+from worker.repositories.refs import listed_tags
+from worker.repositories.remote import RemoteOrigin
 from worker.repositories.source import Repositories
 
 SECRET = "s3cret-token"

@@ -22,8 +22,8 @@ from worker.repositories.errors import (
     RepositoryRefused,
     RepositoryUnavailable,
 )
-from worker.repositories.origins.remote import RemoteOrigin
 from worker.repositories.patches import tip
+from worker.repositories.remote import RemoteOrigin
 from worker.repositories.source import Repositories
 
 

@@ -10,8 +10,8 @@ import pytest
 from support.servers.git_server import GitServer, git_server
 
 from worker.delivery import forge_api
-from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.delivery.forge_api import ForgeApi
+from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable
 
 SECRET = "s3cret-token"
 

@@ -21,7 +21,7 @@ from worker.egress.authority import MOST_HOSTS
 from worker.egress.proxy import MAX_NOTES, Proxy
 from worker.egress.transport import Resolver, resolve_host
 from worker.repositories.credentials import basic
-from worker.repositories.setups.door import Door
+from worker.repositories.setups.run import Door
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from support.jobs.job_examples import RESULT, JobService, held, job
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
-from worker.background.webhooks import send_some
+from worker.background.periodic import send_some
 from worker.egress.transport import Transport
 from worker.egress.webhooks import MAX_RESPONSE_BYTES, Endpoint, headers, parse_key
 

@@ -13,7 +13,7 @@ from jobs.redis.connection import RedisCommand
 from jobs.redis.keys import JobKeys
 from jobs.store.commit import Commit, Step
 from worker.checkpoints import RedisSaver, Write
-from worker.checkpoints.keys import ThreadKeys, decode
+from worker.checkpoints.layout import ThreadKeys, decode
 
 
 def unfenced(redis: Redis) -> Write:

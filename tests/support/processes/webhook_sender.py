@@ -11,7 +11,7 @@ import sys
 import httpx
 
 from jobs.store.redis_store import RedisStore, connect
-from worker.background.webhooks import send_forever
+from worker.background.periodic import send_forever
 from worker.egress.transport import Transport
 from worker.egress.webhooks import MAX_RESPONSE_BYTES, Endpoint, parse_key
 

@@ -13,7 +13,7 @@ from agents.spending.pricing import Prices
 from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings
-from worker.adapters.model_choice import chains
+from worker.adapters.models import chains
 
 CHAINS = Chains(
     default=("groq:a", "google_genai:b"),

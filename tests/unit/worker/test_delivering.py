@@ -15,15 +15,16 @@ from agents.errors import Stopped
 from jobs.model.record import Push
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import RepositorySettings
-from worker.delivery import deliver
-from worker.delivery.deliver import Change, Delivering
-from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
+from worker.delivery import push
+from worker.delivery.push import Change, Delivering
 from worker.repositories.errors import (
+    DeliveryRefused,
+    DeliveryUnavailable,
     RepositoryRefused,
     RepositoryTooSlow,
     RepositoryUnavailable,
 )
-from worker.repositories.origins.remote import Listed
+from worker.repositories.remote import Listed
 
 BEGAN, OURS, OTHER = "a" * 40, "b" * 40, "c" * 40
 BRANCH = "refs/heads/fettle/j"
@@ -79,7 +80,7 @@ async def delivered(
     forge: Forge | None = None,
     gone: bool = False,
 ) -> Push:
-    monkeypatch.setattr(deliver, "RemoteOrigin", host)
+    monkeypatch.setattr(push, "RemoteOrigin", host)
     spec = JobSpec("Fix it", repo=Repo("https://git.test/a", ref), deliver=Deliver())
     target: Any = SimpleNamespace(site=SimpleNamespace(url="https://git.test/a"), forge=forge)
     base: Any = SimpleNamespace(commit=BEGAN, unpacked=unpacked)

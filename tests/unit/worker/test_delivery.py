@@ -11,14 +11,13 @@ import pytest
 
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import ForgeKind, RepositorySettings
-from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.delivery.forge_api import ApiResponse, ForgeApi
 from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
-from worker.delivery.hosts import DeliveryHosts
-from worker.delivery.request_text import SUMMARY, inert, message, text, title
+from worker.delivery.push import DeliveryHosts
+from worker.delivery.texts import SUMMARY, inert, message, text, title
 from worker.repositories.credentials import Credentials
-from worker.repositories.errors import RepositoryRefused
-from worker.repositories.origins.hosts import RepositoryHosts, Site
+from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
+from worker.repositories.hosts import RepositoryHosts, Site
 
 BRANCH = "fettle/j"
 REQUEST = Request(BRANCH, "main", "Title", "Text")

@@ -12,8 +12,8 @@ from api.metrics import Metrics
 from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
 from worker.adapters.sandbox import watch_pool
-from worker.metrics.figures import Figures
-from worker.metrics.health import Health
+from worker.health import Health
+from worker.metrics import Figures
 
 STUCK = 30.0
 SEEN = 20.0

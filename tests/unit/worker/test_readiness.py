@@ -15,7 +15,7 @@ from jobs.store.redis_store import RedisStore
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable, Stream
 from worker.adapters.sandbox import Bounded
 from worker.context import WorkerContext
-from worker.metrics.figures import Figures
+from worker.metrics import Figures
 from worker.readiness import Readiness
 from worker.slots import JobSlots
 

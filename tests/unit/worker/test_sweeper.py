@@ -14,7 +14,7 @@ from jobs.errors import StoreUnavailable
 from jobs.store import LeaseRef
 from jobs.store.fleet import LeaderLock
 from jobs.store.redis_store import RedisStore, connect
-from worker.background.sweeper import sweep_forever
+from worker.background.periodic import sweep_forever
 
 
 @asynccontextmanager

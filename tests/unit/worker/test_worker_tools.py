@@ -14,8 +14,7 @@ from agents.errors import ToolRefused
 from agents.tools.registry import TOOLS
 from agents.tools.trace import of_use
 from settings.tools import ToolSettings
-from worker.adapters.plugins import guard_plugin
-from worker.adapters.tools import GROUP, ToolUnfit, plugins, tools
+from worker.adapters.tools import GROUP, ToolUnfit, guard_plugin, plugins, tools
 
 USUAL = [body.__name__ for body in TOOLS]
 PLUGIN = '''

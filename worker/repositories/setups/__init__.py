@@ -1,12 +1,10 @@
-"""Setups: a repository's dependencies are installed once, and become a layer.
+"""Setups: the dependencies of a repository are installed once, and become a layer.
 
-job        the setup of a job, and the events that tell of it
-detected   which command installs it, by the project's own files (pure)
-setup      Setups: from a command to its layer, made by the first job that wants it
-run        one run of the command in a sandbox: what goes in, and why it failed
-inside     the program in the sandbox: it runs the command and sends what that left
-door       the run's network: a proxy to the operator's indexes, and the way out for what is left
-archive    what was sent, unpacked
+setup      Setups: from a command to its layer; the setup of a job, with its events
+detected   the command that installs a project, by the project's files (pure)
+run        one run of the command in a sandbox: its inputs, its network, the reason of a failure
+inside     the program in the sandbox: it runs the command and sends the result
+archive    the sent result, unpacked
 
 Why: docs/decisions/0056-dependencies-are-a-layer.md
 """

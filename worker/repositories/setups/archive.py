@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from worker.repositories.errors import SetupFailed
-from worker.repositories.places import BYTES_FILE, TOP
+from worker.repositories.folders import BYTES_FILE, TOP
 from worker.repositories.setups.inside import ENTRY, FILE, FOLDER, LINK, PROGRAM
 
 NAME_BYTES = 256

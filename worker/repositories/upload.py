@@ -1,41 +1,46 @@
-"""Bundles: an upload of a repository, unpacked into a bare repository. The header is read here."""
+"""Upload: a repository that came with the job, as a git bundle; unpacked into a bare repository."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from sandbox.protocol import MIB
-from worker.repositories.errors import RepositoryRefused
+from settings.repositories import RepositorySettings
+from worker.repositories.errors import RepositoryRefused, printable
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
-from worker.repositories.origins.refs import FullName, is_full_name
+from worker.repositories.mirrors import Resolved
+from worker.repositories.refs import HEAD, HEX, FullName, Tags, candidates, is_full_name
 
 MOST_REFS = 10_000
 HEADER_BYTES = 2 * MIB
-"""Both bound what is read of a header, whose bytes are a stranger's."""
+"""The most bytes of a header. An upload may have any bytes."""
 _SIGNATURES: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 _LINE = re.compile(rb"([0-9a-f]{40}) (\S.*)")
 _OTHER_HEAD = re.compile(rb"[0-9a-f]{40} (main-worktree|worktrees/[^/\x00-\x20\x7f]+)/HEAD")
 """HEAD of another work tree, which `git bundle create FILE --all` lists, too: not a ref."""
 _KEPT = ("refs/heads/", "refs/tags/")
-HEAD = FullName("refs/fettle/HEAD")
+BUNDLE_HEAD = FullName("refs/fettle/HEAD")
 _AGAIN = "make it again: git bundle create FILE --all"
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """`refs` are objects by full name, `head` is that of HEAD, if the bundle has it; `pack` begins
-    at this byte."""
+    """The header of a bundle."""
 
     refs: dict[FullName, str]
+    """Object ids by full name."""
     head: str | None
+    """The object id of HEAD, if the bundle has it."""
     pack: int
+    """The offset of the pack in bytes."""
 
 
-def read(content: bytes) -> Bundle:
+def read_header(content: bytes) -> Bundle:
     """The header. Raises RepositoryRefused."""
     if not content.startswith(_SIGNATURES):
         raise RepositoryRefused(f"the upload is no git bundle; {_AGAIN}")
@@ -57,7 +62,7 @@ def read(content: bytes) -> Bundle:
         if line.startswith(b"@"):
             _check_capability(line)
         elif (found := _LINE.fullmatch(line)) is None:
-            raise RepositoryRefused(f"the git bundle has a header that cannot be read; {_AGAIN}")
+            raise RepositoryRefused(f"the git bundle has an invalid header; {_AGAIN}")
         elif found[2] == b"HEAD":
             head = found[1].decode()
         else:
@@ -86,7 +91,7 @@ def _check_capability(line: bytes) -> None:
 
 async def unpack(git: Git, content: bytes) -> None:
     """Put the bundle's objects and refs into an empty repository. Raises RepositoryRefused."""
-    bundle = read(content)
+    bundle = read_header(content)
     ignored = ",".join(f"{fault}=ignore" for fault in FSCK_IGNORED)
     try:
         await git.run("index-pack", "--stdin", f"--strict={ignored}", stdin=content[bundle.pack :])
@@ -96,7 +101,7 @@ async def unpack(git: Git, content: bytes) -> None:
         raise RepositoryRefused(_unfit(error.said)) from None
     refs = {name: oid for name, oid in bundle.refs.items() if name.startswith(_KEPT)}
     if bundle.head is not None:
-        refs[HEAD] = bundle.head
+        refs[BUNDLE_HEAD] = bundle.head
     lines = "".join(f"create {name}\0{oid}\0" for name, oid in refs.items())
     try:
         await git.run("update-ref", "-z", "--stdin", stdin=os.fsencode(lines))
@@ -113,3 +118,81 @@ def _unfit(said: str) -> str:
             "(git fetch --unshallow) or of a partial one; then make it again"
         )
     return f"the git bundle cannot be unpacked: {said}"
+
+
+Upload = Callable[[], Awaitable[bytes]]
+"""Loads the bundle: called only where this machine lacks its mirror."""
+_NAMES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class UploadOrigin:
+    """Implements Origin. `digest` is the bundle's sha256."""
+
+    digest: str
+    upload: Upload
+    settings: RepositorySettings
+
+    @property
+    def name(self) -> str:
+        """See Origin."""
+        return f"upload-{self.digest[:40]}"
+
+    async def fill(self, git: Git) -> None:
+        """See Origin."""
+        content = await self.upload()
+        if len(content) > self.settings.repo_bytes:
+            raise RepositoryRefused(
+                f"the git bundle has {len(content)} bytes; a repository has at most "
+                f"{self.settings.repo_bytes} (FETTLE_REPO_BYTES)"
+            )
+        await unpack(git, content)
+
+    async def resolve(self, git: Git, ref: str | None) -> Resolved:
+        """See Origin."""
+        names = candidates(ref)
+        if ref is None or names == (HEAD,):
+            return Resolved(await self._head(git))
+        for name in (*names, *([ref] if HEX.fullmatch(ref) else [])):
+            if (commit := await _commit(git, name)) is not None:
+                return Resolved(commit)
+        raise RepositoryRefused(
+            f"the upload has no branch, tag or commit {ref!r}; it has {await _names(git)}"
+        )
+
+    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:  # noqa: ARG002
+        """See Origin. The tags of an upload do not change."""
+        return await _commit(git, commit) == commit
+
+    async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:  # noqa: ARG002
+        """See Origin. An upload never gets further commits."""
+        raise RepositoryRefused(f"the upload has no commit {commit}")
+
+    async def _head(self, git: Git) -> str:
+        if (commit := await _commit(git, BUNDLE_HEAD)) is not None:
+            return commit
+        branches = await _listed(git, "--format=%(refname)", "refs/heads")
+        if len(branches) == 1 and (commit := await _commit(git, branches[0])) is not None:
+            return commit
+        raise RepositoryRefused(
+            f"the upload has no HEAD: name a branch, a tag or a commit of {await _names(git)}"
+        )
+
+
+async def _commit(git: Git, name: str) -> str | None:
+    asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    try:
+        return (await git.run(*asked)).decode().strip()
+    except GitFailed:
+        return None
+
+
+async def _names(git: Git) -> str:
+    names = await _listed(git, "--format=%(refname:short)", "refs/heads", "refs/tags")
+    more = ", ..." if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(map(printable, names[:_NAMES_SHOWN])) + more or "none"
+
+
+async def _listed(git: Git, *asked: str) -> list[str]:
+    """The lines of `git for-each-ref`. A name may have bytes that are not UTF-8."""
+    return os.fsdecode(await git.run("for-each-ref", *asked)).split("\n")[:-1]

@@ -20,6 +20,7 @@ import httpx
 from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.egress.proxy import Proxy
+from worker.repositories import ssh
 from worker.repositories.errors import (
     RepositoryRefused,
     RepositoryTooSlow,
@@ -28,12 +29,20 @@ from worker.repositories.errors import (
     push_failed,
 )
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
+from worker.repositories.hosts import Site
 from worker.repositories.mirrors import Resolved
-from worker.repositories.origins import ssh
-from worker.repositories.origins.history import keep_history
-from worker.repositories.origins.hosts import Site
-from worker.repositories.origins.refs import COMMIT, HEAD, candidates, is_full_name
-from worker.repositories.origins.tags import PATTERN, Tags, compare, delete, listed_tags
+from worker.repositories.refs import (
+    COMMIT,
+    HEAD,
+    TAG_PATTERN,
+    Tags,
+    candidates,
+    compare,
+    delete,
+    is_full_name,
+    keep_history,
+    listed_tags,
+)
 
 _IDLE_SECONDS = 60
 """Without a byte; then a host counts as away."""
@@ -87,7 +96,7 @@ class RemoteOrigin:
     async def resolve(self, git: Git, ref: str | None) -> Resolved:
         """See Origin. Asks the host each time, because branches and tags move."""
         names = candidates(ref)
-        listed = await self.listed(git, (*names, PATTERN))
+        listed = await self.listed(git, (*names, TAG_PATTERN))
         if ref is not None and COMMIT.fullmatch(ref):
             return Resolved(ref, listed.tags)
         objects = listed.objects
@@ -116,7 +125,7 @@ class RemoteOrigin:
                 depth = f"--depth={self.settings.repo_commits}"
                 await self._fetch(git, [f"{commit}:{_own_ref(commit)}"], depth)
         if tags is None:
-            tags = (await self.listed(git, (PATTERN,))).tags
+            tags = (await self.listed(git, (TAG_PATTERN,))).tags
         difference = await compare(git, tags)
         if difference.outdated:
             await delete(git, difference.outdated)

@@ -1,12 +1,12 @@
-"""Places: folders that appear whole or not at all, and locks (flock) on them.
+"""The folders of mirrors and layers: they appear as a whole or not at all, and have locks (flock).
 
-    mirrors/NAME/   a bare repository; `.work` in it is the lock of those that write to it
-    layers/NAME/    a checked-out tree with its `.git`, or what a setup left
-    making/...      what is being made or removed
+    mirrors/NAME/   a bare repository; `.work` in it is the lock of its writers
+    layers/NAME/    a checked-out tree with its `.git`, or the result of a setup
+    making/...      folders that are being made or removed
 
-A process that uses a mirror or a layer holds a shared lock on its folder, and one at work in
-`making` an exclusive lock on its own: what has no lock can be removed. The kernel gives a lock back
-when the last process that has the descriptor ends, however it ends.
+A process that uses a mirror or a layer holds a shared lock on its folder, and a process at work in
+`making` holds an exclusive lock on its folder there: a folder without a lock can be removed. The
+kernel releases a lock when the last process that has the descriptor ends, however it ends.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+import structlog
 
 from worker.repositories.errors import RepositoryDiskFails, RepositoryUnavailable
 
@@ -209,3 +212,56 @@ async def synced(layer: Path) -> None:
     """On the disk before it appears under its name: a power failure leaves whole layers only."""
     process = await asyncio.create_subprocess_exec("sync", "--file-system", str(layer))
     await process.wait()
+
+
+KEPT_DAYS = 30
+_DAY_NS = 24 * 3600 * 10**9
+log = structlog.get_logger("worker.repositories.garbage")
+
+
+class _Kept(NamedTuple):
+    """A mirror or a layer: when it was used, and what it takes. Packs are their mirror's."""
+
+    used: int
+    path: Path
+    taken: int
+
+
+def collect(places: Places, most_bytes: int) -> None:
+    """Remove what takes more than `most_bytes` together, what no job has used for `KEPT_DAYS`, and
+    what processes that are gone left.
+
+    What a process uses stays, over the bound if it must. Blocks: for a thread.
+    """
+    places.sweep()
+    kept = sorted(_stored_folders(places))
+    old = time.time_ns() - KEPT_DAYS * _DAY_NS
+    taken = sum(each.taken for each in kept)
+    for each in kept:
+        if taken <= most_bytes and each.used > old:
+            return
+        if places.remove(each.path):
+            taken -= each.taken
+            log.info("removed", repository=each.path.name, bytes=each.taken)
+    if taken > most_bytes:
+        log.warning(
+            "repositories in use take more than they may",
+            bytes=taken,
+            most=most_bytes,
+            advice="raise FETTLE_REPO_CACHE_BYTES, or lower FETTLE_CONCURRENCY",
+        )
+
+
+def _stored_folders(places: Places) -> Iterator[_Kept]:
+    """Layers that a sandbox has besides are not ours."""
+    layers = (each for kind in (LAYER, SETUP) for each in places.layers.glob(f"{kind}*"))
+    for path in (*layers, *places.mirrors.iterdir()):
+        with suppress(OSError):  # another process has just removed it
+            yield _Kept(path.stat().st_mtime_ns, path, _size_of(path))
+
+
+def _size_of(path: Path) -> int:
+    for own in (".git", TOP):
+        if (noted := path / own / BYTES_FILE).exists():
+            return int(noted.read_text())
+    return sum(each.lstat().st_blocks * 512 for each in path.rglob("*"))

@@ -1,24 +1,89 @@
-"""Deliver: push the one commit, then open the one pull request, each only where it is not there.
+"""Pushes an approved change as one commit, and then opens one pull request.
 
-Nothing of it is kept here between the two: after a crash the next attempt looks at the host again.
+Each step looks at the host first and does only what is missing there. No state is kept between the
+steps: after a crash the next attempt looks at the host again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from agents.errors import StateUnreadable
+from agents.ports import Finished
+from jobs.blobs.directory import Blobs
 from jobs.model.record import JobRecord, Push
-from settings.repositories import RepositorySettings
-from worker.delivery.errors import DeliveryRefused, of_delivery
-from worker.delivery.forges import Forge, Request, opened
-from worker.delivery.hosts import Target
-from worker.delivery.request_text import text, title
+from jobs.model.spec import JobSpec
+from settings.repositories import ForgeKind, RepositorySettings
+from worker.adapters.repository import BRANCH, Delivered
+from worker.delivery.forges import Forge, Request, forge_of, opened
+from worker.delivery.texts import text, title
+from worker.ledger import Ledger
 from worker.repositories.base import Base
-from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.errors import (
+    DeliveryRefused,
+    DeliveryUnavailable,
+    RepositoryRefused,
+    RepositoryTooSlow,
+    RepositoryUnavailable,
+)
 from worker.repositories.git import Git
-from worker.repositories.origins.refs import COMMIT, candidates
-from worker.repositories.origins.remote import Listed, RemoteOrigin
+from worker.repositories.hosts import RepositoryHosts, Site
+from worker.repositories.patches import tip
+from worker.repositories.refs import COMMIT, candidates
+from worker.repositories.remote import Listed, RemoteOrigin
+
+SETTING = "FETTLE_DELIVER_HOSTS"
+NEEDS_REVIEW = (
+    "this deployment delivers only what a person has approved (FETTLE_DELIVER_NEEDS_REVIEW)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A repository that a change goes to; `forge` only where a pull request is wanted."""
+
+    site: Site
+    forge: Forge | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryHosts:
+    """`kinds` by host, and port where it is not the scheme's own. `needs_review`: only changes that
+    a person has approved are delivered."""
+
+    kinds: Mapping[str, ForgeKind]
+    hosts: RepositoryHosts
+    needs_review: bool = False
+
+    @classmethod
+    def over(cls, settings: RepositorySettings, hosts: RepositoryHosts) -> DeliveryHosts:
+        """Those of the settings."""
+        rows = (each.partition("=") for each in settings.deliver_hosts)
+        kinds = {host.lower(): kind for host, _, kind in rows}
+        return cls(kinds, hosts, settings.deliver_needs_review)  # type: ignore[arg-type]
+
+    def target(self, spec: JobSpec, tenant: str) -> Target | None:
+        """Where the job's change goes, with the tenant's credentials; None for a job that delivers
+        nothing. Raises DeliveryRefused if this worker may not deliver it, and RepositoryRefused."""
+        if spec.deliver is None:
+            return None
+        if spec.repo is None or spec.repo.url is None:
+            raise DeliveryRefused("a change is delivered to the repository's url alone")
+        if self.needs_review and not spec.review:
+            raise DeliveryRefused(f"{NEEDS_REVIEW}: retry the job with a review")
+        site = self.hosts.site(spec.repo.url, tenant)
+        if (kind := self.kinds.get(site.place)) is None:
+            listed = ", ".join(sorted(self.kinds)) or "no host"
+            raise DeliveryRefused(
+                f"workers deliver nothing to {site.place}: the operator has to list it, as in "
+                f"{SETTING}={site.place}=github (or gitlab, or git for branches alone); "
+                f"it has {listed}"
+            )
+        return Target(site, forge_of(kind, site) if spec.deliver.pull_request else None)
+
 
 _BRANCHES = "refs/heads/"
 
@@ -124,3 +189,31 @@ def _base(listed: Listed, ref: str | None) -> tuple[str | None, str | None]:
     if name is None and not COMMIT.fullmatch(ref or ""):
         return None, None
     return listed.head, listed.objects.get("HEAD")
+
+
+async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, delivered: Delivered) -> Change:
+    """The change with this patch: as an earlier attempt recorded it, or else as it is now; records
+    it then."""
+    key = f"delivery|{delivered.patch.digest}"
+    entry = await ledger.recall(key)
+    if entry is None:
+        entry = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": delivered.bundle}).encode()
+        await ledger.record(key, Finished(entry))
+    try:
+        fields = json.loads(entry)
+        branch, digest = fields["branch"], fields["bundle"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
+    bundle = await blobs.get(digest)
+    return Change(branch, tip(bundle), bundle)
+
+
+@contextmanager
+def of_delivery() -> Iterator[None]:
+    """What git says of the host, as a failure of the delivery."""
+    try:
+        yield
+    except (RepositoryUnavailable, RepositoryTooSlow) as error:
+        raise DeliveryUnavailable(str(error)) from None
+    except RepositoryRefused as error:
+        raise DeliveryRefused(str(error)) from None

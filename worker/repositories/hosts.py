@@ -13,9 +13,9 @@ from agents.errors import ToolRefused
 from jobs.model.credentials import OPERATOR
 from settings.repositories import RepositorySettings
 from worker.egress.hosts import HostList, authority, is_full_name, matches, parse_url
+from worker.repositories import ssh
 from worker.repositories.credentials import SSH, Credentials, basic, credentials, known_hosts
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.origins import ssh
 
 _SCHEMES = ("https://", "http://", SSH)
 _SSH_USER = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")

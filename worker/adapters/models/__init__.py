@@ -1,1 +1,0 @@
-"""Knowledge of providers that all workers share: their pace, and what their servers accept."""

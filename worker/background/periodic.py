@@ -1,0 +1,156 @@
+"""Periodic work of the fleet: the sweeper, retention, the search index, webhooks.
+
+Every worker runs all of it. In each interval one worker does the work: the worker that has set an
+expiring key in Redis. Webhooks are an exception: each message has a lease of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from jobs.blobs.directory import Blobs
+from jobs.errors import Contended, StoreUnavailable
+from jobs.retention import Retention, remove_finished, remove_unreferenced
+from jobs.service import Operations
+from jobs.store.fleet import LeaderLock, every
+from jobs.store.outbox import Outbox, retry_delay_ms
+from jobs.store.redis_store import RedisStore
+from jobs.store.search import JOBS_PER_STEP
+from jobs.transitions.change import Delivery
+from worker.egress.webhooks import DeliveryFailed, Endpoint
+
+Work = Callable[[], Awaitable[object]]
+
+log = structlog.get_logger("worker.background")
+
+
+async def every_seconds(
+    seconds: float, name: str, work: Work, leader: LeaderLock | None = None
+) -> None:
+    """Do it, and again after a pause; with a `leader`, one worker of the fleet does each time."""
+
+    async def in_turn() -> None:
+        # another pace has another lock: a change of the rules does not wait for the old one
+        if leader is None or await leader.try_acquire(f"{name}:{seconds:g}", every(seconds)):
+            await work()
+
+    while True:
+        await logged(name, in_turn)
+        await asyncio.sleep(seconds)
+
+
+async def logged(name: str, work: Work) -> None:
+    """Do it; what it raises is logged under `name`."""
+    try:
+        await work()
+    except (StoreUnavailable, OSError) as error:
+        log.warning(f"{name} missed", error=str(error))
+    except Exception as error:
+        log.error(f"{name} failed", exc_info=error)
+
+
+TURN = "sweep"
+
+
+async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
+    """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
+
+    While Redis was away, or accepted no writes, no lease could be renewed. When it is back, workers
+    have `grace` seconds to renew their leases before the sweeper takes any back.
+    """
+    away = False
+    while True:
+        pause = seconds
+        try:
+            took = await operations.store.leader.try_acquire(f"{TURN}:{seconds:g}", every(seconds))
+            if away:
+                away, pause = False, grace
+            elif took:
+                await _sweep(operations)
+        except StoreUnavailable as error:
+            log.warning("sweep missed", error=str(error))
+            away = True
+        except Contended as error:
+            log.warning("sweep missed", error=str(error))
+        except Exception as error:
+            log.error("sweep failed", exc_info=error)
+        await asyncio.sleep(pause)
+
+
+async def _sweep(operations: Operations) -> None:
+    if changed := await operations.sweep():
+        log.info("swept", jobs=changed)
+
+
+async def remove_forever(
+    store: RedisStore, blobs: Blobs, retention: Retention, seconds: float
+) -> None:
+    """Remove in bounded batches until cancelled: one worker of the fleet looks every `seconds`."""
+
+    async def jobs() -> None:
+        if count := await remove_finished(store, retention):
+            log.info("removed", jobs=count)
+
+    async def loose() -> None:
+        looked_at = 0
+        while count := await remove_unreferenced(store, blobs, retention):
+            looked_at += count
+        if looked_at:
+            log.info("removed", bytes_looked_at=looked_at)
+
+    async def both() -> None:
+        await logged("retention", jobs)
+        await logged("retention", loose)
+
+    await every_seconds(seconds, "retention", both, store.leader)
+
+
+async def index_forever(store: RedisStore, seconds: float) -> None:
+    """Index until cancelled: one worker of the fleet does, every `seconds`."""
+
+    async def index() -> None:
+        while await store.words.index_new_jobs() == JOBS_PER_STEP:
+            pass  # between two steps Redis serves others
+
+    await every_seconds(seconds, "index", index, store.leader)
+
+
+DELIVERIES_AT_ONCE = 8
+SPARE_SECONDS = 5.0
+"""How much longer a lease is than a try may take, so that no other worker sends it meanwhile."""
+
+
+async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
+    """Send until cancelled. Every worker does; a lease keeps two from sending the same."""
+
+    async def send() -> None:
+        while await send_some(store, endpoint) == DELIVERIES_AT_ONCE:
+            pass
+
+    await every_seconds(seconds, "webhooks", send)
+
+
+async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
+    """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
+    lease_ms = int((endpoint.transport.seconds + SPARE_SECONDS) * 1000)
+    taken = await store.outbox.lease(DELIVERIES_AT_ONCE, lease_ms)
+    if taken:
+        now = await store.now()
+        await asyncio.gather(*(_deliver(store.outbox, endpoint, each, now) for each in taken))
+    return len(taken)
+
+
+async def _deliver(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int) -> None:
+    say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
+    try:
+        await endpoint.deliver(delivery, now)
+    except DeliveryFailed as failed:
+        delay = None if failed.gone else retry_delay_ms(delivery.tries)
+        await outbox.fail(delivery, failed.reason, delay)
+        say.warning("webhook missed", why=failed.reason, tries=delivery.tries, dead=delay is None)
+    else:
+        await outbox.delivered(delivery)
+        say.info("webhook sent", tries=delivery.tries)

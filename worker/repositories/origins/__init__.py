@@ -1,1 +1,0 @@
-"""Where repositories come from: hosts of the operator's list, and uploads."""
