@@ -83,7 +83,7 @@ async def _written(name: str, lock: LeaderLock) -> str:
     try:
         await lock.try_acquire(PROBE, 1)
     except StoreRefused as error:
-        return f"{name} takes no writes: {error.why or 'it refuses them'}"
+        return f"{name} takes no writes: {error.cause or 'it refuses them'}"
     except StoreUnavailable:
         return f"{name} does not answer"
     return ""

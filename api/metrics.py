@@ -94,7 +94,7 @@ class Metrics:
         """The state of the service in Redis."""
         self._up.set(1)
         self._used.set(memory.used_bytes)
-        self._most.set(memory.most_bytes)
+        self._most.set(memory.max_bytes)
         self._workers.set(workers)
         self._webhooks.labels("waiting").set(webhooks.waiting)
         self._webhooks.labels("dead").set(webhooks.dead)

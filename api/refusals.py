@@ -15,7 +15,7 @@ from api import problems
 from api.http.field_errors import invalid
 from api.pages import error_pages
 from api.problems import ProblemDefinition, Refused, response
-from jobs.blobs.directory import cause_of
+from jobs.blobs.directory import describe_os_error
 from jobs.errors import (
     BlobMissing,
     BlobsUnavailable,
@@ -93,7 +93,9 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     async def _storage(request: Request, error: OSError) -> Response:
         # Redis' own come as StoreUnavailable: what is left is the disk
         log.error("storage unavailable", error=str(error))
-        detail = f"the disk fails: {cause_of(error) or error.strerror or type(error).__name__}"
+        detail = (
+            f"the disk fails: {describe_os_error(error) or error.strerror or type(error).__name__}"
+        )
         return _answer(request, _later(problems.STORAGE_UNAVAILABLE, detail))
 
     @app.exception_handler(Contended)
@@ -139,7 +141,7 @@ def _store_away(request: Request, error: StoreUnavailable) -> Refused:
     """The problem where Redis did not answer. A write may have been applied nevertheless, unless
     Redis refuses all writes."""
     if isinstance(error, StoreRefused):
-        refused = f"Redis refuses writes, {error.why}: nothing was written"
+        refused = f"Redis refuses writes, {error.cause}: nothing was written"
         return _later(problems.STORE_UNAVAILABLE, refused)
     detail = "the job record did not answer"
     if request.method in _READS:

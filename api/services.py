@@ -27,18 +27,18 @@ from api.pages.session import Sessions
 from api.problems import Refused
 from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
-from jobs.budgets import cap
+from jobs.budgets import make_cap
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord, Status, is_job_id
 from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
-from jobs.queue.ready import Waiting
+from jobs.queue.ready import WaitTimes
 from jobs.redis.check import RedisReport, check_redis
 from jobs.service import Operations
 from jobs.store import Loaded
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
-from jobs.view.queueing import Fleet
+from jobs.view.queueing import FleetState
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ class Services:
     admission: Admission
     sessions: Sessions
     wrong_keys: WrongKeys
-    waiting: Waiting
+    waiting: WaitTimes
     dependencies: Dependencies
     searches: Slots = field(default_factory=search_slots)
     streams: Slots = field(default_factory=stream_slots)
@@ -92,9 +92,9 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             admission=Admission(
                 store,
                 AdmissionLimits(settings.admit_memory_ratio, settings.admit_queued),
-                cap(settings.key_cost_usd_per_day, settings.key_tokens_per_day),
+                make_cap(settings.key_cost_usd_per_day, settings.key_tokens_per_day),
             ),
-            waiting=Waiting(broker, redis),
+            waiting=WaitTimes(broker, redis),
             dependencies=Dependencies(redis, broker, blobs),
             sessions=Sessions(redis, settings.session_seconds),
         )
@@ -137,7 +137,7 @@ async def find_job(services: Services, caller: Credential, job_id: str) -> Loade
     return loaded
 
 
-async def fleet_for(services: Services, records: Iterable[JobRecord]) -> Fleet | None:
+async def fleet_for(services: Services, records: Iterable[JobRecord]) -> FleetState | None:
     """What explains why these jobs are queued; None, without a call, if no job is queued."""
     if not any(record.status is Status.QUEUED for record in records):
         return None
@@ -145,4 +145,4 @@ async def fleet_for(services: Services, records: Iterable[JobRecord]) -> Fleet |
     announced, counts, now = await asyncio.gather(store.workers(), store.counts(), store.now())
     oldest = now - services.settings.worker_seen_seconds * 1000
     lately = [worker for worker in announced if worker["seen_at"] >= oldest]
-    return Fleet(lately, counts[Status.RUNNING])
+    return FleetState(lately, counts[Status.RUNNING])

@@ -10,7 +10,7 @@ import structlog
 from api.services import Services
 from jobs.errors import StoreUnavailable
 from jobs.model.credentials import Scope
-from jobs.redis.check import RedisReport, Verdict
+from jobs.redis.check import RedisReport, Severity
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY, Environment
 from settings.starting.start import BAD_SETTINGS
@@ -43,7 +43,7 @@ async def check(services: Services) -> None:
     else:
         complaints, unusable = fitness.complaints(production=False)
         of_redis += complaints
-        for finding in fitness.at(Verdict.WARN):
+        for finding in fitness.with_severity(Severity.WARN):
             log.warning("redis setting", name=finding.name, value=finding.value, do=finding.advice)
         if production and services.settings.first_key() is None and not await _has_admin(services):
             of_settings.append(
@@ -87,4 +87,4 @@ async def _fitness(services: Services, patience: float) -> RedisReport | StoreUn
 
 
 async def _has_admin(services: Services) -> bool:
-    return any(key.active and key.may(Scope.ADMIN) for key in await services.credentials.every())
+    return any(key.active and key.may(Scope.ADMIN) for key in await services.credentials.list_all())

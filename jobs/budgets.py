@@ -24,8 +24,8 @@ DAY_MS = 24 * 3600 * 1000
 DAYS_KEPT = 3
 """How long a key's account of a day is kept: longer than any call may take to be settled."""
 
-Whose = Literal["job", "key", "tenant"]
-What = Literal["cost", "tokens"]
+AccountOwner = Literal["job", "key", "tenant"]
+Unit = Literal["cost", "tokens"]
 
 
 def billionths(dollars: str | Decimal) -> int:
@@ -33,7 +33,7 @@ def billionths(dollars: str | Decimal) -> int:
     return int((Decimal(dollars) * PER_DOLLAR).to_integral_value(ROUND_CEILING))
 
 
-def in_dollars(amount: int) -> str:
+def format_dollars(amount: int) -> str:
     """Billionths as a decimal string."""
     return f"{(Decimal(amount) / PER_DOLLAR).normalize():f}"
 
@@ -62,21 +62,21 @@ class Cap:
     tokens: int | None = None
 
     @property
-    def bounds(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether it bounds anything."""
         return self.cost is not None or self.tokens is not None
 
 
-def cap(dollars: Decimal | str | None, tokens: int | None) -> Cap:
+def make_cap(dollars: Decimal | str | None, tokens: int | None) -> Cap:
     """The limits in US dollars and tokens; None: no bound."""
     return Cap(None if dollars is None else billionths(dollars), tokens)
 
 
-def limit_of(own: Credential | TenantLimits | None, default: Cap) -> Cap:
+def day_limit(limits: Credential | TenantLimits | None, default: Cap) -> Cap:
     """The limits of a key's or a tenant's day: its own, where it has them."""
-    if own is None:
+    if limits is None:
         return default
-    dollars, tokens = own.max_cost_usd_per_day, own.max_tokens_per_day
+    dollars, tokens = limits.max_cost_usd_per_day, limits.max_tokens_per_day
     return Cap(
         default.cost if dollars is None else billionths(dollars),
         default.tokens if tokens is None else tokens,
@@ -84,10 +84,10 @@ def limit_of(own: Credential | TenantLimits | None, default: Cap) -> Cap:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayAccount:
     """An account of a day: of a key by its id, or of a tenant by its name."""
 
-    whose: Whose
+    owner: AccountOwner
     name: str
     cap: Cap
 
@@ -109,21 +109,26 @@ class ReservationRequest:
     tenant_day: Cap = Cap()
 
     @property
-    def days(self) -> tuple[Day, ...]:
+    def days(self) -> tuple[DayAccount, ...]:
         """The accounts of a day that it counts for."""
-        both = (Day("key", self.key_id, self.day), Day("tenant", self.tenant, self.tenant_day))
+        both = (
+            DayAccount("key", self.key_id, self.day),
+            DayAccount("tenant", self.tenant, self.tenant_day),
+        )
         return tuple(day for day in both if day.name)
 
-    def cap_of(self, whose: str) -> Cap:
+    def cap_of(self, owner: str) -> Cap:
         """The limit of one of its accounts."""
-        return next((day.cap for day in self.days if day.whose == whose), self.job)
+        return next((day.cap for day in self.days if day.owner == owner), self.job)
 
-    def shortfall(self, whose: Whose, what: What, used: int, reserved: int) -> BudgetShortfall:
+    def shortfall(
+        self, owner: AccountOwner, unit: Unit, used: int, reserved: int
+    ) -> BudgetShortfall:
         """The refusal of this request by one of its accounts."""
-        cap = self.cap_of(whose)
-        if what == "cost":
-            return BudgetShortfall(whose, what, cap.cost or 0, used, self.most.cost, reserved)
-        return BudgetShortfall(whose, what, cap.tokens or 0, used, self.most.tokens, reserved)
+        cap = self.cap_of(owner)
+        if unit == "cost":
+            return BudgetShortfall(owner, unit, cap.cost or 0, used, self.most.cost, reserved)
+        return BudgetShortfall(owner, unit, cap.tokens or 0, used, self.most.tokens, reserved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +138,14 @@ class BudgetShortfall:
     `open` is the part of `used` that is reserved and not settled: some of it may be released.
     """
 
-    whose: Whose
-    what: What
+    owner: AccountOwner
+    unit: Unit
     cap: int
     used: int
-    asked: int
-    open: int = 0
+    requested: int
+    reserved: int = 0
 
     @property
-    def may_pass(self) -> bool:
+    def may_fit_later(self) -> bool:
         """Whether the call may fit once open reservations are settled."""
-        return self.used - self.open + self.asked <= self.cap
+        return self.used - self.reserved + self.requested <= self.cap

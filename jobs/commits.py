@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from jobs.counting import counted, passes
+from jobs.counting import count_change, count_passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord, Status
 from jobs.store import ConversationEntry, LeaseRef, Loaded
@@ -15,7 +15,7 @@ from jobs.store.outbox import deliveries_of
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Change, Refusal
 
-TRIES = 20
+MAX_TRIES = 20
 UNKNOWN = Refusal("unknown", "there is no such job")
 
 Decide = Callable[[JobRecord, int], Change | Refusal]
@@ -39,48 +39,48 @@ class Commits:
         entry: Callable[[JobRecord], ConversationEntry] | None = None,
         *,
         first: bool = False,
-        known: Loaded | None = None,
-        nudges: bool = True,
+        loaded_before: Loaded | None = None,
+        send_hints: bool = True,
     ) -> JobRecord | Refusal:
         """Decide and commit, until nothing changed in between; then send a hint where a job can run
         (`nudges`). `first`: it must be at the head of its line; `known`: the job as it was read
         just now.
         """
-        for _ in range(TRIES):
-            loaded, known = known or await self.store.load(job_id), None
+        for _ in range(MAX_TRIES):
+            loaded, loaded_before = loaded_before or await self.store.load(job_id), None
             if loaded is None:
                 return UNKNOWN
-            decided = decide(loaded.record, loaded.now)
-            if isinstance(decided, Refusal):
-                return decided
-            decided = await self._counted(loaded.record, decided)
+            decision = decide(loaded.record, loaded.now)
+            if isinstance(decision, Refusal):
+                return decision
+            decision = await self._add_counts(loaded.record, decision)
             if self._webhooks:
-                decided = replace(decided, deliveries=deliveries_of(decided))
-            written = entry(decided.after) if entry else None
-            if await self.store.commit(loaded.record, decided, entry=written, first=first):
-                if nudges:
-                    await self.nudge(decided.after)
-                return decided.after
-            if first and (waits := await self._waits(loaded.record)):
-                return waits
+                decision = replace(decision, deliveries=deliveries_of(decision))
+            new_entry = entry(decision.after) if entry else None
+            if await self.store.commit(loaded.record, decision, entry=new_entry, first=first):
+                if send_hints:
+                    await self.send_hints(decision.after)
+                return decision.after
+            if first and (wait := await self._refuse_out_of_line(loaded.record)):
+                return wait
         raise Contended(f"job {job_id} kept changing")
 
-    async def own(
+    async def change_leased(
         self,
-        held: LeaseRef,
+        lease: LeaseRef,
         decide: Decide,
         entry: Callable[[JobRecord], ConversationEntry] | None = None,
     ) -> JobRecord | Refusal:
         """A change by the attempt that holds `held`: an old epoch is refused (J5)."""
 
         def fenced(record: JobRecord, now: int) -> Change | Refusal:
-            if record.epoch != held.epoch:
-                return Refusal("stale_epoch", f"epoch {held.epoch} is over", record.status)
+            if record.epoch != lease.epoch:
+                return Refusal("stale_epoch", f"epoch {lease.epoch} is over", record.status)
             return decide(record, now)
 
-        return await self.change(held.job_id, fenced, entry)
+        return await self.change(lease.job_id, fenced, entry)
 
-    async def nudge(self, changed: JobRecord) -> None:
+    async def send_hints(self, changed: JobRecord) -> None:
         """Send a hint: for this job where it is queued, for the next in line where it ended."""
         if changed.status is Status.QUEUED and changed.hints > 0:
             self.hint(changed)
@@ -92,19 +92,19 @@ class Commits:
                 if loaded is not None and loaded.record.status is Status.QUEUED:
                     self.hint(loaded.record)
 
-    async def _counted(self, before: JobRecord, change: Change) -> Change:
+    async def _add_counts(self, before: JobRecord, change: Change) -> Change:
         """The change with its counts. Those of a job's end are made of all its events."""
         after = change.after
         if not after.status.final:
-            return replace(change, counts=counted(before, change, (), ()))
+            return replace(change, counts=count_change(before, change, (), ()))
         events, charges = await asyncio.gather(
             self.store.events(after.id), self.store.charges(after.id)
         )
-        ended = replace(change, after=replace(after, revisions=passes(events)))
-        counts = counted(before, ended, events, charges)
+        ended = replace(change, after=replace(after, revisions=count_passes(events)))
+        counts = count_change(before, ended, events, charges)
         return replace(ended, counts=counts, paid_calls=len(charges))
 
-    async def _waits(self, record: JobRecord) -> Refusal | None:
+    async def _refuse_out_of_line(self, record: JobRecord) -> Refusal | None:
         head = await self.store.next_in_line(record.tenant, record.conversation_id)
         if head in (None, record.id):
             return None

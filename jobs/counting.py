@@ -27,83 +27,100 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from jobs.model.events import Event, current
+from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord, Status
-from jobs.model.spec import Kind
+from jobs.model.spec import JobKind
 from jobs.store import Charge
 from jobs.transitions.change import Change, Counts
 
 DAYS_KEPT = 400
-PER_DOLLAR = Decimal(10) ** 12
-MANY = 10
-WAITS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400, 172_800, 604_800)
+UNITS_PER_DOLLAR = Decimal(10) ** 12
+MAX_REVISIONS = 10
+WAIT_BUCKETS = (
+    10,
+    30,
+    60,
+    120,
+    300,
+    600,
+    1_800,
+    3_600,
+    7_200,
+    14_400,
+    28_800,
+    86_400,
+    172_800,
+    604_800,
+)
 """Upper bounds of the buckets of waiting times, in seconds; one more has what is longer."""
 
 
-def counted(
+def count_change(
     before: JobRecord, change: Change, events: Sequence[Event], charges: Iterable[Charge]
 ) -> Counts:
     """What a change adds. `events` and `charges` are the job's, needed where the change ends it."""
     counts: Counter[str] = Counter()
     for event in change.events:
         if event.kind == "decided" and before.review is not None:
-            counts.update(_decided(event.data, change.after.updated_at - before.review.opened_at))
-    if change.after.spec.kind is not Kind.TASK:
+            counts.update(
+                _count_decision(event.data, change.after.updated_at - before.review.opened_at)
+            )
+    if change.after.spec.kind is not JobKind.TASK:
         return {f"verified|{change.after.status}": 1} if change.after.status.final else {}
     if change.after.status.final:
-        own = current(_own(events))
-        counts.update(_ended(change.after))
-        counts.update(_worked(change.after, own))
-        counts.update(paid(charges))
-        for stage, ms in _stages(change.after, own).items():
+        attempt_events = events_since_restart(_events_of_attempts(events))
+        counts.update(_count_end(change.after))
+        counts.update(_count_work(change.after, attempt_events))
+        counts.update(count_charges(charges))
+        for stage, ms in _stage_times(change.after, attempt_events).items():
             counts.update({f"stage_ms|{stage}": ms, f"stage_jobs|{stage}": 1})
     return counts
 
 
-def passes(events: Iterable[Event]) -> int:
+def count_passes(events: Iterable[Event]) -> int:
     """The passes of the executor, each of which is a revision."""
     return max((event.data.get("revision") or 0 for event in events), default=0)
 
 
-def _decided(data: Mapping[str, Any], waited_ms: int) -> Counts:
-    bucket = bisect_left(WAITS, waited_ms / 1000)
+def _count_decision(data: Mapping[str, Any], waited_ms: int) -> Counts:
+    bucket = bisect_left(WAIT_BUCKETS, waited_ms / 1000)
     return {f"decided|{data['action']}": 1, f"wait|{bucket}": 1, "wait_ms": max(waited_ms, 0)}
 
 
-def _own(events: Sequence[Event]) -> Sequence[Event]:
+def _events_of_attempts(events: Sequence[Event]) -> Sequence[Event]:
     """Without the events that a retry has taken over from its parent, which has counted them."""
-    begun = (place for place, event in enumerate(events) if event.kind == "started")
-    return events[next(begun, len(events)) :]
+    starts = (place for place, event in enumerate(events) if event.kind == "started")
+    return events[next(starts, len(events)) :]
 
 
-def _ended(after: JobRecord) -> Counts:
+def _count_end(after: JobRecord) -> Counts:
     counts = {f"ended|{after.status}": 1}
     if after.reason is not None:
         counts[f"reason|{after.reason}"] = 1
     if after.status is Status.SUCCEEDED and after.result is not None:
         by = after.result.approved_by
-        whose = "nobody" if by is None else by if by in ("critic", "rules") else "person"
-        counts[f"approved|{whose}"] = 1
+        approver = "nobody" if by is None else by if by in ("critic", "rules") else "person"
+        counts[f"approved|{approver}"] = 1
     return counts
 
 
-def _worked(after: JobRecord, events: Sequence[Event]) -> Counts:
+def _count_work(after: JobRecord, events: Sequence[Event]) -> Counts:
     counts: Counter[str] = Counter()
     runs = [event.data for event in events if event.kind == "run_finished"]
     for run in runs:
         counts["runs|succeeded" if run.get("succeeded") else "runs|failed"] += 1
         if not run.get("succeeded"):
             counts[f"failure|{(run.get('failure') or {}).get('class', 'unknown')}"] += 1
-    if revisions := passes(events):
-        counts[f"revisions|{min(revisions, MANY)}"] = 1
+    if revisions := count_passes(events):
+        counts[f"revisions|{min(revisions, MAX_REVISIONS)}"] = 1
     if after.status is Status.SUCCEEDED:
         repaired = any(not run.get("succeeded") for run in runs)
-        how = "unapproved" if after.unapproved else "repaired" if repaired else "straight"
-        counts[f"success|{how}"] = 1
+        success = "unapproved" if after.unapproved else "repaired" if repaired else "straight"
+        counts[f"success|{success}"] = 1
     return counts
 
 
-def paid(charges: Iterable[Charge]) -> Counts:
+def count_charges(charges: Iterable[Charge]) -> Counts:
     """What model calls add: of a job that ends, and of a call that was still on its way then."""
     counts: Counter[str] = Counter()
     for charge in charges:
@@ -116,11 +133,13 @@ def paid(charges: Iterable[Charge]) -> Counts:
         elif charge.cost_usd is None:
             counts[f"unpriced|{model}"] += 1
         else:
-            counts[f"cost|{model}"] += int((Decimal(charge.cost_usd) * PER_DOLLAR).to_integral())
+            counts[f"cost|{model}"] += int(
+                (Decimal(charge.cost_usd) * UNITS_PER_DOLLAR).to_integral()
+            )
     return counts
 
 
-def average(days: Iterable[Counts]) -> tuple[int, int]:
+def average_cost(days: Iterable[Counts]) -> tuple[int, int]:
     """What a job of these days cost on average: billionths of a dollar, and tokens; 0: unknown."""
     sums: Counter[str] = Counter()
     for counts in days:
@@ -132,7 +151,7 @@ def average(days: Iterable[Counts]) -> tuple[int, int]:
     return sums["cost"] // (1_000 * jobs), (sums["input"] + sums["output"]) // jobs
 
 
-def _stages(after: JobRecord, events: Sequence[Event]) -> dict[str, int]:
+def _stage_times(after: JobRecord, events: Sequence[Event]) -> dict[str, int]:
     """Milliseconds by stage: waiting for a worker, each role's calls, runs, a person, the whole."""
     spent: Counter[str] = Counter()
     if after.started_at is not None:

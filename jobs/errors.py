@@ -36,9 +36,9 @@ class BlobsUnavailable(StoreUnavailable):
 class StoreRefused(StoreUnavailable):
     """Redis takes no writes now: nothing was written. `why` names nothing of the deployment."""
 
-    def __init__(self, detail: str, why: str = "") -> None:
+    def __init__(self, detail: str, cause: str = "") -> None:
         super().__init__(detail)
-        self.why = why
+        self.cause = cause
 
 
 class StoreFull(StoreRefused):

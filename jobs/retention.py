@@ -46,10 +46,10 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
         return await store.remove(loaded.record)
 
     count = 0
-    while job_ids := await scan.next(retention.batch):
+    while job_ids := await scan.next_ids(retention.batch):
         for job_id in job_ids:  # one by one: nobody waits for it
             count += await scan.visit([job_id], remove)
-    scan.end()
+    scan.raise_first_error()
     return count
 
 
@@ -60,20 +60,20 @@ async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retent
     the marks have expired. Bytes that cannot be removed wait for another grace period. Raises
     StoreUnavailable, when the batch is done.
     """
-    begun = time.monotonic()
-    taken = await store.blobs.take(retention.grace_ms, retention.batch)
-    gone, stays, wrong = [], [], []
-    for digest in taken.digests:
-        if (time.monotonic() - begun) * 1000 > REMOVAL_MS / 2:
+    started_at = time.monotonic()
+    batch = await store.blobs.take_unreferenced(retention.grace_ms, retention.batch)
+    removed, failed, errors = [], [], []
+    for digest in batch.digests:
+        if (time.monotonic() - started_at) * 1000 > REMOVAL_MS / 2:
             break
         try:
             await blobs.remove(digest)
-            gone.append(digest)
+            removed.append(digest)
         except BlobsUnavailable as error:
-            stays.append(digest)
-            wrong.append(error)
-    await store.blobs.removed(gone)
-    if stays:
-        await store.blobs.restore(stays)
-        raise wrong[0]
-    return taken.looked_at
+            failed.append(digest)
+            errors.append(error)
+    await store.blobs.confirm_removal(removed)
+    if failed:
+        await store.blobs.restore(failed)
+        raise errors[0]
+    return batch.checked

@@ -23,11 +23,11 @@ from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class Submission:
     """An accepted job; `new` is False where its idempotency key was used before."""
 
     record: JobRecord
-    new: bool
+    is_new: bool
 
 
 class Operations:
@@ -58,7 +58,7 @@ class Operations:
         request_id: str = "",
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
-    ) -> Submitted | Refusal:
+    ) -> Submission | Refusal:
         """Put a job on record; it is durable when this returns (J1).
 
         `blobs` are the digests of the bytes that came with it.
@@ -68,16 +68,16 @@ class Operations:
         change = lifecycle.submit(
             job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
         )
-        return await self._created(change, idempotency, blobs)
+        return await self._create(change, idempotency, blobs)
 
-    async def replayed(
+    async def find_submission(
         self, tenant: str, idempotency: Idempotency | None
-    ) -> Submitted | Refusal | None:
+    ) -> Submission | Refusal | None:
         """The job that an idempotency key names already; None where it is new, or there is none."""
         if idempotency is None:
             return None
         existing = await self.store.known(tenant, idempotency.key)
-        return await self._known(existing, idempotency) if existing else None
+        return await self._submission_of(existing, idempotency) if existing else None
 
     async def retry_as_new_job(
         self,
@@ -89,7 +89,7 @@ class Operations:
         person: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
-    ) -> Submitted | Refusal:
+    ) -> Submission | Refusal:
         """A new job that retries a failed or cancelled one, from where that stopped. `spec`: the
         job's own with other terms; None: as it is."""
         loaded = await self.store.load(job_id)
@@ -110,7 +110,7 @@ class Operations:
         )
         if isinstance(change, Refusal):
             return change
-        return await self._created(change, idempotency, parent=loaded.record)
+        return await self._create(change, idempotency, parent=loaded.record)
 
     async def rebase_as_new_job(
         self,
@@ -122,7 +122,7 @@ class Operations:
         person: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
-    ) -> Submitted | Refusal:
+    ) -> Submission | Refusal:
         """Add a job that starts from the approved change of a job that has ended. `spec`: the spec
         of that job with other terms; None: its spec, unchanged."""
         loaded = await self.store.load(job_id)
@@ -140,7 +140,7 @@ class Operations:
         )
         if isinstance(change, Refusal):
             return change
-        return await self._created(change, idempotency, parent=loaded.record)
+        return await self._create(change, idempotency, parent=loaded.record)
 
     async def claim(
         self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
@@ -154,24 +154,24 @@ class Operations:
     async def hint_again(self, job_id: str) -> None:
         """Send another hint at a job that is queued."""
         if loaded := await self.store.load(job_id):
-            await self._commits.nudge(loaded.record)
+            await self._commits.send_hints(loaded.record)
 
-    async def pause(self, held: LeaseRef, review: Review) -> JobRecord | Refusal:
+    async def pause(self, lease: LeaseRef, review: Review) -> JobRecord | Refusal:
         """Ask a person, and release the job."""
-        return await self._commits.own(held, partial(lifecycle.pause, review=review))
+        return await self._commits.change_leased(lease, partial(lifecycle.pause, review=review))
 
     async def decide(
         self,
         job_id: str,
         decision: Decision,
-        known: Loaded | None = None,
+        loaded: Loaded | None = None,
         same_person: Mapping[str, str] | None = None,
     ) -> JobRecord | Refusal:
         """Apply a person's Decision, and send a hint if the job is queued then. `known`: the job,
         if the caller has just read it. `same_person`: see `jobs.transitions.reviews.decide`.
         """
         decide = partial(lifecycle.decide, decision=decision, same_person=same_person)
-        return await self._commits.change(job_id, decide, known=known)
+        return await self._commits.change(job_id, decide, loaded_before=loaded)
 
     async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
         """End a job for good, from any state that is not final."""
@@ -189,7 +189,7 @@ class Operations:
         return None if await self.store.remove(loaded.record) else UNKNOWN
 
     async def succeed(
-        self, held: LeaseRef, result: Result, summary: str | None = None
+        self, lease: LeaseRef, result: Result, summary: str | None = None
     ) -> JobRecord | Refusal:
         """End a job with its result, and add it to its conversation, where there is a summary."""
 
@@ -197,21 +197,21 @@ class Operations:
             return ConversationEntry(record.id, record.spec.task, summary or "", record.workspace)
 
         succeed = partial(lifecycle.succeed, result=result)
-        return await self._commits.own(held, succeed, None if summary is None else entry)
+        return await self._commits.change_leased(lease, succeed, None if summary is None else entry)
 
     async def fail(
-        self, held: LeaseRef, reason: Reason, detail: str, result: Result | None = None
+        self, lease: LeaseRef, reason: Reason, detail: str, result: Result | None = None
     ) -> JobRecord | Refusal:
         """End a job without success."""
         fail = partial(lifecycle.fail, reason=reason, detail=detail, result=result)
-        return await self._commits.own(held, fail)
+        return await self._commits.change_leased(lease, fail)
 
     async def retry(
         self,
-        held: LeaseRef,
+        lease: LeaseRef,
         reason: Reason,
         wait: Wait,
-        asked_seconds: float = 0.0,
+        min_delay_seconds: float = 0.0,
         result: Result | None = None,
         *,
         counted: bool = True,
@@ -224,41 +224,41 @@ class Operations:
             reason=reason,
             wait=wait,
             policy=self.policy,
-            asked_ms=int(asked_seconds * 1000),
+            min_delay_ms=int(min_delay_seconds * 1000),
             result=result,
             counted=counted,
             most_retries=most_retries,
         )
-        return await self._commits.own(held, retry)
+        return await self._commits.change_leased(lease, retry)
 
     async def requeue(
-        self, held: LeaseRef, detail: str, cause: Cause = Cause.STOPPING
+        self, lease: LeaseRef, detail: str, cause: Cause = Cause.STOPPING
     ) -> JobRecord | Refusal:
         """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
         requeue = partial(lifecycle.requeue, why="drained", cause=cause, detail=detail)
-        return await self._commits.own(held, requeue)
+        return await self._commits.change_leased(lease, requeue)
 
-    async def sweep(self, together: int = 32) -> int:
+    async def sweep(self, concurrency: int = 32) -> int:
         """Visit all jobs that are due: send hints, take back lost leases (J8), expire reviews.
 
         Returns how many were changed; `together` are visited concurrently. A job that fails does
         not hold up the others: its error is raised after them.
         """
-        return await sweep(self._commits, together)
+        return await sweep(self._commits, concurrency)
 
-    async def _created(
+    async def _create(
         self,
         change: Change,
         idempotency: Idempotency | None,
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
-    ) -> Submitted | Refusal:
+    ) -> Submission | Refusal:
         """Put a new job on record; it keeps the bytes of `parent`, too."""
         existing = await self.store.create(change, idempotency, blobs, parent)
         if existing is None:
             await self._hint_new(change.after)
-            return Submitted(change.after, new=True)
-        return await self._known(existing, idempotency)
+            return Submission(change.after, is_new=True)
+        return await self._submission_of(existing, idempotency)
 
     async def _hint_new(self, record: JobRecord) -> None:
         """Hint at a new job, unless it waits for another of its conversation."""
@@ -270,13 +270,13 @@ class Operations:
                     return
         self._hint(record)
 
-    async def _known(
+    async def _submission_of(
         self, existing: Existing, idempotency: Idempotency | None
-    ) -> Submitted | Refusal:
+    ) -> Submission | Refusal:
         if idempotency is None or existing.body_digest != idempotency.body_digest:
             return Refusal("key_reused", "this Idempotency-Key came with another request before")
         loaded = await self.store.load(existing.job_id)
         if loaded is None:
-            why = "the job that came with this Idempotency-Key is too old, and was removed"
-            return Refusal("key_reused", f"{why}: take a new key")
-        return Submitted(loaded.record, new=False)
+            problem = "the job that came with this Idempotency-Key is too old, and was removed"
+            return Refusal("key_reused", f"{problem}: take a new key")
+        return Submission(loaded.record, is_new=False)

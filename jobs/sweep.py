@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from jobs.commits import Commits
 from jobs.errors import StoreUnavailable
-from jobs.model.events import last_known
+from jobs.model.events import describe_progress
 from jobs.model.record import JobRecord
 from jobs.transitions import expiry, lifecycle
 from jobs.transitions.change import Change, Refusal
@@ -18,85 +18,89 @@ class IndexScan:
     hold up the others. `found` lists the first so many.
     """
 
-    def __init__(self, found: Callable[[int], Awaitable[Sequence[str]]]) -> None:
-        self._found = found
-        self._stayed: set[str] = set()
-        self._wrong: list[BaseException] = []
+    def __init__(self, list_ids: Callable[[int], Awaitable[Sequence[str]]]) -> None:
+        self._list_ids = list_ids
+        self._remaining: set[str] = set()
+        self._errors: list[BaseException] = []
 
-    async def next(self, many: int) -> Sequence[str]:
+    async def next_ids(self, limit: int) -> Sequence[str]:
         """The first so many that were not visited."""
-        listed = await self._found(many + len(self._stayed))
-        return [job_id for job_id in listed if job_id not in self._stayed][:many]
+        job_ids = await self._list_ids(limit + len(self._remaining))
+        return [job_id for job_id in job_ids if job_id not in self._remaining][:limit]
 
-    async def visit(self, job_ids: Sequence[str], look: Callable[[str], Awaitable[bool]]) -> int:
+    async def visit(
+        self, job_ids: Sequence[str], visit_job: Callable[[str], Awaitable[bool]]
+    ) -> int:
         """Visit these concurrently; how many were handled. Raises StoreUnavailable."""
-        looks = await asyncio.gather(*map(look, job_ids), return_exceptions=True)
-        for job_id, each in zip(job_ids, looks, strict=True):
-            if isinstance(each, StoreUnavailable):
-                raise each
-            if isinstance(each, BaseException):
-                each.add_note(f"job {job_id}")
-                self._wrong.append(each)
-            if each is not True:
-                self._stayed.add(job_id)
-        return sum(each is True for each in looks)
+        outcomes = await asyncio.gather(*map(visit_job, job_ids), return_exceptions=True)
+        for job_id, outcome in zip(job_ids, outcomes, strict=True):
+            if isinstance(outcome, StoreUnavailable):
+                raise outcome
+            if isinstance(outcome, BaseException):
+                outcome.add_note(f"job {job_id}")
+                self._errors.append(outcome)
+            if outcome is not True:
+                self._remaining.add(job_id)
+        return sum(outcome is True for outcome in outcomes)
 
-    def end(self) -> None:
+    def raise_first_error(self) -> None:
         """Raise the error of the first that failed."""
-        for error in self._wrong:
+        for error in self._errors:
             raise error
 
 
-async def sweep(commits: Commits, together: int) -> int:
+async def sweep(commits: Commits, concurrency: int) -> int:
     """How many jobs were changed; `together` are visited concurrently."""
     store = commits.store
     due, overdue = IndexScan(store.due), IndexScan(store.overdue)
-    swept = await _all(due, lambda job_id: _look(commits, job_id), together)
-    reviews = await _all(overdue, lambda job_id: _look_at_review(commits, job_id), together)
-    due.end()
-    overdue.end()
-    return swept + reviews
+    swept_jobs = await _visit_all(due, lambda job_id: _sweep_job(commits, job_id), concurrency)
+    reviews = await _visit_all(overdue, lambda job_id: _sweep_review(commits, job_id), concurrency)
+    due.raise_first_error()
+    overdue.raise_first_error()
+    return swept_jobs + reviews
 
 
-async def _all(scan: IndexScan, look: Callable[[str], Awaitable[bool]], together: int) -> int:
+async def _visit_all(
+    scan: IndexScan, visit_job: Callable[[str], Awaitable[bool]], concurrency: int
+) -> int:
     total = 0
-    while job_ids := await scan.next(together):
-        total += await scan.visit(job_ids, look)
-        if len(job_ids) < together:
+    while job_ids := await scan.next_ids(concurrency):
+        total += await scan.visit(job_ids, visit_job)
+        if len(job_ids) < concurrency:
             break
     return total
 
 
-async def _look(commits: Commits, job_id: str) -> bool:
+async def _sweep_job(commits: Commits, job_id: str) -> bool:
     store = commits.store
     loaded = await store.load(job_id)
     alone = loaded is not None and loaded.record.lease is not None and loaded.record.lease.alone
-    place = last_known(await store.events(job_id)) if alone else ""
-    first = loaded is None or await _first(commits, loaded.record)
-    swept = await commits.change(
+    progress = describe_progress(await store.events(job_id)) if alone else ""
+    first = loaded is None or await _is_first_in_line(commits, loaded.record)
+    outcome = await commits.change(
         job_id,
-        lambda record, now: _step(record, now, place, first=first),
-        known=loaded,
-        nudges=False,
+        lambda record, now: _decide(record, now, progress, first=first),
+        loaded_before=loaded,
+        send_hints=False,
     )
-    if isinstance(swept, Refusal):
+    if isinstance(outcome, Refusal):
         return False
-    if swept.status.final or first:  # others wait for their turn, not for a hint
-        await commits.nudge(swept)
+    if outcome.status.final or first:  # others wait for their turn, not for a hint
+        await commits.send_hints(outcome)
     return True
 
 
-async def _first(commits: Commits, record: JobRecord) -> bool:
+async def _is_first_in_line(commits: Commits, record: JobRecord) -> bool:
     head = await commits.store.next_in_line(record.tenant, record.conversation_id)
     return head in (None, record.id)
 
 
-async def _look_at_review(commits: Commits, job_id: str) -> bool:
-    looked = await commits.change(job_id, expiry.look)
-    return isinstance(looked, JobRecord)
+async def _sweep_review(commits: Commits, job_id: str) -> bool:
+    outcome = await commits.change(job_id, expiry.sweep_review)
+    return isinstance(outcome, JobRecord)
 
 
-def _step(record: JobRecord, now: int, place: str, *, first: bool) -> Change | Refusal:
+def _decide(record: JobRecord, now: int, progress: str, *, first: bool) -> Change | Refusal:
     if record.lease is not None:
-        return lifecycle.expire(record, now, place=place)
-    return lifecycle.hint(record, now) if first else lifecycle.in_line(record, now)
+        return lifecycle.expire(record, now, progress=progress)
+    return lifecycle.hint(record, now) if first else lifecycle.postpone_in_line(record, now)

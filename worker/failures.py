@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, ModelError, ModelUnavailable, StateUnreadable, Stopped
-from jobs.blobs.directory import cause_of
+from jobs.blobs.directory import describe_os_error
 from jobs.errors import (
     BlobMissing,
     BlobsUnavailable,
@@ -133,7 +133,7 @@ def store_trouble(error: Exception) -> str:
     match error:
         case StoreFull():
             return "the job record is full"
-        case StoreRefused(why=why):
+        case StoreRefused(cause=why):
             return f"the job record takes no writes: {why}"
         case Contended():
             return "the job kept changing"
@@ -153,7 +153,7 @@ def _storage(error: Exception) -> Retry:
             return Retry(Reason.STORAGE, Wait(STORAGE, lost))
         case RepositoryDiskFails():
             return Retry(Reason.STORAGE, Wait(STORAGE, str(error)))
-        case OSError() if cause := cause_of(error):
+        case OSError() if cause := describe_os_error(error):
             return Retry(Reason.STORAGE, Wait(STORAGE, f"a disk of the worker fails: {cause}"))
         case _:
             detail = f"{type(error).__name__}: {getattr(error, 'strerror', None) or 'no details'}"

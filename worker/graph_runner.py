@@ -32,11 +32,11 @@ from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.model.credentials import is_person
 from jobs.model.record import RESTART, JobRecord, Push, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
-from jobs.model.spec import JobSpec, Kind
+from jobs.model.spec import JobKind, JobSpec
 from jobs.service import Operations
 from jobs.store import ConversationEntry
 from jobs.transitions.lifecycle import Refusal
-from jobs.view.comments import marked
+from jobs.view.comments import mark_outdated
 from worker.adapters.repository import Delivered, delivered, repository
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
@@ -82,7 +82,7 @@ class GraphRunner:
             lambda: self.context.ledger(self.record, self.writer)
         )
         builder = PortsBuilder(self.context, self.record, ledger, self.unanswered)
-        if self.record.spec.kind is Kind.VERIFICATION:
+        if self.record.spec.kind is JobKind.VERIFICATION:
             return await self._verify(builder)
         start = await self._find_start()
         self._target()  # raises before the job costs anything
@@ -204,7 +204,7 @@ class GraphRunner:
         if not any(decision.get("comments") for decision in decisions):
             return decisions
         patch = await self.context.files.blobs.get(change.patch.digest) if change else None
-        return await asyncio.to_thread(marked, decisions, patch)
+        return await asyncio.to_thread(mark_outdated, decisions, patch)
 
     async def _store_change(
         self, builder: PortsBuilder, workspace: Workspace, answer: str

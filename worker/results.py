@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.graph.outcome import Outcome, outcome
-from jobs.model.events import Event, current
+from jobs.model.events import Event, events_since_restart
 from jobs.model.record import Result
 from jobs.model.spec import JobSpec, OnExhausted
 from jobs.view.work import list_artifacts
@@ -67,7 +67,7 @@ def best(
     the events alone. Where no pass has given an answer yet, the code of the last successful run is
     the answer, with the files that were made and are still `there` (None: all).
     """
-    runs = [event.data for event in current(events) if event.kind == "run_finished"]
+    runs = [event.data for event in events_since_restart(events) if event.kind == "run_finished"]
     ended = outcome({**values, "runs": runs or values.get("runs", [])})
     artifacts = {each["name"]: each for each in ended.artifacts}
     if not values.get("answers"):

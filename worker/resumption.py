@@ -160,16 +160,16 @@ def ours() -> GraphFormat:
 
 def question(record: JobRecord) -> Review | None:
     """What to ask a person about a job that cannot be resumed here; None where it can be."""
-    found = upgrade.unread(record, READS)
-    return None if found is None else upgrade.question(record, found, READS, ours())
+    found = upgrade.unreadable_format(record, READS)
+    return None if found is None else upgrade.upgrade_review(record, found, READS, ours())
 
 
 def damaged(record: JobRecord, place: str) -> Review:
     """What to ask a person about a job whose checkpoint cannot be decoded."""
-    return upgrade.damaged(record, place, READS, ours())
+    return upgrade.damaged_review(record, place, READS, ours())
 
 
 async def left_to_nobody(store: RedisStore, job_id: str) -> bool:
     """Whether a job that this worker cannot resume has waited long enough for one that can."""
     loaded = await store.load(job_id)
-    return loaded is not None and upgrade.abandoned(loaded.record, await store.workers())
+    return loaded is not None and upgrade.is_abandoned(loaded.record, await store.workers())

@@ -23,7 +23,7 @@ from jobs.model.credentials import (
     OPERATOR,
     Credential,
     Scope,
-    digest_of,
+    digest_secret,
 )
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
@@ -101,7 +101,7 @@ def stamp_of(settings: ApiSettings, credential: Credential) -> str:
     first = settings.first_key()
     if credential.id != FIRST_ID or first is None:
         return ""
-    return digest_of(first)[:16]
+    return digest_secret(first)[:16]
 
 
 async def holder(services: Services, key_id: str, stamp: str) -> Credential | None:
@@ -132,7 +132,10 @@ async def attempted(
 ) -> T | None:
     """What a secret stands for; None where it is wrong. Raises Refused, 429, without a lookup,
     where the address has sent too many wrong ones."""
-    peer, digest = counted_address(request.client.host if request.client else ""), digest_of(secret)
+    peer, digest = (
+        counted_address(request.client.host if request.client else ""),
+        digest_secret(secret),
+    )
     if wait := services.wrong_keys.begin(peer, digest):
         looked_up.close()
         detail = f"this address has reached {services.wrong_keys.rate}; wait {wait} s"
@@ -151,9 +154,9 @@ async def attempted(
 
 async def known(services: Services, secret: str) -> Credential | None:
     """The key with this secret; None where it is unknown or revoked."""
-    digest = digest_of(secret)
+    digest = digest_secret(secret)
     first = services.settings.first_key()
-    if first is not None and hmac.compare_digest(digest, digest_of(first)):
+    if first is not None and hmac.compare_digest(digest, digest_secret(first)):
         return configured(services.settings)
     found = await services.credentials.find(digest)
     return found if found is not None and found.active else None

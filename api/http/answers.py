@@ -27,7 +27,7 @@ from api.schemas.job import JobReceipt
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import Manifest
 from jobs.model.record import JobRecord
-from jobs.service import Submitted
+from jobs.service import Submission
 
 INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
 """Types that a browser may show from this origin. HTML and SVG can run scripts."""
@@ -59,10 +59,10 @@ def as_json(
     )
 
 
-def submission_receipt(submitted: Submitted) -> Response:
+def submission_receipt(submitted: Submission) -> Response:
     """202 with the new job, or with the job that the request's Idempotency-Key belongs to."""
     headers = {"Location": f"/jobs/{submitted.record.id}"}
-    if not submitted.new:
+    if not submitted.is_new:
         headers["Idempotency-Replayed"] = "true"
     return receipt(submitted.record, 202, headers)
 

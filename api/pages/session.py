@@ -17,9 +17,9 @@ from typing import Any, cast
 from itsdangerous import BadData, Signer, URLSafeSerializer
 from redis.asyncio import Redis
 
-from jobs.model.credentials import digest_of
+from jobs.model.credentials import digest_secret
 from jobs.redis import keys
-from jobs.redis.connection import Clock, UrgentCommands, ask, in_ms
+from jobs.redis.connection import Clock, UrgentCommands, await_redis, to_ms
 
 COOKIE = "fettle_session"
 LINK_SECONDS = 15 * 60
@@ -63,14 +63,14 @@ class Sessions(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.exists(keys.ended_session(session.nonce))
-            time, ended = await ask(pipe.execute())
-        too_old = in_ms(*time) - began >= self.seconds * 1000
+            time, ended = await await_redis(pipe.execute())
+        too_old = to_ms(*time) - began >= self.seconds * 1000
         return None if ended or too_old else session
 
     async def end(self, session: Session) -> None:
         """Sign out; copies of the cookie become invalid, too."""
         ended = keys.ended_session(session.nonce)
-        await ask(self._urgently([("SET", ended, "", "EX", self.seconds)]))
+        await await_redis(self._urgently([("SET", ended, "", "EX", self.seconds)]))
 
     async def form_token(self, session: Session) -> str:
         """The token that every form of this session has to send."""
@@ -79,21 +79,21 @@ class Sessions(Clock):
     async def link(self, key_id: str, stamp: str) -> str:
         """The token of a link that signs in once, within `LINK_SECONDS`."""
         token = secrets.token_urlsafe(24)
-        link = keys.sign_in_link(digest_of(token))
+        link = keys.sign_in_link(digest_secret(token))
         fields = json.dumps([key_id, stamp])
-        await ask(self._urgently([("SET", link, fields, "EX", LINK_SECONDS)]))
+        await await_redis(self._urgently([("SET", link, fields, "EX", LINK_SECONDS)]))
         return token
 
     async def linked(self, token: str) -> Session | None:
         """The session that a link would begin; the link stays valid."""
-        link = keys.sign_in_link(digest_of(token))
-        fields = await ask(cast("Awaitable[Any]", self.redis.get(link)))
+        link = keys.sign_in_link(digest_secret(token))
+        fields = await await_redis(cast("Awaitable[Any]", self.redis.get(link)))
         return Session.begin(*json.loads(fields)) if fields else None
 
     async def follow(self, token: str) -> Session | None:
         """The session that a link begins; None if the link was used or is too old."""
-        link = keys.sign_in_link(digest_of(token))
-        fields = await ask(cast("Awaitable[Any]", self.redis.getdel(link)))
+        link = keys.sign_in_link(digest_secret(token))
+        fields = await await_redis(cast("Awaitable[Any]", self.redis.getdel(link)))
         return Session.begin(*json.loads(fields)) if fields else None
 
     async def _serializer(self) -> URLSafeSerializer:
@@ -103,7 +103,7 @@ class Sessions(Clock):
     async def _key(self) -> str:
         if not self._secret:
             new_secret = secrets.token_urlsafe(32)
-            await ask(self._urgently([("SET", keys.PAGES_SECRET, new_secret, "NX")]))
-            secret = await ask(cast("Awaitable[Any]", self.redis.get(keys.PAGES_SECRET)))
+            await await_redis(self._urgently([("SET", keys.PAGES_SECRET, new_secret, "NX")]))
+            secret = await await_redis(cast("Awaitable[Any]", self.redis.get(keys.PAGES_SECRET)))
             self._secret = secret.decode()
         return self._secret

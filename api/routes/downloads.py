@@ -25,12 +25,12 @@ from api.schemas.job import Part
 from api.services import Services, ServicesDep, find_job
 from api.submission.inputs import start_files
 from jobs.blobs import manifest
-from jobs.blobs.directory import digest_of
+from jobs.blobs.directory import digest_bytes
 from jobs.blobs.manifest import Manifest
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.view import patch as patches
-from jobs.view.recording import SUFFIX, recording
+from jobs.view.recording import SUFFIX, build_recording
 from jobs.view.work import find_artifact, find_repair, find_run, list_artifacts
 
 router = APIRouter(prefix="/jobs/{job_id}")
@@ -156,8 +156,8 @@ async def patch(
     """What the job has changed in its repository, in git's format: of the open review, else of the
     result. `spec.repo` says where it started, `patch.base` at which commit."""
     record = (await find_job(services, reader, job_id)).record
-    if (newest := patches.newest(record)) is None:
-        raise Refused(problems.NOT_FOUND, patches.why_none(record, "patch"))
+    if (newest := patches.current_patch(record)) is None:
+        raise Refused(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, newest.digest)
     return await send_blob(request, services, newest.digest, headers)
 
@@ -189,7 +189,7 @@ async def bundle(
         digest = record.spec.repo.bundle if record.spec.repo else None
         detail = "the job did not start from a bundle"
     else:
-        digest, detail = patches.newest_bundle(record), patches.why_none(record, "bundle")
+        digest, detail = patches.current_bundle(record), patches.explain_missing(record, "bundle")
     if digest is None:
         raise Refused(problems.NOT_FOUND, detail)
     headers = untrusted_headers(f"{job_id}.bundle", BUNDLE_TYPE, digest)
@@ -276,11 +276,11 @@ async def recording_file(job_id: str, services: ServicesDep, reader: Downloader)
     """The job's model requests and replies, without secrets; 404 if it was not recorded. It holds
     only this job's prompts."""
     await find_job(services, reader, job_id)
-    content = await recording(job_id, await services.store.events(job_id), services.blobs)
+    content = await build_recording(job_id, await services.store.events(job_id), services.blobs)
     if content is None:
         detail = "this job was not recorded: submit it with `record`, or set FETTLE_RECORD"
         raise Refused(problems.NOT_FOUND, detail)
-    headers = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_of(content))
+    headers = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_bytes(content))
     return Response(content, headers=headers)
 
 

@@ -12,7 +12,7 @@ from api.openapi import responses
 from api.routes.downloads import Moment, load_workspace
 from api.schemas.job import ArtifactList, File, FileList
 from api.services import ServicesDep, find_job
-from jobs.blobs.directory import digest_of
+from jobs.blobs.directory import digest_bytes
 from jobs.blobs.manifest import Manifest
 from jobs.view.work import list_artifacts
 
@@ -35,7 +35,7 @@ async def files(job_id: str, services: ServicesDep, caller: Reader, at: Moment =
         File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path, at))
         for path, entry in sorted(workspace.files.items())
     ]
-    digest = digest_of(workspace.dump()) if workspace != Manifest() else None
+    digest = digest_bytes(workspace.dump()) if workspace != Manifest() else None
     return as_json(FileList(files=rows, links=dict(workspace.links), digest=digest))
 
 

@@ -35,16 +35,16 @@ from api.services import Services, ServicesDep, find_job, fleet_for
 from api.submission import new_jobs
 from api.submission.job_spec import request_digest, retry_digest
 from api.submission.validation import check_job
-from jobs.blobs.directory import hashed
+from jobs.blobs.directory import compute_digest
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
-from jobs.model.spec import Kind
+from jobs.model.spec import JobKind
 from jobs.store import Charge, Idempotency
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.job import render_job, render_summary
-from jobs.view.queueing import Fleet
+from jobs.view.queueing import FleetState
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -122,7 +122,7 @@ async def _upload_digests(parts: FormParts) -> dict[str, str]:
     """The digests of a form's files by path. No file can have the path of the bundle."""
     bundle = {BUNDLE_PATH: parts.bundle} if parts.bundle is not None else {}
     uploads = {**parts.files, **bundle}
-    return {path: await hashed(content) for path, content in uploads.items()}
+    return {path: await compute_digest(content) for path, content in uploads.items()}
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
@@ -145,7 +145,7 @@ async def listing(
     status: Annotated[Status | None, _EMPTY_IS_NONE] = None,
     label: Annotated[str | None, Query(max_length=100), _EMPTY_IS_NONE] = None,
     text: Annotated[str | None, Query(max_length=200), _EMPTY_IS_NONE] = None,
-    kind: Annotated[Kind | None, _EMPTY_IS_NONE] = None,
+    kind: Annotated[JobKind | None, _EMPTY_IS_NONE] = None,
     waiting: Annotated[Literal["me"] | None, _EMPTY_IS_NONE] = None,
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
@@ -169,7 +169,7 @@ async def listing(
             status=status,
             label=label,
             text=text or "",
-            kind=kind or Kind.TASK,
+            kind=kind or JobKind.TASK,
             waits_for=await keys_of_same_person(services, caller) if waiting else None,
         )
     now = await services.store.now() if page.records else 0
@@ -182,7 +182,7 @@ async def listing(
         for record in page.records
     ]
     return as_json(
-        JobList(jobs=jobs, total=page.total, total_exact=page.exact, limit=limit, offset=offset)
+        JobList(jobs=jobs, total=page.total, total_exact=page.is_exact, limit=limit, offset=offset)
     )
 
 
@@ -344,7 +344,7 @@ def _whole(
     events: Sequence[Event],
     charges: Sequence[Charge],
     now: int,
-    fleet: Fleet | None,
+    fleet: FleetState | None,
     settings: ApiSettings,
 ) -> Response:
     job = render_job(

@@ -83,7 +83,7 @@ async def metrics(services: ServicesDep) -> Response:
         jobs, queue, memory, workers, webhooks, longest = await asyncio.gather(
             store.counts(),
             store.queue_depth(),
-            store.load_now(OPERATOR),
+            store.system_load(OPERATOR),
             store.workers(),
             undelivered(store),
             _longest_waits(services),

@@ -14,8 +14,8 @@ from api.pages.session import LINK_SECONDS
 from api.problems import Refused
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
-from jobs.budgets import Amount, in_dollars
-from jobs.model.credentials import FIRST_ID, Credential, digest_of, new_id, new_secret
+from jobs.budgets import Amount, format_dollars
+from jobs.model.credentials import FIRST_ID, Credential, digest_secret, new_id, new_secret
 from jobs.view.job import format_time
 
 log = structlog.get_logger(__name__)
@@ -61,7 +61,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
         max_cost_usd_per_day=asked.max_cost_usd_per_day,
         max_tokens_per_day=asked.max_tokens_per_day,
     )
-    if not await services.credentials.add(credential, digest_of(secret)):
+    if not await services.credentials.add(credential, digest_secret(secret)):
         detail = f"an active key of the tenant {tenant} is named {asked.name}"
         raise Refused(problems.NAME_TAKEN, detail)
     log.info(
@@ -84,7 +84,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
 async def listing(services: ServicesDep, caller: Admin) -> Response:
     """The keys that you govern, including revoked ones, without their secrets."""
     first = configured(services.settings)
-    every = [*([first] if first else []), *await services.credentials.every()]
+    every = [*([first] if first else []), *await services.credentials.list_all()]
     governed = [key for key in every if caller.governs(key.tenant)]
     spent = await services.store.budgets.of_keys_today([key.id for key in governed])
     return as_json(
@@ -147,7 +147,7 @@ def spent_today(amount: Amount) -> SpentToday | None:
     """Today's spending under a limit; None without any."""
     if amount == Amount():
         return None
-    return SpentToday(cost_usd=in_dollars(amount.cost), tokens=amount.tokens)
+    return SpentToday(cost_usd=format_dollars(amount.cost), tokens=amount.tokens)
 
 
 def _shown(credential: Credential) -> dict[str, object]:

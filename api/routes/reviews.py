@@ -96,7 +96,7 @@ async def listing(
     found, total = await services.store.decisions.between(
         caller.tenant, _ms(start) if start else 0, until, limit=limit, offset=offset
     )
-    rows = [decisions.row(each, format_time(each.event.at)) for each in found]
+    rows = [decisions.decision_row(each, format_time(each.event.at)) for each in found]
     if form == "csv":
         headers = {"X-Total-Count": str(total)}
         words = ({**row, "comments": all_written(row["comments"])} for row in rows)

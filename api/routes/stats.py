@@ -70,10 +70,10 @@ async def stats(
     """
     found = await read(services, caller.tenant, days)
     if form == "csv":
-        rows = stats_view.table(table, found)
+        rows = stats_view.stats_table(table, found)
         return as_csv(f"fettle-{table}", COLUMNS[table], rows)
-    standing = await services.store.standing(caller.tenant)
-    whole = stats_view.whole(found, {str(status): n for status, n in standing.items()})
+    standing = await services.store.counts_of_tenant(caller.tenant)
+    whole = stats_view.render_stats(found, {str(status): n for status, n in standing.items()})
     return as_json(Stats.model_validate(whole))
 
 

@@ -49,7 +49,7 @@ async def read(services: Services, caller: Credential) -> System:
     store, settings = services.store, services.settings
     announced, now = await asyncio.gather(store.workers(), store.now())
     workers = [_worker(facts, now) for facts in announced]
-    jobs = await (store.counts() if caller.operates else store.standing(caller.tenant))
+    jobs = await (store.counts() if caller.operates else store.counts_of_tenant(caller.tenant))
     state: dict[str, Any] = {
         "version": version("fettle"),
         "release": release(),
@@ -116,7 +116,7 @@ async def drain(worker: str, services: ServicesDep, caller: Operator) -> Respons
 
     `worker` is its `id` in GET /system. Its supervisor may start another in its place.
     """
-    if not await services.store.ask_to_drain(worker):
+    if not await services.store.request_drain(worker):
         raise Refused(problems.NOT_FOUND, "no worker with this id was seen lately")
     log.info("worker asked to drain", worker=worker)
     return Response(status_code=202)

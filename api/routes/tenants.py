@@ -35,7 +35,7 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     """Your tenant with its limits; for the operator, all tenants with a key or limits."""
     names = {caller.tenant}
     if caller.operates:
-        keys = await services.credentials.every()
+        keys = await services.credentials.list_all()
         names |= {OPERATOR, *await services.credentials.tenants(), *(key.tenant for key in keys)}
     return as_json(TenantList(tenants=[await _shown(services, name) for name in sorted(names)]))
 

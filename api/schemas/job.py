@@ -20,8 +20,8 @@ from jobs.model.event_data import (
 from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
 from jobs.model.run_data import ArtifactData, RunData
-from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
-from jobs.view.queueing import Reason as QueueReason
+from jobs.model.spec import Evidence, JobKind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.view.queueing import QueueReason
 
 Part = Literal["code", "stdout", "stderr"]
 
@@ -123,7 +123,7 @@ class Spec(ResponseModel):
     repair: bool = True
     max_cost_usd: Usd | None = Field(None, description="spending limit in US dollars")
     max_tokens: int | None = Field(None, description="token limit")
-    kind: Kind = Kind.TASK
+    kind: JobKind = JobKind.TASK
     checks: CheckSpec | None = None
     write_tests: bool = False
     questions: bool = False
@@ -218,7 +218,7 @@ class Life(ResponseModel):
     """The job's id, status and times (ISO 8601, UTC)."""
 
     id: str
-    kind: Kind = Kind.TASK
+    kind: JobKind = JobKind.TASK
     status: Status
     created_at: Time
     updated_at: Time
@@ -347,7 +347,7 @@ class JobReceipt(ResponseModel):
     """A job after a change. `GET /jobs/{id}` has the rest, for keys that may read."""
 
     id: str
-    kind: Kind
+    kind: JobKind
     status: Status
     version: int = Field(description="the number of the job's changes")
     links: dict[str, str]

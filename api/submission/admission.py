@@ -14,8 +14,8 @@ from api.http.field_errors import refuse
 from api.problems import Refused
 from api.schemas.job_request import Terms
 from api.schemas.problem import FieldError
-from jobs.budgets import DAY_MS, Amount, Cap, limit_of
-from jobs.counting import average, day_of
+from jobs.budgets import DAY_MS, Amount, Cap, day_limit
+from jobs.counting import average_cost, day_of
 from jobs.model.credentials import Credential
 from jobs.queue import admission
 from jobs.queue.admission import AdmissionLimits, SystemLoad
@@ -63,21 +63,21 @@ class Admission:
         now = time.monotonic()
         read_at, load = self._loads.get(tenant, (0.0, None))
         if load is None or now - read_at > LOAD_SECONDS:
-            load = await self._store.load_now(tenant)
+            load = await self._store.system_load(tenant)
             if len(self._loads) >= MAX_TENANTS:
                 self._loads.clear()
             self._loads[tenant] = (now, load)
-        _raise(admission.refusal(load, self._limits))
+        _raise(admission.check_load(load, self._limits))
 
     async def check_budget(self, caller: Credential, job_limit: Cap) -> None:
         """Raise Refused (429) if a job that may spend `job_limit` is not expected to be finished
         within the caller's daily budget."""
-        limit = limit_of(caller, self._day_limit)
-        if limit.bounds:
+        limit = day_limit(caller, self._day_limit)
+        if limit.is_bounded:
             paid, unfinished = await self._store.budgets.day_of_key(caller.id)
             average_cost = await self._average_cost(caller.tenant)
             day = admission.KeyDay(limit, paid, unfinished, average_cost)
-            _raise(admission.over_budget(day, job_limit))
+            _raise(admission.check_budget(day, job_limit))
 
     async def _average_cost(self, tenant: str) -> Amount:
         now = time.monotonic()
@@ -85,7 +85,7 @@ class Admission:
         if cost is None or now - read_at > AVERAGE_SECONDS:
             today = await self._store.now()
             days = [day_of(today - DAY_MS * age) for age in range(AVERAGE_DAYS)]
-            cost = Amount(*average(await self._store.day_counts.days(tenant, days)))
+            cost = Amount(*average_cost(await self._store.day_counts.days(tenant, days)))
             if len(self._averages) >= MAX_TENANTS:
                 self._averages.clear()
             if cost != Amount():  # the first job to end counts at once

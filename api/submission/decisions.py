@@ -22,12 +22,12 @@ from jobs.errors import NotShown
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Comment, Decision, Review, ReviewKind
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.store import Loaded
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import patch as patches
-from jobs.view.comments import anchored
-from jobs.view.patch import MOST_BYTES, read
+from jobs.view.comments import add_excerpt
+from jobs.view.patch import MAX_BYTES, parse_patch
 
 log = structlog.get_logger(__name__)
 
@@ -78,7 +78,7 @@ async def _about(
 ) -> Decision:
     """The decision on this review: with its id, its comments, and whether it is an override."""
     names_review = request.review_id in (None, review.id)
-    shows_review = request.digest in (None, digest_of(review))
+    shows_review = request.digest in (None, digest_review(review))
     approves = review.kind is ReviewKind.REVIEW and request.action is Action.APPROVE
     comments = request.comments if names_review and shows_review else ()
     return replace(
@@ -98,10 +98,10 @@ async def _anchor_comments(
     """
     if not comments:
         return ()
-    patch = patches.of_review(review)
+    patch = patches.patch_of_review(review)
     if patch is None:
         refuse([FieldError(field="comments", message="this review shows no patch")])
-    elif patch.size > MOST_BYTES:
+    elif patch.size > MAX_BYTES:
         message = "the patch is too large for comments on lines: write them into the feedback"
         refuse([FieldError(field="comments", message=message)])
     assert patch is not None  # noqa: S101 - refused above
@@ -114,11 +114,11 @@ async def _anchor_comments(
 def _anchor(
     content: bytes, comments: Sequence[SentComment]
 ) -> tuple[list[Comment], list[FieldError]]:
-    files, anchored_comments, errors = read(content), [], []
+    files, anchored_comments, errors = parse_patch(content), [], []
     for number, sent in enumerate(comments):
         try:
             comment = Comment(sent.path, sent.line, sent.side, sent.text)
-            anchored_comments.append(anchored(comment, files))
+            anchored_comments.append(add_excerpt(comment, files))
         except NotShown as error:
             message = str(error)[:MAX_MESSAGE_CHARACTERS]
             errors.append(FieldError(field=f"comments.{number}", message=message))
@@ -138,7 +138,7 @@ async def _open_review(
     if (review := loaded.record.review) is None:
         last = loaded.record.decision
         return {"decision": _past_decision(last.review_id, last.action, last.by)} if last else {}
-    opened = {"review_id": review.id, "digest": digest_of(review)}
+    opened = {"review_id": review.id, "digest": digest_review(review)}
     if review.id == decision.review_id:
         return opened
     for event in await services.store.events(job_id):

@@ -22,7 +22,7 @@ from api.services import Services, find_job
 from api.submission.validation import case_ids, inline_files, kept_files, path_errors, size_errors
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
-from jobs.blobs.manifest import FileEntry, Manifest, checked_path
+from jobs.blobs.manifest import FileEntry, Manifest, normalize_path
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Repo
@@ -67,7 +67,7 @@ async def store_verified_files(
     entries = {}
     for path, text in request.files.items():
         content = text.encode()
-        entries[checked_path(path)] = FileEntry(await blobs.put(content), len(content))
+        entries[normalize_path(path)] = FileEntry(await blobs.put(content), len(content))
     merged: Manifest = base.with_files(entries, frozenset())
     refuse(path_errors(merged.files, "files"))
     if not merged.files:
@@ -79,7 +79,7 @@ async def store_verified_files(
 async def store_checks(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
     """Store acceptance checks for the worker."""
     files = {path: text.encode() for path, text in checks.files.items()}
-    paths = tuple(sorted(map(checked_path, files)))
+    paths = tuple(sorted(map(normalize_path, files)))
     if checks.cases:
         cases = [_case_with_normal_paths(case) for case in checks.cases]
         files[CASES_PATH] = json.dumps(cases).encode()
@@ -130,7 +130,7 @@ async def _find_kept_files(
             message = f"job {file.job_id} has no file with this digest"
             refuse([FieldError(field=f"files.{path[:100]}.digest", message=message)])
         else:
-            entries[checked_path(path)] = entry
+            entries[normalize_path(path)] = entry
     return entries
 
 
@@ -204,5 +204,5 @@ def _case_with_normal_paths(case: CaseRequest) -> dict[str, Any]:
     plain = case.model_dump(exclude_defaults=True)
     for name in ("files", "expect_files"):
         if name in plain:
-            plain[name] = {checked_path(path): text for path, text in plain[name].items()}
+            plain[name] = {normalize_path(path): text for path, text in plain[name].items()}
     return plain

@@ -16,13 +16,13 @@ from typing import Any
 from api.schemas.checks import VerificationRequest
 from api.schemas.fields import RequestModel
 from api.schemas.job_request import JobRequest, RetryRequest, Terms
-from jobs.budgets import Cap, cap
+from jobs.budgets import Cap, make_cap
 from jobs.model.spec import (
     DEFAULT_TIMEOUT_SECONDS,
     CheckSpec,
     Deliver,
+    JobKind,
     JobSpec,
-    Kind,
     OnExpiry,
     Pause,
 )
@@ -86,14 +86,14 @@ def verification_spec(
         timeout_seconds=request.timeout_seconds or _default_timeout(settings),
         priority=request.priority,
         labels=tuple(dict.fromkeys(request.labels)),
-        kind=Kind.VERIFICATION,
+        kind=JobKind.VERIFICATION,
         checks=checks,
     )
 
 
 def spending_limit(spec: JobSpec, settings: ApiSettings) -> Cap:
     """The most that a job may spend: by its own limits, else by the operator's."""
-    return cap(
+    return make_cap(
         spec.max_cost_usd or settings.max_job_cost_usd, spec.max_tokens or settings.max_job_tokens
     )
 

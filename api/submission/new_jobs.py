@@ -24,11 +24,11 @@ from api.submission.job_spec import rebase_spec, retry_spec, spending_limit, ver
 from api.submission.validation import approver_errors, check_retry
 from jobs.model.credentials import Credential, Signer
 from jobs.model.spec import JobSpec
-from jobs.service import Submitted
+from jobs.service import Submission
 from jobs.store import Idempotency
 from jobs.store.blob_index import PinnedBlobs
 from jobs.transitions.lifecycle import Refusal
-from jobs.transitions.reviews import authors
+from jobs.transitions.reviews import list_authors
 
 log = structlog.get_logger(__name__)
 
@@ -55,12 +55,12 @@ def _sign(caller: Credential, request_id: str, idempotency: Idempotency | None) 
 
 async def replay(
     services: Services, caller: Credential, idempotency: Idempotency | None
-) -> Submitted | None:
+) -> Submission | None:
     """The job that this Idempotency-Key belongs to, even if the queue is full now.
 
     Raises Refused: 422, if the key belongs to another request.
     """
-    replayed = await services.operations.replayed(caller.tenant, idempotency)
+    replayed = await services.operations.find_submission(caller.tenant, idempotency)
     if isinstance(replayed, Refusal):
         raise from_refusal(replayed)
     return replayed
@@ -74,7 +74,7 @@ async def submit(
     request_id: str,
     idempotency: Idempotency | None = None,
     parts: FormParts = NO_PARTS,
-) -> Submitted:
+) -> Submission:
     """Submit a valid request. `spec` is the request's spec without its inputs; `parts` are the
     files of its form. Raises Refused: 404, 422, 429, 503."""
     refuse(approver_errors(spec, caller.signer))
@@ -87,7 +87,7 @@ async def submit(
     submitted = _accepted(
         await services.operations.submit(caller.tenant, spec, **signature, blobs=digests)
     )
-    log.info("job submitted", job_id=submitted.record.id, new=submitted.new)
+    log.info("job submitted", job_id=submitted.record.id, new=submitted.is_new)
     return submitted
 
 
@@ -98,17 +98,17 @@ async def retry(
     request: RetryRequest,
     request_id: str,
     idempotency: Idempotency | None = None,
-) -> Submitted:
+) -> Submission:
     """Retry a job. Raises Refused: 404, 409, 422, 429, 503."""
     earlier = (await find_job(services, caller, job_id)).record
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, earlier.spec)
     spec = retry_spec(request, earlier.spec, services.settings)
     check_retry(request, spec, services.settings)
-    _check_approvers(spec, caller, authors(earlier))
+    _check_approvers(spec, caller, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.retry_as_new_job(job_id, spec, **signature))
-    log.info("job retried", job_id=submitted.record.id, retry_of=job_id, new=submitted.new)
+    log.info("job retried", job_id=submitted.record.id, retry_of=job_id, new=submitted.is_new)
     return submitted
 
 
@@ -118,17 +118,17 @@ async def rebase(
     job_id: str,
     request_id: str,
     idempotency: Idempotency | None = None,
-) -> Submitted:
+) -> Submission:
     """Rebase a job's change. Raises Refused: 404, 409, 422, 429, 503; BlobMissing."""
     earlier = (await find_job(services, caller, job_id)).record
     await _check_admission(services, caller, earlier.spec)
     if earlier.result is not None and earlier.result.bundle is not None:
         await services.blobs.get(earlier.result.bundle)  # the new job starts from it
     spec = rebase_spec(earlier.spec, services.settings)
-    _check_approvers(spec, caller, authors(earlier))
+    _check_approvers(spec, caller, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.rebase_as_new_job(job_id, spec, **signature))
-    log.info("job rebased", job_id=submitted.record.id, rebase_of=job_id, new=submitted.new)
+    log.info("job rebased", job_id=submitted.record.id, rebase_of=job_id, new=submitted.is_new)
     return submitted
 
 
@@ -138,7 +138,7 @@ async def verify(
     request: VerificationRequest,
     request_id: str,
     idempotency: Idempotency | None = None,
-) -> Submitted:
+) -> Submission:
     """Submit a valid request for a verification. Raises Refused: 404, 422, 429, 503."""
     job_id = request.job_id
     job = (await find_job(services, caller, job_id)).record if job_id else None
@@ -154,11 +154,11 @@ async def verify(
             caller.tenant, spec, **signature, blobs=[*digests, *file_digests]
         )
     )
-    log.info("verification submitted", job_id=submitted.record.id, new=submitted.new)
+    log.info("verification submitted", job_id=submitted.record.id, new=submitted.is_new)
     return submitted
 
 
-def _accepted(outcome: Submitted | Refusal) -> Submitted:
+def _accepted(outcome: Submission | Refusal) -> Submission:
     if isinstance(outcome, Refusal):
         raise from_refusal(outcome)
     return outcome

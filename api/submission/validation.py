@@ -17,7 +17,7 @@ from api.schemas.fields import KeptFile
 from api.schemas.job_request import JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
 from api.submission.job_spec import new_spec
-from jobs.blobs.manifest import checked_path
+from jobs.blobs.manifest import normalize_path
 from jobs.errors import PathRefused
 from jobs.model.credentials import Signer
 from jobs.model.spec import CASES_PATH, JobSpec, OnExpiry
@@ -253,7 +253,7 @@ def path_errors(paths: Iterable[str], field: str) -> Iterator[FieldError]:
     sent_as: dict[str, str] = {}
     for path in paths:
         try:
-            normal = checked_path(path)
+            normal = normalize_path(path)
         except PathRefused as error:
             yield _path_error(field, path, str(error))
             continue

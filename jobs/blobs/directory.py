@@ -37,25 +37,25 @@ LONG_BYTES = 1024 * 1024
 """sha256 of so much takes a few milliseconds."""
 
 
-def digest_of(content: bytes) -> str:
+def digest_bytes(content: bytes) -> str:
     """The name of these bytes: sha256, hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
-async def hashed(content: bytes) -> str:
+async def compute_digest(content: bytes) -> str:
     """`digest_of`; in a thread where it takes longer than an event loop can be kept waiting."""
     if len(content) < LONG_BYTES:
-        return digest_of(content)
-    return await asyncio.to_thread(digest_of, content)
+        return digest_bytes(content)
+    return await asyncio.to_thread(digest_bytes, content)
 
 
-def checked_digest(digest: str) -> None:
+def check_digest(digest: str) -> None:
     """Raise BlobMissing for an invalid digest: it must not become a part of a path."""
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise BlobMissing(digest)
 
 
-def cause_of(error: OSError) -> str | None:
+def describe_os_error(error: OSError) -> str | None:
     """The reason why a disk or a share fails, without a path: `it is full`. None: the error has
     another kind of reason."""
     return _CAUSES.get(error.errno)
@@ -81,9 +81,9 @@ class Blobs(Protocol):
         ...
 
 
-def verified(digest: str, content: bytes) -> bytes:
+def verify_bytes(digest: str, content: bytes) -> bytes:
     """`content`, if its digest is `digest`; raises BlobMissing."""
-    if digest_of(content) != digest:
+    if digest_bytes(content) != digest:
         raise BlobMissing(digest, damaged=True)
     return content
 
@@ -117,11 +117,11 @@ class DirectoryBlobs:
             return await asyncio.to_thread(work)
         except OSError as error:
             default = f"it fails ({error.strerror or type(error).__name__})"
-            reason = cause_of(error) or default
+            reason = describe_os_error(error) or default
             raise BlobsUnavailable(f"the directory {self._root}: {error}", reason) from error
 
     def _put(self, content: bytes) -> str:
-        digest = digest_of(content)
+        digest = digest_bytes(content)
         path = self._path(digest)
         if not _has_size(path, len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class DirectoryBlobs:
 
     def _get(self, digest: str) -> bytes:
         try:
-            return verified(digest, self._path(digest).read_bytes())
+            return verify_bytes(digest, self._path(digest).read_bytes())
         except FileNotFoundError:
             raise BlobMissing(digest) from None
 
@@ -148,7 +148,7 @@ class DirectoryBlobs:
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _path(self, digest: str) -> Path:
-        checked_digest(digest)
+        check_digest(digest)
         return self._root / digest[:2] / digest[2:]
 
 

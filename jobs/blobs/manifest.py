@@ -39,16 +39,16 @@ class FileEntry(NamedTuple):
     executable: bool | None = None
 
 
-def checked_path(path: str) -> str:
+def normalize_path(path: str) -> str:
     """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
-    shown = path[:80]
-    known = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
-    if _REFUSED.search(known):
+    excerpt = path[:80]
+    prefix = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
+    if _REFUSED.search(prefix):
         signs = "control characters, line ends, or signs that turn the direction of text"
-        raise PathRefused(f"a path is UTF-8 without {signs}: {shown!r}")
-    if not path or len(known.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in known:
-        said = f"a path is relative, with '/', up to {LONGEST_PATH} bytes"
-        raise PathRefused(f"{said}: {shown!r}")
+        raise PathRefused(f"a path is UTF-8 without {signs}: {excerpt!r}")
+    if not path or len(prefix.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in prefix:
+        rule = f"a path is relative, with '/', up to {LONGEST_PATH} bytes"
+        raise PathRefused(f"{rule}: {excerpt!r}")
     parts = [part for part in path.split("/") if part != "."]
     if not parts or any(part in ("", "..") for part in parts):
         raise PathRefused(f"a path has no empty parts and no '..': {path!r}")
@@ -81,14 +81,14 @@ class Manifest:
         paths of the base; other deleted paths need no note (None: note all).
         """
         new = links or {}
-        old = deleted | changed.keys() | new.keys()
-        files = {path: entry for path, entry in self.files.items() if path not in old}
-        links = {path: target for path, target in self.links.items() if path not in old}
+        replaced = deleted | changed.keys() | new.keys()
+        files = {path: entry for path, entry in self.files.items() if path not in replaced}
+        links = {path: target for path, target in self.links.items() if path not in replaced}
         after = replace(self, files={**files, **changed}, links={**links, **new})
         if self.base is None:
             return after
-        gone = {path for path in deleted if in_base is None or path in in_base}
-        return replace(after, removed=(self.removed | gone) - changed.keys() - new.keys())
+        removed = {path for path in deleted if in_base is None or path in in_base}
+        return replace(after, removed=(self.removed | removed) - changed.keys() - new.keys())
 
     def dump(self) -> bytes:
         """Its bytes: sorted, so that the same files have the same digest."""
@@ -141,7 +141,7 @@ async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
 def _by_path(files: Mapping[str, bytes]) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     for name, content in files.items():
-        path = checked_path(name)
+        path = normalize_path(name)
         if path in contents:
             raise PathRefused(f"two names are the same path: {path!r}")
         contents[path] = content

@@ -23,7 +23,7 @@ from obstore.exceptions import (
 )
 from obstore.store import S3Store
 
-from jobs.blobs.directory import checked_digest, digest_of, verified
+from jobs.blobs.directory import check_digest, digest_bytes, verify_bytes
 from jobs.errors import BlobMissing, BlobsUnavailable
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ class S3Blobs:
 
     async def put(self, content: bytes) -> str:
         """See Blobs."""
-        digest = await asyncio.to_thread(digest_of, content)
+        digest = await asyncio.to_thread(digest_bytes, content)
         try:
-            await obstore.head_async(self._store, _name(digest))
+            await obstore.head_async(self._store, _object_name(digest))
         except FileNotFoundError:
-            await self._answer(self._create(digest, content))
+            await self._translate_errors(self._create(digest, content))
         except BaseError as error:
             raise self._unavailable(error) from error
         return digest
@@ -89,7 +89,7 @@ class S3Blobs:
     async def get(self, digest: str) -> bytes:
         """See Blobs."""
         try:
-            response = await obstore.get_async(self._store, _name(digest))
+            response = await obstore.get_async(self._store, _object_name(digest))
             content = bytes(await response.bytes_async())
         except FileNotFoundError as error:
             if _NO_BUCKET in str(error):
@@ -97,48 +97,48 @@ class S3Blobs:
             raise BlobMissing(digest) from None
         except BaseError as error:
             raise self._unavailable(error) from error
-        return await asyncio.to_thread(verified, digest, content)
+        return await asyncio.to_thread(verify_bytes, digest, content)
 
     async def remove(self, digest: str) -> None:
         """See Blobs."""
-        await self._answer(obstore.delete_async(self._store, _name(digest)))
+        await self._translate_errors(obstore.delete_async(self._store, _object_name(digest)))
 
     async def probe(self) -> None:
         """See Blobs."""
         # a bucket with versions keeps each of these for good: so they are few
         content = secrets.token_bytes(16)
         name = f".probe/{content.hex()}"
-        await self._answer(obstore.put_async(self._store, name, content))
+        await self._translate_errors(obstore.put_async(self._store, name, content))
         try:
-            response = await self._answer(obstore.get_async(self._store, name))
-            if bytes(await self._answer(response.bytes_async())) != content:
+            response = await self._translate_errors(obstore.get_async(self._store, name))
+            if bytes(await self._translate_errors(response.bytes_async())) != content:
                 raise self._unavailable(ValueError(f"{name} was read with other bytes"))
         finally:
-            await self._answer(obstore.delete_async(self._store, name))
+            await self._translate_errors(obstore.delete_async(self._store, name))
 
     async def _create(self, digest: str, content: bytes) -> None:
         with contextlib.suppress(AlreadyExistsError):  # another put of the same bytes was first
-            await obstore.put_async(self._store, _name(digest), content, mode="create")
+            await obstore.put_async(self._store, _object_name(digest), content, mode="create")
 
-    async def _answer(self, asked: Awaitable[T]) -> T:
+    async def _translate_errors(self, request: Awaitable[T]) -> T:
         """The answer of the storage. 404 is an outage, too: the bucket is missing, or another
         service answers at this address. Only `get` knows another meaning of it."""
         try:
-            return await asked
+            return await request
         except (BaseError, OSError) as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> BlobsUnavailable:
         # The library's text goes on with its source code's view of the failure.
-        said = str(error).split("\n\nDebug source:")[0].strip()
+        text = str(error).split("\n\nDebug source:")[0].strip()
         reason = "it does not answer, or fails"
-        if _NO_BUCKET in said:
+        if _NO_BUCKET in text:
             reason = "its bucket does not exist"
         elif isinstance(error, PermissionDeniedError | UnauthenticatedError):
             reason = "it refuses access"
-        return BlobsUnavailable(f"the bucket {self._bucket.name}: {said}", reason)
+        return BlobsUnavailable(f"the bucket {self._bucket.name}: {text}", reason)
 
 
-def _name(digest: str) -> str:
-    checked_digest(digest)
+def _object_name(digest: str) -> str:
+    check_digest(digest)
     return f"{digest[:2]}/{digest[2:]}"

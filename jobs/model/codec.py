@@ -41,7 +41,7 @@ _OWN_FIELDS = (
     "ends_by",
     "once",
 )
-MARK = b"z"
+PACKED_MARK = b"z"
 """Begins a packed body; JSON begins with a brace."""
 
 
@@ -75,7 +75,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "ends_by": str(record.ends_by or ""),
     }
     if new:
-        fields["spec"] = dump(plain_spec(record.spec))
+        fields["spec"] = dump(spec_to_json(record.spec))
         fields["workspace"] = record.workspace or ""
         fields["progress_epoch"] = str(record.progress_epoch)
         fields["graph"] = str(record.graph or "")
@@ -89,13 +89,13 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
     state = json.loads(fields["state"])
     if state["lease"]:
         state["lease"]["until"] = fields["due_at"]
-    own = {
+    compared = {
         name: fields[name] for name in ("status", "version", "epoch", "due_at", "progress_epoch")
     }
     return _RECORD.validate_python(
         {
             **state,
-            **own,
+            **compared,
             "spec": json.loads(fields["spec"]),
             "workspace": fields["workspace"] or None,
             "graph": GraphFormat.parse(fields["graph"]) if fields["graph"] else None,
@@ -111,7 +111,7 @@ def read_spec(data: Mapping[str, Any]) -> JobSpec:
     return _SPEC.validate_python(data)
 
 
-def plain_spec(spec: JobSpec) -> dict[str, Any]:
+def spec_to_json(spec: JobSpec) -> dict[str, Any]:
     """A spec in the plain form that `read_spec` takes."""
     plain: dict[str, Any] = _SPEC.dump_python(spec, mode="json")
     return plain
@@ -127,7 +127,7 @@ def event_body(event: NewEvent, epoch: int | None = None) -> str:
 def read_event(seq: int, stored: bytes) -> Event:
     """The event at place `seq` (from 1), packed or not."""
     at, _, body = stored.partition(b" ")
-    content = json.loads(unpacked(body))
+    content = json.loads(unpack_body(body))
     kind, data = content["kind"], content["data"]
     return Event(seq=seq, at=int(at), kind=kind, data=data, epoch=content.get("epoch"))
 
@@ -148,15 +148,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def packed(stored: bytes) -> bytes | None:
+def pack_event(stored: bytes) -> bytes | None:
     """A stored event ("at body") in fewer bytes; None where that gains nothing."""
     at, _, body = stored.partition(b" ")
-    if body.startswith(MARK):
+    if body.startswith(PACKED_MARK):
         return None
-    smaller = b" ".join((at, MARK + zlib.compress(body)))
+    smaller = b" ".join((at, PACKED_MARK + zlib.compress(body)))
     return smaller if len(smaller) < len(stored) else None
 
 
-def unpacked(body: bytes) -> bytes:
+def unpack_body(body: bytes) -> bytes:
     """The body of an event, packed or not."""
-    return zlib.decompress(body[len(MARK) :]) if body.startswith(MARK) else body
+    return zlib.decompress(body[len(PACKED_MARK) :]) if body.startswith(PACKED_MARK) else body

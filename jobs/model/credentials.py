@@ -116,7 +116,7 @@ def is_person(name: str | None) -> bool:
     return name is not None and name not in ROLES
 
 
-def in_order(credentials: Iterable[Credential]) -> Sequence[Credential]:
+def sort_by_age(credentials: Iterable[Credential]) -> Sequence[Credential]:
     """Oldest first."""
     return sorted(credentials, key=lambda kept: (kept.created_at, kept.id))
 
@@ -131,7 +131,7 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-def digest_of(secret: str) -> str:
+def digest_secret(secret: str) -> str:
     """What is kept of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 

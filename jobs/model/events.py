@@ -47,18 +47,20 @@ class Event:
         return self.kind in FINAL_KINDS
 
 
-def current(events: Sequence[Event]) -> Sequence[Event]:
+def events_since_restart(events: Sequence[Event]) -> Sequence[Event]:
     """The events since the job was restarted from its task, if it was: earlier work is
     discarded."""
-    restarts = [place for place, event in enumerate(events, start=1) if event.kind == "begun_anew"]
-    return events[restarts[-1] :] if restarts else events
+    restart_positions = [
+        place for place, event in enumerate(events, start=1) if event.kind == "begun_anew"
+    ]
+    return events[restart_positions[-1] :] if restart_positions else events
 
 
-def last_known(events: Sequence[Event]) -> str:
+def describe_progress(events: Sequence[Event]) -> str:
     """How far the work had come, as text."""
-    done = next((event for event in reversed(events) if event.kind in WORK), None)
-    if done is None:
+    last_event = next((event for event in reversed(events) if event.kind in WORK), None)
+    if last_event is None:
         return "before its first call had finished"
-    names = (done.data.get(name) for name in ("role", "id", "tool"))
-    whose = next((f" ({name})" for name in names if name), "")
-    return f"after event {done.seq}, {done.kind}{whose}"
+    names = (last_event.data.get(name) for name in ("role", "id", "tool"))
+    subject = next((f" ({name})" for name in names if name), "")
+    return f"after event {last_event.seq}, {last_event.kind}{subject}"

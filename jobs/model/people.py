@@ -82,12 +82,12 @@ class KeyRing:
 
     def _circle(self, key: Credential) -> _Circle:
         makers: dict[str, str] = {}
-        met_ids, waiting = {key.id}, [key]
+        seen_ids, waiting = {key.id}, [key]
         while waiting:
             for maker in self._makers(waiting.pop()):
                 makers.setdefault(identity_of(maker.person), maker.person)
-                if maker.id not in met_ids:
-                    met_ids.add(maker.id)
+                if maker.id not in seen_ids:
+                    seen_ids.add(maker.id)
                     waiting.append(maker)
         return _Circle(identity_of(key.person), makers)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.review import Decision, Review
-from jobs.model.spec import JobSpec, Kind
+from jobs.model.spec import JobKind, JobSpec
 
 _JOB_ID = re.compile(r"[0-9a-f]{20}")
 
@@ -323,7 +323,7 @@ class JobRecord:
     def unapproved(self) -> bool:
         """Whether the job ended without an approval of its work: it failed for that reason, or was
         accepted because its spec says so. A verification needs no approval."""
-        if self.status is Status.SUCCEEDED and self.spec.kind is Kind.TASK:
+        if self.status is Status.SUCCEEDED and self.spec.kind is JobKind.TASK:
             return self.result is None or self.result.approved_by is None
         return self.reason is Reason.UNAPPROVED
 

@@ -23,7 +23,7 @@ class PatchData(TypedDict):
 
 
 class EarlierCommentData(CommentData):
-    """A comment of an earlier decision; see `jobs.view.comments.marked`."""
+    """A comment of an earlier decision; see `jobs.view.comments.mark_outdated`."""
 
     outdated: NotRequired[bool]
     now: NotRequired[int | None]

@@ -20,7 +20,7 @@ _OF_RUN = ("number", "code", "end", "exit_code", "signal", "stdout", "stderr")
 _OF_ARTIFACT = ("name", "digest", "size", "media_type")
 
 
-def digest_of(review: Review) -> str:
+def digest_review(review: Review) -> str:
     """SHA-256, as 64 hexadecimal digits, over canonical JSON (keys in order, no spaces, UTF-8)."""
     shown = _approved(review.payload) if review.kind is ReviewKind.REVIEW else review.payload
     return hashlib.sha256(dump(shown, in_order=True).encode()).hexdigest()

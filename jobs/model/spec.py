@@ -18,7 +18,7 @@ class Priority(StrEnum):
     LOW = "low"
 
 
-class Kind(StrEnum):
+class JobKind(StrEnum):
     """The purpose of a job."""
 
     TASK = "task"
@@ -105,7 +105,7 @@ class JobSpec:
     """The most that the job may spend, in US dollars as a decimal string. None: no bound."""
     max_tokens: int | None = None
     """The most tokens that the job may spend. None: no bound."""
-    kind: Kind = Kind.TASK
+    kind: JobKind = JobKind.TASK
     checks: CheckSpec | None = None
     """Acceptance checks, which must pass before the critic may approve."""
     write_tests: bool = False

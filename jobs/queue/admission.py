@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.budgets import Amount, Cap, in_dollars
+from jobs.budgets import Amount, Cap, format_dollars
 from jobs.transitions.lifecycle import Refusal
 
 STORE_FULL = "store_full"
@@ -23,7 +23,7 @@ class SystemLoad:
     """
 
     used_bytes: int
-    most_bytes: int
+    max_bytes: int
     queued: int
 
 
@@ -35,11 +35,11 @@ class AdmissionLimits:
     queued: int = 10_000
 
 
-def refusal(load: SystemLoad, limits: AdmissionLimits) -> Refusal | None:
+def check_load(load: SystemLoad, limits: AdmissionLimits) -> Refusal | None:
     """Why no job can be accepted now, or None."""
-    if load.most_bytes and load.used_bytes >= load.most_bytes * limits.memory_ratio:
-        part = 100 * load.used_bytes / load.most_bytes
-        return Refusal(STORE_FULL, f"the job record's memory is {part:.0f} % full")
+    if load.max_bytes and load.used_bytes >= load.max_bytes * limits.memory_ratio:
+        percentage = 100 * load.used_bytes / load.max_bytes
+        return Refusal(STORE_FULL, f"the job record's memory is {percentage:.0f} % full")
     if load.queued >= limits.queued:
         return Refusal(QUEUE_FULL, f"{load.queued} jobs of your tenant wait already")
     return None
@@ -56,7 +56,7 @@ class KeyDay:
     average: Amount
 
 
-def over_budget(day: KeyDay, most: Cap) -> Refusal | None:
+def check_budget(day: KeyDay, job_cap: Cap) -> Refusal | None:
     """Why another job of the key, which may spend `most`, would not be finished today, or None.
 
     A budget should finish jobs, not begin many. The first job of a day is never refused: it may
@@ -64,18 +64,18 @@ def over_budget(day: KeyDay, most: Cap) -> Refusal | None:
     """
     for what in ("cost", "tokens"):
         cap, paid = getattr(day.cap, what), getattr(day.paid, what)
-        average, own = getattr(day.average, what), getattr(most, what)
+        average, own = getattr(day.average, what), getattr(job_cap, what)
         expected = average if own is None else min(average or own, own)
         others = day.unfinished * average
         if cap is None or not expected or not (paid or day.unfinished):
             continue
         if paid + others + expected > cap:
-            shown = [_shown(what, amount) for amount in (cap, paid, others, expected)]
-            return Refusal(BUDGET_TAKEN, _taken(*shown, unfinished=day.unfinished))
+            shown = [_format_amount(what, amount) for amount in (cap, paid, others, expected)]
+            return Refusal(BUDGET_TAKEN, _explain(*shown, unfinished=day.unfinished))
     return None
 
 
-def _taken(cap: str, paid: str, others: str, expected: str, *, unfinished: int) -> str:
+def _explain(cap: str, paid: str, others: str, expected: str, *, unfinished: int) -> str:
     return (
         f"the jobs of this API key may spend {cap} today: {paid} are spent, {unfinished} "
         f"unfinished jobs are expected to take {others}, and this one {expected} (by the average "
@@ -84,5 +84,5 @@ def _taken(cap: str, paid: str, others: str, expected: str, *, unfinished: int) 
     )
 
 
-def _shown(what: str, amount: int) -> str:
-    return f"${in_dollars(amount)}" if what == "cost" else f"{amount:,} tokens"
+def _format_amount(unit: str, amount: int) -> str:
+    return f"${format_dollars(amount)}" if unit == "cost" else f"{amount:,} tokens"

@@ -28,9 +28,9 @@ from jobs.queue.ready import Ready
 NAME = "fettle.look"
 QUEUE = "fettle"
 REDIS_PORT = 6379
-MOST_WAITING = 10_000
+MAX_UNSENT = 10_000
 """Hints kept while the broker is away; the sweeper replaces those that are dropped."""
-MOST_IN_BROKER = 10_000
+MAX_IN_BROKER = 10_000
 """Hints of one priority that wait in the broker. Above it none is added: while workers have plenty
 to look at, the sweeper's reminders would only pile up."""
 
@@ -38,7 +38,7 @@ PRIORITIES = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
 """Redis under Celery takes 0 as the most urgent; one list a step."""
 _BY_STEP = {step: priority for priority, step in PRIORITIES.items()}
 SEPARATOR = "\x06\x16"
-LOST = (KombuError, RedisError, OSError)
+BROKER_ERRORS = (KombuError, RedisError, OSError)
 """What a broker raises that is away, hangs or is full."""
 
 
@@ -52,7 +52,7 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     Why: docs/decisions/0064-addresses-are-parsed.md
     """
     server = parse_url(broker_url)
-    app = Celery("fettle", broker=_spelled_for_kombu(server), set_as_current=False)
+    app = Celery("fettle", broker=_kombu_url(server), set_as_current=False)
     app.conf.update(
         broker_use_ssl=_tls(server),
         # no_ack: a hint may be lost, so unacknowledged ones are not tracked (3 round trips each)
@@ -73,13 +73,13 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     return app
 
 
-def list_of(priority: Priority) -> str:
+def hint_list(priority: Priority) -> str:
     """The Redis list in the broker that hints of this priority wait in."""
     step = PRIORITIES[priority]
     return f"{QUEUE}{SEPARATOR}{step}" if step else QUEUE
 
 
-def _spelled_for_kombu(server: Mapping[str, Any]) -> str:
+def _kombu_url(server: Mapping[str, Any]) -> str:
     username, password = (quote(server.get(name, ""), safe="") for name in ("username", "password"))
     user = f"{username}:{password}@" if username or password else ""
     database = server.get("db", 0)
@@ -106,8 +106,8 @@ class Hints:
     """
 
     def __init__(self, broker_url: str) -> None:
-        self._line = _Line(celery_app(broker_url))
-        self._waiting: queue.Queue[tuple[str, Priority, str] | None] = queue.Queue(MOST_WAITING)
+        self._broker = _BrokerConnection(celery_app(broker_url))
+        self._unsent: queue.Queue[tuple[str, Priority, str] | None] = queue.Queue(MAX_UNSENT)
         self._given_up = threading.Event()
         self._sender = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._sender.start()
@@ -119,26 +119,26 @@ class Hints:
     def send(self, job_id: str, priority: Priority, tenant: str = OPERATOR) -> None:
         """Have a hint sent soon; drops it where too many wait."""
         try:
-            self._waiting.put_nowait((job_id, priority, tenant))
+            self._unsent.put_nowait((job_id, priority, tenant))
         except queue.Full:
             return
 
     def close(self, seconds: float = 2.0) -> None:
         """Send what waits, for at most `seconds`; the rest is dropped."""
         try:
-            self._waiting.put_nowait(None)
+            self._unsent.put_nowait(None)
         except queue.Full:
             self._given_up.set()
         self._sender.join(seconds)
         self._given_up.set()
 
     def _send_all(self) -> None:
-        while (waiting := self._waiting.get()) is not None and not self._given_up.is_set():
+        while (hint := self._unsent.get()) is not None and not self._given_up.is_set():
             try:
-                self._line.send(*waiting)
-            except LOST:
-                self._line.hang_up()  # a lost hint does not matter: the sweeper sends another
-        self._line.hang_up()
+                self._broker.send(*hint)
+            except BROKER_ERRORS:
+                self._broker.hang_up()  # a lost hint does not matter: the sweeper sends another
+        self._broker.hang_up()
 
 
 class JobPicker:
@@ -155,20 +155,20 @@ class JobPicker:
         if priority is None:
             return job_id
         try:
-            self._connection = self._connection or _dialled(self._app)
+            self._connection = self._connection or _connect(self._app)
             return Ready(self._connection.default_channel.client).next(priority) or job_id
-        except LOST:
+        except BROKER_ERRORS:
             self._connection = None
             return job_id
 
 
-def _dialled(app: Celery) -> Any:
+def _connect(app: Celery) -> Any:
     """A connection to the broker that gives up within seconds: kombu would wait and try again."""
     bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
     return app.connection_for_write(transport_options=bound)
 
 
-class _Line:
+class _BrokerConnection:
     """One kept connection to the broker, made when it is needed. For one thread."""
 
     def __init__(self, app: Celery) -> None:
@@ -178,7 +178,7 @@ class _Line:
     def send(self, job_id: str, priority: Priority, tenant: str) -> None:
         """Send a hint, unless plenty wait. Raises within seconds where the broker is away."""
         Ready(self._producer.channel.client).add(job_id, priority, tenant)
-        if self._producer.channel.client.llen(list_of(priority)) >= MOST_IN_BROKER:
+        if self._producer.channel.client.llen(hint_list(priority)) >= MAX_IN_BROKER:
             return
         self._app.send_task(
             NAME,
@@ -191,10 +191,10 @@ class _Line:
 
     def hang_up(self) -> None:
         """Drop the connection, whatever state it is in; the next hint makes another."""
-        with contextlib.suppress(*LOST):
+        with contextlib.suppress(*BROKER_ERRORS):
             self._connection.close()
         self._dial()
 
     def _dial(self) -> None:
-        self._connection = _dialled(self._app)
+        self._connection = _connect(self._app)
         self._producer: Any = self._app.amqp.Producer(self._connection, auto_declare=False)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.model.record import Status
 from jobs.model.spec import Priority
-from jobs.redis.connection import ask, lua
+from jobs.redis.connection import await_redis, read_script
 from jobs.redis.keys import PREFIX, JobKeys
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Ready:
     """The ready index of one broker. For synchronous clients; raises redis' errors."""
 
     def __init__(self, redis: Redis) -> None:
-        self._add = redis.register_script(lua("ready"))
-        self._next = redis.register_script(lua("next"))
+        self._add = redis.register_script(read_script("ready"))
+        self._next = redis.register_script(read_script("next"))
 
     def add(self, job_id: str, priority: Priority, tenant: str) -> None:
         """Add a job, unless it is listed already."""
@@ -50,7 +50,7 @@ class Ready:
         return job_ids[0].decode() if job_ids else None
 
 
-class Waiting:
+class WaitTimes:
     """Measures how long jobs have waited for a worker. For asynchronous clients of the broker and
     of the record; raises StoreUnavailable.
     """
@@ -78,7 +78,7 @@ class Waiting:
             pipe.time()
             for priority in Priority:
                 pipe.lrange(_turns(priority), 0, MEASURED_TENANTS - 1)
-            (seconds, micros), *tenants = await ask(pipe.execute())
+            (seconds, micros), *tenants = await await_redis(pipe.execute())
         return seconds + micros / 1e6, dict(zip(Priority, tenants, strict=True))
 
     async def _read_oldest(
@@ -91,7 +91,7 @@ class Waiting:
             for priority, tenant in tenants:
                 name = f"{_turns(priority)}:{tenant}"
                 pipe.zrange(name, 0, MEASURED_JOBS - 1, withscores=True)
-            answers: list[Any] = await ask(pipe.execute())
+            answers: list[Any] = await await_redis(pipe.execute())
         for (priority, _), jobs in zip(tenants, answers, strict=True):
             oldest[priority] += [(job, score / 1e6) for job, score in jobs]
         return oldest
@@ -102,7 +102,7 @@ class Waiting:
         async with self._record.pipeline(transaction=False) as pipe:
             for job_id in ordered_ids:
                 pipe.hget(JobKeys(job_id.decode()).record, "status")
-            statuses = await ask(pipe.execute())
+            statuses = await await_redis(pipe.execute())
         queued = str(Status.QUEUED).encode()
         return {
             job_id for job_id, status in zip(ordered_ids, statuses, strict=True) if status == queued

@@ -20,28 +20,28 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from jobs.redis import keys
-from jobs.redis.connection import ask, lua, translate_redis_errors, urgent_script
+from jobs.redis.connection import await_redis, read_script, translate_redis_errors, urgent_script
 from jobs.redis.keys import JobKeys
 
-TAKEN_MS = 120_000
+ACCEPTED_MS = 120_000
 LINGER_SECONDS = 30.0
 """How long a channel without a listener stays subscribed: readers come back after each event."""
 CONFIRM_SECONDS = 1.0
-AGAIN_SECONDS = 0.1
-MOST_UNREAD = 1_000
+RECONNECT_SECONDS = 0.1
+MAX_UNREAD = 1_000
 """Messages that wait for one listener."""
 RECENT = 16
 """Messages that a channel keeps, so that a reader that comes back after each misses none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Subscription:
     """What a listener gets: the latest messages before it came, gapless, and those from then on."""
 
     recent: Sequence[str]
     queue: asyncio.Queue[str]
 
-    async def next(self, seconds: float) -> str:
+    async def next_message(self, seconds: float) -> str:
         """The next message; empty when none came in time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -54,7 +54,7 @@ class _Channel:
     queues: set[asyncio.Queue[str]] = field(default_factory=set)
     recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT))
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
-    left_at: float = 0.0
+    idle_since: float = 0.0
 
 
 class Listener:
@@ -71,18 +71,18 @@ class Listener:
         self._connecting = asyncio.Lock()
 
     @contextlib.asynccontextmanager
-    async def subscribed(self, name: str) -> AsyncIterator[Heard]:
+    async def subscribed(self, name: str) -> AsyncIterator[Subscription]:
         """The channel's messages; redis' errors come through."""
-        queue: asyncio.Queue[str] = asyncio.Queue(MOST_UNREAD)
+        queue: asyncio.Queue[str] = asyncio.Queue(MAX_UNREAD)
         channel = await self._join(name, queue)
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CONFIRM_SECONDS):
                     await channel.confirmed.wait()
-            yield Heard(tuple(channel.recent), queue)
+            yield Subscription(tuple(channel.recent), queue)
         finally:
             channel.queues.discard(queue)
-            channel.left_at = time.monotonic()
+            channel.idle_since = time.monotonic()
 
     async def close(self) -> None:
         """Stop listening and give the connection back."""
@@ -108,11 +108,11 @@ class Listener:
         return channel
 
     async def _leave_idle(self) -> None:
-        past = time.monotonic() - LINGER_SECONDS
+        latest = time.monotonic() - LINGER_SECONDS
         idle = [
             name
             for name, channel in self._channels.items()
-            if not channel.queues and channel.left_at < past
+            if not channel.queues and channel.idle_since < latest
         ]
         for name in idle:
             del self._channels[name]
@@ -136,7 +136,7 @@ class Listener:
                 with contextlib.suppress(RedisError, OSError):
                     await self._pubsub.connect()  # type: ignore[no-untyped-call]
                     return
-            await asyncio.sleep(AGAIN_SECONDS)
+            await asyncio.sleep(RECONNECT_SECONDS)
 
     def _deliver(self, message: dict[str, Any]) -> None:
         channel = self._channels.get(_text(message["channel"]))
@@ -170,7 +170,7 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-class Tokens:
+class TokenChannel:
     """The output of models while it streams, for readers who watch. These are no events, and
     nothing is stored (J12). A channel per job; raises StoreUnavailable.
     """
@@ -179,26 +179,26 @@ class Tokens:
         self._redis = redis
         self._listener = listener
 
-    async def publish(self, said: Mapping[str, str]) -> frozenset[str]:
+    async def publish(self, messages: Mapping[str, str]) -> frozenset[str]:
         """Send one message for each of some jobs, in one round trip; returns the jobs that have a
         listener.
         """
         async with self._redis.pipeline(transaction=False) as pipeline:
-            for job_id, message in said.items():
+            for job_id, message in messages.items():
                 pipeline.publish(JobKeys(job_id).tokens, message)
-            counts = await ask(pipeline.execute())
-        return frozenset(job_id for job_id, count in zip(said, counts, strict=True) if count)
+            counts = await await_redis(pipeline.execute())
+        return frozenset(job_id for job_id, count in zip(messages, counts, strict=True) if count)
 
     @contextlib.asynccontextmanager
     async def subscribe(self, job_id: str) -> AsyncIterator[asyncio.Queue[str]]:
         """A job's messages from now on; an empty one says that some may have been missed."""
         name = JobKeys(job_id).tokens
-        async with translate_redis_errors(), self._listener.subscribed(name) as heard:
-            yield heard.queue
+        async with translate_redis_errors(), self._listener.subscribed(name) as subscription:
+            yield subscription.queue
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Inquiry:
     """A question; `subject` names its kind."""
 
     id: str
@@ -213,36 +213,41 @@ class WorkerRpc:
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         self._redis = redis
-        self._first = urgent_script(redis, lua("acquire"))
+        self._acquire = urgent_script(redis, read_script("acquire"))
         self._listener = listener
 
     async def call(
         self, subject: str, data: Mapping[str, Any], seconds: float
     ) -> Mapping[str, Any] | None:
         """A worker's answer; None where none listens, or none answered in time."""
-        name = secrets.token_hex(8)
+        inquiry_id = secrets.token_hex(8)
         async with (
             translate_redis_errors(),
-            self._listener.subscribed(keys.answers(name)) as heard,
+            self._listener.subscribed(keys.answers(inquiry_id)) as subscription,
         ):
-            question = json.dumps({"id": name, "subject": subject, "data": data})
-            if not await self._redis.publish(keys.INQUIRIES, question):
+            inquiry = json.dumps({"id": inquiry_id, "subject": subject, "data": data})
+            if not await self._redis.publish(keys.INQUIRIES, inquiry):
                 return None
-            message = await heard.next(seconds)
+            message = await subscription.next_message(seconds)
         return json.loads(message) if message else None
 
     @contextlib.asynccontextmanager
-    async def questions(self) -> AsyncIterator[asyncio.Queue[str]]:
+    async def inquiries(self) -> AsyncIterator[asyncio.Queue[str]]:
         """The questions from now on, for `take`; empty ones say that some may have been missed."""
-        async with translate_redis_errors(), self._listener.subscribed(keys.INQUIRIES) as heard:
-            yield heard.queue
+        async with (
+            translate_redis_errors(),
+            self._listener.subscribed(keys.INQUIRIES) as subscription,
+        ):
+            yield subscription.queue
 
-    async def take(self, message: str) -> Question | None:
+    async def accept(self, message: str) -> Inquiry | None:
         """The question in a message, if this worker is the one to answer it."""
-        question = Question(**json.loads(message))
-        taken = await ask(self._first(keys=[keys.inquiry(question.id)], args=[TAKEN_MS]))
-        return question if taken else None
+        inquiry = Inquiry(**json.loads(message))
+        accepted = await await_redis(
+            self._acquire(keys=[keys.inquiry(inquiry.id)], args=[ACCEPTED_MS])
+        )
+        return inquiry if accepted else None
 
-    async def answer(self, question: Question, data: Mapping[str, Any]) -> None:
+    async def answer(self, inquiry: Inquiry, data: Mapping[str, Any]) -> None:
         """Answer it."""
-        await ask(self._redis.publish(keys.answers(question.id), json.dumps(data)))
+        await await_redis(self._redis.publish(keys.answers(inquiry.id), json.dumps(data)))

@@ -14,13 +14,13 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from jobs.redis.connection import ask, translate_redis_errors
+from jobs.redis.connection import await_redis, translate_redis_errors
 
 OLDEST = (7, 0)
 """As `redis_version`, which every Valkey from its first release, 7.2, gives for compatibility."""
 
 
-class Verdict(StrEnum):
+class Severity(StrEnum):
     """What a finding means for jobs."""
 
     OK = "ok"
@@ -30,12 +30,12 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RedisFinding:
     """One setting that was checked: `advice` says what to change, '' where nothing is wrong."""
 
     name: str
     value: str
-    verdict: Verdict = Verdict.OK
+    severity: Severity = Severity.OK
     advice: str = ""
 
 
@@ -45,33 +45,33 @@ class RedisReport:
 
     server: str
     version: str
-    findings: tuple[Finding, ...]
+    findings: tuple[RedisFinding, ...]
 
-    def at(self, verdict: Verdict) -> Sequence[Finding]:
-        """The findings with this verdict."""
-        return [finding for finding in self.findings if finding.verdict is verdict]
+    def with_severity(self, severity: Severity) -> Sequence[RedisFinding]:
+        """The findings of this severity."""
+        return [finding for finding in self.findings if finding.severity is severity]
 
     def complaints(self, *, production: bool) -> tuple[Sequence[str], bool]:
         """What is wrong, as text, and whether a process must not start on this server."""
-        unusable = self.at(Verdict.UNUSABLE)
-        wrong = [*unusable, *self.at(Verdict.REFUSE)]
-        words = [f"Redis: {each.name} is {each.value}: {each.advice}" for each in wrong]
-        return words, bool(unusable) or (production and bool(wrong))
+        unusable = self.with_severity(Severity.UNUSABLE)
+        serious = [*unusable, *self.with_severity(Severity.REFUSE)]
+        texts = [f"Redis: {each.name} is {each.value}: {each.advice}" for each in serious]
+        return texts, bool(unusable) or (production and bool(serious))
 
 
 async def check_redis(redis: Redis) -> RedisReport:
     """Ask a server about itself. Raises StoreUnavailable."""
-    info = await ask(redis.info())
+    info = await await_redis(redis.info())
     config: Mapping[Any, Any] | None
     async with translate_redis_errors():
         try:
             config = await redis.config_get("append*")
         except ResponseError:  # forbidden or renamed, as hosted servers do
             config = None
-    return judge(info, _texts(config) if config is not None else None)
+    return assess(info, _texts(config) if config is not None else None)
 
 
-def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> RedisReport:
+def assess(info: Mapping[str, Any], config: Mapping[str, str] | None) -> RedisReport:
     """Findings from INFO and, where it is allowed (else None), CONFIG GET."""
     valkey = info.get("valkey_version")
     version = str(valkey or info.get("redis_version", "unknown"))
@@ -79,43 +79,49 @@ def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> RedisRep
     return RedisReport(server, version, tuple(_findings(info, config or {})))
 
 
-def _findings(info: Mapping[str, Any], config: Mapping[str, str]) -> Iterator[Finding]:
+def _findings(info: Mapping[str, Any], config: Mapping[str, str]) -> Iterator[RedisFinding]:
     version = str(info.get("redis_version", "0"))
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     advice = "use Redis 7.0 or newer, or Valkey 7.2 or newer"
-    yield _finding("version", version, Verdict.UNUSABLE, advice, well=numbers >= OLDEST)
+    yield _finding("version", version, Severity.UNUSABLE, advice, is_good=numbers >= OLDEST)
     mode = str(info.get("redis_mode", "standalone"))
     advice = "a commit touches several keys: use one server, not Redis Cluster"
-    yield _finding("mode", mode, Verdict.REFUSE, advice, well=mode != "cluster")
+    yield _finding("mode", mode, Severity.REFUSE, advice, is_good=mode != "cluster")
     role = str(info.get("role", "master")).replace("slave", "replica")
     advice = "a replica takes no writes: name its primary"
-    yield _finding("role", role, Verdict.REFUSE, advice, well=role != "replica")
+    yield _finding("role", role, Severity.REFUSE, advice, is_good=role != "replica")
     appends = bool(info.get("aof_enabled"))
     advice = "jobs are lost when Redis restarts: set `appendonly yes`"
-    yield _finding("appendonly", "yes" if appends else "no", Verdict.REFUSE, advice, well=appends)
+    yield _finding(
+        "appendonly", "yes" if appends else "no", Severity.REFUSE, advice, is_good=appends
+    )
     sync = config.get("appendfsync", "unknown")
     advice = "a power cut loses the last accepted jobs: set `appendfsync always`"
     if sync == "unknown":
         advice = "CONFIG GET is not allowed here, so this could not be checked: want `always`"
-    yield _finding("appendfsync", sync, Verdict.WARN, advice, well=sync == "always")
+    yield _finding("appendfsync", sync, Severity.WARN, advice, is_good=sync == "always")
     written = str(info.get("aof_last_write_status", "ok"))
     advice = "Redis could not write its file: look at its log and its disk"
-    yield _finding("aof_last_write_status", written, Verdict.REFUSE, advice, well=written == "ok")
+    yield _finding(
+        "aof_last_write_status", written, Severity.REFUSE, advice, is_good=written == "ok"
+    )
     yield _eviction(str(info.get("maxmemory_policy", "unknown")), int(info.get("maxmemory", 0)))
 
 
-def _eviction(policy: str, maxmemory: int) -> Finding:
+def _eviction(policy: str, maxmemory: int) -> RedisFinding:
     if policy == "unknown":
         advice = "the server does not tell its policy: want `maxmemory-policy noeviction`"
-        return Finding("maxmemory-policy", policy, Verdict.WARN, advice)
+        return RedisFinding("maxmemory-policy", policy, Severity.WARN, advice)
     when = f"at {maxmemory} bytes " if maxmemory else ""
     advice = f"Redis may {when}throw jobs away: set `maxmemory-policy noeviction`"
-    well = policy == "noeviction"
-    return _finding("maxmemory-policy", policy, Verdict.REFUSE, advice, well=well)
+    is_good = policy == "noeviction"
+    return _finding("maxmemory-policy", policy, Severity.REFUSE, advice, is_good=is_good)
 
 
-def _finding(name: str, value: str, verdict: Verdict, advice: str, *, well: bool) -> Finding:
-    return Finding(name, value) if well else Finding(name, value, verdict, advice)
+def _finding(
+    name: str, value: str, severity: Severity, advice: str, *, is_good: bool
+) -> RedisFinding:
+    return RedisFinding(name, value) if is_good else RedisFinding(name, value, severity, advice)
 
 
 def _texts(config: Mapping[Any, Any]) -> dict[str, str]:

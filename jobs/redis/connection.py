@@ -31,7 +31,7 @@ ANSWER_SECONDS = 2.0
 """How long an answer of Redis may take by default."""
 ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
 """A script with this first line may write beyond `maxmemory` (Redis 7.0 and newer)."""
-WHY_NO_WRITES: Mapping[str, str] = {
+REFUSED_WRITES: Mapping[str, str] = {
     "MISCONF": "it cannot write to its disk",
     "READONLY": "it is a replica",
     "NOREPLICAS": "too few replicas follow it",
@@ -117,7 +117,7 @@ _CORRECTED: Mapping[type[AbstractConnection], type[AbstractConnection]] = {
 """By the class that redis-py chooses for a URL."""
 
 
-def lua(name: str) -> str:
+def read_script(name: str) -> str:
     """The text of a script in `lua/`."""
     return (_LUA / f"{name}.lua").read_text()
 
@@ -134,7 +134,7 @@ class UrgentCommands:
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._script = urgent_script(redis, lua("batch"))
+        self._script = urgent_script(redis, read_script("batch"))
 
     async def __call__(self, commands: Sequence[RedisCommand]) -> None:
         """Raises redis' errors."""
@@ -151,12 +151,12 @@ async def translate_redis_errors() -> AsyncIterator[None]:
     except (RedisError, OSError) as error:
         if isinstance(error, RedisError) and is_full(error):
             raise StoreFull(f"Redis is full: {error}") from error
-        if isinstance(error, RedisError) and (why := why_no_writes(error)):
-            raise StoreRefused(f"Redis takes no writes, {why}: {error}", why) from error
+        if isinstance(error, RedisError) and (cause := explain_refused_write(error)):
+            raise StoreRefused(f"Redis takes no writes, {cause}: {error}", cause) from error
         raise StoreUnavailable(f"Redis did not answer: {error}") from error
 
 
-async def ask(call: Any) -> Any:
+async def await_redis(call: Any) -> Any:
     """The answer to one call of a client or a script; raises StoreUnavailable.
 
     Any, because redis-py types each command as awaitable or not.
@@ -173,15 +173,15 @@ class Clock:
 
     async def now(self) -> int:
         """Redis' time in ms. Raises StoreUnavailable."""
-        return in_ms(*await ask(self.redis.time()))
+        return to_ms(*await await_redis(self.redis.time()))
 
 
-def in_ms(seconds: int, micros: int) -> int:
+def to_ms(seconds: int, micros: int) -> int:
     """Redis' answer to TIME in ms."""
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-def texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+def decode_hash(fields: Mapping[bytes, bytes]) -> dict[str, str]:
     """A hash as Redis gives it, in text."""
     return {key.decode(): value.decode() for key, value in fields.items()}
 
@@ -191,8 +191,8 @@ def is_full(error: RedisError) -> bool:
     return "OOM" in str(error) or "maxmemory" in str(error)
 
 
-def why_no_writes(error: RedisError) -> str:
+def explain_refused_write(error: RedisError) -> str:
     """Why Redis accepts no writes at all; '' where that is not the error. redis-py removes the
     codes that it knows from the text."""
-    said = f"{getattr(error, 'status_code', '')} {error}"
-    return next((why for code, why in WHY_NO_WRITES.items() if code in said), "")
+    text = f"{getattr(error, 'status_code', '')} {error}"
+    return next((cause for code, cause in REFUSED_WRITES.items() if code in text), "")

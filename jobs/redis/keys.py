@@ -141,8 +141,8 @@ class JobKeys:
     @property
     def all(self) -> tuple[str, ...]:
         """Every key that is removed with the job, except its checkpoints."""
-        kept = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
-        return (*kept, self.blobs, self.decided)
+        hashes = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
+        return (*hashes, self.blobs, self.decided)
 
     @property
     def working(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class JobKeys:
         return f"{PREFIX}tokens:{self.id}"
 
 
-def _part(tenant: str) -> str:
+def _encode_tenant(tenant: str) -> str:
     """A tenant's name as a part of a key, encoded so that it cannot match another tenant's."""
     return tenant.replace("%", "%25").replace(":", "%3A")
 
@@ -182,12 +182,12 @@ def spend_of_key(key_id: str, day: str) -> str:
 
 def spend_of_tenant(tenant: str, day: str) -> str:
     """Hash that expires: what a tenant's jobs have spent on a day. No key has the id `tenant`."""
-    return f"{PREFIX}spend:tenant:{_part(tenant)}:{day}"
+    return f"{PREFIX}spend:tenant:{_encode_tenant(tenant)}:{day}"
 
 
 def tenant_limits(tenant: str) -> str:
     """Hash: max_cost_usd_per_day, max_tokens_per_day."""
-    return f"{PREFIX}tenant:{_part(tenant)}"
+    return f"{PREFIX}tenant:{_encode_tenant(tenant)}"
 
 
 def slots(provider: str) -> str:
@@ -207,12 +207,12 @@ def lock(name: str) -> str:
 
 def line(tenant: str, conversation_id: str) -> str:
     """List of the conversation's jobs that are not final."""
-    return f"{PREFIX}line:{_part(tenant)}:{conversation_id}"
+    return f"{PREFIX}line:{_encode_tenant(tenant)}:{conversation_id}"
 
 
 def conversation(tenant: str, conversation_id: str) -> str:
     """List of the conversation's finished jobs, newest first."""
-    return f"{PREFIX}turns:{_part(tenant)}:{conversation_id}"
+    return f"{PREFIX}turns:{_encode_tenant(tenant)}:{conversation_id}"
 
 
 def queued(priority: str) -> str:
@@ -222,7 +222,7 @@ def queued(priority: str) -> str:
 
 def behind(tenant: str) -> str:
     """Hash: what waits for another job of its conversation."""
-    return f"{PREFIX}behind:{_part(tenant)}"
+    return f"{PREFIX}behind:{_encode_tenant(tenant)}"
 
 
 def sign_in_link(digest: str) -> str:
@@ -237,26 +237,26 @@ def ended_session(nonce: str) -> str:
 
 def day_counts(tenant: str, day: str) -> str:
     """Hash that expires."""
-    return f"{PREFIX}numbers:{_part(tenant)}:{day}"
+    return f"{PREFIX}numbers:{_encode_tenant(tenant)}:{day}"
 
 
 def once(tenant: str, idempotency_key: str) -> str:
     """Hash: job, body."""
-    return f"{PREFIX}once:{_part(tenant)}:{idempotency_key}"
+    return f"{PREFIX}once:{_encode_tenant(tenant)}:{idempotency_key}"
 
 
 def listing(
     tenant: str, *, status: str | None = None, label: str | None = None, kind: str = "task"
 ) -> str:
     """Sorted set of job ids by creation time."""
-    every = f"{PREFIX}jobs:{_part(tenant)}"
+    base = f"{PREFIX}jobs:{_encode_tenant(tenant)}"
     if kind != "task":
-        every = f"{every}:kind:{kind}"
+        base = f"{base}:kind:{kind}"
     if status is not None:
-        return f"{every}:status:{status}"
+        return f"{base}:status:{status}"
     if label is not None:
-        return f"{every}:label:{label}"
-    return every
+        return f"{base}:label:{label}"
+    return base
 
 
 def delivery(delivery_id: str) -> str:
@@ -266,23 +266,23 @@ def delivery(delivery_id: str) -> str:
 
 def decisions(tenant: str) -> str:
     """Sorted set of job:number of events, by their time."""
-    return f"{PREFIX}decisions:{_part(tenant)}"
+    return f"{PREFIX}decisions:{_encode_tenant(tenant)}"
 
 
 def ineligible_approvers(tenant: str, mark: str) -> str:
     """Sorted set of jobs, by creation time, that the person with this identity key may not
     approve."""
-    return f"{PREFIX}barred:{_part(tenant)}:{mark}"
+    return f"{PREFIX}barred:{_encode_tenant(tenant)}:{mark}"
 
 
 def words(tenant: str) -> str:
     """Sorted set of words, in the order of their letters."""
-    return f"{PREFIX}words:{_part(tenant)}"
+    return f"{PREFIX}words:{_encode_tenant(tenant)}"
 
 
-def word(tenant: str, which: str) -> str:
+def word(tenant: str, word_text: str) -> str:
     """Sorted set of job ids by creation time."""
-    return f"{PREFIX}word:{_part(tenant)}:{which}"
+    return f"{PREFIX}word:{_encode_tenant(tenant)}:{word_text}"
 
 
 def inquiry(inquiry_id: str) -> str:

@@ -26,9 +26,9 @@ from jobs.store.types import (
     ConversationEntry,
     Existing,
     Idempotency,
+    JobPage,
     LeaseRef,
     Loaded,
-    Page,
     Writes,
 )
 
@@ -38,8 +38,8 @@ __all__ = [
     "ConversationEntry",
     "Existing",
     "Idempotency",
+    "JobPage",
     "LeaseRef",
     "Loaded",
-    "Page",
     "Writes",
 ]

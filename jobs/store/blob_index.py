@@ -15,21 +15,21 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from jobs.blobs.directory import Blobs, hashed
+from jobs.blobs.directory import Blobs, compute_digest
 from jobs.errors import StoreUnavailable
 from jobs.redis import keys
-from jobs.redis.connection import ask, lua, urgent_script
+from jobs.redis.connection import await_redis, read_script, urgent_script
 
 REMOVAL_MS = 60_000
 """How long a removal may take. A remover gives up after half of it."""
 BUSY_SECONDS = 0.02
-MOST_TRIES = 250
+MAX_TRIES = 250
 
 
-class Taken(NamedTuple):
+class RemovalBatch(NamedTuple):
     """Digests to be removed, and how many were checked to find them."""
 
-    looked_at: int
+    checked: int
     digests: Sequence[str]
 
 
@@ -38,37 +38,39 @@ class BlobIndex:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._pin = redis.register_script(lua("pin"))
-        self._take = urgent_script(redis, lua("collect"))
-        self._restore = urgent_script(redis, lua("restore"))
+        self._pin = redis.register_script(read_script("pin"))
+        self._take = urgent_script(redis, read_script("collect"))
+        self._restore = urgent_script(redis, read_script("restore"))
 
     async def pin(self, digests: Sequence[str]) -> Sequence[str]:
         """Keep these from being removed for the grace period.
 
         Returns those whose bytes are being removed right now: pin them again.
         """
-        busy = await ask(self._pin(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
+        busy = await await_redis(self._pin(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
         return [digest.decode() for digest in busy]
 
-    async def take(self, grace_ms: int, limit: int) -> Taken:
+    async def take_unreferenced(self, grace_ms: int, limit: int) -> RemovalBatch:
         """Take up to `limit` digests that no job refers to and that were not pinned for `grace_ms`.
 
         The caller removes their bytes within `REMOVAL_MS`, then calls `removed`, or `restore` for
         those that it could not remove.
         """
         names = [keys.UNREFERENCED, keys.REFERENCES, keys.DELETING]
-        looked_at, digests = await ask(self._take(keys=names, args=[grace_ms, limit, REMOVAL_MS]))
-        return Taken(int(looked_at), [digest.decode() for digest in digests])
+        looked_at, digests = await await_redis(
+            self._take(keys=names, args=[grace_ms, limit, REMOVAL_MS])
+        )
+        return RemovalBatch(int(looked_at), [digest.decode() for digest in digests])
 
-    async def removed(self, digests: Sequence[str]) -> None:
+    async def confirm_removal(self, digests: Sequence[str]) -> None:
         """The bytes of these are gone: they may be put again."""
         if digests:
-            await ask(self._redis.hdel(keys.DELETING, *digests))
+            await await_redis(self._redis.hdel(keys.DELETING, *digests))
 
     async def restore(self, digests: Sequence[str]) -> None:
         """The bytes of these were not removed: treat them as put just now."""
         if digests:
-            await ask(self._restore(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
+            await await_redis(self._restore(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
 
 
 class PinnedBlobs:
@@ -80,23 +82,23 @@ class PinnedBlobs:
         self,
         blobs: Blobs,
         pin: Callable[[Sequence[str]], Awaitable[Sequence[str]]],
-        note: Callable[[str], None],
+        record_digest: Callable[[str], None],
     ) -> None:
         self._blobs = blobs
         self._pin = pin
-        self._note = note
+        self._record_digest = record_digest
 
     async def put(self, content: bytes) -> str:
         """See Blobs. Raises StoreUnavailable where the index cannot be asked."""
-        digest = await hashed(content)
-        for _ in range(MOST_TRIES):
+        digest = await compute_digest(content)
+        for _ in range(MAX_TRIES):
             if not await self._pin([digest]):
                 break
             await asyncio.sleep(BUSY_SECONDS)
         else:
             raise StoreUnavailable(f"the bytes of {digest} are being removed; try again")
         await self._blobs.put(content)
-        self._note(digest)
+        self._record_digest(digest)
         return digest
 
     async def get(self, digest: str) -> bytes:

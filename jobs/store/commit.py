@@ -22,7 +22,13 @@ from jobs.model.codec import dump, event_body, record_fields
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
-from jobs.redis.connection import Argument, RedisCommand, lua, translate_redis_errors, urgent_script
+from jobs.redis.connection import (
+    Argument,
+    RedisCommand,
+    read_script,
+    translate_redis_errors,
+    urgent_script,
+)
 from jobs.redis.keys import JobKeys
 from jobs.store import search
 from jobs.store.types import ENTRIES_KEPT, Charge, ConversationEntry, Writes
@@ -67,7 +73,7 @@ def head_is(key: str, value: str) -> Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AtomicStep:
     """One atomic step for one job."""
 
     keys: JobKeys
@@ -115,20 +121,20 @@ class Commit:
     """
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
-        text = lua("commit")
+        text = read_script("commit")
         self._redis = redis
         self._replicas = replicas
         self._script = redis.register_script(text)
         self._urgent = urgent_script(redis, text)
 
-    async def apply(self, step: Step) -> bool:
+    async def apply(self, step: AtomicStep) -> bool:
         """Apply the step if all its guards hold, and return whether they did.
 
         Raises StoreUnavailable.
         """
         return await self._run(self._script, step)
 
-    async def apply_although_full(self, step: Step) -> bool:
+    async def apply_although_full(self, step: AtomicStep) -> bool:
         """As `apply`, even if Redis is at its `maxmemory`.
 
         For small steps that free memory or record a cost: every change of a record except a claim,
@@ -137,7 +143,7 @@ class Commit:
         """
         return await self._run(self._urgent, step)
 
-    async def _run(self, script: AsyncScript, step: Step) -> bool:
+    async def _run(self, script: AsyncScript, step: AtomicStep) -> bool:
         applied, *_ = await self.run_replicated(script, step.script_keys(), step.script_args())
         return bool(applied)
 

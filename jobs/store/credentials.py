@@ -15,14 +15,14 @@ from dataclasses import asdict
 
 from redis.asyncio import Redis
 
-from jobs.model.credentials import Credential, Scope, TenantLimits, in_order
+from jobs.model.credentials import Credential, Scope, TenantLimits, sort_by_age
 from jobs.model.people import KeyRing
 from jobs.redis import keys
-from jobs.redis.connection import UrgentCommands, ask, texts
+from jobs.redis.connection import UrgentCommands, await_redis, decode_hash
 from jobs.redis.keys import PREFIX
 
 DIGESTS = PREFIX + "keys"
-NAMES = PREFIX + "key-names"
+KEY_NAMES = PREFIX + "key-names"
 
 ADD = """
 if redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2]) == 0 then return 0 end
@@ -48,16 +48,16 @@ class Credentials:
         False, and nothing is stored, where an active key of the tenant has the same name, ignoring
         case: names sign decisions.
         """
-        places = (_key(digest), DIGESTS, NAMES)
+        names = (_key(digest), DIGESTS, KEY_NAMES)
         fields = [text for field in _fields(credential).items() for text in field]
         added = self._redis.eval(
-            ADD, len(places), *places, credential.signature, credential.id, digest, *fields
+            ADD, len(names), *names, credential.signature, credential.id, digest, *fields
         )
-        return bool(await ask(added))
+        return bool(await await_redis(added))
 
     async def find(self, digest: str) -> Credential | None:
         """The key with this digest, revoked ones included."""
-        fields = await ask(self._redis.hgetall(_key(digest)))
+        fields = await await_redis(self._redis.hgetall(_key(digest)))
         return _read(fields) if fields else None
 
     async def get(self, key_id: str) -> Credential | None:
@@ -65,21 +65,21 @@ class Credentials:
         digest = await self._digest(key_id)
         return await self.find(digest) if digest else None
 
-    async def every(self) -> Sequence[Credential]:
+    async def list_all(self) -> Sequence[Credential]:
         """All keys of all tenants, oldest first, revoked ones included."""
-        digests = await ask(self._redis.hvals(DIGESTS))
+        digests = await await_redis(self._redis.hvals(DIGESTS))
         async with self._redis.pipeline(transaction=False) as pipe:
             for digest in digests:
                 pipe.hgetall(_key(digest.decode()))
-            found = await ask(pipe.execute())
-        return in_order(_read(fields) for fields in found if fields)
+            hashes = await await_redis(pipe.execute())
+        return sort_by_age(_read(fields) for fields in hashes if fields)
 
     async def ring(self) -> KeyRing:
         """All keys, with their persons and makers. They are read again only if a key was added:
         persons and makers never change, and no key is ever removed."""
-        size = await ask(self._redis.hlen(DIGESTS))
+        size = await await_redis(self._redis.hlen(DIGESTS))
         if size != self._ring_size:
-            credentials = await self.every()
+            credentials = await self.list_all()
             self._ring, self._ring_size = KeyRing(tuple(credentials)), len(credentials)
         return self._ring
 
@@ -90,7 +90,7 @@ class Credentials:
         if digest is None or credential is None or not credential.active:
             return  # by then another key may have its name
         ended = ("HSETNX", _key(digest), "revoked_at", at)
-        await ask(self._urgently([ended, ("HDEL", NAMES, credential.signature)]))
+        await await_redis(self._urgently([ended, ("HDEL", KEY_NAMES, credential.signature)]))
 
     async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
         """Change what the key's jobs may spend on a day; an unknown key stays unknown."""
@@ -99,21 +99,23 @@ class Credentials:
 
     async def tenants(self) -> Mapping[str, TenantLimits]:
         """The tenants that have limits of their own."""
-        names = await ask(self._redis.smembers(keys.TENANTS))
+        names = await await_redis(self._redis.smembers(keys.TENANTS))
         return {name: await self.tenant(name) for name in sorted(each.decode() for each in names)}
 
     async def tenant(self, name: str) -> TenantLimits:
         """The limits of one tenant."""
-        found = texts(await ask(self._redis.hgetall(keys.tenant_limits(name))))
-        return TenantLimits(found.get("max_cost_usd_per_day"), _number(found, "max_tokens_per_day"))
+        fields = decode_hash(await await_redis(self._redis.hgetall(keys.tenant_limits(name))))
+        return TenantLimits(
+            fields.get("max_cost_usd_per_day"), _number(fields, "max_tokens_per_day")
+        )
 
     async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
         """Change them."""
-        await ask(self._redis.sadd(keys.TENANTS, name))
+        await await_redis(self._redis.sadd(keys.TENANTS, name))
         await self._replace(keys.tenant_limits(name), limits)
 
     async def _replace(self, where: str, limits: TenantLimits) -> None:
-        await ask(
+        await await_redis(
             self._urgently(
                 [
                     ("HDEL", where, name) if value is None else ("HSET", where, name, str(value))
@@ -123,8 +125,8 @@ class Credentials:
         )
 
     async def _digest(self, key_id: str) -> str | None:
-        found = await ask(self._redis.hget(DIGESTS, key_id))
-        return found.decode() if found else None
+        digest = await await_redis(self._redis.hget(DIGESTS, key_id))
+        return digest.decode() if digest else None
 
 
 def _key(digest: str) -> str:
@@ -149,19 +151,19 @@ def _fields(credential: Credential) -> dict[str, str]:
 
 
 def _read(fields: dict[bytes, bytes]) -> Credential:
-    found = texts(fields)
+    texts = decode_hash(fields)
     return Credential(
-        id=found["id"],
-        name=found["name"],
-        tenant=found["tenant"],
-        scopes=tuple(Scope(scope) for scope in found["scopes"].split()),
-        created_at=int(found["created_at"]),
-        created_by=found["created_by"],
-        revoked_at=int(found["revoked_at"]) if "revoked_at" in found else None,
-        max_cost_usd_per_day=found.get("max_cost_usd_per_day"),
-        max_tokens_per_day=_number(found, "max_tokens_per_day"),
-        person=found.get("person", ""),
-        created_by_key=found.get("created_by_key", ""),
+        id=texts["id"],
+        name=texts["name"],
+        tenant=texts["tenant"],
+        scopes=tuple(Scope(scope) for scope in texts["scopes"].split()),
+        created_at=int(texts["created_at"]),
+        created_by=texts["created_by"],
+        revoked_at=int(texts["revoked_at"]) if "revoked_at" in texts else None,
+        max_cost_usd_per_day=texts.get("max_cost_usd_per_day"),
+        max_tokens_per_day=_number(texts, "max_tokens_per_day"),
+        person=texts.get("person", ""),
+        created_by_key=texts.get("created_by_key", ""),
     )
 
 

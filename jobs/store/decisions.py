@@ -16,11 +16,11 @@ from jobs.model.codec import read_event
 from jobs.model.events import Event
 from jobs.model.record import JobRecord
 from jobs.redis import keys
-from jobs.redis.connection import RedisCommand, ask
+from jobs.redis.connection import RedisCommand, await_redis
 from jobs.redis.keys import JobKeys
 from jobs.transitions.change import Change
 
-KINDS = ("voted", "decided")
+DECISION_KINDS = ("voted", "decided")
 COLUMNS = (
     *("at", "job_id", "event", "kind", "review_id", "action", "by", "key_id", "approvals"),
     *("override", "digest", "digest_named", "feedback", "comments", "person"),
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionEvent:
     """An event that is a decision, and its job."""
 
     job_id: str
@@ -43,27 +43,27 @@ class Decisions:
 
     async def between(
         self, tenant: str, start: int, end: int, *, limit: int, offset: int
-    ) -> tuple[Sequence[Decided], int]:
+    ) -> tuple[Sequence[DecisionEvent], int]:
         """The decisions from `start` up to before `end` (ms), oldest first: a page of them, and the
         total number."""
         name, before = keys.decisions(tenant), f"({end}"
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcount(name, start, before)
             pipe.zrangebyscore(name, start, before, offset, limit)
-            total, members = await ask(pipe.execute())
+            total, members = await await_redis(pipe.execute())
             positions = [_read_member(member) for member in members]
             for job_id, seq in positions:
                 pipe.lindex(JobKeys(job_id).events, seq - 1)
-            stored = await ask(pipe.execute())
+            stored = await await_redis(pipe.execute())
         return [
-            Decided(job_id, read_event(seq, body))
+            DecisionEvent(job_id, read_event(seq, body))
             for (job_id, seq), body in zip(positions, stored, strict=True)
             if body
         ], total
 
     async def members_of(self, record: JobRecord) -> Sequence[str]:
         """The members of the log that belong to a job."""
-        members = await ask(self._redis.lrange(JobKeys(record.id).decided, 0, -1))
+        members = await await_redis(self._redis.lrange(JobKeys(record.id).decided, 0, -1))
         return [member.decode() for member in members]
 
 
@@ -71,7 +71,7 @@ def list_decisions(change: Change) -> Iterator[RedisCommand]:
     """Add the decisions of a change to the log."""
     after = change.after
     for event in change.events:
-        if event.kind in KINDS:
+        if event.kind in DECISION_KINDS:
             job_decisions = JobKeys(after.id).decided
             log = keys.decisions(after.tenant)
             yield ("LIST_DECISION", log, job_decisions, after.id, event.key)
@@ -88,15 +88,15 @@ def _read_member(member: bytes) -> tuple[str, int]:
     return job_id, int(seq)
 
 
-def row(decided: Decided, at: str | None) -> dict[str, Any]:
+def decision_row(decision: DecisionEvent, at: str | None) -> dict[str, Any]:
     """A decision as a row with COLUMNS. Null: the event has no such field."""
-    data = decided.event.data
+    data = decision.event.data
     votes = data.get("approvals")
     return {
         "at": at,
-        "job_id": decided.job_id,
-        "event": decided.event.seq,
-        "kind": decided.event.kind,
+        "job_id": decision.job_id,
+        "event": decision.event.seq,
+        "kind": decision.event.kind,
         "review_id": data.get("review_id"),
         "action": data.get("action", "approve"),
         "by": data.get("by"),

@@ -15,14 +15,14 @@ from redis.asyncio import Redis
 
 from jobs.model.codec import read_record
 from jobs.model.record import Status
-from jobs.model.spec import Kind, Priority
+from jobs.model.spec import JobKind, Priority
 from jobs.queue.admission import SystemLoad
 from jobs.redis import keys
-from jobs.redis.connection import Clock, ask, lua, texts
+from jobs.redis.connection import Clock, await_redis, decode_hash, read_script
 from jobs.redis.keys import JobKeys
 from jobs.store.search import JOBS_PER_STEP, WordIndex, words_of_search
 from jobs.store.spending import read_charges
-from jobs.store.types import Page
+from jobs.store.types import JobPage
 
 INDEX_STEPS_BEFORE_SEARCH = 5
 """The steps in which a search first moves new jobs into the index of words."""
@@ -48,8 +48,8 @@ class Listing(Clock):
         self._bounds = bounds or SearchBounds()
         self._words = WordIndex(redis)
         self._turn = asyncio.Lock()
-        self._listed = redis.register_script(lua("listed"))
-        self._find = redis.register_script(lua("find"))
+        self._listed = redis.register_script(read_script("listed"))
+        self._find = redis.register_script(read_script("find"))
 
     async def due(self, limit: int) -> Sequence[str]:
         """Ids of jobs that need a hint, or whose lease has expired."""
@@ -64,7 +64,7 @@ class Listing(Clock):
         return await self._ids(keys.FINISHED, f"({before}", limit)
 
     async def _ids(self, index: str, highest: str, limit: int) -> Sequence[str]:
-        job_ids = await ask(self._listed(keys=[index], args=[highest, limit, keys.JOB]))
+        job_ids = await await_redis(self._listed(keys=[index], args=[highest, limit, keys.JOB]))
         return [job_id.decode() for job_id in job_ids]
 
     async def page(
@@ -76,9 +76,9 @@ class Listing(Clock):
         status: Status | None = None,
         label: str | None = None,
         text: str = "",
-        kind: Kind = Kind.TASK,
+        kind: JobKind = JobKind.TASK,
         waits_for: Collection[str] | None = None,
-    ) -> Page:
+    ) -> JobPage:
         """A tenant's jobs that match all arguments, newest first.
 
         `text`: a search (see `jobs.store.search`). `waits_for`: only jobs that wait for the
@@ -92,7 +92,7 @@ class Listing(Clock):
         if text:
             word_sets = await self._job_sets(tenant, words_of_search(text))
             if word_sets is None:
-                return Page((), 0)
+                return JobPage((), 0)
             groups += word_sets
         excluded = await self._sets_without_vote(tenant, waits_for or ())
         if len(groups) == 1 and waits_for is None:
@@ -103,7 +103,7 @@ class Listing(Clock):
         for group in (*groups, excluded):
             sets += [len(group), *group]
         total, ids, exact = await self._search(order, sets, limit, offset)
-        return replace(await self._load_page(ids, total), exact=exact)
+        return replace(await self._load_page(ids, total), is_exact=exact)
 
     async def _sets_without_vote(self, tenant: str, identity_keys: Collection[str]) -> list[str]:
         """The sets of jobs that a person may not approve. Empty sets are left out: a person may
@@ -112,7 +112,7 @@ class Listing(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             for name in names:
                 pipe.exists(name)
-            existing = await ask(pipe.execute())
+            existing = await await_redis(pipe.execute())
         return [name for name, exists in zip(names, existing, strict=True) if exists]
 
     async def _search(
@@ -144,7 +144,7 @@ class Listing(Clock):
         call took. So another command of Redis waits for at most one call."""
         async with self._turn:
             started_at = time.perf_counter()
-            answer = await ask(self._find(args=args))
+            answer = await await_redis(self._find(args=args))
             await asyncio.sleep(time.perf_counter() - started_at)
         return cast("tuple[int, str, str, int, list[bytes]]", answer)
 
@@ -161,25 +161,25 @@ class Listing(Clock):
             pipe.zcard(listing)
             # by rank and not by score: Redis walks to an offset by score step by step
             pipe.zrevrange(listing, offset, offset + max(limit, 1) - 1)  # -1 is the last element
-            total, ids = await ask(pipe.execute())
+            total, ids = await await_redis(pipe.execute())
         return total, ids[:limit]
 
     async def changes(self, tenant: str) -> int:
         """How often a tenant's jobs were added, changed or removed. While the number is the same, a
         page of them is the same, except for costs."""
-        return int(await ask(self.redis.hget(keys.CHANGES, tenant)) or 0)
+        return int(await await_redis(self.redis.hget(keys.CHANGES, tenant)) or 0)
 
     async def counts(self) -> Mapping[Status, int]:
         """The number of jobs by status, over all tenants."""
         counts = await self._counts()
         return {status: counts.get(status, 0) for status in Status}
 
-    async def standing(self, tenant: str) -> Mapping[Status, int]:
+    async def counts_of_tenant(self, tenant: str) -> Mapping[Status, int]:
         """The number of a tenant's jobs by status."""
         async with self.redis.pipeline(transaction=False) as pipe:
             for status in Status:
                 pipe.zcard(keys.listing(tenant, status=status))
-            return dict(zip(Status, await ask(pipe.execute()), strict=True))
+            return dict(zip(Status, await await_redis(pipe.execute()), strict=True))
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """The number of jobs that wait for a worker, by priority, over all tenants. Jobs that wait
@@ -190,31 +190,31 @@ class Listing(Clock):
             for priority in Priority
         }
 
-    async def load_now(self, tenant: str) -> SystemLoad:
+    async def system_load(self, tenant: str) -> SystemLoad:
         """How full Redis and the tenant's queue are."""
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.info("memory")
-            for kind in Kind:
+            for kind in JobKind:
                 pipe.zcard(keys.listing(tenant, status=Status.QUEUED, kind=kind))
             pipe.hlen(keys.behind(tenant))
-            memory, *queued, behind = await ask(pipe.execute())
+            memory, *queued, behind = await await_redis(pipe.execute())
         limit = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)
         return SystemLoad(int(memory["used_memory"]), limit, sum(queued) - behind)
 
     async def _counts(self) -> dict[str, int]:
-        stored = await ask(self.redis.hgetall(keys.COUNTS))
+        stored = await await_redis(self.redis.hgetall(keys.COUNTS))
         return {name.decode(): int(count) for name, count in stored.items()}
 
-    async def _load_page(self, stored_ids: Sequence[bytes], total: int) -> Page:
+    async def _load_page(self, stored_ids: Sequence[bytes], total: int) -> JobPage:
         """The jobs with these ids, and their charges."""
         ids = [job_id.decode() for job_id in stored_ids]
         async with self.redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)
                 pipe.hgetall(JobKeys(job_id).charges)
-            hashes = await ask(pipe.execute())
-        records = [read_record(texts(fields)) for fields in hashes[::2] if fields]
+            hashes = await await_redis(pipe.execute())
+        records = [read_record(decode_hash(fields)) for fields in hashes[::2] if fields]
         charges = {
             job_id: read_charges(fields) for job_id, fields in zip(ids, hashes[1::2], strict=True)
         }
-        return Page(records, total, charges)
+        return JobPage(records, total, charges)

@@ -22,9 +22,9 @@ from jobs.redis.connection import (
     Argument,
     RedisCommand,
     UrgentCommands,
-    ask,
-    lua,
-    texts,
+    await_redis,
+    decode_hash,
+    read_script,
     urgent_script,
 )
 from jobs.transitions.change import Change, Delivery
@@ -101,15 +101,15 @@ class Outbox:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._lease = urgent_script(redis, lua("outbox/lease"))
-        self._requeue = urgent_script(redis, lua("outbox/requeue"))
+        self._lease = urgent_script(redis, read_script("outbox/lease"))
+        self._requeue = urgent_script(redis, read_script("outbox/requeue"))
         self._remove = UrgentCommands(redis)
-        self._fail = urgent_script(redis, lua("outbox/fail"))
+        self._fail = urgent_script(redis, read_script("outbox/fail"))
 
     async def lease(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
         """Take up to `limit` deliveries that are due. No other worker gets them for `lease_ms`."""
         args: list[Argument] = [limit, lease_ms, keys.delivery("")]
-        leased = await ask(self._lease(keys=[keys.DELIVERIES], args=args))
+        leased = await await_redis(self._lease(keys=[keys.DELIVERIES], args=args))
         return [
             _read(name.decode(), body.decode(), int(tries), error.decode(), int(due_at))
             for name, body, tries, error, due_at in leased
@@ -120,7 +120,7 @@ class Outbox:
         indexes = [keys.DELIVERIES, keys.DEAD_DELIVERIES]
         commands: list[RedisCommand] = [("ZREM", index, delivery.id) for index in indexes]
         commands.append(("UNLINK", keys.delivery(delivery.id)))
-        await ask(self._remove(commands))
+        await await_redis(self._remove(commands))
 
     async def fail(self, delivery: Delivery, error: str, delay_ms: int | None) -> bool:
         """Retry a leased delivery after `delay_ms`; None: the delivery is dead.
@@ -131,12 +131,12 @@ class Outbox:
         delay = "" if delay_ms is None else str(delay_ms)
         args: list[Argument] = [delivery.id, delivery.tries, error, delay]
         args += [DEAD_KEPT, keys.delivery("")]
-        return bool(await ask(self._fail(keys=names, args=args)))
+        return bool(await await_redis(self._fail(keys=names, args=args)))
 
     async def requeue(self, delivery_id: str) -> bool:
         """Send a dead delivery again; False if no dead delivery has this id."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
-        return bool(await ask(self._requeue(keys=names, args=[delivery_id])))
+        return bool(await await_redis(self._requeue(keys=names, args=[delivery_id])))
 
     async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
         """The first `limit` deliveries that have not arrived yet, and their total number."""
@@ -152,12 +152,12 @@ class Outbox:
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcard(index)
             pipe.zrange(index, 0, limit - 1, desc=newest, withscores=True)
-            total, scored = await ask(pipe.execute())
+            total, scored = await await_redis(pipe.execute())
             for name, _ in scored:
                 pipe.hgetall(keys.delivery(name.decode()))
-            hashes = await ask(pipe.execute())
+            hashes = await await_redis(pipe.execute())
         return [
-            _read_hash(name.decode(), texts(fields), int(due_at))
+            _read_hash(name.decode(), decode_hash(fields), int(due_at))
             for (name, due_at), fields in zip(scored, hashes, strict=True)
             if fields
         ], total

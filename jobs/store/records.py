@@ -18,11 +18,19 @@ from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import read_record
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
-from jobs.redis.connection import Clock, RedisCommand, ask, in_ms, lua, texts, urgent_script
+from jobs.redis.connection import (
+    Clock,
+    RedisCommand,
+    await_redis,
+    decode_hash,
+    read_script,
+    to_ms,
+    urgent_script,
+)
 from jobs.redis.keys import JobKeys
 from jobs.store import commit, decisions, outbox
-from jobs.store.commit import Commit, Guard, Step, absent, field_is, head_is, size_is
-from jobs.store.events import packing
+from jobs.store.commit import AtomicStep, Commit, Guard, absent, field_is, head_is, size_is
+from jobs.store.events import packing_commands
 from jobs.store.search import WordIndex
 from jobs.store.spending import Charges
 from jobs.store.types import (
@@ -35,7 +43,7 @@ from jobs.store.types import (
     Writes,
 )
 from jobs.transitions.lifecycle import Change
-from jobs.transitions.retry import of_work
+from jobs.transitions.retry import work_event_keys
 
 
 class Records(Clock):
@@ -47,7 +55,7 @@ class Records(Clock):
         self.decisions = decisions.Decisions(redis)
         self._commit = Commit(redis, replicas)
         self._charges = Charges(redis, self._commit, self.load)
-        self._renew = urgent_script(redis, lua("renew"))
+        self._renew = urgent_script(redis, read_script("renew"))
 
     async def create(
         self,
@@ -75,10 +83,10 @@ class Records(Clock):
             commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
         if parent is not None:
             guards.append(field_is(JobKeys(parent.id).record, "version", parent.version))
-            parent_keys = await ask(self.redis.smembers(JobKeys(parent.id).facts))
-            event_keys = of_work(key.decode() for key in parent_keys)
+            parent_keys = await await_redis(self.redis.smembers(JobKeys(parent.id).facts))
+            event_keys = work_event_keys(key.decode() for key in parent_keys)
             commands += commit.inheritance(record, parent, event_keys)
-        if await self._commit.apply(Step(job, guards, change.events, commands)):
+        if await self._commit.apply(AtomicStep(job, guards, change.events, commands)):
             return None
         if idempotency and (existing := await self.known(record.tenant, idempotency.key)):
             return existing
@@ -86,7 +94,7 @@ class Records(Clock):
 
     async def known(self, tenant: str, key: str) -> Existing | None:
         """The job that an idempotency key names, until the job is removed; or None."""
-        fields = texts(await ask(self.redis.hgetall(keys.once(tenant, key))))
+        fields = decode_hash(await await_redis(self.redis.hgetall(keys.once(tenant, key))))
         return Existing(fields["job"], fields["body"]) if fields else None
 
     async def load(self, job_id: str) -> Loaded | None:
@@ -94,8 +102,8 @@ class Records(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.hgetall(JobKeys(job_id).record)
             pipe.time()
-            fields, time = await ask(pipe.execute())
-        return Loaded(read_record(texts(fields)), in_ms(*time)) if fields else None
+            fields, time = await await_redis(pipe.execute())
+        return Loaded(read_record(decode_hash(fields)), to_ms(*time)) if fields else None
 
     async def commit(
         self,
@@ -134,8 +142,8 @@ class Records(Clock):
             *outbox.enqueue(change.deliveries),
         )
         if after.status.final:
-            commands += tuple(await packing(self.redis, after.id))
-        step = Step(job, guards, change.events, commands)
+            commands += tuple(await packing_commands(self.redis, after.id))
+        step = AtomicStep(job, guards, change.events, commands)
         if first:  # a claim: while Redis is full, an attempt could not record its results
             return await self._commit.apply(step)
         return await self._commit.apply_although_full(step)
@@ -152,13 +160,13 @@ class Records(Clock):
             field_is(job.record, "status", str(Status.RUNNING)),
         )
         commands = tuple(commit.attempt_writes(job, epoch, writes))
-        if not await self._commit.apply(Step(job, guards, writes.events, commands, epoch)):
+        if not await self._commit.apply(AtomicStep(job, guards, writes.events, commands, epoch)):
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
 
     async def owns(self, lease: LeaseRef) -> bool:
         """Whether the job runs under this epoch. Checked before each call (J11)."""
-        status, epoch = await ask(
+        status, epoch = await await_redis(
             self.redis.hmget(JobKeys(lease.job_id).record, ["status", "epoch"])
         )
         return bool(status == b"running" and epoch == str(lease.epoch).encode())
@@ -174,7 +182,7 @@ class Records(Clock):
 
     async def journal(self, job_id: str) -> Mapping[str, bytes]:
         """The finished calls of a job, by key."""
-        entries = await ask(self.redis.hgetall(JobKeys(job_id).journal))
+        entries = await await_redis(self.redis.hgetall(JobKeys(job_id).journal))
         return {key.decode(): outcome for key, outcome in entries.items()}
 
     async def remove(self, record: JobRecord) -> bool:
@@ -195,35 +203,35 @@ class Records(Clock):
             *decisions.remove_decisions(record, members),
             *commit.removal(record, entries, words),
         )
-        return await self._commit.apply_although_full(Step(job, guards, commands=commands))
+        return await self._commit.apply_although_full(AtomicStep(job, guards, commands=commands))
 
     async def _remove_checkpoints(self, job: JobKeys, guards: Sequence[Guard]) -> bool:
         """Remove a job's checkpoints in bounded steps; returns False if a guard does not hold.
 
         After an interruption, a second call removes the others: they are still in the index.
         """
-        step = Step(job, guards, commands=(commit.remove_checkpoints(job.id),))
+        step = AtomicStep(job, guards, commands=(commit.remove_checkpoints(job.id),))
         while await self._commit.apply_although_full(step):
-            if not await ask(self.redis.exists(f"{keys.CHECKPOINT}:{job.id}")):
+            if not await await_redis(self.redis.exists(f"{keys.CHECKPOINT}:{job.id}")):
                 return True
         return False
 
     async def renew(self, leases: Sequence[LeaseRef], lease_ms: int) -> Sequence[LeaseRef]:
         """Extend leases in one step; returns the leases that are lost."""
         pairs = [part for lease in leases for part in (lease.job_id, lease.epoch)]
-        lost = await ask(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
+        lost = await await_redis(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [leases[position] for position in lost]
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """The id of the first job of a conversation's line; None if the line is empty."""
-        job_id = await ask(self.redis.lindex(keys.line(tenant, conversation_id), 0))
+        job_id = await await_redis(self.redis.lindex(keys.line(tenant, conversation_id), 0))
         return job_id.decode() if job_id else None
 
     async def has_conversation(self, tenant: str, conversation_id: str) -> bool:
         """Whether the conversation has a job that is not final, or a job that has succeeded. A
         conversation without such a job is known only by the id of its first job."""
         names = (keys.line(tenant, conversation_id), keys.conversation(tenant, conversation_id))
-        return bool(await ask(self.redis.exists(*names)))
+        return bool(await await_redis(self.redis.exists(*names)))
 
     async def conversation(
         self, tenant: str, conversation_id: str, limit: int
@@ -239,7 +247,7 @@ class Records(Clock):
 
     async def _entries(self, tenant: str, conversation_id: str, last: int) -> Sequence[bytes]:
         name = keys.conversation(tenant, conversation_id)
-        bodies: Sequence[bytes] = await ask(self.redis.lrange(name, 0, last))
+        bodies: Sequence[bytes] = await await_redis(self.redis.lrange(name, 0, last))
         return bodies
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from jobs.redis.channels import Tokens, WorkerRpc
+from jobs.redis.channels import TokenChannel, WorkerRpc
 from jobs.redis.connection import connect
 from jobs.store.blob_index import BlobIndex
-from jobs.store.events import Events
+from jobs.store.events import EventLog
 from jobs.store.fleet import CapabilityRecords, FleetStore, LeaderLock, WorkerRegistry
 from jobs.store.listing import Listing
 from jobs.store.outbox import Outbox
@@ -17,7 +17,7 @@ from jobs.store.spending import Budgets, DayCounts
 __all__ = ["RedisStore", "connect"]
 
 
-class RedisStore(Records, Events, Listing, WorkerRegistry):
+class RedisStore(Records, EventLog, Listing, WorkerRegistry):
     """Where jobs are kept: Records is about one job, Events about what has happened to it, Listing
     about many jobs, WorkerRegistry about workers. Closes the client that it was given. Raises
     StoreUnavailable when Redis cannot be reached in time.
@@ -32,7 +32,7 @@ class RedisStore(Records, Events, Listing, WorkerRegistry):
         self.leader = LeaderLock(redis)
         self.fleet = FleetStore(redis)
         self.capabilities = CapabilityRecords(redis)
-        self.tokens = Tokens(redis, self.listener)
+        self.tokens = TokenChannel(redis, self.listener)
         self.rpc = WorkerRpc(redis, self.listener)
 
     async def close(self) -> None:

@@ -17,9 +17,9 @@ from redis.asyncio import Redis
 
 from jobs.model.codec import dump
 from jobs.model.record import JobRecord
-from jobs.model.spec import Kind
+from jobs.model.spec import JobKind
 from jobs.redis import keys
-from jobs.redis.connection import RedisCommand, ask, lua
+from jobs.redis.connection import RedisCommand, await_redis, read_script
 from jobs.redis.keys import JobKeys
 
 JOBS_PER_STEP = 10
@@ -73,11 +73,13 @@ class WordIndex:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._index = redis.register_script(lua("index"))
+        self._index = redis.register_script(read_script("index"))
 
     async def index_new_jobs(self) -> int:
         """Move up to `JOBS_PER_STEP` new jobs into the index; returns their number."""
-        return int(await ask(self._index(keys=[keys.UNINDEXED], args=[JOBS_PER_STEP, keys.JOB])))
+        return int(
+            await await_redis(self._index(keys=[keys.UNINDEXED], args=[JOBS_PER_STEP, keys.JOB]))
+        )
 
     async def job_sets(self, tenant: str, searched_words: Sequence[str]) -> list[list[str]]:
         """For each searched word, the keys of the sets of jobs with a word that begins with it."""
@@ -86,18 +88,18 @@ class WordIndex:
             for searched in searched_words:
                 end = f"[{searched}" if len(searched) == 1 else f"[{searched}\U0010ffff"
                 pipe.zrangebylex(all_words, f"[{searched}", end, 0, MATCHES_PER_WORD)
-            word_groups = await ask(pipe.execute())
+            word_groups = await await_redis(pipe.execute())
         return [[keys.word(tenant, word.decode()) for word in group] for group in word_groups]
 
     async def words_of(self, record: JobRecord) -> Sequence[str]:
         """The words under which the index has a job."""
-        words = await ask(self._redis.hget(JobKeys(record.id).record, "words"))
+        words = await await_redis(self._redis.hget(JobKeys(record.id).record, "words"))
         return words.decode().split() if words else ()
 
 
 def queue_for_index(record: JobRecord) -> Iterator[RedisCommand]:
     """Add a new job to the list of jobs that wait for the index. Only tasks are searched for."""
-    if record.spec.kind is Kind.TASK:
+    if record.spec.kind is JobKind.TASK:
         tenant = record.tenant
         entry = [record.id, record.created_at, keys.words(tenant), keys.word(tenant, "")]
         yield ("RPUSH", keys.UNINDEXED, dump([*entry, *words_of_job(record)]))

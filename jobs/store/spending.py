@@ -12,12 +12,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from redis.asyncio import Redis
 
 from jobs.budgets import DAY_MS, DAYS_KEPT, Amount, BudgetShortfall, ReservationRequest, Spent
-from jobs.counting import day_of, paid
+from jobs.counting import count_charges, day_of
 from jobs.errors import Contended, StaleEpoch
 from jobs.redis import keys
-from jobs.redis.connection import Argument, Clock, ask, lua
+from jobs.redis.connection import Argument, Clock, await_redis, read_script
 from jobs.redis.keys import JobKeys
-from jobs.store.commit import Commit, Step, add_counts, amount_args, field_is, post_charge, settle
+from jobs.store.commit import (
+    AtomicStep,
+    Commit,
+    add_counts,
+    amount_args,
+    field_is,
+    post_charge,
+    settle,
+)
 from jobs.store.types import Charge, Loaded
 from jobs.transitions.change import Counts
 
@@ -53,18 +61,20 @@ class Charges:
             same_status = field_is(job.record, "status", str(loaded.record.status))
             if loaded.record.status.final:
                 day = day_of(loaded.now)
-                counts = add_counts(loaded.record.tenant, day, paid([charge]))
+                counts = add_counts(loaded.record.tenant, day, count_charges([charge]))
                 is_new = field_is(job.charges, charge.call, "")
-                step = Step(job, (same_status, is_new), commands=(*commands, *counts))
+                step = AtomicStep(job, (same_status, is_new), commands=(*commands, *counts))
                 if await self._commit.apply_although_full(step):
                     return
-            if await self._commit.apply_although_full(Step(job, (same_status,), commands=commands)):
+            if await self._commit.apply_although_full(
+                AtomicStep(job, (same_status,), commands=commands)
+            ):
                 return
         raise Contended(f"job {job.id} kept changing")
 
     async def of(self, job_id: str) -> Sequence[Charge]:
         """All charges of a job."""
-        return read_charges(await ask(self._redis.hgetall(JobKeys(job_id).charges)))
+        return read_charges(await await_redis(self._redis.hgetall(JobKeys(job_id).charges)))
 
 
 def read_charges(fields: Mapping[bytes, bytes]) -> list[Charge]:
@@ -78,7 +88,7 @@ class Budgets(Clock):
     def __init__(self, redis: Redis, commit: Commit) -> None:
         super().__init__(redis)
         self._commit = commit
-        self._reserve = redis.register_script(lua("reserve"))
+        self._reserve = redis.register_script(read_script("reserve"))
 
     async def reserve(
         self, job_id: str, epoch: int, request: ReservationRequest
@@ -93,7 +103,7 @@ class Budgets(Clock):
         args: list[Argument] = [epoch, request.id, request.most.cost, request.most.tokens]
         args += [*amount_args(request.job), DAYS_KEPT * DAY_MS // 1000]
         for day in request.days:
-            args += [day.whose, _ACCOUNTS[day.whose](day.name, ""), *amount_args(day.cap)]
+            args += [day.owner, _ACCOUNTS[day.owner](day.name, ""), *amount_args(day.cap)]
         answer = await self._commit.run_replicated(self._reserve, [job.record, job.spend], args)
         if not answer:
             return None
@@ -107,7 +117,7 @@ class Budgets(Clock):
         """Release the reservation of a call that cost nothing. A settled reservation does not
         change."""
         job = JobKeys(job_id)
-        await self._commit.apply(Step(job, commands=(settle(job, reservation, Spent(0, 0)),)))
+        await self._commit.apply(AtomicStep(job, commands=(settle(job, reservation, Spent(0, 0)),)))
 
     async def of_job(self, job_id: str) -> Amount:
         """The amount spent for a job; open reservations count in full."""
@@ -128,7 +138,7 @@ class Budgets(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.hmget(account, fields)
             pipe.hget(keys.UNFINISHED, key_id)
-            spent, unfinished = await ask(pipe.execute())
+            spent, unfinished = await await_redis(pipe.execute())
         cost, open_cost, tokens, open_tokens = (int(amount or 0) for amount in spent)
         return Amount(cost - open_cost, tokens - open_tokens), max(int(unfinished or 0), 0)
 
@@ -145,7 +155,7 @@ class Budgets(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             for account in accounts:
                 pipe.hmget(account, ["cost", "tokens"])
-            amounts = await ask(pipe.execute())
+            amounts = await await_redis(pipe.execute())
         return [Amount(int(cost or 0), int(tokens or 0)) for cost, tokens in amounts]
 
 
@@ -160,5 +170,5 @@ class DayCounts:
         async with self._redis.pipeline(transaction=False) as pipe:
             for day in days:
                 pipe.hgetall(keys.day_counts(tenant, day))
-            hashes = await ask(pipe.execute())
+            hashes = await await_redis(pipe.execute())
         return [{name.decode(): int(count) for name, count in day.items()} for day in hashes]

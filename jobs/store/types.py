@@ -105,7 +105,7 @@ class ConversationEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class JobPage:
     """A part of a listing, with the size of the whole, and what was paid for each job by its id.
 
     Where `exact` is false, a search has ended before it had counted all: there are `total` at
@@ -115,7 +115,7 @@ class Page:
     records: Sequence[JobRecord]
     total: int
     charges: Mapping[str, Sequence[Charge]] = field(default_factory=dict)
-    exact: bool = True
+    is_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

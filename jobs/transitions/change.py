@@ -58,14 +58,14 @@ class Refusal:
     status: Status | None = None
 
 
-def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:
+def next_version(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     """The next version of a record."""
     return replace(record, version=record.version + 1, updated_at=now, **fields)
 
 
 def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     """The next version, without a lease; earlier crashes no longer count."""
-    return moved(
+    return next_version(
         record,
         now,
         lease=None,
@@ -77,14 +77,14 @@ def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     )
 
 
-def requeued(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
+def queued_fields(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
     """The fields of a queued job with a hint on its way. After `wait` ms the sweeper sends another,
     in case the hint was lost. It delays nothing: a worker may claim the job at once. To delay a
     job, set `due_at` without a hint (`hints=0`), as `lifecycle.retry` does."""
     return {"status": Status.QUEUED, "hints": 1, "due_at": now + wait}
 
 
-def ended(
+def end(
     record: JobRecord,
     now: int,
     status: Status,
@@ -95,9 +95,9 @@ def ended(
     by: str = "",
 ) -> Change:
     """The final state, and its event."""
-    left = release_lease(record, now, status=status)
+    released = release_lease(record, now, status=status)
     after = replace(
-        left,
+        released,
         finished_at=now,
         review=None,
         wait=None,
@@ -108,8 +108,8 @@ def ended(
     data: dict[str, Any]
     match status:
         case Status.SUCCEEDED:
-            by_whom = result.approved_by if result else None
-            data = {"approved_by": by_whom, "unapproved": after.unapproved}
+            approver = result.approved_by if result else None
+            data = {"approved_by": approver, "unapproved": after.unapproved}
         case Status.CANCELLED:
             data = {"by": by}
         case _:
@@ -117,6 +117,6 @@ def ended(
     return Change(after, (NewEvent("final", str(status), data),))
 
 
-def not_running(record: JobRecord) -> Refusal:
+def refuse_not_running(record: JobRecord) -> Refusal:
     """Why an attempt's command does not apply."""
     return Refusal("not_running", f"the job is {record.status}", record.status)

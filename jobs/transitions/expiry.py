@@ -12,27 +12,29 @@ from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord
 from jobs.model.review import EXPIRY, Action, Decision, Review, ReviewKind
 from jobs.model.spec import JobSpec, OnExpiry
-from jobs.transitions.change import Change, Refusal, moved
+from jobs.transitions.change import Change, Refusal, next_version
 from jobs.transitions.reviews import approvals_needed, decide
 
 
-def timed(review: Review, spec: JobSpec, now: int) -> Review:
+def schedule_review(review: Review, spec: JobSpec, now: int) -> Review:
     """A review that is opened now, with the times at which it is to be looked at."""
 
     def after(seconds: int | None) -> int | None:
         return None if seconds is None else now + seconds * 1000
 
-    asks = review.kind is ReviewKind.QUESTIONS
+    has_questions = review.kind is ReviewKind.QUESTIONS
     return replace(
         review,
         opened_at=now,
-        expires_at=after(spec.questions_expire_seconds if asks else spec.review_expires_seconds),
+        expires_at=after(
+            spec.questions_expire_seconds if has_questions else spec.review_expires_seconds
+        ),
         remind_at=after(spec.review_remind_seconds),
         escalate_at=after(spec.review_escalate_seconds),
     )
 
 
-def look(record: JobRecord, now: int) -> Change | Refusal:
+def sweep_review(record: JobRecord, now: int) -> Change | Refusal:
     """The sweeper's step for a review that is due: expiry, else escalation, else a reminder."""
     review = record.review
     if review is None:
@@ -47,7 +49,8 @@ def look(record: JobRecord, now: int) -> Change | Refusal:
         event, silent = "review_reminded", replace(review, remind_at=None)
     data = {"review_id": review.id, "waited_seconds": (now - review.opened_at) // 1000}
     return Change(
-        moved(record, now, review=silent), (NewEvent(f"{event}:{record.epoch}", event, data),)
+        next_version(record, now, review=silent),
+        (NewEvent(f"{event}:{record.epoch}", event, data),),
     )
 
 
@@ -66,32 +69,32 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
     if review.kind is ReviewKind.QUESTIONS:  # nobody has answered: the defaults count
         data = {"review_id": review.id, "then": Action.ANSWER}
         event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
-        return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
-    then = record.spec.on_expiry
-    vouched = (
+        return _decide(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
+    consequence = record.spec.on_expiry
+    is_proven = (
         review.proven and review.kind is ReviewKind.REVIEW and approvals_needed(record, review) == 1
     )
-    if then is OnExpiry.APPROVE and not vouched:
-        then = OnExpiry.STAY
-    data = {"review_id": review.id, "then": then}
+    if consequence is OnExpiry.APPROVE and not is_proven:
+        consequence = OnExpiry.STAY
+    data = {"review_id": review.id, "then": consequence}
     event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
-    if then is OnExpiry.STAY:
-        stays = replace(
+    if consequence is OnExpiry.STAY:
+        open_review = replace(
             review,
             expired=True,  # earlier announcements are obsolete
-            remind_at=_yet(review.remind_at, now),
-            escalate_at=_yet(review.escalate_at, now),
+            remind_at=_if_future(review.remind_at, now),
+            escalate_at=_if_future(review.escalate_at, now),
         )
-        return Change(moved(record, now, review=stays), (event,))
-    words = f"nobody decided within {record.spec.review_expires_seconds} s"
-    return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), event)
+        return Change(next_version(record, now, review=open_review), (event,))
+    feedback = f"nobody decided within {record.spec.review_expires_seconds} s"
+    return _decide(record, now, Decision(review.id, Action(consequence), EXPIRY, feedback), event)
 
 
-def _yet(at: int | None, now: int) -> int | None:
+def _if_future(at: int | None, now: int) -> int | None:
     return None if at is None or at <= now else at
 
 
-def _decided(record: JobRecord, now: int, decision: Decision, event: NewEvent) -> Change | Refusal:
+def _decide(record: JobRecord, now: int, decision: Decision, event: NewEvent) -> Change | Refusal:
     decided = decide(record, now, decision=decision)
     if isinstance(decided, Refusal):
         return decided

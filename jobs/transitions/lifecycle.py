@@ -19,7 +19,7 @@ from zlib import crc32
 from jobs.model.events import NewEvent
 from jobs.model.record import Cause, JobRecord, Lease, Reason, Result, Status, Wait
 from jobs.model.review import Review, ReviewKind
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.model.spec import JobSpec
 from jobs.transitions import expiry, upgrade
 from jobs.transitions.change import (
@@ -28,17 +28,17 @@ from jobs.transitions.change import (
     IN_LINE_MS,
     Change,
     Refusal,
-    ended,
-    moved,
-    not_running,
+    end,
+    next_version,
+    queued_fields,
+    refuse_not_running,
     release_lease,
-    requeued,
 )
 from jobs.transitions.reviews import decide
 
 __all__ = ["Change", "Policy", "Refusal", "decide"]
 
-MOST_HINT_MS = 60_000
+MAX_HINT_MS = 60_000
 CRASHES_BEFORE_ALONE = 2
 
 
@@ -110,13 +110,18 @@ def claim(
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.rests(now):
         return Refusal("not_due", "the job rests until its next try", record.status)
-    if reads is not None and (written := upgrade.unread(record, reads)) is not None:
-        return Refusal("unreadable", f"its checkpoints are in format {written}", record.status)
+    if (
+        reads is not None
+        and (stored_format := upgrade.unreadable_format(record, reads)) is not None
+    ):
+        return Refusal(
+            "unreadable", f"its checkpoints are in format {stored_format}", record.status
+        )
     if record.crashes >= CRASHES_BEFORE_ALONE and not alone:
         detail = "the job crashed twice and runs next in a process of its own"
         return Refusal("alone", detail, record.status)
     until = now + policy.lease_ms
-    after = moved(
+    after = next_version(
         record,
         now,
         status=Status.RUNNING,
@@ -128,7 +133,7 @@ def claim(
         claimed_at=now,
         wait=None,
         started_at=record.started_at or now,
-        ends_by=max(now + _left(record) + policy.overdue_ms, until),
+        ends_by=max(now + _remaining_ms(record) + policy.overdue_ms, until),
     )
     data = {"attempt": after.attempts, "worker": worker}
     return Change(after, (NewEvent(f"started:{after.epoch}", "started", data),))
@@ -137,31 +142,33 @@ def claim(
 def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     """Ask a person: the worker releases the job, which then holds nothing (J9)."""
     if record.status is not Status.RUNNING:
-        return not_running(record)
-    review = expiry.timed(review, record.spec, now)
-    graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
-    kept = None if graph_asks else record.decision
-    waits = Status.AWAITING_REVIEW
-    made = int(review.payload.get("revision", record.revisions))
-    after = release_lease(record, now, status=waits, review=review, decision=kept, revisions=made)
-    data = {"review_id": review.id, "kind": review.kind, "digest": digest_of(review)}
+        return refuse_not_running(record)
+    review = expiry.schedule_review(review, record.spec, now)
+    is_for_graph = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
+    decision = None if is_for_graph else record.decision
+    status = Status.AWAITING_REVIEW
+    revisions = int(review.payload.get("revision", record.revisions))
+    after = release_lease(
+        record, now, status=status, review=review, decision=decision, revisions=revisions
+    )
+    data = {"review_id": review.id, "kind": review.kind, "digest": digest_review(review)}
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 
 
 def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
     """End a job from any state that is not final; sticky, one winner (J11)."""
     if record.status.final:
-        ended_as = "been cancelled" if record.status is Status.CANCELLED else record.status
-        detail = f"this job has already {ended_as}: it cannot be cancelled"
+        final = "been cancelled" if record.status is Status.CANCELLED else record.status
+        detail = f"this job has already {final}: it cannot be cancelled"
         return Refusal("final", detail, record.status)
-    return ended(record, now, Status.CANCELLED, by=by)
+    return end(record, now, Status.CANCELLED, by=by)
 
 
 def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:
     """The graph has ended with a result."""
     if record.status is not Status.RUNNING:
-        return not_running(record)
-    return ended(record, now, Status.SUCCEEDED, result=result)
+        return refuse_not_running(record)
+    return end(record, now, Status.SUCCEEDED, result=result)
 
 
 def fail(
@@ -169,8 +176,8 @@ def fail(
 ) -> Change | Refusal:
     """The graph has ended without an approved result; the best so far may be attached."""
     if record.status is not Status.RUNNING:
-        return not_running(record)
-    return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
+        return refuse_not_running(record)
+    return end(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
 
 
 def requeue(
@@ -179,8 +186,8 @@ def requeue(
     """An orderly end without a result that counts as no try: the worker drains, or cannot go on, as
     `cause` and `detail` say (`drained`, both)."""
     if record.status is not Status.RUNNING:
-        return not_running(record)
-    after = release_lease(record, now, **requeued(now))
+        return refuse_not_running(record)
+    after = release_lease(record, now, **queued_fields(now))
     data = {"why": why, "cause": cause, "detail": detail, "delay_ms": 0}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
@@ -192,7 +199,7 @@ def retry(
     reason: Reason,
     wait: Wait,
     policy: Policy,
-    asked_ms: int = 0,
+    min_delay_ms: int = 0,
     result: Result | None = None,
     counted: bool = True,
     most_retries: int | None = None,
@@ -208,26 +215,26 @@ def retry(
     whether this is one of the tries. If the worker cannot do any job, it is not.
     """
     if record.status is not Status.RUNNING:
-        return not_running(record)
-    progressed = record.progress_epoch == record.epoch
-    before = 0 if progressed else record.retries
-    most = policy.retries if most_retries is None else min(most_retries, policy.retries)
-    if counted and before >= most:
-        setting = " (FETTLE_RETRIES)" if most == policy.retries else ""
-        detail = f"{wait.why}; given up after {before + 1} tries{setting}"
-        return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
-    growing = min(policy.retry_ms * 2 ** min(before, 32), policy.longest_retry_ms)
-    delay = _spread(record.id, max(growing, asked_ms))
+        return refuse_not_running(record)
+    has_progress = record.progress_epoch == record.epoch
+    earlier_retries = 0 if has_progress else record.retries
+    limit = policy.retries if most_retries is None else min(most_retries, policy.retries)
+    if counted and earlier_retries >= limit:
+        setting = " (FETTLE_RETRIES)" if limit == policy.retries else ""
+        detail = f"{wait.why}; given up after {earlier_retries + 1} tries{setting}"
+        return end(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
+    backoff = min(policy.retry_ms * 2 ** min(earlier_retries, 32), policy.longest_retry_ms)
+    delay = _spread_delay(record.id, max(backoff, min_delay_ms))
     after = release_lease(
         record,
         now,
         status=Status.QUEUED,
-        retries=before + counted,
+        retries=earlier_retries + counted,
         hints=0,
         due_at=now + delay,
         wait=wait,
     )
-    if not progressed:
+    if not has_progress:
         after = replace(after, ran_ms=record.ran_ms)
     data = {
         "why": "retry",
@@ -239,29 +246,31 @@ def retry(
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
 
-def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
+def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refusal:
     """A lease expired: a crash (J7). Only a job that ran alone can be `poisoned`.
 
     An overdue job, whose lease is not renewed, fails. `place` says how far the work had come.
     """
     if record.status is not Status.RUNNING or record.lease is None:
-        return not_running(record)
+        return refuse_not_running(record)
     if record.lease.until > now:
         return Refusal("lease_held", "the lease has not run out", record.status)
-    progressed = record.progress_epoch == record.epoch
-    crashes = 1 if progressed else record.crashes + 1
+    has_progress = record.progress_epoch == record.epoch
+    crashes = 1 if has_progress else record.crashes + 1
     data = {"worker": record.lease.worker, "crashes": crashes}
     lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
     if record.overdue:
         detail = f"its worker did not end it within {record.spec.timeout_seconds} s, nor soon after"
-        change = ended(record, now, Status.FAILED, reason=Reason.DEADLINE, detail=detail)
+        change = end(record, now, Status.FAILED, reason=Reason.DEADLINE, detail=detail)
         return replace(change, events=(lost, *change.events))
-    if record.lease.alone and not progressed:
-        killed = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
-        detail = ", ".join(filter(None, (killed, place)))
-        change = ended(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
+    if record.lease.alone and not has_progress:
+        summary = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
+        detail = ", ".join(filter(None, (summary, progress)))
+        change = end(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
         return replace(change, events=(lost, *change.events))
-    after = replace(release_lease(record, now, **requeued(now, AFTER_CRASH_MS)), crashes=crashes)
+    after = replace(
+        release_lease(record, now, **queued_fields(now, AFTER_CRASH_MS)), crashes=crashes
+    )
     return Change(after, (lost,))
 
 
@@ -271,23 +280,23 @@ def hint(record: JobRecord, now: int) -> Change | Refusal:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.due_at > now:
         return Refusal("not_due", "another sweeper was first", record.status)
-    first = AFTER_CRASH_MS if record.crashes else FIRST_HINT_MS
-    wait = min(first * 2 ** min(record.hints, 16), MOST_HINT_MS)
-    return Change(moved(record, now, hints=record.hints + 1, due_at=now + wait))
+    first_delay = AFTER_CRASH_MS if record.crashes else FIRST_HINT_MS
+    wait = min(first_delay * 2 ** min(record.hints, 16), MAX_HINT_MS)
+    return Change(next_version(record, now, hints=record.hints + 1, due_at=now + wait))
 
 
-def in_line(record: JobRecord, now: int) -> Change | Refusal:
+def postpone_in_line(record: JobRecord, now: int) -> Change | Refusal:
     """A job that is due, and waits for another of its conversation: due when its turn comes."""
     if record.status is not Status.QUEUED or record.due_at > now:
         return Refusal("not_due", "it was looked at meanwhile", record.status)
-    return Change(moved(record, now, due_at=now + IN_LINE_MS))
+    return Change(next_version(record, now, due_at=now + IN_LINE_MS))
 
 
-def _left(record: JobRecord) -> int:
+def _remaining_ms(record: JobRecord) -> int:
     """How long the job may still run, in ms."""
     return max(record.spec.timeout_seconds * 1000 - record.ran_ms, 0)
 
 
-def _spread(job_id: str, delay: int) -> int:
+def _spread_delay(job_id: str, delay: int) -> int:
     """Up to a tenth more, by the job's id: jobs that failed together do not come back together."""
     return delay + delay * (crc32(job_id.encode()) % 1_000) // 10_000

@@ -16,7 +16,7 @@ from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec, Rebase, Repo
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal
-from jobs.transitions.reviews import authors
+from jobs.transitions.reviews import list_authors
 
 
 def rebase_as_new_job(
@@ -32,7 +32,7 @@ def rebase_as_new_job(
 ) -> Change | Refusal:
     """A new job that carries on the approved change of `parent`: onto the branch that it was
     delivered for, else onto what its ref names by then."""
-    found = _change(parent)
+    found = _find_change(parent)
     if isinstance(found, Refusal):
         return found
     repo, rebase = found
@@ -51,10 +51,10 @@ def rebase_as_new_job(
     )
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "rebase_of": parent.id})
-    return Change(replace(change.after, authors=authors(parent)), (submitted,))
+    return Change(replace(change.after, authors=list_authors(parent)), (submitted,))
 
 
-def _change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:
+def _find_change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:
     """Where the change is to go, and the change."""
     status, result, repo = parent.status, parent.result, parent.spec.repo
     if not status.final:

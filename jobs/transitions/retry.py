@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from jobs.model.events import WORK, Event, NewEvent, current
+from jobs.model.events import WORK, Event, NewEvent, events_since_restart
 from jobs.model.record import RESTART, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal
-from jobs.transitions.reviews import authors
+from jobs.transitions.reviews import list_authors
 
 
 def retry_as_new_job(
@@ -40,7 +40,7 @@ def retry_as_new_job(
     change = lifecycle.submit(
         job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
     )
-    change = replace(change, after=replace(change.after, authors=authors(parent)))
+    change = replace(change, after=replace(change.after, authors=list_authors(parent)))
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
     started = parent.attempts > 0 or parent.inherits is not None
@@ -49,15 +49,16 @@ def retry_as_new_job(
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph
     )
-    left_out = {"summarized"} if parent.reason is Reason.UNAPPROVED else set()  # sums its end up
+    # the retry of an unapproved job writes its own summary
+    excluded_kinds = {"summarized"} if parent.reason is Reason.UNAPPROVED else set[str]()
     work = (
         NewEvent(f"inherited:{event.seq}", event.kind, event.data)
-        for event in current(events)
-        if event.kind in WORK and event.kind not in left_out
+        for event in events_since_restart(events)
+        if event.kind in WORK and event.kind not in excluded_kinds
     )
     return Change(record, (submitted, *work))
 
 
-def of_work(keys: Iterable[str]) -> list[str]:
+def work_event_keys(keys: Iterable[str]) -> list[str]:
     """The keys of events that the graph has made; the retry does not append them again."""
     return [key for key in keys if "|" in key]

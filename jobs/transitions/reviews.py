@@ -19,14 +19,14 @@ from jobs.model.events import NewEvent
 from jobs.model.people import MADE_FOR_ANOTHER, person_key
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.transitions import upgrade
-from jobs.transitions.change import Change, Refusal, ended, moved, requeued
+from jobs.transitions.change import Change, Refusal, end, next_version, queued_fields
 
-TAKES: Mapping[ReviewKind, Collection[Action]] = {
+ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.REVIEW: tuple(action for action in Action if action is not Action.ANSWER),
     ReviewKind.QUESTIONS: (Action.ANSWER, Action.REJECT),
-    ReviewKind.UPGRADE: tuple(upgrade.TAKES),
+    ReviewKind.UPGRADE: tuple(upgrade.CHOICES),
 }
 """What can be decided on a review of each kind."""
 _SUBMITTED = "brought the job: only others give the two approvals that it needs"
@@ -54,13 +54,13 @@ def offered_actions(
 ) -> tuple[Action, ...]:
     """What can be decided on the open review. `person_delivers`: only a person's approval lets a
     change leave the deployment, so the critic does not decide on a job that delivers."""
-    takes = tuple(TAKES[review.kind])
+    actions = tuple(ACTIONS[review.kind])
     critic_decides = approvals_needed(record, review) == 1 and not (
         person_delivers and record.spec.deliver
     )
     if review.kind is not ReviewKind.REVIEW or critic_decides:
-        return takes
-    return tuple(action for action in takes if action is not Action.DELEGATE)
+        return actions
+    return tuple(action for action in actions if action is not Action.DELEGATE)
 
 
 def decide(
@@ -78,40 +78,46 @@ def decide(
     review = record.review
     if record.status is not Status.AWAITING_REVIEW or review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
-    shown = digest_of(review)
+    review_digest = digest_review(review)
     if same_person is None:
         same_person = dict.fromkeys(_signer(decision).identity_keys, "")
-    refused = _misses(review, shown, decision) or _bars(record, review, decision, same_person)
-    if refused is not None:
-        return refused
-    bound = replace(decision, digest=shown)
+    refusal = _check_target(review, review_digest, decision) or _check_vote(
+        record, review, decision, same_person
+    )
+    if refusal is not None:
+        return refusal
+    bound_decision = replace(decision, digest=review_digest)
     approval = Approval(decision.by, decision.key_id, now, decision.override, decision.person)
     approvals = review.approvals
     if decision.action is Action.APPROVE:
         approvals = (*approvals, approval)
         if len(approvals) < approvals_needed(record, review):
-            return _vote(record, now, review, bound, approvals, named=bool(decision.digest))
-    return _close(record, now, review, bound, approvals, named=bool(decision.digest))
+            return _add_vote(
+                record, now, review, bound_decision, approvals, names_digest=bool(decision.digest)
+            )
+    return _close(
+        record, now, review, bound_decision, approvals, names_digest=bool(decision.digest)
+    )
 
 
-def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
+def _check_target(review: Review, review_digest: str, decision: Decision) -> Refusal | None:
     """Whether the Decision is about something other than the open Review."""
-    open_still = Status.AWAITING_REVIEW
+    status = Status.AWAITING_REVIEW
     if decision.review_id != review.id:
-        return Refusal("stale_review", f"the open review is {review.id}", open_still)
-    if decision.digest and decision.digest != shown:
+        return Refusal("stale_review", f"the open review is {review.id}", status)
+    if decision.digest and decision.digest != review_digest:
         detail = "code, output or artifacts are not those that the decision names"
-        return Refusal("stale_review", detail, open_still)
-    if decision.action not in TAKES[review.kind]:
-        detail = f"a review of kind {review.kind} takes {', '.join(TAKES[review.kind])}"
-        return Refusal("not_offered", detail, open_still)
-    if len(decision.answers) > (most := len(review.payload.get("questions", ()))):
-        detail = f"there are {most} questions, and {len(decision.answers)} answers"
-        return Refusal("not_offered", detail, open_still)
+        return Refusal("stale_review", detail, status)
+    if decision.action not in ACTIONS[review.kind]:
+        detail = f"a review of kind {review.kind} takes {', '.join(ACTIONS[review.kind])}"
+        return Refusal("not_offered", detail, status)
+    if len(decision.answers) > (question_count := len(review.payload.get("questions", ()))):
+        detail = f"there are {question_count} questions, and {len(decision.answers)} answers"
+        return Refusal("not_offered", detail, status)
     return None
 
 
-def _bars(
+def _check_vote(
     record: JobRecord, review: Review, decision: Decision, same_person: Mapping[str, str]
 ) -> Refusal | None:
     """Whether this person's approval does not count, where two are needed."""
@@ -137,7 +143,7 @@ def vote_refusal(
     if MADE_FOR_ANOTHER in same_person:
         detail = f"{same_person[MADE_FOR_ANOTHER]}: {_MADE_FOR_ANOTHER}"
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
-    for code, signers, did in (
+    for code, signers, deed in (
         ("own_approval", (_submitter(record),), _SUBMITTED),
         ("own_approval", record.authors, _EDITED),
         ("voted_already", _voters(review), _VOTED),
@@ -147,7 +153,7 @@ def vote_refusal(
             if marks:
                 reason = next(filter(None, (same_person[mark] for mark in marks)), "")
                 subject = _subject(name, signer, reason)
-                return Refusal(code, f"{subject} {did}", Status.AWAITING_REVIEW)
+                return Refusal(code, f"{subject} {deed}", Status.AWAITING_REVIEW)
     for vote in review.approvals:  # also by a key that was made after the keys were read
         if person_key(vote.person or vote.by) in same_person:
             subject = _subject(name, Signer(vote.by), "")
@@ -164,7 +170,7 @@ def _subject(name: str, signer: Signer, reason: str) -> str:
     return f"{signer.name}, a key of the same person,"
 
 
-def authors(record: JobRecord) -> tuple[Signer, ...]:
+def list_authors(record: JobRecord) -> tuple[Signer, ...]:
     """The authors of the work, each once."""
     return tuple(dict.fromkeys((_submitter(record), *record.authors)))
 
@@ -182,7 +188,7 @@ def ineligible_approvers(record: JobRecord) -> frozenset[str]:
     review = record.review
     if review is None or approvals_needed(record, review) < 2:
         return frozenset()
-    signers = (*authors(record), *_voters(review))
+    signers = (*list_authors(record), *_voters(review))
     identity_keys = (mark for signer in signers for mark in signer.identity_keys)
     return frozenset({MADE_FOR_ANOTHER, *identity_keys})
 
@@ -191,23 +197,23 @@ def _voters(review: Review) -> tuple[Signer, ...]:
     return tuple(Signer(vote.by, vote.key_id) for vote in review.approvals)
 
 
-def _vote(
+def _add_vote(
     record: JobRecord,
     now: int,
     review: Review,
     decision: Decision,
     approvals: tuple[Approval, ...],
     *,
-    named: bool,
+    names_digest: bool,
 ) -> Change:
     data = {
-        **_said(review, decision, named=named),
+        **_decision_data(review, decision, names_digest=names_digest),
         "approvals": len(approvals),
         "approvals_needed": approvals_needed(record, review),
     }
-    kept = replace(review, approvals=approvals)
-    said = NewEvent(f"voted:{record.epoch}:{len(approvals)}", "voted", data)
-    return Change(moved(record, now, review=kept), (said,))
+    open_review = replace(review, approvals=approvals)
+    event = NewEvent(f"voted:{record.epoch}:{len(approvals)}", "voted", data)
+    return Change(next_version(record, now, review=open_review), (event,))
 
 
 def _close(
@@ -217,11 +223,11 @@ def _close(
     decision: Decision,
     approvals: tuple[Approval, ...],
     *,
-    named: bool,
+    names_digest: bool,
 ) -> Change:
     """The Review is over: the job ends, or a worker goes on with it."""
     data = {
-        **_said(review, decision, named=named),
+        **_decision_data(review, decision, names_digest=names_digest),
         "action": decision.action,
         "approvals": [_approver(vote) for vote in approvals],
     }
@@ -232,22 +238,25 @@ def _close(
     events = [NewEvent(f"decided:{record.epoch}", "decided", data)]
     upgrades = review.kind is ReviewKind.UPGRADE
     if upgrades:
-        closed = upgrade.settled(record, decision)
-        events += upgrade.events_of(record, decision)
+        closed = upgrade.apply_decision(record, decision)
+        events += upgrade.decision_events(record, decision)
     else:
         closed = replace(
-            record, review=None, decision=_signed(decision, approvals), decided_epoch=record.epoch
+            record,
+            review=None,
+            decision=_name_approvers(decision, approvals),
+            decided_epoch=record.epoch,
         )
-        closed = _edited(closed, decision)
+        closed = _add_editor(closed, decision)
     if decision.action is Action.REJECT:
         reason = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
         detail = decision.feedback or f"rejected by {decision.by}"
-        change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
+        change = end(closed, now, Status.FAILED, reason=reason, detail=detail)
         return replace(change, events=(*events, *change.events))
-    return Change(moved(closed, now, **requeued(now)), tuple(events))
+    return Change(next_version(closed, now, **queued_fields(now)), tuple(events))
 
 
-def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
+def _decision_data(review: Review, decision: Decision, *, names_digest: bool) -> dict[str, Any]:
     """The data that the events of every kind of decision have."""
     return {
         "review_id": review.id,
@@ -257,11 +266,11 @@ def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
         "feedback": decision.feedback,
         "override": decision.override,
         "digest": decision.digest,
-        "digest_named": named,
+        "digest_named": names_digest,
     }
 
 
-def _edited(record: JobRecord, decision: Decision) -> JobRecord:
+def _add_editor(record: JobRecord, decision: Decision) -> JobRecord:
     """With the editor added to the authors, for good: all later work builds on the edit."""
     editor = _signer(decision)
     if decision.action is not Action.EDIT or editor in record.authors:
@@ -269,7 +278,7 @@ def _edited(record: JobRecord, decision: Decision) -> JobRecord:
     return replace(record, authors=(*record.authors, editor))
 
 
-def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
+def _name_approvers(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
     """The Decision as the graph gets it: an approval carries the persons who gave it."""
     if decision.action is not Action.APPROVE:
         return decision

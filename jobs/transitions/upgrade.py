@@ -1,8 +1,8 @@
 """Upgrade: a job whose checkpoints no running worker can read. Pure.
 
-In a mixed fleet such a job waits for a worker that can. Where there has been none for a while, a
-person is asked by a review of kind `upgrade`. Its Decision is not for the graph, so an earlier one
-that the graph has not had yet stays on record.
+In a fleet of several releases, such a job waits for a worker that can read them. If no such worker
+comes for some time, a review of kind `upgrade` asks a person. Its Decision is not for the graph, so
+an earlier Decision that waits for the graph stays on record.
 
 Why: docs/decisions/0012-graph-format.md
 """
@@ -17,100 +17,106 @@ from jobs.model.events import NewEvent
 from jobs.model.record import RESTART, GraphFormat, JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind
 
-HINTS_BEFORE_ASKING = 5
-"""Unanswered hints before a person is asked: some 15 s, in which a worker that is being replaced
-comes back. A rolling restart must not lead to a review."""
-MORE_AFTER_CRASH = 2
-"""A crashed job's first hints are a quarter as far apart."""
+HINTS_BEFORE_REVIEW = 5
+"""The unanswered hints before a person is asked: some 15 s. A worker that is being replaced comes
+back in this time, so that a rolling restart does not lead to a review."""
+EXTRA_HINTS_AFTER_CRASH = 2
+"""The first hints after a crash have a quarter of the usual interval."""
 
-TAKES: Mapping[Action, str] = {
+CHOICES: Mapping[Action, str] = {
     Action.APPROVE: "restart from the task; what was paid stays on the job's bill",
     Action.DELEGATE: "leave it to a worker that reads it: start one first",
     Action.REJECT: "end the job",
 }
-"""What can be decided, and what it does."""
+"""The possible decisions, and their effects."""
 
 
-def unread(record: JobRecord, reads: Collection[int]) -> GraphFormat | None:
-    """The format of the job's checkpoints, where a worker that reads `reads` cannot go on."""
-    written = record.checkpointed
-    return None if written is None or written.number in reads else written
+def unreadable_format(record: JobRecord, readable: Collection[int]) -> GraphFormat | None:
+    """The format of the job's checkpoints if it is not one of the `readable` formats."""
+    stored_format = record.checkpointed
+    return None if stored_format is None or stored_format.number in readable else stored_format
 
 
-def abandoned(record: JobRecord, workers: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether nobody in the fleet can go on, and nobody has come. `workers` as they announced."""
-    enough = HINTS_BEFORE_ASKING + (MORE_AFTER_CRASH if record.crashes else 0)
+def is_abandoned(record: JobRecord, workers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether no worker has taken the job for some time, and no announced worker can read its
+    checkpoints."""
+    enough = HINTS_BEFORE_REVIEW + (EXTRA_HINTS_AFTER_CRASH if record.crashes else 0)
     if record.hints < enough:
         return False
-    return all(unread(record, _reads(facts)) is not None for facts in workers)
+    return all(abandoned_format(record, worker) is not None for worker in workers)
 
 
 def abandoned_format(record: JobRecord, worker: Mapping[str, Any]) -> GraphFormat | None:
-    """The format of the job's checkpoints, if this worker cannot read it."""
-    return unread(record, _reads(worker))
+    """The format of the job's checkpoints if this worker, as it announced itself, cannot read
+    it."""
+    readable: Collection[int] = worker.get("graph", {}).get("reads", ())
+    return unreadable_format(record, readable)
 
 
-def _reads(facts: Mapping[str, Any]) -> Collection[int]:
-    reads: Collection[int] = facts.get("graph", {}).get("reads", ())
-    return reads
-
-
-def question(
-    record: JobRecord, found: GraphFormat, reads: Collection[int], current: GraphFormat
+def upgrade_review(
+    record: JobRecord, stored: GraphFormat, readable: Collection[int], written: GraphFormat
 ) -> Review:
-    """The review: `found` is the format of the checkpoints, `current` the one written here.
+    """The review of a job whose checkpoints have the format `stored`. This worker reads the formats
+    `readable`, and writes the format `written`.
 
     payload: {reason, found: {format, release}, worker: {format, release, reads: [int]},
-    choices: {action: what it does}}
+    choices: {action: effect}}
     """
-    by = f", by Fettle {found.release}" if found.release else ""
-    able = f"a worker of Fettle {found.release}" if found.release else "a worker that reads it"
+    writer = f", by Fettle {stored.release}" if stored.release else ""
+    reader = f"Fettle {stored.release}" if stored.release else f"a release that reads {stored}"
     reason = (
-        f"The job's checkpoint is in graph format {found.number}{by}. Fettle {current.release} "
-        f"reads {_listed(reads)}, and no worker that is up reads {found.number}. "
-        f"Restart it from its task (approve), run {able} and leave it to that (delegate), or end "
-        "it (reject)."
+        f"The job's checkpoint has graph format {stored.number}{writer}. Fettle {written.release} "
+        f"reads {_list_formats(readable)}, and no running worker reads {stored.number}. "
+        f"Restart the job from its task (approve), start a worker of {reader} and let it continue "
+        "(delegate), or end the job (reject)."
     )
     payload = {
         "reason": reason,
-        "found": {"format": found.number, "release": found.release},
-        "worker": {"format": current.number, "release": current.release, "reads": sorted(reads)},
-        "choices": {str(action): does for action, does in TAKES.items()},
+        "found": {"format": stored.number, "release": stored.release},
+        "worker": {
+            "format": written.number,
+            "release": written.release,
+            "reads": sorted(readable),
+        },
+        "choices": {str(action): effect for action, effect in CHOICES.items()},
     }
     return Review(f"upgrade-{record.epoch}", ReviewKind.UPGRADE, payload)
 
 
-def damaged(record: JobRecord, place: str, reads: Collection[int], current: GraphFormat) -> Review:
-    """The review of a job with a known format, but with a checkpoint or journal entry, at `place`,
-    that is damaged or holds a type that this release does not read. Nothing is removed before the
-    decision. The payload is that of `question`, and `place`."""
-    found = record.checkpointed or current
-    asked = question(record, found, reads, current)
+def damaged_review(
+    record: JobRecord, place: str, readable: Collection[int], written: GraphFormat
+) -> Review:
+    """The review of a job with a damaged checkpoint or journal entry, or with a value of a type
+    that this release does not read, at `place`.
+
+    Nothing is removed before the decision. The payload is that of `upgrade_review`, with `place`.
+    """
+    review = upgrade_review(record, record.checkpointed or written, readable, written)
     reason = (
-        f"The job's stored state cannot be read ({place}). Restart it from its task (approve), "
-        "have it repaired or run a worker that knows it, and leave it to that (delegate), or end "
-        "it (reject)."
+        f"The job's stored state cannot be read ({place}). Restart the job from its task "
+        "(approve), repair the state or start a worker that reads it, and let it continue "
+        "(delegate), or end the job (reject)."
     )
-    return replace(asked, payload={**asked.payload, "reason": reason, "place": place})
+    return replace(review, payload={**review.payload, "reason": reason, "place": place})
 
 
-def settled(record: JobRecord, decision: Decision) -> JobRecord:
+def apply_decision(record: JobRecord, decision: Decision) -> JobRecord:
     """The record after a decision on its upgrade."""
     if decision.action is Action.APPROVE:
-        kept = replace(record, review=None, decision=None, inherits=None)
-        return replace(kept, graph=RESTART, ran_ms=0, retries=0)
+        restarted = replace(record, review=None, decision=None, inherits=None)
+        return replace(restarted, graph=RESTART, ran_ms=0, retries=0)
     return replace(record, review=None)
 
 
-def events_of(record: JobRecord, decision: Decision) -> tuple[NewEvent, ...]:
-    """The events of the decision, besides `decided`."""
+def decision_events(record: JobRecord, decision: Decision) -> tuple[NewEvent, ...]:
+    """The events of the decision, in addition to `decided`."""
     if decision.action is not Action.APPROVE:
         return ()
-    left = record.checkpointed
-    data = {"by": decision.by, "format": left.number if left else None}
+    discarded = record.checkpointed
+    data = {"by": decision.by, "format": discarded.number if discarded else None}
     return (NewEvent(f"begun_anew:{record.epoch}", "begun_anew", data),)
 
 
-def _listed(numbers: Collection[int]) -> str:
+def _list_formats(numbers: Collection[int]) -> str:
     *others, last = map(str, sorted(numbers))
     return f"formats {', '.join(others)} and {last}" if others else f"format {last}"

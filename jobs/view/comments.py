@@ -12,68 +12,73 @@ from typing import Any
 
 from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
-from jobs.view.patch import PatchFile, Row, read
+from jobs.view.patch import PatchFile, Row, parse_patch
 
-AROUND = 3
+CONTEXT_LINES = 3
 """Lines of the patch that are kept before and after the line."""
-KEPT = 1_000
+MAX_LINE_LENGTH = 1_000
 """Characters of a line that are kept, and compared."""
 
 
-def anchored(comment: Comment, files: Sequence[PatchFile]) -> Comment:
+def add_excerpt(comment: Comment, files: Sequence[PatchFile]) -> Comment:
     """The comment with its excerpt. Raises NotShown."""
-    file = _file(comment.path, files)
+    file = _find_file(comment.path, files)
     if file is None:
         raise NotShown(f"the patch does not change {comment.path}")
     if not file.rows:
         raise NotShown(f"the patch shows no line of {comment.path}")
-    place = next(
+    position = next(
         (i for i, row in enumerate(file.rows) if _number(row, comment.side) == comment.line), None
     )
-    if place is None:
-        which = "before the change" if comment.side is Side.OLD else "after the change"
-        raise NotShown(f"the patch does not show line {comment.line} of {comment.path} ({which})")
-    before, after = file.rows[:place][::-1], file.rows[place + 1 :]
-    above, below = _of_hunk(before)[::-1], _of_hunk(after)
-    excerpt = tuple(row.text[:KEPT] for row in (*above, file.rows[place], *below))
-    return replace(comment, excerpt=excerpt, at=len(above), base=file.rows[place].old)
+    if position is None:
+        version = "before the change" if comment.side is Side.OLD else "after the change"
+        raise NotShown(f"the patch does not show line {comment.line} of {comment.path} ({version})")
+    before, after = file.rows[:position][::-1], file.rows[position + 1 :]
+    above, below = _context_rows(before)[::-1], _context_rows(after)
+    excerpt = tuple(row.text[:MAX_LINE_LENGTH] for row in (*above, file.rows[position], *below))
+    return replace(comment, excerpt=excerpt, at=len(above), base=file.rows[position].old)
 
 
-def marked(decisions: Iterable[Mapping[str, Any]], patch: bytes | None) -> list[dict[str, Any]]:
+def mark_outdated(
+    decisions: Iterable[Mapping[str, Any]], patch: bytes | None
+) -> list[dict[str, Any]]:
     """The decisions of a review's payload, whose comments have `outdated`: whether their line is
     no longer as it was, in this patch; and `now`: its number on the comment's side, None where
     the patch does not show it. `patch` is None where nothing is changed any more."""
-    files = read(patch) if patch is not None else []
+    files = parse_patch(patch) if patch is not None else []
     return [
-        {**each, "comments": [{**one, **_stands(one, files)} for one in each.get("comments", ())]}
+        {
+            **each,
+            "comments": [{**one, **_position_now(one, files)} for one in each.get("comments", ())],
+        }
         for each in decisions
     ]
 
 
-def _stands(comment: Mapping[str, Any], files: Sequence[PatchFile]) -> dict[str, Any]:
-    file = _file(comment["path"], files)
+def _position_now(comment: Mapping[str, Any], files: Sequence[PatchFile]) -> dict[str, Any]:
+    file = _find_file(comment["path"], files)
     if file is None:
         return {"outdated": True, "now": None}
-    row = _same(comment, file.rows)
+    row = _find_row(comment, file.rows)
     text = comment["excerpt"][comment["at"]]
     if row is None:  # a line of the commit, which the patch neither removes nor shows
         return {"outdated": not text.startswith(" "), "now": None}
-    if row.text[:KEPT] != text:
+    if row.text[:MAX_LINE_LENGTH] != text:
         return {"outdated": True, "now": None}
     return {"outdated": False, "now": _number(row, Side(comment["side"]))}
 
 
-def _same(comment: Mapping[str, Any], rows: Sequence[Row]) -> Row | None:
+def _find_row(comment: Mapping[str, Any], rows: Sequence[Row]) -> Row | None:
     """The row of the line: of a line of the commit the one with its number, of an added one the
     nearest with its text."""
     if comment["base"] is not None:
         return next((row for row in rows if row.old == comment["base"]), None)
     text = comment["excerpt"][comment["at"]]
-    same = (row for row in rows if row.kind == "added" and row.text[:KEPT] == text)
-    return min(same, key=lambda row: abs((row.new or 0) - comment["line"]), default=None)
+    candidates = (row for row in rows if row.kind == "added" and row.text[:MAX_LINE_LENGTH] == text)
+    return min(candidates, key=lambda row: abs((row.new or 0) - comment["line"]), default=None)
 
 
-def _file(path: str, files: Sequence[PatchFile]) -> PatchFile | None:
+def _find_file(path: str, files: Sequence[PatchFile]) -> PatchFile | None:
     return next((file for file in files if file.path == path), None)
 
 
@@ -81,11 +86,11 @@ def _number(row: Row, side: Side) -> int | None:
     return row.old if side is Side.OLD else row.new
 
 
-def _of_hunk(rows: Sequence[Row]) -> list[Row]:
+def _context_rows(rows: Sequence[Row]) -> list[Row]:
     """The first `AROUND` rows, to the end of the hunk."""
-    near: list[Row] = []
-    for row in rows[:AROUND]:
+    context: list[Row] = []
+    for row in rows[:CONTEXT_LINES]:
         if row.kind == "place":
             break
-        near.append(row)
-    return near
+        context.append(row)
+    return context

@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from jobs.model.codec import plain_spec
-from jobs.model.events import Event, current
+from jobs.model.codec import spec_to_json
+from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord, Result
 from jobs.model.review import Approval
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 from jobs.transitions.reviews import approvals_needed, offered_actions
-from jobs.view.queueing import Fleet, why_queued
+from jobs.view.queueing import FleetState, explain_queued
 from jobs.view.work import list_artifacts, progress_of_steps, read_critique
 
 _HIDDEN_FIELDS = frozenset({"workspace", "conversation_id"})
@@ -35,7 +35,7 @@ def format_time(ms: int | None) -> str | None:
 
 
 def render_summary(
-    record: JobRecord, charges: Iterable[Charge] = (), now: int = 0, fleet: Fleet | None = None
+    record: JobRecord, charges: Iterable[Charge] = (), now: int = 0, fleet: FleetState | None = None
 ) -> dict[str, Any]:
     """A job in a listing: its record and its costs, without its events.
 
@@ -65,7 +65,7 @@ def render_summary(
         "unreported_calls": spending.get("unreported_calls", 0),
         "review": _review_summary(record, now),
         "waits": _wait(record, now),
-        "queued": why_queued(record, fleet, now) if fleet else None,
+        "queued": explain_queued(record, fleet, now) if fleet else None,
         **_times(record),
     }
 
@@ -91,7 +91,7 @@ def render_job(
     events: Sequence[Event],
     charges: Iterable[Charge],
     now: int,
-    fleet: Fleet | None = None,
+    fleet: FleetState | None = None,
     *,
     person_delivers: bool = False,
 ) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def render_job(
     `now` is Redis' time in ms. `fleet` explains why a job is queued. `person_delivers`: see
     `jobs.transitions.reviews.offered_actions`.
     """
-    work = current(events)
+    work = events_since_restart(events)
     critiques = [read_critique(data) for data in _all(work, "critiqued")]
     return {
         "id": record.id,
@@ -131,7 +131,7 @@ def render_job(
         "crashes": record.crashes,
         "retries": record.retries,
         "waits": _wait(record, now),
-        "queued": why_queued(record, fleet, now) if fleet else None,
+        "queued": explain_queued(record, fleet, now) if fleet else None,
         "last_event": events[-1].seq if events else 0,
         **_times(record),
         "ran_seconds": record.ran(now) / 1000,
@@ -140,7 +140,9 @@ def render_job(
 
 def render_spec(spec: JobSpec) -> dict[str, Any]:
     """The request of a job."""
-    fields = {name: value for name, value in plain_spec(spec).items() if name not in _HIDDEN_FIELDS}
+    fields = {
+        name: value for name, value in spec_to_json(spec).items() if name not in _HIDDEN_FIELDS
+    }
     return {**fields, "checks": _check_spec(spec.checks)}
 
 
@@ -216,7 +218,7 @@ def _review(record: JobRecord, *, person_delivers: bool) -> dict[str, Any] | Non
         "opened_at": format_time(review.opened_at),
         "expires_at": format_time(review.expires_at),
         "expired": review.expired,
-        "digest": digest_of(review),
+        "digest": digest_review(review),
         "actions": list(map(str, offered_actions(record, review, person_delivers=person_delivers))),
         "approvals": [_approval(vote) for vote in review.approvals],
         "approvals_needed": approvals_needed(record, review),

@@ -13,48 +13,52 @@ from itertools import count
 from jobs.model.record import JobRecord, PatchRef
 from jobs.model.review import Review
 
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """A longer patch is not read for people: it can be downloaded."""
-MOST_LINES = 20_000
+MAX_LINES = 20_000
 """Lines of hunks that are read; of the files after them only the names."""
 _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
-_SIGNS = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
-_NO_FILES = ("symbolic link", "submodule")
-_SPECIAL = {"100755": "executable", **dict(zip(("120000", "160000"), _NO_FILES, strict=True))}
+_ESCAPES = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
+_NON_FILES = ("symbolic link", "submodule")
+_SPECIAL = {"100755": "executable", **dict(zip(("120000", "160000"), _NON_FILES, strict=True))}
 _KINDS = {"+": "added", "-": "removed", " ": "same"}
 
 
-def newest(record: JobRecord) -> PatchRef | None:
+def current_patch(record: JobRecord) -> PatchRef | None:
     """The patch of the open review, else of the result."""
     if record.review is not None:
-        return of_review(record.review)
+        return patch_of_review(record.review)
     return record.result.patch if record.result else None
 
 
-def of_review(review: Review) -> PatchRef | None:
+def patch_of_review(review: Review) -> PatchRef | None:
     """The patch that a review shows."""
-    shown = review.payload.get("patch")
-    return PatchRef(**{each.name: shown[each.name] for each in fields(PatchRef)}) if shown else None
+    fields_of_patch = review.payload.get("patch")
+    return (
+        PatchRef(**{each.name: fields_of_patch[each.name] for each in fields(PatchRef)})
+        if fields_of_patch
+        else None
+    )
 
 
-def newest_bundle(record: JobRecord) -> str | None:
+def current_bundle(record: JobRecord) -> str | None:
     """The digest of the bundle of the open review, else of the result."""
     if record.review is not None:
         return record.review.payload.get("bundle")
     return record.result.bundle if record.result else None
 
 
-def why_none(record: JobRecord, what: str) -> str:
+def explain_missing(record: JobRecord, part: str) -> str:
     """Why there is no `what` (patch or bundle) of a job."""
     if record.spec.repo is None:
-        return f"the job is not on a repository: it has no {what}"
+        return f"the job is not on a repository: it has no {part}"
     if record.review is not None:
-        return f"the open review shows no {what}"
+        return f"the open review shows no {part}"
     if not record.status.final:
-        return f"the job is {record.status}: its {what} comes with its review, or its end"
-    return f"the job is {record.status}, and has no {what}"
+        return f"the job is {record.status}: its {part} comes with its review, or its end"
+    return f"the job is {record.status}, and has no {part}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +86,21 @@ class Row:
     text: str
 
 
-def read(content: bytes) -> list[PatchFile]:
+def parse_patch(content: bytes) -> list[PatchFile]:
     """The files of a patch, in its order; those after `MOST_LINES` lines without their rows."""
-    text, lines_left = content.decode(errors="backslashreplace"), MOST_LINES
+    text, lines_left = content.decode(errors="backslashreplace"), MAX_LINES
     files: list[PatchFile] = []
     for part in _PART.split(text):
         if part.startswith("diff --git "):
-            file = _file(part, lines_left)
+            file = _parse_file(part, lines_left)
             lines_left -= file.lines
             if files and files[-1].path == file.path:
-                file = _joined(files.pop(), file)
+                file = _merge_files(files.pop(), file)
             files.append(file)
     return files
 
 
-def _joined(before: PatchFile, after: PatchFile) -> PatchFile:
+def _merge_files(before: PatchFile, after: PatchFile) -> PatchFile:
     """A file that becomes a link, or the reverse, which git shows as one that goes and one that
     comes."""
     return PatchFile(
@@ -110,12 +114,12 @@ def _joined(before: PatchFile, after: PatchFile) -> PatchFile:
     )
 
 
-def _file(part: str, most: int) -> PatchFile:
+def _parse_file(part: str, max_rows: int) -> PatchFile:
     """The file, with its rows where they are `most`. All after the first hunk are lines of hunks:
     a header has come before it."""
     lines = part.rstrip("\n").split("\n")
-    begins = next((place for place, line in enumerate(lines) if _HUNK.match(line)), len(lines))
-    head, body = lines[:begins], lines[begins:]
+    hunks_start = next((place for place, line in enumerate(lines) if _HUNK.match(line)), len(lines))
+    head, body = lines[:hunks_start], lines[hunks_start:]
     added = [len(line) for line in body if line.startswith("+")]
     return PatchFile(
         path=_path(head),
@@ -124,7 +128,7 @@ def _file(part: str, most: int) -> PatchFile:
         deletions=sum(line.startswith("-") for line in body),
         lines=len(body),
         longest=max(added, default=0),
-        rows=tuple(_rows(body)) if len(body) <= most else (),
+        rows=tuple(_rows(body)) if len(body) <= max_rows else (),
     )
 
 
@@ -132,22 +136,25 @@ def _rows(lines: list[str]) -> Iterator[Row]:
     """The rows of the hunks. A hunk says how many lines it has: what looks like a header in it is
     a line."""
     before = after = count(1)
-    left = [0, 0]
+    remaining = [0, 0]
     for line in lines:
-        if left == [0, 0]:
+        if remaining == [0, 0]:
             if (hunk := _HUNK.match(line)) is None:
                 if line.startswith("\\"):
                     yield Row("place", None, None, line)
                 continue
             old, olds, new, news = hunk.groups()
             before, after = count(int(old)), count(int(new))
-            left = [int(olds or 1), int(news or 1)]
+            remaining = [int(olds or 1), int(news or 1)]
             yield Row("place", None, None, line)
         elif line.startswith("\\"):
             yield Row("place", None, None, line)
         else:
             kind = _KINDS.get(line[:1], "same")
-            left = [max(left[0] - (kind != "added"), 0), max(left[1] - (kind != "removed"), 0)]
+            remaining = [
+                max(remaining[0] - (kind != "added"), 0),
+                max(remaining[1] - (kind != "removed"), 0),
+            ]
             yield Row(
                 kind,
                 None if kind == "added" else next(before),
@@ -158,17 +165,17 @@ def _rows(lines: list[str]) -> Iterator[Row]:
 
 def _path(head: list[str]) -> str:
     """The file's name after the change, or the one that it had."""
-    named = dict(line.split(" ", 1) for line in head if line.startswith(("--- ", "+++ ")))
-    for name in (named.get("+++", "/dev/null"), named.get("---", "/dev/null")):
+    paths = dict(line.split(" ", 1) for line in head if line.startswith(("--- ", "+++ ")))
+    for name in (paths.get("+++", "/dev/null"), paths.get("---", "/dev/null")):
         if name.rstrip("\t") != "/dev/null":
             return _unquoted(name.rstrip("\t"))[2:]
     renamed = [line for line in head if line.startswith(("rename to ", "copy to "))]
     if renamed:
         return _unquoted(renamed[0].partition(" to ")[2])
-    return _of_both(head[0])
+    return _path_of_header(head[0])
 
 
-def _of_both(line: str) -> str:
+def _path_of_header(line: str) -> str:
     """The one name of `diff --git a/NAME b/NAME`, which is twice as long in quotes, too."""
     names = line.removeprefix("diff --git ")
     return _unquoted(names[(len(names) + 1) // 2 :])[2:]
@@ -182,11 +189,11 @@ def _notes(head: list[str]) -> Iterator[str]:
             yield f"new {kind}".rstrip()
         elif line.startswith("deleted file mode"):
             yield f"deleted {kind}".rstrip()
-        elif line.startswith("index ") and kind in _NO_FILES:
+        elif line.startswith("index ") and kind in _NON_FILES:
             yield kind
         elif line.startswith(("rename from ", "copy from ")):
-            how, _, name = line.partition(" from ")
-            yield f"{'renamed' if how == 'rename' else 'copied'} from {_unquoted(name)}"
+            verb, _, name = line.partition(" from ")
+            yield f"{'renamed' if verb == 'rename' else 'copied'} from {_unquoted(name)}"
         elif line.startswith("new mode "):
             yield "executable" if line.endswith("755") else "not executable"
         elif line.startswith(("GIT binary patch", "Binary files ")):
@@ -197,11 +204,11 @@ def _unquoted(name: str) -> str:
     """A name as git quotes it: in quotes with escapes where it has unusual characters."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
-    return _ESCAPED.sub(_sign, name[1:-1].encode()).decode(errors="backslashreplace")
+    return _ESCAPED.sub(_unescape, name[1:-1].encode()).decode(errors="backslashreplace")
 
 
-def _sign(found: re.Match[bytes]) -> bytes:
-    sign = found[1]
-    if len(sign) == 1:
-        return bytes([_SIGNS.get(sign[0], sign[0])])
-    return bytes([int(sign, 8) & 0xFF])
+def _unescape(match: re.Match[bytes]) -> bytes:
+    escape = match[1]
+    if len(escape) == 1:
+        return bytes([_ESCAPES.get(escape[0], escape[0])])
+    return bytes([int(escape, 8) & 0xFF])

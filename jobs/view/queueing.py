@@ -13,13 +13,13 @@ from typing import Any, Literal
 from jobs.model.record import JobRecord, Status
 from jobs.transitions.upgrade import abandoned_format
 
-Reason = Literal["rests", "no_worker", "broken_workers", "other_release", "busy", "next"]
+QueueReason = Literal["rests", "no_worker", "broken_workers", "other_release", "busy", "next"]
 PARTS = {"sandbox": "sandbox", "storage": "artifact store", "default_model": "default model"}
 """The parts that a worker announces, and without which it takes no job."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class FleetState:
     """The workers that were seen lately, as they announced themselves, and the number of jobs that
     run on them, of all tenants."""
 
@@ -27,7 +27,7 @@ class Fleet:
     running: int
 
 
-def why_queued(record: JobRecord, fleet: Fleet, now: int) -> dict[str, str] | None:
+def explain_queued(record: JobRecord, fleet: FleetState, now: int) -> dict[str, str] | None:
     """{reason, text} of a queued job; None in another state."""
     if record.status is not Status.QUEUED:
         return None
@@ -35,7 +35,7 @@ def why_queued(record: JobRecord, fleet: Fleet, now: int) -> dict[str, str] | No
     return {"reason": reason, "text": text}
 
 
-def _reason(record: JobRecord, fleet: Fleet, now: int) -> tuple[Reason, str]:
+def _reason(record: JobRecord, fleet: FleetState, now: int) -> tuple[QueueReason, str]:
     if record.rests(now):
         cause = f"for {record.wait.on}, " if record.wait else ""
         return "rests", f"waits {cause}until its next try"

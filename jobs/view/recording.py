@@ -12,22 +12,22 @@ import json
 from collections.abc import Sequence
 
 from jobs.blobs.directory import Blobs
-from jobs.model.events import Event, current
+from jobs.model.events import Event, events_since_restart
 
 SUFFIX = ".yaml"
 
 
-async def recording(job_id: str, events: Sequence[Event], blobs: Blobs) -> bytes | None:
+async def build_recording(job_id: str, events: Sequence[Event], blobs: Blobs) -> bytes | None:
     """The file, UTF-8; None where the job was not recorded, or has not asked a model yet.
 
     Raises BlobsUnavailable, or BlobMissing where bytes are gone.
     """
-    calls = [event.data for event in current(events) if event.kind == "model_called"]
-    kept = [call["recorded"] for call in calls if call.get("recorded")]
-    if not kept:
+    calls = [event.data for event in events_since_restart(events) if event.kind == "model_called"]
+    digests = [call["recorded"] for call in calls if call.get("recorded")]
+    if not digests:
         return None
-    turns = await asyncio.gather(*map(blobs.get, kept))
+    turns = await asyncio.gather(*map(blobs.get, digests))
     models = sorted({str(call["model"]) for call in calls})
-    about = f"Job {job_id}, answered by {', '.join(models)}. Secrets are removed."
-    head = f"about: {json.dumps(about)}\nstrict: true\nturns:\n"  # a JSON text is YAML too
+    description = f"Job {job_id}, answered by {', '.join(models)}. Secrets are removed."
+    head = f"about: {json.dumps(description)}\nstrict: true\nturns:\n"  # a JSON text is YAML too
     return b"".join([head.encode(), *turns])

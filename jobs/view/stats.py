@@ -10,38 +10,38 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from jobs.counting import PER_DOLLAR, WAITS
+from jobs.counting import UNITS_PER_DOLLAR, WAIT_BUCKETS
 from jobs.transitions.change import Counts
 
 QUANTILES = (0.5, 0.9, 0.95)
 ENDS = ("succeeded", "failed", "cancelled")
-SUCCESS = ("straight", "repaired", "unapproved")
+SUCCESS_KINDS = ("straight", "repaired", "unapproved")
 Row = dict[str, Any]
 
 
-def whole(days: Mapping[str, Counts], standing: Mapping[str, int]) -> dict[str, Any]:
+def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) -> dict[str, Any]:
     """All of it over `days`, by day; `standing` is how many jobs are in each state now."""
     total = Counter[str]()
     for counts in days.values():
         total.update(counts)
     return {
-        "now": dict(standing),
+        "now": dict(current_counts),
         "days": by_day(days),
-        "reasons": _part(total, "reason"),
-        "approved_by": _part(total, "approved"),
-        "success": {each: total[f"success|{each}"] for each in SUCCESS},
+        "reasons": _counts_of(total, "reason"),
+        "approved_by": _counts_of(total, "approved"),
+        "success": {each: total[f"success|{each}"] for each in SUCCESS_KINDS},
         "revisions": revisions(total),
         "runs": {each: total[f"runs|{each}"] for each in ("succeeded", "failed")},
         "failures": failures(total),
         "models": _models(total),
         "cost": cost_by_day(days),
         "waits": waits(total),
-        "decisions": _part(total, "decided"),
+        "decisions": _counts_of(total, "decided"),
         "stages": stages(total),
     }
 
 
-def table(name: str, days: Mapping[str, Counts]) -> list[Row]:
+def stats_table(name: str, days: Mapping[str, Counts]) -> list[Row]:
     """One of TABLES, as rows with the same columns each."""
     total = Counter[str]()
     for counts in days.values():
@@ -73,11 +73,11 @@ def by_day(days: Mapping[str, Counts]) -> list[Row]:
         {
             "day": day,
             **{end: counts.get(f"ended|{end}", 0) for end in ENDS},
-            **{each: counts.get(f"success|{each}", 0) for each in SUCCESS},
-            "decisions": sum(_part(counts, "decided").values()),
-            "cost_usd": dollars(sum(_part(counts, "cost").values())),
-            "unpriced_calls": sum(_part(counts, "unpriced").values()),
-            "unreported_calls": sum(_part(counts, "unreported").values()),
+            **{each: counts.get(f"success|{each}", 0) for each in SUCCESS_KINDS},
+            "decisions": sum(_counts_of(counts, "decided").values()),
+            "cost_usd": format_cost(sum(_counts_of(counts, "cost").values())),
+            "unpriced_calls": sum(_counts_of(counts, "unpriced").values()),
+            "unreported_calls": sum(_counts_of(counts, "unreported").values()),
         }
         for day, counts in days.items()
     ]
@@ -90,31 +90,33 @@ def cost_by_day(days: Mapping[str, Counts]) -> list[Row]:
 
 def revisions(counts: Counts) -> list[Row]:
     """Jobs by passes of the executor; the last number stands for more, too."""
-    found = {int(number): jobs for number, jobs in _part(counts, "revisions").items()}
-    return [{"revisions": number, "jobs": found[number]} for number in sorted(found)]
+    jobs_by_number = {int(number): jobs for number, jobs in _counts_of(counts, "revisions").items()}
+    return [
+        {"revisions": number, "jobs": jobs_by_number[number]} for number in sorted(jobs_by_number)
+    ]
 
 
 def failures(counts: Counts) -> list[Row]:
     """Failed runs by class, the most frequent first."""
-    found = _part(counts, "failure")
-    return [{"class": name, "runs": found[name]} for name in _by_count(found)]
+    runs_by_class = _counts_of(counts, "failure")
+    return [{"class": name, "runs": runs_by_class[name]} for name in _by_count(runs_by_class)]
 
 
 def reasons(counts: Counts) -> list[Row]:
     """Failed jobs by reason, the most frequent first."""
-    found = _part(counts, "reason")
-    return [{"reason": name, "jobs": found[name]} for name in _by_count(found)]
+    jobs_by_reason = _counts_of(counts, "reason")
+    return [{"reason": name, "jobs": jobs_by_reason[name]} for name in _by_count(jobs_by_reason)]
 
 
 def waits(counts: Counts) -> dict[str, Any]:
     """How long reviews had waited when they were decided: a histogram and its quantiles."""
-    found = {int(bucket): count for bucket, count in _part(counts, "wait").items()}
-    tally = [found.get(bucket, 0) for bucket in range(len(WAITS) + 1)]
-    number = sum(tally)
-    bounds: list[int | None] = [*WAITS, None]
+    reviews_by_bucket = {int(bucket): count for bucket, count in _counts_of(counts, "wait").items()}
+    tally = [reviews_by_bucket.get(bucket, 0) for bucket in range(len(WAIT_BUCKETS) + 1)]
+    total = sum(tally)
+    bounds: list[int | None] = [*WAIT_BUCKETS, None]
     return {
-        "count": number,
-        "mean_seconds": counts.get("wait_ms", 0) / 1000 / number if number else None,
+        "count": total,
+        "mean_seconds": counts.get("wait_ms", 0) / 1000 / total if total else None,
         **{f"p{round(q * 100)}_seconds": _quantile(tally, q) for q in QUANTILES},
         "buckets": [
             {"up_to_seconds": bound, "reviews": count}
@@ -125,7 +127,7 @@ def waits(counts: Counts) -> dict[str, Any]:
 
 def stages(counts: Counts) -> list[Row]:
     """Time by stage, the longest first: of all jobs, and of one that had it."""
-    spent, jobs = _part(counts, "stage_ms"), _part(counts, "stage_jobs")
+    spent, jobs = _counts_of(counts, "stage_ms"), _counts_of(counts, "stage_jobs")
     return [
         {
             "stage": stage,
@@ -137,52 +139,52 @@ def stages(counts: Counts) -> list[Row]:
     ]
 
 
-def dollars(count: int) -> str:
+def format_cost(count: int) -> str:
     """An exact sum, as it is counted, as a decimal string."""
-    return f"{(Decimal(count) / PER_DOLLAR).normalize():f}"
+    return f"{(Decimal(count) / UNITS_PER_DOLLAR).normalize():f}"
 
 
 def _models(counts: Counts) -> list[Row]:
-    calls, cost = _part(counts, "calls"), _part(counts, "cost")
-    unpriced, unreported = _part(counts, "unpriced"), _part(counts, "unreported")
-    taken, given = _part(counts, "input"), _part(counts, "output")
+    calls, cost = _counts_of(counts, "calls"), _counts_of(counts, "cost")
+    unpriced, unreported = _counts_of(counts, "unpriced"), _counts_of(counts, "unreported")
+    input_tokens, output_tokens = _counts_of(counts, "input"), _counts_of(counts, "output")
     return [
         {
             "model": model,
             "calls": calls[model],
             "unpriced_calls": unpriced.get(model, 0),
             "unreported_calls": unreported.get(model, 0),
-            "input_tokens": taken.get(model, 0),
-            "output_tokens": given.get(model, 0),
-            "cost_usd": dollars(cost.get(model, 0)),
+            "input_tokens": input_tokens.get(model, 0),
+            "output_tokens": output_tokens.get(model, 0),
+            "cost_usd": format_cost(cost.get(model, 0)),
         }
         for model in sorted(calls)
     ]
 
 
-def _part(counts: Counts, name: str) -> dict[str, int]:
+def _counts_of(counts: Counts, name: str) -> dict[str, int]:
     """The counts whose names begin with this part, by what follows."""
-    begin = f"{name}|"
+    prefix = f"{name}|"
     return {
-        each.removeprefix(begin): count
+        each.removeprefix(prefix): count
         for each, count in counts.items()
-        if each.startswith(begin) and count
+        if each.startswith(prefix) and count
     }
 
 
-def _by_count(found: Mapping[str, int]) -> list[str]:
-    return sorted(found, key=lambda name: (-found[name], name))
+def _by_count(counts: Mapping[str, int]) -> list[str]:
+    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 def _quantile(tally: Sequence[int], share: float) -> float | None:
     """By even spread within its bucket; the last bucket has no end, so it tells where it begins."""
-    wanted, seen = share * sum(tally), 0
-    if not wanted:
+    rank, lower_ranks = share * sum(tally), 0
+    if not rank:
         return None
     for bucket, count in enumerate(tally):
-        if count and seen + count >= wanted:
-            begin = WAITS[bucket - 1] if bucket else 0
-            end = WAITS[bucket] if bucket < len(WAITS) else begin
-            return begin + (end - begin) * (wanted - seen) / count
-        seen += count
-    return float(WAITS[-1])
+        if count and lower_ranks + count >= rank:
+            start = WAIT_BUCKETS[bucket - 1] if bucket else 0
+            end = WAIT_BUCKETS[bucket] if bucket < len(WAIT_BUCKETS) else start
+            return start + (end - start) * (rank - lower_ranks) / count
+        lower_ranks += count
+    return float(WAIT_BUCKETS[-1])

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from jobs.model.events import Event, current
+from jobs.model.events import Event, events_since_restart
 
 ARTIFACT_EVENTS = frozenset({"run_finished", "tool_used", "merged"})
 """The kinds of events with artifacts. Files of parallel branches count as they were merged."""
@@ -32,7 +32,7 @@ def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:
     step."""
     steps: list[Progress] = []
     has_step_event = False
-    for event in current(events):
+    for event in events_since_restart(events):
         if event.kind == "planned":
             steps, has_step_event = [Progress.TODO] * len(event.data["steps"]), False
         elif (state := _PROGRESS.get(event.kind)) and 1 <= event.data["step"] <= len(steps):
@@ -60,7 +60,7 @@ def find_artifact(events: Sequence[Event], name: str, digest: str) -> dict[str, 
 def _all_artifacts(events: Sequence[Event]) -> list[dict[str, Any]]:
     return [
         dict(artifact)
-        for event in current(events)
+        for event in events_since_restart(events)
         if event.kind in ARTIFACT_EVENTS
         for artifact in event.data.get("artifacts", ())
     ]
@@ -68,13 +68,13 @@ def _all_artifacts(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 def find_run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
     """The data of the run with this number."""
-    runs = (event.data for event in current(events) if event.kind == "run_finished")
+    runs = (event.data for event in events_since_restart(events) if event.kind == "run_finished")
     return next((run for run in runs if run["number"] == number), None)
 
 
 def find_repair(events: Sequence[Event], run_id: str) -> Mapping[str, Any] | None:
     """The data of the repair whose successful verification is the run `run_id`."""
-    repairs = (event.data for event in current(events) if event.kind == "repaired")
+    repairs = (event.data for event in events_since_restart(events) if event.kind == "repaired")
     return next((repair for repair in repairs if repair["run"] == run_id), None)
 
 

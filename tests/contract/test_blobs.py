@@ -11,7 +11,7 @@ import pytest
 from support.servers import s3_server
 from support.servers.web_server import listening
 
-from jobs.blobs.directory import DirectoryBlobs, digest_of
+from jobs.blobs.directory import DirectoryBlobs, digest_bytes
 from jobs.blobs.s3 import S3Blobs
 from jobs.errors import BlobMissing, BlobsUnavailable
 
@@ -34,7 +34,7 @@ def blobs(request, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"text", bytes(range(256)) * 1000])
 async def test_bytes_come_back_under_their_sha256(blobs, content):
     digest = await blobs.put(content)
-    assert digest == digest_of(content) == hashlib.sha256(content).hexdigest()
+    assert digest == digest_bytes(content) == hashlib.sha256(content).hexdigest()
     assert await blobs.get(digest) == content
     assert await blobs.put(content) == digest
 

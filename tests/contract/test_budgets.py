@@ -46,7 +46,7 @@ async def test_what_fits_is_set_aside_and_what_does_not_is_refused(
     assert await reserve(store, job, asking("b", job=cap)) is None
     short = await reserve(store, job, asking("c", job=cap))
     assert short == BudgetShortfall("job", "cost", 25_000_000, 20_000_000, CENT, 20_000_000)
-    assert short.may_pass  # once the others are settled
+    assert short.may_fit_later  # once the others are settled
     assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
 
 
@@ -108,7 +108,7 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: Job
     short = await reserve(store, two, wanted("b", "k2", 2))
     assert short == BudgetShortfall("tenant", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
     assert await store.budgets.of_keys_today(["k2"]) == [Amount()], "nothing is taken in part"
-    assert (await reserve(store, two, wanted("c", "k1", 1))).whose == "key"
+    assert (await reserve(store, two, wanted("c", "k1", 1))).owner == "key"
     assert await reserve(store, two, wanted("d", "k2", 1)) is None
     await store.charge(one.id, [paid("c1", "a")])
     await store.budgets.release(two.id, "d")

@@ -11,7 +11,7 @@ from jobs.model.credentials import (
     Credential,
     Scope,
     TenantLimits,
-    digest_of,
+    digest_secret,
     new_secret,
 )
 from jobs.store.credentials import Credentials
@@ -29,10 +29,10 @@ async def credentials(redis_url):
 
 
 async def test_a_key_is_found_by_its_digest_and_its_id(credentials):
-    await credentials.add(ADA, digest_of("s1"))
-    assert await credentials.find(digest_of("s1")) == ADA
+    await credentials.add(ADA, digest_secret("s1"))
+    assert await credentials.find(digest_secret("s1")) == ADA
     assert await credentials.get("k1") == ADA
-    assert await credentials.find(digest_of("s2")) is None
+    assert await credentials.find(digest_secret("s2")) is None
     assert await credentials.get("k2") is None
 
 
@@ -49,17 +49,17 @@ async def test_a_tenant_has_limits_that_can_be_changed(credentials):
 
 
 async def test_keys_are_listed_oldest_first(credentials):
-    assert list(await credentials.every()) == []
-    await credentials.add(ADA, digest_of("s1"))
-    await credentials.add(BOB, digest_of("s2"))
-    assert list(await credentials.every()) == [BOB, ADA]
+    assert list(await credentials.list_all()) == []
+    await credentials.add(ADA, digest_secret("s1"))
+    await credentials.add(BOB, digest_secret("s2"))
+    assert list(await credentials.list_all()) == [BOB, ADA]
 
 
 async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
-    await credentials.add(ADA, digest_of("s1"))
+    await credentials.add(ADA, digest_secret("s1"))
     await credentials.revoke("k1", 2_000)
     await credentials.revoke("k1", 3_000)
-    found = await credentials.find(digest_of("s1"))
+    found = await credentials.find(digest_secret("s1"))
     assert found.revoked_at == 2_000
     assert not found.active
 
@@ -67,7 +67,7 @@ async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
 async def test_no_secret_is_kept(redis_url):
     client = connect(redis_url, seconds=20)
     secret = new_secret()
-    await Credentials(client).add(ADA, digest_of(secret))
+    await Credentials(client).add(ADA, digest_secret(secret))
     names = await client.keys("*")
     assert names
     for name in names:
@@ -78,29 +78,29 @@ async def test_no_secret_is_kept(redis_url):
 
 
 async def test_two_active_keys_of_a_tenant_have_different_names(credentials):
-    assert await credentials.add(ADA, digest_of("s1"))
+    assert await credentials.add(ADA, digest_secret("s1"))
     twin = replace(ADA, id="k3", name="Ada")
-    assert not await credentials.add(twin, digest_of("s3"))
-    assert await credentials.find(digest_of("s3")) is None
-    assert [key.id for key in await credentials.every()] == ["k1"]
-    assert await credentials.add(replace(twin, id="k4", tenant="other"), digest_of("s4"))
+    assert not await credentials.add(twin, digest_secret("s3"))
+    assert await credentials.find(digest_secret("s3")) is None
+    assert [key.id for key in await credentials.list_all()] == ["k1"]
+    assert await credentials.add(replace(twin, id="k4", tenant="other"), digest_secret("s4"))
 
 
 async def test_a_revoked_keys_name_is_free_again_once(credentials):
-    await credentials.add(ADA, digest_of("s1"))
+    await credentials.add(ADA, digest_secret("s1"))
     await credentials.revoke("k1", 2_000)
-    assert await credentials.add(replace(ADA, id="k3"), digest_of("s3"))
+    assert await credentials.add(replace(ADA, id="k3"), digest_secret("s3"))
     await credentials.revoke("k1", 3_000)
-    assert not await credentials.add(replace(ADA, id="k5"), digest_of("s5"))
+    assert not await credentials.add(replace(ADA, id="k5"), digest_secret("s5"))
 
 
 async def test_limits_are_kept_and_changed(credentials):
     limited = replace(ADA, max_cost_usd_per_day="2.50", max_tokens_per_day=0)
-    await credentials.add(limited, digest_of("s1"))
-    assert await credentials.find(digest_of("s1")) == limited
+    await credentials.add(limited, digest_secret("s1"))
+    assert await credentials.find(digest_secret("s1")) == limited
     await credentials.limit("k1", None, 7)
     assert await credentials.get("k1") == replace(ADA, max_tokens_per_day=7)
     await credentials.limit("k1", "0.1", None)
     assert await credentials.get("k1") == replace(ADA, max_cost_usd_per_day="0.1")
     await credentials.limit("nobody", "1", 1)
-    assert list(await credentials.every()) == [replace(ADA, max_cost_usd_per_day="0.1")]
+    assert list(await credentials.list_all()) == [replace(ADA, max_cost_usd_per_day="0.1")]

@@ -8,7 +8,7 @@ from support.jobs.job_examples import TENANT, decision, held, job, review
 
 from jobs.model.review import Action, Decision
 from jobs.retention import Retention, remove_finished
-from jobs.store.decisions import row
+from jobs.store.decisions import decision_row
 
 
 async def between(service, start: int = 0, end: int | None = None, limit: int = 9, offset: int = 0):
@@ -32,7 +32,7 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
         vote = Decision("r1", Action.APPROVE, by, key_id=f"k-{by}")
         job(await service.operations.decide(running.id, vote))
     found, total = await between(service)
-    rows = [row(each, str(each.event.at)) for each in found]
+    rows = [decision_row(each, str(each.event.at)) for each in found]
     assert total == 3
     assert [(each["job_id"], each["kind"], each["by"]) for each in rows] == [
         (first, "decided", "bob"),

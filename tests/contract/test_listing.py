@@ -7,7 +7,7 @@ from support.jobs.job_examples import TENANT, held, job, review
 from jobs.model.credentials import Signer
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
-from jobs.model.spec import Kind
+from jobs.model.spec import JobKind
 from jobs.store import Charge
 
 ANN, BOB, CAT = Signer("ann"), Signer("bob", "k-bob"), Signer("cat", "k-cat")
@@ -74,11 +74,11 @@ async def _page(service, limit: int, offset: int):
 
 async def test_what_is_no_task_is_listed_by_its_kind_alone(service):
     task = (await service.submit("check", labels=("x",))).id
-    other = (await service.submit("check", labels=("x",), kind=Kind.VERIFICATION)).id
+    other = (await service.submit("check", labels=("x",), kind=JobKind.VERIFICATION)).id
     assert await ids(service) == await ids(service, label="x") == await ids(service, text="check")
     assert await ids(service) == [task]
-    assert await ids(service, kind=Kind.VERIFICATION, status=Status.QUEUED) == [other]
-    assert await ids(service, kind=Kind.VERIFICATION, label="x") == [other]
+    assert await ids(service, kind=JobKind.VERIFICATION, status=Status.QUEUED) == [other]
+    assert await ids(service, kind=JobKind.VERIFICATION, label="x") == [other]
 
 
 async def test_what_waits_for_a_person_is_what_he_may_decide(service):

@@ -12,7 +12,7 @@ from support.jobs.job_examples import RESULT, TENANT, JobService, held, job, rev
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.counting import day_of
 from jobs.errors import BlobMissing, StaleEpoch
-from jobs.model.record import OVER, JobRecord, Reason, Status
+from jobs.model.record import REASONS_WITHOUT_RETRY, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec, OnExpiry
 from jobs.redis import keys
 from jobs.redis.keys import JobKeys
@@ -81,7 +81,7 @@ async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(se
     over = [(await succeeded(service)).id]
     over += [(await failed(service, each)).id for each in (Reason.REJECTED, Reason.INCOMPATIBLE)]
     assert [await store.journal(job_id) for job_id in over] == [{}] * len(over)
-    for reason in set(Reason) - OVER:
+    for reason in set(Reason) - REASONS_WITHOUT_RETRY:
         kept = await failed(service, reason)
         assert await store.journal(kept.id) == {"call": b"1"}, reason
         retry_job = job(await service.operations.retry_as_new_job(kept.id, by="ann"))
@@ -201,16 +201,16 @@ async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(st
 async def test_a_put_waits_for_a_removal_that_is_under_way(store, blobs):
     """Else it would find the bytes present, and lose them."""
     digest = await put(store, blobs, b"again")
-    taken = await store.blobs.take(-1, 10)
+    taken = await store.blobs.take_unreferenced(-1, 10)
     assert list(taken.digests) == [digest]
     putting = asyncio.create_task(put(store, blobs, b"again"))
     await asyncio.sleep(0.1)
     assert not putting.done()
     await blobs.remove(digest)
-    await store.blobs.removed([digest])
+    await store.blobs.confirm_removal([digest])
     await putting
     assert await blobs.get(digest) == b"again"
-    assert list((await store.blobs.take(60_000, 10)).digests) == []
+    assert list((await store.blobs.take_unreferenced(60_000, 10)).digests) == []
 
 
 async def test_one_callers_turn_in_every_interval(store):
@@ -224,10 +224,10 @@ async def test_one_callers_turn_in_every_interval(store):
 async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
     digest = "a" * 64
     await store.blobs.pin([digest])
-    assert list((await store.blobs.take(-1, 10)).digests) == [digest]
-    assert list((await store.blobs.take(-1, 10)).digests) == []
+    assert list((await store.blobs.take_unreferenced(-1, 10)).digests) == [digest]
+    assert list((await store.blobs.take_unreferenced(-1, 10)).digests) == []
     await store.redis.hset(keys.DELETING, digest, await store.now() - 1)  # as REMOVAL_MS later
-    assert list((await store.blobs.take(-1, 10)).digests) == [digest]
+    assert list((await store.blobs.take_unreferenced(-1, 10)).digests) == [digest]
 
 
 @pytest.mark.usefixtures("one_day")

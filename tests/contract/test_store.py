@@ -218,7 +218,7 @@ async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
 
 
 async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store, monkeypatch):
-    monkeypatch.setattr(store_events, "LOOK_SECONDS", 60)  # who waits is woken, and need not look
+    monkeypatch.setattr(store_events, "POLL_SECONDS", 60)  # who waits is woken, and need not look
     record = await service.submit()
     assert await store.wait_events(record.id, 1, 0.02) == []
     waits = [asyncio.create_task(store.wait_events(record.id, 1, 60)) for _ in range(3)]

@@ -39,7 +39,7 @@ async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
     claimed = await service.claim(record.id, reads=None)
-    asked = upgrade.question(claimed, THEIRS, [1, 2], OURS)
+    asked = upgrade.upgrade_review(claimed, THEIRS, [1, 2], OURS)
     await service.operations.pause(held(claimed), asked)
     await service.operations.decide(record.id, decision(asked.id, Action.APPROVE))
     assert (await service.record(record.id)).graph == RESTART

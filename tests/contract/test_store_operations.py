@@ -12,9 +12,9 @@ from jobs.errors import Contended
 from jobs.model.events import NewEvent
 from jobs.model.record import Reason, Status
 from jobs.model.review import Action
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.model.spec import JobSpec, Priority
-from jobs.service import UNKNOWN, Submitted
+from jobs.service import UNKNOWN, Submission
 from jobs.store import Existing, Idempotency, LeaseRef, Writes
 from jobs.transitions import retry
 from jobs.transitions.lifecycle import Refusal
@@ -35,7 +35,7 @@ async def test_a_job_from_submission_over_a_review_to_its_result(service):
     assert (paused.status, paused.lease, paused.review) == (Status.AWAITING_REVIEW, None, opened)
     assert len(service.hints) == 1
     decided = job(await service.operations.decide(record.id, decision()))
-    assert (decided.review, decided.decision) == (None, decision(digest=digest_of(review())))
+    assert (decided.review, decided.decision) == (None, decision(digest=digest_review(review())))
     assert service.hints[1:] == [(record.id, Priority.HIGH)]
     again = await service.claim(record.id)
     ended = job(await service.operations.succeed(held(again), RESULT, "did it"))
@@ -57,9 +57,9 @@ async def test_the_same_key_and_body_give_the_same_job(service):
     answers = await asyncio.gather(
         *(submit(TENANT, JobSpec("add"), by="ann", idempotency=key) for _ in range(10))
     )
-    assert all(isinstance(answer, Submitted) for answer in answers)
+    assert all(isinstance(answer, Submission) for answer in answers)
     assert len({answer.record.id for answer in answers}) == 1
-    assert sum(answer.new for answer in answers) == 1
+    assert sum(answer.is_new for answer in answers) == 1
     assert len(service.hints) == 1
     assert (await service.store.counts())[Status.QUEUED] == 1
     other = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
@@ -70,14 +70,14 @@ async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(service):
     submit, key = service.operations.submit, Idempotency("key", "body")
     first = await submit(TENANT, JobSpec("add"), by="ann", idempotency=key)
     assert await service.store.known(TENANT, "key") == Existing(first.record.id, "body")
-    assert (await service.operations.replayed(TENANT, key)).record.id == first.record.id
-    assert await service.operations.replayed("other", key) is None
+    assert (await service.operations.find_submission(TENANT, key)).record.id == first.record.id
+    assert await service.operations.find_submission("other", key) is None
     cancelled = job(await service.operations.cancel(first.record.id, "ann"))
     assert cancelled.once == "key"
     assert await service.store.remove(cancelled)
     assert await service.store.known(TENANT, "key") is None
     again = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
-    assert (again.new, again.record.id != first.record.id) == (True, True)
+    assert (again.is_new, again.record.id != first.record.id) == (True, True)
 
 
 @pytest.mark.invariant("J4")
@@ -195,7 +195,7 @@ async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     assert await service.kinds(retry_job.id) == ["submitted", "run_finished", "started"]
     # its bytes are the retry_job's as well
     assert await service.store.remove(failed)
-    assert list((await service.store.blobs.take(-1, 9)).digests) == []
+    assert list((await service.store.blobs.take_unreferenced(-1, 9)).digests) == []
 
 
 async def test_only_failed_or_cancelled_jobs_are_retried(service):
@@ -234,4 +234,4 @@ async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn
     job(await service.operations.succeed(held(head), RESULT))
     assert [job_id for job_id, _ in service.hints] == [head.id, behind[1]]
     assert await store.due(9) == [behind[1]]
-    assert (await store.load_now(TENANT)).queued == 1
+    assert (await store.system_load(TENANT)).queued == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jobs.redis.channels import MOST_UNREAD
+from jobs.redis.channels import MAX_UNREAD
 from jobs.store.redis_store import RedisStore, connect
 
 
@@ -27,14 +27,14 @@ async def test_a_late_listener_gets_no_earlier_message(store):
 async def test_a_listener_that_does_not_read_keeps_so_many_and_learns_of_it(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
     async with store.tokens.subscribe("j1") as unread:
-        for number in range(2 * MOST_UNREAD + 7):
+        for number in range(2 * MAX_UNREAD + 7):
             await store.tokens.publish({"j1": str(number)})
         async with asyncio.timeout(20):
             async with store.tokens.subscribe("j1") as other:
                 await store.tokens.publish({"j1": "end"})
                 while await other.get() != "end":
                     pass
-        assert 0 < unread.qsize() <= MOST_UNREAD
+        assert 0 < unread.qsize() <= MAX_UNREAD
         assert await unread.get() == ""
         heard = [unread.get_nowait() for _ in range(unread.qsize())]
         assert heard[-1] == "end"

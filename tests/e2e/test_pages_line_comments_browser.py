@@ -18,7 +18,7 @@ from support.processes.api_process import environment, running
 from jobs.model.record import PatchRef
 from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
-from jobs.view.comments import marked
+from jobs.view.comments import mark_outdated
 from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
@@ -70,7 +70,7 @@ class Site:
                 await services.store.write(self.job_id, held.epoch, Writes(blobs=[digest]))
                 there = PatchRef(digest, len(patch), 30, 1_400, 190, "c0ffee" + "0" * 34)
                 payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
-                payload |= {"patch": asdict(there), "decisions": marked(decisions, patch)}
+                payload |= {"patch": asdict(there), "decisions": mark_outdated(decisions, patch)}
                 review = Review("r2", ReviewKind.REVIEW, payload, await services.store.now())
                 done(await services.operations.pause(held, review))
 

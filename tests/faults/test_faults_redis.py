@@ -15,7 +15,7 @@ from support.processes.scene import TWICE, Scene, Work
 
 from jobs.model.record import Status
 from jobs.model.spec import Priority
-from jobs.queue.hints import list_of
+from jobs.queue.hints import hint_list
 from lab.drills.chaos.oplog import Repaired, Struck
 from worker.store import PATIENCE_SECONDS
 
@@ -116,7 +116,7 @@ async def test_the_broker_is_emptied_and_every_job_runs(scene: Scene) -> None:
         await scene.submit(name)
     broker = await connected(scene, 1)
     async with asyncio.timeout(30):
-        while await broker.llen(list_of(Priority.NORMAL)) < len(names):
+        while await broker.llen(hint_list(Priority.NORMAL)) < len(names):
             await asyncio.sleep(0.01)
     await broker.flushdb()
     scene.deployment.worker()

@@ -111,10 +111,10 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
     await scene.requests("moved", 2)
     store = scene.operations.store
     assert isinstance(store, RedisStore)
-    assert not await store.ask_to_drain("nobody")
+    assert not await store.request_drain("nobody")
     (shown,) = await store.workers()
     scene.deployment.worker()
-    assert await store.ask_to_drain(shown["id"])
+    assert await store.request_drain(shown["id"])
     await until(lambda: first.poll() is not None, 20, scene.deployment.logs)
     assert first.returncode == 0
     await scene.succeeds("moved")

@@ -29,7 +29,7 @@ from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Refusal
-from jobs.transitions.upgrade import HINTS_BEFORE_ASKING, MORE_AFTER_CRASH
+from jobs.transitions.upgrade import EXTRA_HINTS_AFTER_CRASH, HINTS_BEFORE_REVIEW
 from jobs.view.job import render_job
 from lab.drills.chaos.checks.checkpoints import UNREAD
 from lab.drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
@@ -300,7 +300,7 @@ async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> Job
         key = JobKeys(job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
         # so it has waited for a worker that reads it
-        state["hints"] = HINTS_BEFORE_ASKING + MORE_AFTER_CRASH
+        state["hints"] = HINTS_BEFORE_REVIEW + EXTRA_HINTS_AFTER_CRASH
         await redis.hset(key, mapping={"state": json.dumps(state), "graph": graph})  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
     deployment.worker()

@@ -320,7 +320,7 @@ def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
     story.claim("old", 12)
     record = story.records["old"]
     format_9 = GraphFormat(9, "9.0.0")
-    asked = upgrade.question(record, format_9, (1,), GraphFormat(1, "1.0.0"))
+    asked = upgrade.upgrade_review(record, format_9, (1,), GraphFormat(1, "1.0.0"))
     story.park("old", asked)
     story.decide("old", action, asked.id)
     if action is Action.APPROVE:

@@ -19,8 +19,8 @@ from jobs.budgets import (
     Cap,
     ReservationRequest,
     billionths,
-    in_dollars,
-    limit_of,
+    day_limit,
+    format_dollars,
 )
 from jobs.model.record import JobRecord
 from jobs.store.credentials import Credentials
@@ -73,7 +73,7 @@ class AccountBudget:
             )
         key, tenant = await self.days.of_key(self.key_id), await self.days.of_tenant(self.tenant)
         caps = (self.cap, key, tenant)
-        if not any(cap.bounds for cap in caps):
+        if not any(cap.is_bounded for cap in caps):
             return None
         call = most()
         if call.cost_usd is None and any(cap.cost is not None for cap in caps):
@@ -82,9 +82,9 @@ class AccountBudget:
             secrets.token_hex(8),
             Amount(billionths(call.cost_usd or "0"), call.tokens),
             self.cap,
-            key_id=self.key_id if key.bounds else "",
+            key_id=self.key_id if key.is_bounded else "",
             day=key,
-            tenant=self.tenant if tenant.bounds else "",
+            tenant=self.tenant if tenant.is_bounded else "",
             tenant_day=tenant,
         )
         if (short := await self._granted(asking)) is not None:
@@ -101,7 +101,7 @@ class AccountBudget:
             short = await retry_while_unavailable(
                 lambda: budgets.reserve(lease.job_id, lease.epoch, asking)
             )
-            if short is None or short.whose == "job" or not short.may_pass:
+            if short is None or short.owner == "job" or not short.may_fit_later:
                 return short
             if time.monotonic() >= ends:
                 return short
@@ -123,12 +123,13 @@ def _unknown(model: str) -> str:
 
 def _said(short: BudgetShortfall, model: str, unreported: int) -> str:
     def amount(value: int) -> str:
-        return f"${in_dollars(value)}" if short.what == "cost" else f"{value:,} tokens"
+        return f"${format_dollars(value)}" if short.unit == "cost" else f"{value:,} tokens"
 
+    requested = amount(short.requested)
     return (
-        f"{_WHOSE[short.whose]} spend {amount(short.cap)}; {amount(short.used)} are spent or set "
-        f"aside{_noted(unreported)}, and the next call of {model} can take {amount(short.asked)}: "
-        f"{_ADVICE[short.whose, short.what]}"
+        f"{_WHOSE[short.owner]} spend {amount(short.cap)}; {amount(short.used)} are spent or set "
+        f"aside{_noted(unreported)}, and the next call of {model} can take {requested}: "
+        f"{_ADVICE[short.owner, short.unit]}"
     )
 
 
@@ -201,7 +202,7 @@ class DayLimits:
             return Cap()
 
         async def read() -> Cap:  # the configured key is on no record
-            return limit_of(await self._credentials.get(key_id), self._key)
+            return day_limit(await self._credentials.get(key_id), self._key)
 
         return await self._fresh(f"key:{key_id}", read)
 
@@ -209,7 +210,7 @@ class DayLimits:
         """The limits of a tenant. Raises StoreUnavailable."""
 
         async def read() -> Cap:
-            return limit_of(await self._credentials.tenant(name), self._tenant)
+            return day_limit(await self._credentials.tenant(name), self._tenant)
 
         return await self._fresh(f"tenant:{name}", read)
 

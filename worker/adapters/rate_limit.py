@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from agents.spending.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
 from jobs.redis import keys
-from jobs.redis.connection import ask
+from jobs.redis.connection import await_redis
 from worker.store import retry_while_unavailable
 
 LOOK_SECONDS = 1.0
@@ -116,7 +116,7 @@ class RedisRateLimit:
         ms = int(min(seconds, LONGEST_HOLD_SECONDS) * 1000)
         if ms > 0:
             key = keys.hold(model)
-            await retry_while_unavailable(lambda: ask(self._hold(keys=[key], args=[ms])))
+            await retry_while_unavailable(lambda: await_redis(self._hold(keys=[key], args=[ms])))
 
     async def _given(self, model: str, tokens: int, most_seconds: float) -> float:
         """Seconds until the turn of this request. Raises ModelUnavailable."""
@@ -138,12 +138,16 @@ class RedisRateLimit:
         bounds = ["" if each is None else each for each in (pace.requests, pace.tokens)]
         args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000), pace.slot_ms]
         args.append(int(self._hold_seconds * 1000))
-        ms, given = await retry_while_unavailable(lambda: ask(self._turn(keys=names, args=args)))
+        ms, given = await retry_while_unavailable(
+            lambda: await_redis(self._turn(keys=names, args=args))
+        )
         return ms / 1000, bool(given)
 
     async def _held(self, model: str) -> float:
         """Seconds for which the model is held back."""
-        ms: int = await retry_while_unavailable(lambda: ask(self._redis.pttl(keys.hold(model))))
+        ms: int = await retry_while_unavailable(
+            lambda: await_redis(self._redis.pttl(keys.hold(model)))
+        )
         if ms <= 0:
             self._free[model] = time.monotonic() + LOOK_SECONDS
         return max(ms, 0) / 1000

@@ -15,7 +15,7 @@ from jobs.blobs.directory import Blobs
 from jobs.errors import JobsError
 from jobs.model.record import JobRecord
 from jobs.store.redis_store import RedisStore
-from jobs.view.recording import SUFFIX, recording
+from jobs.view.recording import SUFFIX, build_recording
 from settings.worker import WorkerSettings
 
 log = structlog.get_logger("worker.adapters.recordings")
@@ -42,7 +42,7 @@ class Recordings:
         if self.folder is None:
             return
         try:
-            content = await recording(record.id, await store.events(record.id), blobs)
+            content = await build_recording(record.id, await store.events(record.id), blobs)
             if content is not None:
                 await asyncio.to_thread(_put, self.folder / f"{record.id}{SUFFIX}", content)
         except (JobsError, OSError) as error:

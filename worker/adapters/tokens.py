@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agents.models.call_context import Listener
 from agents.models.streams import Chunk
 from jobs.errors import StoreUnavailable
-from jobs.redis.channels import Tokens
+from jobs.redis.channels import TokenChannel
 
 BATCH_SECONDS = 0.08
 """Quick enough for an eye; one round trip to Redis for all jobs of a process."""
@@ -25,7 +25,7 @@ Message = dict[str, str | int]
 class LiveTokens:
     """Of one process. No call waits for it: what cannot be sent is dropped."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: TokenChannel) -> None:
         self._tokens = tokens
         self._waiting: dict[str, list[Message]] = {}
         self._deaf_until: dict[str, float] = {}

@@ -15,7 +15,7 @@ from agents.errors import ToolRefused
 from agents.tools.call import Answer
 from agents.tools.fetch import fetch
 from agents.tools.registry import PLAN_STEPS, TOOLS, Body
-from jobs.blobs.directory import cause_of
+from jobs.blobs.directory import describe_os_error
 from settings.tools import ToolSettings
 from worker.failures import Fail, classify_failure, exhausted
 
@@ -52,7 +52,7 @@ def guard_plugin(body: Body) -> Body:
 def _is_fettles(error: Exception) -> bool:
     if exhausted(error) or isinstance(error, GraphBubbleUp):
         return True
-    if isinstance(error, OSError) and cause_of(error) is None:
+    if isinstance(error, OSError) and describe_os_error(error) is None:
         return False  # a file or a host that the tool itself has asked for
     meant = classify_failure(error)
     return not (isinstance(meant, Fail) and meant.unforeseen)

@@ -18,8 +18,8 @@ from agents.paths import is_in_setup
 from agents.ports import Artifact, Version
 from agents.ports.repository import Patch
 from agents.tree import Tree
-from jobs.blobs.directory import Blobs, hashed
-from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
+from jobs.blobs.directory import Blobs, compute_digest
+from jobs.blobs.manifest import FileEntry, Manifest, load, normalize_path
 from jobs.errors import PathRefused
 from sandbox.paths import is_gits
 from worker.adapters.base import Base, BaseFiles, nameable, special_mode
@@ -188,7 +188,9 @@ class ManifestWorkspace:
             links = {path: target for path, target in links.items() if not is_gits(path)}
         entries = {
             path: FileEntry(
-                await hashed(content), len(content), self._mode(path, content, executable or {})
+                await compute_digest(content),
+                len(content),
+                self._mode(path, content, executable or {}),
             )
             for path, content in contents.items()
         }
@@ -313,6 +315,6 @@ def _placed(path: str, base: Base) -> str:
 
 def _inside(path: str) -> str:
     try:
-        return checked_path(path)
+        return normalize_path(path)
     except PathRefused as refused:
         raise PathOutside(str(refused)) from None

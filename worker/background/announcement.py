@@ -19,7 +19,7 @@ from agents.models.role_models import Chains
 from agents.ports import Role
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
-from jobs.blobs.directory import digest_of
+from jobs.blobs.directory import digest_bytes
 from settings.starting.environment import library_variables
 from settings.starting.release import release
 from settings.worker import WorkerSettings
@@ -76,7 +76,7 @@ def _shared_settings(settings: WorkerSettings) -> Facts:
     url = settings.webhook_url
     return {
         **{name: None if limit is None else float(limit) for name, limit in limits.items()},
-        "webhook_url": url and digest_of(url.encode()),
+        "webhook_url": url and digest_bytes(url.encode()),
     }
 
 

@@ -26,7 +26,7 @@ from agents.models.transport.time_limits import RetryPolicy
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
 from jobs.errors import StoreUnavailable
-from jobs.redis.channels import Question
+from jobs.redis.channels import Inquiry
 from jobs.store.redis_store import RedisStore
 from worker.context import WorkerContext
 
@@ -41,7 +41,7 @@ async def answer_forever(store: RedisStore, context: WorkerContext) -> None:
     async with asyncio.TaskGroup() as under_way:
         while True:
             with contextlib.suppress(StoreUnavailable):
-                async with store.rpc.questions() as messages:
+                async with store.rpc.inquiries() as messages:
                     while True:
                         if message := await messages.get():
                             under_way.create_task(_take(store, context, message))
@@ -50,11 +50,11 @@ async def answer_forever(store: RedisStore, context: WorkerContext) -> None:
 
 async def _take(store: RedisStore, context: WorkerContext, message: str) -> None:
     with contextlib.suppress(StoreUnavailable):
-        if (question := await store.rpc.take(message)) is not None:
+        if (question := await store.rpc.accept(message)) is not None:
             await store.rpc.answer(question, await _answer(question, context))
 
 
-async def _answer(question: Question, context: WorkerContext) -> dict[str, Any]:
+async def _answer(question: Inquiry, context: WorkerContext) -> dict[str, Any]:
     if question.subject != CHECK_MODELS:  # of a newer release
         return {"error": f"this worker cannot answer {question.subject}"}
     try:

@@ -15,7 +15,7 @@ from jobs.blobs.directory import Blobs
 from jobs.errors import Contended, StoreUnavailable
 from jobs.retention import Retention, remove_finished, remove_unreferenced
 from jobs.service import Operations
-from jobs.store.fleet import LeaderLock, every
+from jobs.store.fleet import LeaderLock, lock_duration_ms
 from jobs.store.outbox import Outbox, retry_delay_ms
 from jobs.store.redis_store import RedisStore
 from jobs.store.search import JOBS_PER_STEP
@@ -34,7 +34,9 @@ async def every_seconds(
 
     async def in_turn() -> None:
         # another pace has another lock: a change of the rules does not wait for the old one
-        if leader is None or await leader.try_acquire(f"{name}:{seconds:g}", every(seconds)):
+        if leader is None or await leader.try_acquire(
+            f"{name}:{seconds:g}", lock_duration_ms(seconds)
+        ):
             await work()
 
     while True:
@@ -65,7 +67,9 @@ async def sweep_forever(operations: Operations, seconds: float, *, grace: float 
     while True:
         pause = seconds
         try:
-            took = await operations.store.leader.try_acquire(f"{TURN}:{seconds:g}", every(seconds))
+            took = await operations.store.leader.try_acquire(
+                f"{TURN}:{seconds:g}", lock_duration_ms(seconds)
+            )
             if away:
                 away, pause = False, grace
             elif took:

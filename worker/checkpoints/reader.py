@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from agents.errors import StateUnreadable
 from jobs.errors import JobsError
-from jobs.redis.connection import ask
+from jobs.redis.connection import await_redis
 from worker.checkpoints.layout import (
     PendingValue,
     StoredCheckpoint,
@@ -165,7 +165,9 @@ class Reader:
         self, keys: ThreadKeys, namespace: str, checkpoint_id: str
     ) -> StoredCheckpoint | None:
         """One checkpoint; '' is the newest of its namespace."""
-        found = await ask(self._read(keys=[keys.index], args=[encode(namespace), checkpoint_id]))
+        found = await await_redis(
+            self._read(keys=[keys.index], args=[encode(namespace), checkpoint_id])
+        )
         return StoredCheckpoint.from_reply(found) if found else None
 
     async def ancestors(
@@ -180,7 +182,7 @@ class Reader:
             walked = self._ancestors(
                 keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *wanted]
             )
-            checkpoint, trail = await ask(walked)
+            checkpoint, trail = await await_redis(walked)
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
                 wanted -= seeds.keys()
@@ -191,4 +193,4 @@ class Reader:
 
     async def names(self, keys: ThreadKeys) -> list[str]:
         """Index members of a thread."""
-        return [name.decode() for name in await ask(self._redis.zrange(keys.index, 0, -1))]
+        return [name.decode() for name in await await_redis(self._redis.zrange(keys.index, 0, -1))]

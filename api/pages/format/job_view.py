@@ -18,12 +18,12 @@ from api.auth.caller import keys_of_same_person
 from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
 from api.services import Services, find_job, fleet_for
-from jobs.model.events import Event, current
+from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord
 from jobs.store import Charge
 from jobs.transitions.reviews import vote_refusal
 from jobs.view.job import format_time, render_job
-from jobs.view.queueing import Fleet
+from jobs.view.queueing import FleetState
 from jobs.view.work import read_critique
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ class JobStory:
     events: Sequence[Event]
     charges: Sequence[Charge]
     now: int
-    fleet: Fleet | None = None
+    fleet: FleetState | None = None
     person_delivers: bool = False
     """See `jobs.transitions.reviews.offered_actions`."""
     same_person: Mapping[str, str] = field(default_factory=dict)
@@ -178,7 +178,9 @@ def newest_runs(story: JobStory) -> frozenset[int]:
     """The numbers of the runs that are shown open; none where a review shows them."""
     if story.record.review is not None:
         return frozenset()
-    numbers = [f.data["number"] for f in current(story.events) if f.kind == "run_finished"]
+    numbers = [
+        f.data["number"] for f in events_since_restart(story.events) if f.kind == "run_finished"
+    ]
     return frozenset(numbers[-OPEN_RUNS:])
 
 

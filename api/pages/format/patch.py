@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from api.http.foreign_text import visible
 from api.pages.format import code
 from jobs.model.review import Side
-from jobs.view.patch import PatchFile, Row, read
+from jobs.view.patch import PatchFile, Row, parse_patch
 
 LARGE = 500
 """Lines of a file's difference: a longer one is folded."""
@@ -63,7 +63,7 @@ def shown(
 ) -> dict[str, Any]:
     """What the template of a patch takes: files, their tree, the sums of their lines, and the
     comments on files that are not in it. `split`: both sides beside each other."""
-    found, files, left = read(content), [], COLOURED
+    found, files, left = parse_patch(content), [], COLOURED
     until = time.monotonic() + code.COLOUR_SECONDS
     by_path: dict[str, list[Comment]] = {}
     for comment in comments:

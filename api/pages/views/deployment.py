@@ -78,10 +78,12 @@ async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) ->
     """The page."""
     tenant = visitor.credential.tenant
     found = await stats_api.read(services, tenant, days)
-    standing = await services.store.standing(tenant)
-    stats = stats_view.whole(found, {str(status): count for status, count in standing.items()})
+    standing = await services.store.counts_of_tenant(tenant)
+    stats = stats_view.render_stats(
+        found, {str(status): count for status, count in standing.items()}
+    )
     costs = by_model(stats["cost"], list(found))
-    reasons = stats_view.table("reasons", found)
+    reasons = stats_view.stats_table("reasons", found)
     return page(
         "stats.html", visitor, stats=stats, costs=costs, reasons=reasons, days=days, spans=SPANS
     )

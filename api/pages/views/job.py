@@ -22,9 +22,9 @@ from api.services import Services, ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
 from jobs.model.review import Review
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.view import patch as patch_view
-from jobs.view.patch import MOST_BYTES
+from jobs.view.patch import MAX_BYTES
 from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
@@ -168,10 +168,10 @@ async def _changes_page(
     template: str, job_id: str, services: Services, visitor: Visitor, *, split: bool = False
 ) -> Response:
     record = (await find_job(services, visitor.credential, job_id)).record
-    if (patch := patch_view.newest(record)) is None:
-        raise Refused(problems.NOT_FOUND, patch_view.why_none(record, "patch"))
+    if (patch := patch_view.current_patch(record)) is None:
+        raise Refused(problems.NOT_FOUND, patch_view.explain_missing(record, "patch"))
     found, review = None, record.review
-    if patch.size <= MOST_BYTES:
+    if patch.size <= MAX_BYTES:
         content = await services.blobs.get(patch.digest)
         comments = _earlier_comments(review) if review else []
         found = await asyncio.to_thread(patches.shown, content, comments, split=split)
@@ -184,7 +184,7 @@ async def _changes_page(
         found=found,
         split=split,
         review=review if visitor.may("review") else None,
-        digest=digest_of(review) if review else "",
+        digest=digest_review(review) if review else "",
     )
 
 

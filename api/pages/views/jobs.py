@@ -18,10 +18,10 @@ from api.pages.visitor import Reader, Visitor
 from api.services import Services, ServicesDep, fleet_for
 from jobs.model.credentials import Scope
 from jobs.model.record import Status
-from jobs.model.spec import Kind
-from jobs.store import Page
+from jobs.model.spec import JobKind
+from jobs.store import JobPage
 from jobs.view.job import render_summary
-from jobs.view.queueing import Fleet
+from jobs.view.queueing import FleetState
 
 router = APIRouter()
 ROWS = 25
@@ -58,7 +58,7 @@ async def list_query(
     status: Annotated[str, Query(pattern=f"^({'|'.join(Status)})?$")] = "",
     label: Annotated[str, Query(max_length=100)] = "",
     text: Annotated[str, Query(max_length=200)] = "",
-    kind: Annotated[str, Query(pattern=f"^({'|'.join(Kind)})?$")] = "",
+    kind: Annotated[str, Query(pattern=f"^({'|'.join(JobKind)})?$")] = "",
     number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
 ) -> ListQuery:
     """A dependency: the query."""
@@ -73,7 +73,7 @@ async def jobs(services: ServicesDep, visitor: Reader, asked: ListQueryDep) -> R
     """The page."""
     listed = await _listed(services, visitor, asked)
     return await long_page(
-        "jobs.html", visitor, asked=asked, statuses=list(Status), kinds=list(Kind), **listed
+        "jobs.html", visitor, asked=asked, statuses=list(Status), kinds=list(JobKind), **listed
     )
 
 
@@ -116,11 +116,11 @@ async def _listed(services: Services, visitor: Visitor, asked: ListQuery) -> dic
     values: dict[str, Any] = {
         "rows": _rows(found, now, await fleet_for(services, found.records)),
         "total": found.total,
-        "exact": found.exact,
+        "exact": found.is_exact,
         "pages": max(-(-found.total // ROWS), 1),
         "waiting": _rows(waiting, now),
         "waiting_total": waiting.total,
-        "waiting_exact": waiting.exact,
+        "waiting_exact": waiting.is_exact,
     }
     known = {"visitor": visitor, "asked": asked, **values}
     body = await asyncio.to_thread(lambda: drawn("jobs_rows.html", **known))
@@ -130,7 +130,7 @@ async def _listed(services: Services, visitor: Visitor, asked: ListQuery) -> dic
     return {**values, "body": body, "known": f"{mark}-{digest}"}
 
 
-async def _found(services: Services, visitor: Visitor, asked: ListQuery) -> Page:
+async def _found(services: Services, visitor: Visitor, asked: ListQuery) -> JobPage:
     """The page of jobs."""
     searches = asked.text or (asked.status and asked.label)
     key_id = visitor.credential.id
@@ -142,20 +142,20 @@ async def _found(services: Services, visitor: Visitor, asked: ListQuery) -> Page
             status=Status(asked.status) if asked.status else None,
             label=asked.label or None,
             text=asked.text,
-            kind=Kind(asked.kind or Kind.TASK),
+            kind=JobKind(asked.kind or JobKind.TASK),
         )
 
 
-async def _waiting(services: Services, visitor: Visitor) -> Page:
+async def _waiting(services: Services, visitor: Visitor) -> JobPage:
     """The jobs that wait for the visitor's decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
-        return Page((), 0)
+        return JobPage((), 0)
     own = await keys_of_same_person(services, visitor.credential)
     tenant = visitor.credential.tenant
     return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=own)
 
 
-def _rows(found: Page, now: int, fleet: Fleet | None = None) -> list[dict[str, Any]]:
+def _rows(found: JobPage, now: int, fleet: FleetState | None = None) -> list[dict[str, Any]]:
     return [
         {
             **render_summary(record, found.charges.get(record.id, ()), now, fleet),

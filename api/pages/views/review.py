@@ -27,7 +27,7 @@ from api.submission.inputs import start_files
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing
-from jobs.model.events import Event, current
+from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord
 from jobs.view.job import render_job
 from jobs.view.work import list_artifacts
@@ -112,7 +112,7 @@ async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Respon
 
 def last_pause(events: Sequence[Event]) -> Sequence[Event]:
     """The events up to the pause before the present one; none at the first pause."""
-    known = current(events)
+    known = events_since_restart(events)
     opened = [place for place, fact in enumerate(known) if fact.kind == "review_opened"]
     return known[: opened[-2]] if len(opened) > 1 else ()
 

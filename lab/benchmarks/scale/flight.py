@@ -9,7 +9,7 @@ from collections import Counter
 from cli.errors import CliError
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from lab.benchmarks.scale import model
 from lab.benchmarks.scale.deployment import Target
 from lab.benchmarks.scale.figures import Flown
@@ -44,7 +44,7 @@ async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:
     """Submit a job of the model `name`; returns its id."""
     spec = JobSpec(task=model.TASK, model=name, timeout_seconds=timeout_seconds)
     submitted = await operations.submit(TENANT, spec, by="bench")
-    assert isinstance(submitted, Submitted), submitted
+    assert isinstance(submitted, Submission), submitted
     return submitted.record.id
 
 

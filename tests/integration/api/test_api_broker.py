@@ -11,7 +11,7 @@ from support.pages.api_front import settings_for, started
 from support.servers import redis_servers
 
 from jobs.model.spec import Priority
-from jobs.queue.hints import list_of
+from jobs.queue.hints import hint_list
 from jobs.store.redis_store import connect
 
 BINARY = next(iter(redis_servers.binaries().values()))
@@ -44,7 +44,7 @@ async def test_requests_are_counted_and_hints_kept_without_a_write_to_the_record
         assert await redis.keys("*rate*") == []
         assert await other.keys("*rate*") != []
         async with asyncio.timeout(20):
-            while not await other.llen(list_of(Priority.NORMAL)):
+            while not await other.llen(hint_list(Priority.NORMAL)):
                 await asyncio.sleep(0.02)
         await other.aclose()
 

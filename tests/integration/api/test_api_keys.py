@@ -262,7 +262,7 @@ async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch
     async with started(settings) as front:
         job_id, secret = await front.submit(), await front.key("read")
         store = front.services.store
-        (key,) = [key for key in await front.services.credentials.every() if key.name == "ada"]
+        (key,) = [key for key in await front.services.credentials.list_all() if key.name == "ada"]
         async with front.with_key(secret) as reader:
             reading = asyncio.create_task(reader.get(f"/jobs/{job_id}/events?tokens=true"))
             while not await store.tokens.publish({job_id: '[{"text": "before"}]'}):

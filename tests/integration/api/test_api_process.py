@@ -22,7 +22,7 @@ from cli.local import ports
 from jobs.model.events import NewEvent
 from jobs.service import Operations
 from jobs.store import LeaseRef, Writes
-from jobs.store.events import LOOK_SECONDS
+from jobs.store.events import POLL_SECONDS
 from jobs.store.redis_store import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
 
@@ -204,7 +204,7 @@ async def at_once(lines, number):
     began = time.monotonic()
     while not (await anext(lines)).startswith(f"id: {number}"):
         pass
-    return time.monotonic() - began < LOOK_SECONDS / 2
+    return time.monotonic() - began < POLL_SECONDS / 2
 
 
 async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(

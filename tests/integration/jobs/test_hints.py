@@ -16,7 +16,7 @@ from support.servers import redis_servers
 
 from jobs.model.spec import Priority
 from jobs.queue import hints
-from jobs.queue.hints import PRIORITIES, Hints, celery_app, list_of
+from jobs.queue.hints import PRIORITIES, Hints, celery_app, hint_list
 
 BINARY = next(iter(redis_servers.binaries().values()))
 
@@ -39,7 +39,7 @@ def consume(url: str, most: int) -> list[str]:
 
 
 def waiting(client: redis.Redis) -> int:
-    return sum(client.llen(list_of(priority)) for priority in Priority)
+    return sum(client.llen(hint_list(priority)) for priority in Priority)
 
 
 def until(condition, seconds: float = 30.0) -> None:
@@ -61,7 +61,7 @@ def test_urgent_hints_come_first_and_equals_in_order(redis_url, broker):
             for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
                 sender.send(f"{priority}{number}", priority)
         until(lambda: waiting(broker) == 9)
-    assert [broker.llen(list_of(priority)) for priority in Priority] == [3, 3, 3]
+    assert [broker.llen(hint_list(priority)) for priority in Priority] == [3, 3, 3]
     order = [f"{p}{n}" for p in (Priority.HIGH, Priority.NORMAL, Priority.LOW) for n in range(3)]
     assert consume(redis_url, 9) == order
     assert waiting(broker) == 0
@@ -103,13 +103,13 @@ def test_a_hint_stands_for_its_own_job_where_the_broker_does_not_say(tmp_path):
 
 
 def test_lists_stay_bounded_and_an_urgent_hint_still_gets_through(redis_url, broker):
-    broker.lpush(list_of(Priority.NORMAL), *["{}"] * hints.MOST_IN_BROKER)
+    broker.lpush(hint_list(Priority.NORMAL), *["{}"] * hints.MAX_IN_BROKER)
     with closing(Hints(redis_url)) as sender:
         for number in range(20):
             sender.send(str(number), Priority.NORMAL)
         sender.send("urgent", Priority.HIGH)
-        until(lambda: broker.llen(list_of(Priority.HIGH)) == 1)
-    assert broker.llen(list_of(Priority.NORMAL)) == hints.MOST_IN_BROKER
+        until(lambda: broker.llen(hint_list(Priority.HIGH)) == 1)
+    assert broker.llen(hint_list(Priority.NORMAL)) == hints.MAX_IN_BROKER
 
 
 def test_a_broker_that_went_away_is_used_again_when_it_is_back(tmp_path):
@@ -134,7 +134,7 @@ def test_a_broker_that_hangs_delays_nobody_but_the_sender(tmp_path):
             until(lambda: waiting(client) == 1)
             os.kill(server.process.pid, signal.SIGSTOP)
             started = time.monotonic()
-            for number in range(hints.MOST_WAITING + 10):
+            for number in range(hints.MAX_UNSENT + 10):
                 sender.send(str(number), Priority.NORMAL)
             assert time.monotonic() - started < 20, "each would wait 2 s for an answer"
             time.sleep(2.2)

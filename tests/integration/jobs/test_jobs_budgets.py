@@ -49,7 +49,7 @@ class Spending(StoreMachine):
     def call(self, which: int, most: Amount) -> None:
         """A call that wants to be made."""
         short = self._reserve(which, most)
-        assert short is None or short.used + short.asked > short.cap
+        assert short is None or short.used + short.requested > short.cap
 
     @rule(which=st.sampled_from(JOBS))
     def taken_over(self, which: int) -> None:

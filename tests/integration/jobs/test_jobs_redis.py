@@ -109,7 +109,7 @@ async def test_cancel_against_completion_has_one_winner(service):
 
 
 async def test_a_waiting_reader_survives_a_lost_connection(service, store, redis_url, monkeypatch):
-    monkeypatch.setattr(store_events, "LOOK_SECONDS", 60)  # it is woken, and need not look
+    monkeypatch.setattr(store_events, "POLL_SECONDS", 60)  # it is woken, and need not look
     running = await service.running()
     waiting = asyncio.create_task(store.wait_events(running.id, 2, 60))
     async with store.stops() as stops:

@@ -14,7 +14,7 @@ from support.servers import redis_servers
 from jobs.errors import StoreUnavailable
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
-from jobs.service import Submitted
+from jobs.service import Submission
 from jobs.store import Idempotency, Writes
 from jobs.store import commit as store_commit
 from jobs.store.redis_store import RedisStore, connect
@@ -90,5 +90,5 @@ async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_a
         redis_servers.wait_in_step(pair.replica)
         monkeypatch.setattr(store_commit, "REPLICATION_MS", PATIENT_MS)
         again = await service.operations.submit("acme", spec, by="ann", idempotency=once)
-        assert isinstance(again, Submitted)
-        assert (again.new, (await service.store.counts())[Status.QUEUED]) == (False, 1)
+        assert isinstance(again, Submission)
+        assert (again.is_new, (await service.store.counts())[Status.QUEUED]) == (False, 1)

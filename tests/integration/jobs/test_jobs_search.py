@@ -64,7 +64,7 @@ async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
                 for offset in range(0, 60, 7)
             ]
             assert [record.id for page in pages for record in page.records] == fits
-            assert {(page.total, page.exact) for page in pages} == {(len(fits), True)}
+            assert {(page.total, page.is_exact) for page in pages} == {(len(fits), True)}
 
 
 async def test_one_call_looks_so_often_and_one_search_too(service, looks):
@@ -73,13 +73,13 @@ async def test_one_call_looks_so_often_and_one_search_too(service, looks):
     await index(service)
     everything = "so sor sort sorte li lis list tu"
     page = await service.store.page(TENANT, limit=20, offset=0, text=everything)
-    assert (page.total, page.exact) == (300, True)
+    assert (page.total, page.is_exact) == (300, True)
     assert len(looks) > 1
     assert max(looks) <= 3 * LOOKUPS_PER_CALL
     looks.clear()
     store = Listing(service.store.redis, SearchBounds(lookups=2_000, counting_lookups=0))
     page = await store.page(TENANT, text=everything, limit=20, offset=0)
-    assert (len(page.records), page.total, page.exact) == (20, 21, False)
+    assert (len(page.records), page.total, page.is_exact) == (20, 21, False)
     assert len(looks) == 1
     await store.page(TENANT, text=everything, limit=20, offset=1_000_000)
     assert sum(looks[1:]) <= 2_000 + 2 * LOOKUPS_PER_CALL, "however far the page is"

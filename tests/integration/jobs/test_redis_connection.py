@@ -11,7 +11,7 @@ import uvloop
 from redis.asyncio.connection import AbstractConnection
 
 from jobs.errors import StoreUnavailable
-from jobs.redis.connection import ask, connect
+from jobs.redis.connection import await_redis, connect
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -42,7 +42,7 @@ def test_what_redis_refuses_to_take_is_said_as_unavailable() -> None:
     async def away() -> None:
         client = connect("redis://127.0.0.1:1/0")
         with pytest.raises(StoreUnavailable):
-            await ask(client.ping())
+            await await_redis(client.ping())
         await client.aclose()
 
     asyncio.run(away())

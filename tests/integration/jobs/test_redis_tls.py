@@ -112,13 +112,13 @@ def test_hints_go_through_tls_and_to_no_other_server(front: TlsFront, tmp_path: 
     stranger = address(front, others(tmp_path / "other"))
     with closing(Hints(stranger)) as sender:
         sender.send("x", Priority.HIGH)
-        until(lambda: not sender._waiting.qsize())
+        until(lambda: not sender._unsent.qsize())
     assert JobPicker(stranger).pick("x", 0) == "x"
     assert front.received == b""
     url = address(front, front.certificate)
     with closing(Hints(url)) as sender, redis.Redis.from_url(url) as client:
         sender.send("x", Priority.HIGH)
-        until(lambda: client.llen(hints.list_of(Priority.HIGH)) == 1)
+        until(lambda: client.llen(hints.hint_list(Priority.HIGH)) == 1)
         Ready(client).add("urgent", Priority.HIGH, "default")
         client.flushdb()
 

@@ -27,7 +27,7 @@ from agents.ports.spending import NoLimit, RateLimit
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
 from jobs.model.spec import JobSpec
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from jobs.store import LeaseRef
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
@@ -96,7 +96,7 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
     there = RedisStore(connect(f"redis://127.0.0.1:{proxy.port}/0", seconds=20))
     operations = Operations(here, lambda *_: None, Policy(lease_ms=60_000))
     submitted = await operations.submit("default", JobSpec("count"), by="test")
-    assert isinstance(submitted, Submitted)
+    assert isinstance(submitted, Submission)
     job_id = submitted.record.id
     held = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
     writer = AttemptWriter(there, held)

@@ -23,7 +23,7 @@ from jobs.model.spec import JobSpec
 from jobs.store import Writes
 from jobs.store.outbox import enqueue
 from jobs.transitions.change import Delivery
-from jobs.view.job import iso
+from jobs.view.job import format_time
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -75,9 +75,9 @@ async def test_a_job_that_waits_for_its_provider_says_until_when(front):
     held = await front.claim(job_id)
     wait = Wait(f"groq {EVIL}", "groq:x: too many requests")
     reason = Reason.MODEL_UNAVAILABLE
-    job = done(await front.services.operations.retry(held, reason, wait, asked_seconds=600))
+    job = done(await front.services.operations.retry(held, reason, wait, min_delay_seconds=600))
     shown = (await front.job(job_id))["waits"]
-    assert shown == {"on": wait.on, "until": iso(job.due_at), "tries": 1, "why": wait.why}
+    assert shown == {"on": wait.on, "until": format_time(job.due_at), "tries": 1, "why": wait.why}
     (listed,) = (await front.client.get("/jobs")).json()["jobs"]
     assert listed["waits"] == shown
     until = shown["until"][:16].replace("T", " ")

@@ -16,10 +16,10 @@ from support.graph.working_model import works
 from support.processes.deployment import MORTAL, TENANT, Deployment, running_deployment
 
 from jobs.budgets import PER_DOLLAR
-from jobs.model.credentials import Credential, Scope, digest_of
+from jobs.model.credentials import Credential, Scope, digest_secret
 from jobs.model.record import Reason, Status
 from jobs.model.spec import JobSpec
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from jobs.store.credentials import Credentials
 from lab.provider import Hang, ProviderServer, Reply, Request, Tokens, Turn
 
@@ -62,13 +62,13 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 async def keyed(deployment: Deployment, operations: Operations, **limits: str | int) -> None:
     """A key on record, with its limits."""
     key = Credential(KEY, "fifty", TENANT, (Scope.SUBMIT,), **limits)  # type: ignore[arg-type]
-    await Credentials(operations.store.redis).add(key, digest_of("s"))  # type: ignore[attr-defined]
+    await Credentials(operations.store.redis).add(key, digest_secret("s"))  # type: ignore[attr-defined]
 
 
 async def submit(operations: Operations, key_id: str = KEY, **fields: object) -> str:
     spec = JobSpec(task="6 times 7", model=LLAMA, **fields)  # type: ignore[arg-type]
     submitted = await operations.submit(TENANT, spec, by="fifty", key_id=key_id)
-    assert isinstance(submitted, Submitted)
+    assert isinstance(submitted, Submission)
     return submitted.record.id
 
 

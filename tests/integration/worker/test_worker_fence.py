@@ -10,8 +10,9 @@ from langgraph.graph import END, START, StateGraph
 from support.graph.checkpoint_savers import unfenced
 from support.jobs.job_examples import JobService
 
+from jobs.redis.connection import RedisCommand
 from jobs.store.redis_store import RedisStore, connect
-from worker.checkpoints import Command, RedisSaver
+from worker.checkpoints import RedisSaver
 from worker.resumption import Begin, Ended, GoOn, resumption
 
 
@@ -28,7 +29,7 @@ async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str)
     service = JobService(store)
     save, left = unfenced(store.redis), 0
 
-    async def dying(commands: Sequence[Command]) -> None:
+    async def dying(commands: Sequence[RedisCommand]) -> None:
         nonlocal left
         if left == 0:
             raise Cut

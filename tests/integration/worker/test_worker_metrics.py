@@ -16,7 +16,7 @@ from support.processes.scene import Scene, Work, a_scene
 
 from jobs.model.record import Status
 from jobs.model.spec import Priority
-from jobs.queue.hints import list_of
+from jobs.queue.hints import hint_list
 from lab.provider import Refusal
 
 Figures = dict[tuple[str, ...], float]
@@ -170,7 +170,7 @@ async def test_a_worker_that_cannot_build_its_default_model_takes_no_job(
 async def until_hint_is_taken(scene: Scene) -> None:
     """Wait until the worker holds the only hint."""
     async with Redis.from_url(scene.deployment.broker_url) as broker, asyncio.timeout(60):
-        while await broker.llen(list_of(Priority.NORMAL)):
+        while await broker.llen(hint_list(Priority.NORMAL)):
             await asyncio.sleep(0.05)
 
 

@@ -10,7 +10,7 @@ import pytest
 from support.processes.scene import Scene, Work, a_scene
 
 from jobs.model.record import Reason, Status
-from jobs.view.job import summary
+from jobs.view.job import render_summary
 from lab.provider import Hang, Raw, Refusal
 from worker.failures import UNPROVEN_RETRIES
 
@@ -32,7 +32,7 @@ async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scen
     await scene.deployment.wait_for_event(operations, waiting, "given_back")
     job = await scene.deployment.record_of(operations, waiting)
     assert (job.status, job.lease) == (Status.QUEUED, None)
-    shown = summary(job)["waits"]
+    shown = render_summary(job)["waits"]
     assert (shown["on"], shown["tries"]) == ("groq", 1)
     assert "groq:waiting: too many requests" in shown["why"]
     assert 600_000 <= job.due_at - job.updated_at <= 660_000

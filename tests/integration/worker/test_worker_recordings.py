@@ -13,7 +13,7 @@ from support.processes.deployment import MORTAL, Deployment, ok, running_deploym
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
 from jobs.model.spec import JobSpec
-from jobs.view.recording import recording
+from jobs.view.recording import build_recording
 from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 MODEL = "groq:llama-3.3-70b-versatile"
@@ -55,7 +55,7 @@ async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: D
             assert (job.status, job.attempts > 3) == (Status.SUCCEEDED, True)
             shown = await operations.store.events(job_id)
             assert "lease_lost" in [event.kind for event in shown]
-            written = await recording(job_id, shown, deployment.blobs)
+            written = await build_recording(job_id, shown, deployment.blobs)
             assert written is not None
             roles = re.findall("^- role: (.*)", written.decode(), re.MULTILINE)
             assert roles == ["planner", *(["executor"] * 2 + ["critic"]) * 2]

@@ -14,7 +14,7 @@ from support.processes.deployment import MORTAL, Deployment, running_deployment
 
 from jobs.blobs import manifest
 from jobs.model.record import Status
-from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Kind
+from jobs.model.spec import CASES_PATH, CheckSpec, JobKind, JobSpec
 
 TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 SLOW = f"import time\ntime.sleep(2)\n{TEST}"
@@ -39,7 +39,7 @@ async def verification(deployment: Deployment, solution: str, test: str = TEST) 
     checks = await manifest.save(deployment.blobs, {"test_add.py": test.encode()})
     assert checks is not None
     spec = CheckSpec(checks, ("test_add.py",))
-    return JobSpec("Verify it", workspace=files, kind=Kind.VERIFICATION, checks=spec)
+    return JobSpec("Verify it", workspace=files, kind=JobKind.VERIFICATION, checks=spec)
 
 
 async def test_a_verification_succeeds_with_its_report_passed_or_not(
@@ -100,7 +100,7 @@ async def test_cases_are_judged_by_a_worker(shared: Deployment) -> None:
         assert cases is not None
         checks = CheckSpec(cases, (), cases=("case 1", "case three"))
         files = await manifest.save(shared.blobs, {"app.py": app})
-        spec = JobSpec("Verify it", workspace=files, kind=Kind.VERIFICATION, checks=checks)
+        spec = JobSpec("Verify it", workspace=files, kind=JobKind.VERIFICATION, checks=checks)
         job = await shared.until(operations, await shared.submit(operations, spec))
         assert job.result is not None, shared.logs()
         report = job.result.checks

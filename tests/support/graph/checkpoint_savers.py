@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from jobs.redis.connection import RedisCommand
 from jobs.redis.keys import JobKeys
-from jobs.store.commit import Commit, Step
+from jobs.store.commit import AtomicStep, Commit
 from worker.checkpoints import RedisSaver, Write
 from worker.checkpoints.layout import ThreadKeys, decode
 
@@ -21,7 +21,7 @@ def unfenced(redis: Redis) -> Write:
     commit = Commit(redis)
 
     async def write(commands: Sequence[RedisCommand]) -> None:
-        await commit.apply(Step(JobKeys("none"), commands=commands))
+        await commit.apply(AtomicStep(JobKeys("none"), commands=commands))
 
     return write
 

@@ -22,7 +22,7 @@ from jobs.blobs.directory import Blobs
 from jobs.budgets import Cap, billionths
 from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
@@ -89,7 +89,7 @@ class StoreHarness:
     async def over(cls, store: RedisStore, blobs: Blobs) -> StoreHarness:
         operations = Operations(store, lambda *_: None, Policy(lease_ms=60_000))
         submitted = await operations.submit("default", JobSpec("count"), by="test")
-        assert isinstance(submitted, Submitted)
+        assert isinstance(submitted, Submission)
         return cls(operations, blobs, submitted.record.id)
 
     async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:

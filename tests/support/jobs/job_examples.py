@@ -8,7 +8,7 @@ from typing import Any
 from jobs.model.record import JobRecord, Result
 from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.model.spec import JobSpec, Priority
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import lifecycle
@@ -56,7 +56,7 @@ class JobService:
     async def submit(self, task: str = "add 1 and 1", **fields: Any) -> JobRecord:
         """A job that waits."""
         submitted = await self.operations.submit(TENANT, JobSpec(task, **fields), by="ann")
-        assert isinstance(submitted, Submitted)
+        assert isinstance(submitted, Submission)
         return submitted.record
 
     async def running(self, **fields: Any) -> JobRecord:
@@ -78,9 +78,9 @@ class JobService:
         return [event.kind for event in await self.store.events(job_id)]
 
 
-def job(answer: JobRecord | Submitted | Refusal) -> JobRecord:
+def job(answer: JobRecord | Submission | Refusal) -> JobRecord:
     """The record of an operation that must apply."""
-    record = answer.record if isinstance(answer, Submitted) else answer
+    record = answer.record if isinstance(answer, Submission) else answer
     assert isinstance(record, JobRecord), record
     return record
 

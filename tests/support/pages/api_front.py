@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.services import Services
-from jobs.blobs.directory import digest_of
+from jobs.blobs.directory import digest_bytes
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, PatchRef, Result
 from jobs.model.review import Review, ReviewKind
@@ -107,7 +107,7 @@ class Front:
     async def made(self, name: str, content: bytes, media_type: str) -> dict[str, Any]:
         """An artifact whose bytes are kept."""
         await self.services.blobs.put(content)
-        digest = digest_of(content)
+        digest = digest_bytes(content)
         return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
 
     async def paused(self, review_id: str = "r1", *, succeeded: bool = True, **body: Any) -> str:

@@ -26,7 +26,7 @@ from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobSpec
 from jobs.queue.hints import Hints
 from jobs.redis.keys import FLEET
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Refusal
 from settings.base import FleetSettings
@@ -174,7 +174,7 @@ class Deployment:
     async def submit(self, operations: Operations, spec: JobSpec) -> str:
         """Submit a job; returns its id."""
         submitted = await operations.submit(TENANT, spec, by="test")
-        assert isinstance(submitted, Submitted), submitted
+        assert isinstance(submitted, Submission), submitted
         return submitted.record.id
 
     async def wait_for_event(
@@ -218,9 +218,9 @@ class Deployment:
             ) from None
 
 
-def ok(changed: JobRecord | Submitted | Refusal) -> JobRecord:
+def ok(changed: JobRecord | Submission | Refusal) -> JobRecord:
     """The record; a refusal fails the test."""
-    record = changed.record if isinstance(changed, Submitted) else changed
+    record = changed.record if isinstance(changed, Submission) else changed
     assert isinstance(record, JobRecord), record
     return record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.redis.check import Verdict, judge
+from jobs.redis.check import Severity, assess
 
 GOOD = {
     "redis_version": "7.0.15",
@@ -18,14 +18,14 @@ GOOD = {
 
 
 def verdict(name, config=None, **changed):
-    fitness = judge({**GOOD, **changed}, {"appendfsync": "always"} if config is None else config)
+    fitness = assess({**GOOD, **changed}, {"appendfsync": "always"} if config is None else config)
     return {finding.name: finding for finding in fitness.findings}[name]
 
 
 def test_what_we_ship_is_fit():
-    fitness = judge(GOOD, {"appendfsync": "always"})
+    fitness = assess(GOOD, {"appendfsync": "always"})
     assert (fitness.server, fitness.version) == ("redis", "7.0.15")
-    assert {finding.verdict for finding in fitness.findings} == {Verdict.OK}
+    assert {finding.severity for finding in fitness.findings} == {Severity.OK}
     assert not any(finding.advice for finding in fitness.findings)
 
 
@@ -42,21 +42,21 @@ def test_what_we_ship_is_fit():
 )
 def test_what_loses_jobs_is_refused_with_what_to_set(name, info, says):
     found = verdict(name, **info)
-    assert found.verdict is Verdict.REFUSE
+    assert found.severity is Severity.REFUSE
     assert says in found.advice
 
 
 def test_a_slower_file_and_a_forbidden_config_are_warnings():
-    assert verdict("appendfsync", {"appendfsync": "everysec"}).verdict is Verdict.WARN
-    hidden = judge(GOOD, None)
+    assert verdict("appendfsync", {"appendfsync": "everysec"}).severity is Severity.WARN
+    hidden = assess(GOOD, None)
     found = next(finding for finding in hidden.findings if finding.name == "appendfsync")
-    assert found.verdict is Verdict.WARN
+    assert found.severity is Severity.WARN
     assert "CONFIG GET is not allowed" in found.advice
 
 
 @pytest.mark.parametrize("version", ["6.0.16", "6.2.14"])
 def test_a_server_older_than_the_scripts_need_starts_nothing(version):
-    fitness = judge({**GOOD, "redis_version": version}, None)
+    fitness = assess({**GOOD, "redis_version": version}, None)
     [complaint], fatal = fitness.complaints(production=False)
     assert fatal
     assert version in complaint

@@ -12,7 +12,7 @@ import pytest
 from support.servers.tiny_service import Answer, event, job, problem, stream
 
 from cli.main import run
-from jobs.blobs.directory import digest_of
+from jobs.blobs.directory import digest_bytes
 
 WHO = {
     f"GIT_{role}_{part}": f"{part.lower()}@example.org"
@@ -52,7 +52,7 @@ class Repository:
         """All files of the work tree and of .git, but for the times that the index keeps."""
         index = self.folder / ".git" / "index"
         files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
-        kept = [f"{path} {digest_of(path.read_bytes())}" for path in files if path != index]
+        kept = [f"{path} {digest_bytes(path.read_bytes())}" for path in files if path != index]
         return "\n".join(
             [self.git("ls-files", "--stage"), self.git("status", "--porcelain"), *kept]
         )

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from jobs.budgets import PER_DOLLAR, Amount, Cap, billionths, in_dollars
+from jobs.budgets import PER_DOLLAR, Amount, Cap, billionths, format_dollars
 from jobs.queue.admission import (
     BUDGET_TAKEN,
     QUEUE_FULL,
@@ -14,8 +14,8 @@ from jobs.queue.admission import (
     AdmissionLimits,
     KeyDay,
     SystemLoad,
-    over_budget,
-    refusal,
+    check_budget,
+    check_load,
 )
 
 
@@ -31,15 +31,15 @@ from jobs.queue.admission import (
     ],
 )
 def test_a_job_is_refused_where_memory_or_queue_is_full(load, code):
-    refused = refusal(load, AdmissionLimits(0.85, 10))
+    refused = check_load(load, AdmissionLimits(0.85, 10))
     assert (refused.code if refused else None) == code
 
 
 def test_money_is_counted_in_whole_billionths_rounded_up() -> None:
     assert billionths("0.25") == PER_DOLLAR // 4
     assert billionths(Decimal("0.0000000001")) == 1
-    assert in_dollars(billionths("12.5")) == "12.5"
-    assert in_dollars(0) == "0"
+    assert format_dollars(billionths("12.5")) == "12.5"
+    assert format_dollars(0) == "0"
 
 
 TEN = Cap(tokens=10)
@@ -60,5 +60,5 @@ TEN = Cap(tokens=10)
     ],
 )
 def test_a_job_is_refused_that_its_keys_day_would_not_finish(day, most, code):
-    refused = over_budget(day, most)
+    refused = check_budget(day, most)
     assert (refused.code if refused else None) == code

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.jobs.job_examples import queued
 from support.jobs.job_strategies import events, records, times
 
-from jobs.model.codec import dump, event_body, packed, read_event, read_record, record_fields
+from jobs.model.codec import dump, event_body, pack_event, read_event, read_record, record_fields
 from jobs.model.record import JobRecord, Lease, Result
 
 
@@ -35,7 +35,7 @@ def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, afte
 @settings(max_examples=60)
 def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
     stored = f"{at} {event_body(event)}".encode()
-    for kept in (stored, packed(stored) or stored):
+    for kept in (stored, pack_event(stored) or stored):
         read = read_event(seq, kept)
         assert (read.seq, read.at, read.kind, read.data) == (seq, at, event.kind, event.data)
 
@@ -43,11 +43,11 @@ def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
 def test_an_event_is_packed_once_and_only_where_that_gains():
     long = b'7 {"kind":"summarized","data":{"text":"' + b"word " * 200 + b'"}}'
     short = b"7 {}"
-    smaller = packed(long)
+    smaller = pack_event(long)
     assert smaller is not None
     assert len(smaller) < len(long) / 5
-    assert packed(short) is None
-    assert packed(smaller) is None
+    assert pack_event(short) is None
+    assert pack_event(smaller) is None
 
 
 def test_every_field_of_a_record_is_kept():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
-from jobs.counting import WAITS, counted
+from jobs.counting import WAIT_BUCKETS, count_change
 from jobs.model.events import Event
 from jobs.model.record import Reason
 from jobs.model.review import Action
@@ -33,7 +33,7 @@ def called(role: str, seconds: float):
 
 def ended(*facts, charges=(), result=RESULT):
     change = lifecycle.succeed(claimed(queued()), NOW + 60 * SECOND, result=result)
-    return counted(claimed(queued()), change, shown(*facts), charges)
+    return count_change(claimed(queued()), change, shown(*facts), charges)
 
 
 def test_a_job_counts_by_how_it_ended():
@@ -42,7 +42,7 @@ def test_a_job_counts_by_how_it_ended():
     for by, whose in ((None, "nobody"), ("ann", "person")):
         assert ended(result=replace(RESULT, approved_by=by))[f"approved|{whose}"] == 1
     failing = lifecycle.fail(claimed(queued()), NOW, reason=Reason.DEADLINE, detail="late")
-    counts = counted(claimed(queued()), failing, shown(), ())
+    counts = count_change(claimed(queued()), failing, shown(), ())
     assert (counts["ended|failed"], counts["reason|deadline"]) == (1, 1)
     assert not any(name.startswith("success|") for name in counts)
 
@@ -88,7 +88,7 @@ def test_what_a_job_has_taken_over_from_another_is_not_counted_again():
     taken = [Event(1, NOW, "submitted", {}), Event(2, NOW, *run(succeeded=False))]
     own = [Event(3, NOW, "started", {}), Event(4, NOW, *run())]
     change = lifecycle.succeed(claimed(queued()), NOW, result=RESULT)
-    counts = counted(claimed(queued()), change, taken + own, ())
+    counts = count_change(claimed(queued()), change, taken + own, ())
     assert (counts["runs|succeeded"], "runs|failed" in counts) == (1, False)
 
 
@@ -98,10 +98,12 @@ def test_a_decision_counts_how_long_its_review_had_waited():
 
     def waited(seconds: float, **given):
         now = NOW + int(seconds * SECOND)
-        return counted(paused, lifecycle.decide(paused, now, decision=decision(**given)), (), ())
+        return count_change(
+            paused, lifecycle.decide(paused, now, decision=decision(**given)), (), ()
+        )
 
     assert waited(10) == {"decided|approve": 1, "wait|0": 1, "wait_ms": 10_000}
     assert waited(10.001)["wait|1"] == 1
-    assert waited(WAITS[-1] + 1)[f"wait|{len(WAITS)}"] == 1
+    assert waited(WAIT_BUCKETS[-1] + 1)[f"wait|{len(WAIT_BUCKETS)}"] == 1
     rejected = waited(1, action=Action.REJECT, feedback="no")
     assert (rejected["decided|reject"], rejected["ended|failed"]) == (1, 1)

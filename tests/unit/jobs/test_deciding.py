@@ -11,7 +11,7 @@ from jobs.model.credentials import EVERY_SCOPE, Credential
 from jobs.model.people import KeyRing
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision, ReviewKind
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.expiry import expire
@@ -46,7 +46,7 @@ def refused(record, given) -> str:
 
 @pytest.mark.invariant("J10")
 def test_a_decision_counts_for_the_digest_that_it_names_alone():
-    shown = digest_of(review())
+    shown = digest_review(review())
     assert refused(paused(1), decision(digest=OTHER)) == "stale_review"
     change = decided(paused(1), decision(digest=shown))
     found = change.events[0].data

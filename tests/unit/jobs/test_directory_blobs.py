@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.blobs.directory import DirectoryBlobs, digest_of
+from jobs.blobs.directory import DirectoryBlobs, digest_bytes
 from jobs.errors import BlobMissing, BlobsUnavailable
 
 CONTENT = b"x" * 1_000_000
@@ -41,7 +41,7 @@ def test_a_crash_before_the_end_leaves_nothing_to_be_read(tmp_path, at):
         cwd=Path(__file__).parents[3],
     )
     assert crashed.returncode == 9
-    blobs, digest = DirectoryBlobs(tmp_path), digest_of(CONTENT)
+    blobs, digest = DirectoryBlobs(tmp_path), digest_bytes(CONTENT)
     with pytest.raises(BlobMissing):
         asyncio.run(blobs.get(digest))
     assert all(path.name.startswith(".new-") for path in files(tmp_path))

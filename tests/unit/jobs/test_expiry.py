@@ -99,7 +99,7 @@ def policed(**seconds: int) -> JobRecord:
 
 
 def looked(record: JobRecord, seconds: int) -> Change:
-    change = expiry.look(record, NOW + seconds * 1000)
+    change = expiry.sweep_review(record, NOW + seconds * 1000)
     assert isinstance(change, Change)
     return change
 
@@ -108,7 +108,7 @@ def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     record = policed(remind=10, escalate=20, expires=30)
     for seconds, shown in ((10, "review_reminded"), (21, "review_escalated")):
         assert record.review is not None
-        assert isinstance(expiry.look(record, NOW + seconds * 1000 - 1_001), Refusal)
+        assert isinstance(expiry.sweep_review(record, NOW + seconds * 1000 - 1_001), Refusal)
         change = looked(record, seconds)
         assert kinds(change) == [shown]
         assert change.events[0].data == {"review_id": "r1", "waited_seconds": seconds}

@@ -26,7 +26,7 @@ def retried(record, now, asked_ms=0, most_retries=None):
         reason=Reason.MODEL_UNAVAILABLE,
         wait=AWAY,
         policy=Policy(),
-        asked_ms=asked_ms,
+        min_delay_ms=asked_ms,
         most_retries=most_retries,
     )
 

@@ -9,8 +9,8 @@ import pytest
 
 from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
-from jobs.view.comments import anchored, marked
-from jobs.view.patch import read
+from jobs.view.comments import add_excerpt, mark_outdated
+from jobs.view.patch import parse_patch
 
 BASE = [f"line {number}" for number in range(1, 31)]
 
@@ -29,11 +29,11 @@ def changed(**lines: str | None) -> list[str]:
 
 
 def on(content: bytes, line: int, side: Side = Side.NEW, path: str = "src/a.py") -> Comment:
-    return anchored(Comment(path, line, side, "Why?"), read(content))
+    return add_excerpt(Comment(path, line, side, "Why?"), parse_patch(content))
 
 
 def stands(comment: Comment, later: bytes | None) -> tuple[bool, int | None]:
-    (decision,) = marked([{"by": "ada", "comments": [asdict(comment)]}], later)
+    (decision,) = mark_outdated([{"by": "ada", "comments": [asdict(comment)]}], later)
     (told,) = decision["comments"]
     assert told["text"] == "Why?"
     return told["outdated"], told["now"]
@@ -99,4 +99,4 @@ def test_a_line_is_as_it_was_or_outdated(line, side, later, expected) -> None:
 
 def test_decisions_without_comments_stay_as_they_are() -> None:
     old = {"by": "ada", "action": "revise", "feedback": "More."}
-    assert marked([old], FIRST) == [{**old, "comments": []}]
+    assert mark_outdated([old], FIRST) == [{**old, "comments": []}]

@@ -9,7 +9,7 @@ import pytest
 from support.jobs.job_examples import NOW, claimed, queued
 
 from jobs.model.record import GraphFormat, Wait
-from jobs.view.queueing import Fleet, Reason, why_queued
+from jobs.view.queueing import FleetState, QueueReason, explain_queued
 
 READY = {
     "id": "host:1:a", "slots": 2, "graph": {"reads": [1, 2]}, "sandbox": {"works": True},
@@ -22,22 +22,22 @@ OLD = {"id": "host:2:b"}
 RESTING = replace(queued(), due_at=NOW + 60_000, hints=0, wait=Wait("groq", "429"))
 BEGUN = replace(queued(), graph=GraphFormat(9, "2.0"))
 CASES = [
-    (RESTING, Fleet([READY], 0), "rests", "waits for groq, until its next try"),
-    (replace(RESTING, wait=None), Fleet([], 0), "rests", "waits until its next try"),
-    (replace(RESTING, due_at=NOW), Fleet([], 0), "no_worker", "no worker is running"),
-    (queued(), Fleet([], 0), "no_worker", "no worker is running"),
-    (queued(), Fleet([BROKEN, BROKEN], 0), "broken_workers", "sandbox out of order"),
-    (queued(), Fleet([BROKEN, NO_STORAGE], 0), "broken_workers", "artifact store, sandbox"),
-    (BEGUN, Fleet([READY, BROKEN], 0), "other_release", "begun by another release"),
-    (queued(), Fleet([READY, BROKEN], 2), "busy", "2 jobs run, 2 can"),
-    (queued(), Fleet([READY, READY], 2), "next", "a worker takes it next"),
-    (queued(), Fleet([OLD], 0), "next", "a worker takes it next"),
+    (RESTING, FleetState([READY], 0), "rests", "waits for groq, until its next try"),
+    (replace(RESTING, wait=None), FleetState([], 0), "rests", "waits until its next try"),
+    (replace(RESTING, due_at=NOW), FleetState([], 0), "no_worker", "no worker is running"),
+    (queued(), FleetState([], 0), "no_worker", "no worker is running"),
+    (queued(), FleetState([BROKEN, BROKEN], 0), "broken_workers", "sandbox out of order"),
+    (queued(), FleetState([BROKEN, NO_STORAGE], 0), "broken_workers", "artifact store, sandbox"),
+    (BEGUN, FleetState([READY, BROKEN], 0), "other_release", "begun by another release"),
+    (queued(), FleetState([READY, BROKEN], 2), "busy", "2 jobs run, 2 can"),
+    (queued(), FleetState([READY, READY], 2), "next", "a worker takes it next"),
+    (queued(), FleetState([OLD], 0), "next", "a worker takes it next"),
 ]
 
 
 @pytest.mark.parametrize(("record", "fleet", "reason", "text"), CASES)
 def test_the_first_reason_that_applies_is_named(record, fleet, reason, text):
-    shown = why_queued(record, fleet, NOW)
+    shown = explain_queued(record, fleet, NOW)
     assert shown["reason"] == reason
     assert text in shown["text"]
     assert "secret" not in shown["text"]
@@ -45,8 +45,8 @@ def test_the_first_reason_that_applies_is_named(record, fleet, reason, text):
 
 
 def test_every_reason_has_a_case():
-    assert {reason for _, _, reason, _ in CASES} == set(get_args(Reason))
+    assert {reason for _, _, reason, _ in CASES} == set(get_args(QueueReason))
 
 
 def test_a_job_that_is_not_queued_has_no_such_reason():
-    assert why_queued(claimed(queued()), Fleet([], 0), NOW) is None
+    assert explain_queued(claimed(queued()), FleetState([], 0), NOW) is None

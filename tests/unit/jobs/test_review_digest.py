@@ -13,7 +13,7 @@ from support.jobs.job_strategies import reviews
 
 from jobs.model.codec import read_record, record_fields
 from jobs.model.review import Review, ReviewKind
-from jobs.model.review_digest import digest_of
+from jobs.model.review_digest import digest_review
 
 RUN = {
     "id": "r1",
@@ -42,7 +42,7 @@ PAYLOAD = {
 
 
 def shown(payload, kind=ReviewKind.REVIEW) -> str:
-    return digest_of(Review("r1", kind, payload, 1))
+    return digest_review(Review("r1", kind, payload, 1))
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,7 @@ def test_it_is_that_of_what_is_kept(review, half):
     review = replace(review, payload={**review.payload, "code": half, "artifacts": [PLOT]})
     record = replace(claimed(queued()), review=review)
     kept = read_record(record_fields(record, new=True)).review
-    assert digest_of(kept) == digest_of(review)
-    assert digest_of(replace(kept, payload=json.loads(json.dumps(kept.payload)))) == digest_of(kept)
+    assert digest_review(kept) == digest_review(review)
+    assert digest_review(
+        replace(kept, payload=json.loads(json.dumps(kept.payload)))
+    ) == digest_review(kept)

@@ -13,7 +13,7 @@ from jobs.model.review import Action
 from jobs.transitions import lifecycle, retry, upgrade
 from jobs.transitions.change import Change, Refusal
 from jobs.transitions.lifecycle import Policy
-from jobs.transitions.upgrade import HINTS_BEFORE_ASKING, abandoned, unread
+from jobs.transitions.upgrade import HINTS_BEFORE_REVIEW, is_abandoned, unreadable_format
 
 THEIRS = GraphFormat(9, "9.0.0")
 OURS = GraphFormat(2, "0.2.0")
@@ -28,7 +28,7 @@ def tried(graph: GraphFormat | None = THEIRS, **fields: Any) -> JobRecord:
 def parked(record: JobRecord | None = None) -> JobRecord:
     """A job about which a person is asked."""
     held = claimed(record or tried())
-    asked = upgrade.question(held, THEIRS, READS, OURS)
+    asked = upgrade.upgrade_review(held, THEIRS, READS, OURS)
     change = lifecycle.pause(held, NOW, review=asked)
     assert isinstance(change, Change)
     return change.after
@@ -54,8 +54,8 @@ def decided(record: JobRecord, action: Action, **fields: Any) -> Change | Refusa
 )
 def test_what_has_to_be_read_to_go_on(record: JobRecord, found: GraphFormat | None) -> None:
     assert record.checkpointed == found
-    assert unread(record, READS) == (found if found == THEIRS else None)
-    assert unread(record, [7]) == found
+    assert unreadable_format(record, READS) == (found if found == THEIRS else None)
+    assert unreadable_format(record, [7]) == found
 
 
 def test_a_worker_claims_only_what_it_reads() -> None:
@@ -71,12 +71,12 @@ def test_a_worker_claims_only_what_it_reads() -> None:
 
 def test_a_job_is_abandoned_when_nobody_reads_it_and_nobody_has_come() -> None:
     able, unable = {"graph": {"reads": [2, 9]}}, {"graph": {"reads": [1, 2]}}
-    waited = tried(hints=HINTS_BEFORE_ASKING)
-    assert abandoned(waited, [unable])
-    assert abandoned(waited, [])
-    assert not abandoned(waited, [unable, able])
-    assert not abandoned(replace(waited, hints=HINTS_BEFORE_ASKING - 1), [unable])
-    assert not abandoned(replace(waited, graph=None), [unable])
+    waited = tried(hints=HINTS_BEFORE_REVIEW)
+    assert is_abandoned(waited, [unable])
+    assert is_abandoned(waited, [])
+    assert not is_abandoned(waited, [unable, able])
+    assert not is_abandoned(replace(waited, hints=HINTS_BEFORE_REVIEW - 1), [unable])
+    assert not is_abandoned(replace(waited, graph=None), [unable])
 
 
 def test_an_approval_restarts_the_job() -> None:

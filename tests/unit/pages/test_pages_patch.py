@@ -15,7 +15,7 @@ from api.pages.format import code
 from api.pages.format.patch import shown, tree
 from api.pages.rendering import drawn
 from jobs.model.record import PatchRef
-from jobs.view.patch import MOST_LINES, read
+from jobs.view.patch import MAX_LINES, parse_patch
 
 OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -57,7 +57,7 @@ def lines_of(content: bytes, *comments, split: bool = False) -> str:
 
 
 def by_path(content: bytes):
-    return {file.path: file for file in read(content)}
+    return {file.path: file for file in parse_patch(content)}
 
 
 def test_each_change_is_a_file_with_its_lines_and_notes(patch):
@@ -117,7 +117,7 @@ def test_links_and_submodules_are_named_and_a_change_of_kind_is_one_file(tmp_pat
     git("add", "--all", "--", ".", ":!module", ":!other")
     git("update-index", "--cacheinfo", f"160000,{'b' * 40},module")
     git("update-index", "--force-remove", "other")
-    files = read(git("diff", "--cached", "--no-renames", before))
+    files = parse_patch(git("diff", "--cached", "--no-renames", before))
     assert {file.path: file.notes for file in files} == {
         "gone": ("deleted symbolic link",),
         "module": ("submodule",),
@@ -147,15 +147,15 @@ def test_names_are_shown_with_what_is_not_seen_escaped(patch):
     "name", ['with "quotes"', 'größe "x', "a\\b", "b/ b/b", "Shot\u202fPM", " "]
 )
 def test_a_file_without_lines_has_its_name(patch, name):
-    assert [file.path for file in read(patch({}, {f"new {name}": ""}))] == [f"new {name}"]
+    assert [file.path for file in parse_patch(patch({}, {f"new {name}": ""}))] == [f"new {name}"]
     changed = patch({name: "1\n"}, {}, executable=[name])
-    assert [file.path for file in read(changed)] == [name]
+    assert [file.path for file in parse_patch(changed)] == [name]
 
 
 def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
     after = LINES.replace("line 12\n", "").replace("line 28\n", "line 28\nline 28.5\n")
     content = patch({"a": LINES}, {"a": after})
-    (file,) = read(content)
+    (file,) = parse_patch(content)
     rows = [(row.old, row.new, row.text) for row in file.rows if row.kind != "place"]
     assert (12, None, "-line 12") in rows
     assert (13, 12, " line 13") in rows
@@ -169,7 +169,7 @@ def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
 def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
     evil = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-<script>\n+\u202ex\n"
     content = patch({"a.patch": "1\n"}, {"a.patch": evil})
-    (file,) = read(content)
+    (file,) = parse_patch(content)
     assert (file.path, file.insertions, file.deletions) == ("a.patch", 6, 1)
     html = lines_of(content)
     assert "&lt;script&gt;" in html
@@ -198,7 +198,9 @@ def test_a_line_is_cut_where_nobody_reads_on(patch):
 
 
 def test_the_tree_has_folders_with_one_folder_as_one(patch):
-    files = read(patch({}, {"src/app/core/a.py": "1\n", "src/app/b.py": "1\n", "c.py": "1\n"}))
+    files = parse_patch(
+        patch({}, {"src/app/core/a.py": "1\n", "src/app/b.py": "1\n", "c.py": "1\n"})
+    )
     top = tree(files)
     assert list(top.files) == ["c.py"]
     assert list(top.folders) == ["src/app"]
@@ -207,14 +209,14 @@ def test_the_tree_has_folders_with_one_folder_as_one(patch):
 
 
 def test_a_page_has_so_many_lines(patch):
-    half = "x\n" * (MOST_LINES // 2)
+    half = "x\n" * (MAX_LINES // 2)
     found = shown(patch({}, {"a": half, "b": half, "c": "1\n"}))
     assert [bool(file.lines) for file in found["files"]] == [True, False, False]
-    assert found["insertions"] == MOST_LINES + 1
+    assert found["insertions"] == MAX_LINES + 1
 
 
 def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
-    (file,) = read(patch({"a": b"caf\xe9\n"}, {"a": b"caf\xe8\n"}))
+    (file,) = parse_patch(patch({"a": b"caf\xe9\n"}, {"a": b"caf\xe8\n"}))
     assert [row.text for row in file.rows[1:]] == ["-caf\\xe9", "+caf\\xe8"]
 
 

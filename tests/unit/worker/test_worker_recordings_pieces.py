@@ -12,10 +12,10 @@ from jobs.blobs.directory import DirectoryBlobs
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec
-from jobs.service import Operations, Submitted
+from jobs.service import Operations, Submission
 from jobs.store import Writes
 from jobs.store.redis_store import RedisStore
-from jobs.view.recording import recording
+from jobs.view.recording import build_recording
 from settings.worker import WorkerSettings
 from worker.adapters.recordings import Recordings, redaction
 
@@ -37,7 +37,7 @@ async def recorded(store: RedisStore, blobs: DirectoryBlobs, **spec: Any) -> Job
     """A job at work, with one recorded call."""
     operations = Operations(store, lambda *_: None)
     submitted = await operations.submit("default", JobSpec(task="x", **spec), by="me")
-    assert isinstance(submitted, Submitted)
+    assert isinstance(submitted, Submission)
     record = await operations.claim(submitted.record.id, "worker")
     assert isinstance(record, JobRecord)
     call = {"model": "groq:m", "recorded": await blobs.put(b"- role: planner\n")}
@@ -56,5 +56,7 @@ async def test_a_file_that_cannot_be_written_fails_no_job(
     await Recordings(tmp_path / "new" / "er", Redaction()).write(record, store, blobs)
     (file,) = (tmp_path / "new" / "er").iterdir()
     assert file.name == f"{record.id}.yaml"
-    assert file.read_bytes() == await recording(record.id, await store.events(record.id), blobs)
+    assert file.read_bytes() == await build_recording(
+        record.id, await store.events(record.id), blobs
+    )
     assert file.stat().st_mode & 0o077 == 0

@@ -11,13 +11,13 @@ from redis.asyncio import Redis
 
 from agents.models.streams import Chunk
 from jobs.errors import StoreUnavailable
-from jobs.redis.channels import Listener, Tokens
+from jobs.redis.channels import Listener, TokenChannel
 from jobs.redis.connection import connect
 from worker.adapters import tokens
 from worker.adapters.tokens import LiveTokens
 
 
-class Counted(Tokens):
+class Counted(TokenChannel):
     """Counts what is sent; is away when asked."""
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
