@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from agents.attempt import Ports
 from agents.executor.model_calls import ModelCallMiddleware
-from agents.executor.plan_progress import at_end
+from agents.executor.plan_progress import changes_at_end
 from agents.executor.tool_calls import ToolCallMiddleware
 from agents.history import final_answer, replies, runs_in, this_pass, traces, was_paused
 from agents.models.replies.fields import answered_by
@@ -43,37 +43,40 @@ that calls it. The durability "sync" fails without a checkpointer (LangGraph 1.2
 
 
 class LoopState(AgentState[Any]):
-    """The state of one pass, which is not checkpointed.
-
-    `key` is the call key of the pass itself: namespace, node, ordinal. Its runs are numbered from
-    `runs_before` on, in steps of `run_number_step`. `made_before` names the files that the job made
-    earlier, `failed_verifications` the verifications that failed since the last success.
-    `ask_to_verify`: a model that declares no verification is asked for one. `steps` is the length
-    of the plan, if the pass reports its progress; 0 otherwise.
-    """
+    """The state of one pass, which is not checkpointed."""
 
     messages: Messages
     revision: int
+    """The number of the pass, from 1."""
     runs_before: int
+    """The number of the job's last run before the pass."""
     run_number_step: int
+    """The difference between the numbers of two runs: parallel branches share the numbers."""
     made_before: Sequence[str]
+    """The files that the job made before the pass, by name."""
     failed_verifications: Sequence[Run]
+    """The verifications that failed since the last success."""
     ask_to_verify: bool
+    """Whether a model that declares no verification is asked for one."""
     level: int
+    """The position of the first model in the executor's chain."""
     steps: NotRequired[int]
+    """The length of the plan if the pass reports its progress; otherwise 0."""
     key: tuple[str, str, int]
+    """The call key of the pass: namespace, node, ordinal."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
-    """The input of a pass. `prompt` is what the model is asked; `LoopState` describes the rest."""
+    """The input of a pass. `LoopState` describes the fields with the same names."""
 
     prompt: Prompt
-    at: CallKey
+    pass_key: CallKey
     revision: int
     runs_before: int
     level: int
     history: Sequence[AnyMessage] = ()
+    """The messages of earlier passes, which the model also reads."""
     made_before: Sequence[str] = ()
     failed_verifications: Sequence[Run] = ()
     ask_to_verify: bool = False
@@ -83,22 +86,26 @@ class LoopRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The result of a pass. `messages` begins with the request, `made` are the files of its calls,
-    `steps` the events of the steps that end with it. `stopped` says why a pass without progress was
-    ended, or is None; `paused`: it was stopped for a person to look at a run."""
+    """The result of a pass."""
 
     messages: list[AnyMessage]
+    """The messages of the pass; the first one is the request."""
     answer: str
     runs: list[Run]
-    made: list[ArtifactFields]
+    new_files: list[ArtifactFields]
+    """The files that its calls have made or changed."""
     level: int
+    """The position of the last model in the executor's chain."""
     steps: Sequence[Event] = ()
+    """The events of the steps that finish with the pass."""
     stopped: str | None = None
+    """Why the pass was ended without progress, if it was."""
     paused: bool = False
+    """Whether the pass was stopped so that a person can look at a run."""
 
 
 def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
-    """The compiled loop with these tools. Everything of one job comes with the runtime context.
+    """The compiled loop with these tools. All data of one job is in the runtime context.
 
     It keeps no checkpoints. Each of its calls is in the journal, so a pass that starts again after
     a crash recalls them all, and a call costs one write.
@@ -126,33 +133,34 @@ async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResu
             "ask_to_verify": request.ask_to_verify,
             "level": request.level,
             "steps": request.steps,
-            "key": astuple(request.at),
+            "key": astuple(request.pass_key),
         },
         _NO_CHECKPOINTS,
         context=ports,
         control=get_runtime(Ports).control,
     )
     messages: list[AnyMessage] = state["messages"][len(request.history) :]
-    found, escalated = traces(messages), escalation_of(state, ports)
+    pass_traces, escalated = traces(messages), escalation_of(state, ports)
     return LoopResult(
         messages=messages,
         answer=bounded(final_answer(messages), ports.bounds.answer),
-        runs=runs_in(found),
-        made=[file for trace in found for file in trace["files"]],
+        runs=runs_in(pass_traces),
+        new_files=[file for trace in pass_traces for file in trace["files"]],
         level=escalated.level,
-        steps=_ended(state, request.at),
+        steps=_events_at_end(state, request.pass_key),
         stopped=escalated.stopped,
         paused=was_paused(messages),
     )
 
 
-def _ended(state: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
-    """The steps that end with the pass; none if it was not the model that ended it."""
+def _events_at_end(state: Mapping[str, Any], pass_key: CallKey) -> Sequence[Event]:
+    """The events of the steps that finish with the pass. A pass that the model did not end itself
+    finishes no step."""
     messages = this_pass(state["messages"])
     if not messages or answered_by(messages[-1]) is None:
         return ()
-    moved = at_end(messages, state.get("steps", 0))
-    return moved.events(at, replies(messages), state["revision"])
+    changes = changes_at_end(messages, state.get("steps", 0))
+    return changes.events(pass_key, replies(messages), state["revision"])
 
 
 class ModelPlaceholder(BaseChatModel):

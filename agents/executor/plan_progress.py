@@ -1,9 +1,9 @@
-"""The plan's steps that the executor works on, by its own tool calls. Pure.
+"""Derives the progress of the plan from the executor's tool calls. Pure.
 
-Each tool takes an additional argument, `plan_steps`, with which the model says what a call is for.
-This costs no call of a model, and nothing is guessed for a model that does not say it. A step
-starts with the first reply that names it. It is finished when a later reply names a later step, or
-when the model ends the pass; but never while the last run has failed.
+Each tool takes an additional argument, `plan_steps`, in which the model names the steps that a call
+is for. This needs no additional call of a model, and Fettle guesses no step that the model does not
+name. A step starts with the first reply that names it. It is finished when a later reply names a
+later step, or when the model ends the pass, but never while the last run has failed.
 
 Why: docs/decisions/0024-progress-as-said.md
 """
@@ -22,122 +22,114 @@ from agents.ports import CallKey, Event
 from agents.tools.registry import PLAN_STEPS
 
 STEP_EVENT_OFFSET = 500
-"""A reply's ordinals from here on are for the events of steps."""
-
-Named = tuple[int, ...]
-"""Steps that one call is for."""
+"""The first ordinal, relative to a reply, for the events of steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepChanges:
-    """Steps that are finished, then steps that start. Numbers from 1."""
+    """The steps that finish, then the steps that start. Steps are numbered from 1."""
 
     finished: tuple[int, ...] = ()
     started: tuple[int, ...] = ()
 
-    def events(self, outer: CallKey, reply: int, revision: int) -> Sequence[Event]:
-        """Their events; `reply` is the number of earlier replies in this pass."""
-        named_steps = [*(("step_finished", step) for step in self.finished)]
-        named_steps += [("step_started", step) for step in self.started]
+    def events(self, pass_key: CallKey, reply_number: int, revision: int) -> Sequence[Event]:
+        """The events of these changes. `reply_number` counts the earlier replies of the pass."""
+        kinds = [("step_finished", step) for step in self.finished]
+        kinds += [("step_started", step) for step in self.started]
         return [
             Event(
-                for_call(outer, reply, STEP_EVENT_OFFSET + step),
+                for_call(pass_key, reply_number, STEP_EVENT_OFFSET + step),
                 kind,
                 {"step": step, "revision": revision},
             )
-            for kind, step in named_steps
+            for kind, step in kinds
         ]
-
-
-def without_steps(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that the tool itself takes."""
-    return {name: value for name, value in args.items() if name != PLAN_STEPS}
-
-
-def at_reply(messages: Iterable[BaseMessage], reply: AIMessage, steps: int) -> StepChanges:
-    """The changes by a `reply` after the `messages` of its pass; `steps` is the plan's length."""
-    now = _progress(messages, steps)
-    return _moved(now, _all(_named(reply, steps, now.at)))
-
-
-def at_end(messages: Iterable[BaseMessage], steps: int) -> StepChanges:
-    """The steps that are finished when the model ends the pass."""
-    now = _progress(messages, steps)
-    return StepChanges(finished=tuple(sorted(now.open)) if now.well else ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """The steps that are open, those of the last call, and whether the last run succeeded."""
+    """The state of the plan after some messages of a pass."""
 
-    open: frozenset[int] = frozenset()
-    at: Named = ()
-    well: bool = True
+    open_steps: frozenset[int] = frozenset()
+    """The steps that have started and are not finished."""
+    current_steps: tuple[int, ...] = ()
+    """The steps of the last tool call."""
+    last_run_succeeded: bool = True
+    """Also true before the first run."""
 
 
-def _progress(messages: Iterable[BaseMessage], steps: int) -> _Progress:
-    """The progress after `messages`. It is computed for each reply: one without steps costs
-    little."""
-    now = _Progress()
-    for message in messages if steps else ():  # no plan, no steps
+def without_steps(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that the tool itself takes."""
+    return {name: value for name, value in arguments.items() if name != PLAN_STEPS}
+
+
+def changes_by_reply(
+    messages: Iterable[BaseMessage], reply: AIMessage, plan_length: int
+) -> StepChanges:
+    """The changes by a `reply` that follows the `messages` of its pass."""
+    progress = _progress_after(messages, plan_length)
+    return _changes(progress, _steps_by_call(reply, plan_length, progress.current_steps))
+
+
+def changes_at_end(messages: Iterable[BaseMessage], plan_length: int) -> StepChanges:
+    """The changes when the model ends a pass with these messages."""
+    progress = _progress_after(messages, plan_length)
+    if not progress.last_run_succeeded:
+        return StepChanges()
+    return StepChanges(finished=tuple(sorted(progress.open_steps)))
+
+
+def _progress_after(messages: Iterable[BaseMessage], plan_length: int) -> _Progress:
+    progress = _Progress()
+    if plan_length == 0:
+        return progress
+    for message in messages:
         if isinstance(message, ToolMessage):
-            well = _run_succeeded(message)
-            if well is not None and well is not now.well:
-                now = replace(now, well=well)
-        elif isinstance(message, AIMessage) and (_names_any(message) or _still_open(now)):
-            named = _named(message, steps, now.at)
-            moved = _moved(now, _all(named))
-            left = now.open.difference(moved.finished)
-            at = named[-1] if named else now.at
-            now = replace(now, open=left.union(moved.started), at=at)
-    return now
+            run = run_in(message.artifact) if message.artifact else None
+            if run is not None:
+                progress = replace(progress, last_run_succeeded=bool(run["succeeded"]))
+        elif isinstance(message, AIMessage):
+            steps_by_call = _steps_by_call(message, plan_length, progress.current_steps)
+            changes = _changes(progress, steps_by_call)
+            progress = replace(
+                progress,
+                open_steps=progress.open_steps.difference(changes.finished).union(changes.started),
+                current_steps=steps_by_call[-1] if steps_by_call else progress.current_steps,
+            )
+    return progress
 
 
-def _names_any(reply: AIMessage) -> bool:
-    return any(PLAN_STEPS in call["args"] for call in reply.tool_calls)
-
-
-def _still_open(now: _Progress) -> bool:
-    """Whether another call for the same steps would finish others."""
-    return now.well and not now.open.issubset(now.at)
-
-
-def _run_succeeded(message: ToolMessage) -> bool | None:
-    """Whether the run of a call succeeded; None if it made none."""
-    run = run_in(message.artifact) if message.artifact else None
-    return None if run is None else bool(run["succeeded"])
-
-
-def _moved(now: _Progress, named: Sequence[int]) -> StepChanges:
-    left = now.open.difference(named) if now.well else ()
+def _changes(progress: _Progress, steps_by_call: Sequence[tuple[int, ...]]) -> StepChanges:
+    """The changes by a reply whose calls are for these steps."""
+    named = list(dict.fromkeys(step for steps in steps_by_call for step in steps))
+    last_named = max(named, default=0)
+    unnamed = progress.open_steps.difference(named) if progress.last_run_succeeded else ()
     return StepChanges(
-        finished=tuple(sorted(step for step in left if step < max(named, default=0))),
-        started=tuple(step for step in named if step not in now.open),
+        finished=tuple(sorted(step for step in unnamed if step < last_named)),
+        started=tuple(step for step in named if step not in progress.open_steps),
     )
 
 
-def _named(reply: AIMessage, steps: int, at: Named) -> list[Named]:
-    """The steps of each call. A call without steps is for those of the call before it; for the
-    first of the reply these are `at`."""
-    found: list[Named] = []
+def _steps_by_call(
+    reply: AIMessage, plan_length: int, current_steps: tuple[int, ...]
+) -> list[tuple[int, ...]]:
+    """The steps of each call of a reply. A call that names no steps is for the steps of the call
+    before it; before the first call of the reply these are `current_steps`."""
+    steps_by_call: list[tuple[int, ...]] = []
     for call in reply.tool_calls:
-        at = _numbers(call["args"].get(PLAN_STEPS), steps) or at
-        found.append(at)
-    return found
+        current_steps = _read_steps(call["args"].get(PLAN_STEPS), plan_length) or current_steps
+        steps_by_call.append(current_steps)
+    return steps_by_call
 
 
-def _all(named: Iterable[Named]) -> Sequence[int]:
-    return list(dict.fromkeys(step for of_call in named for step in of_call))
+def _read_steps(argument: Any, plan_length: int) -> tuple[int, ...]:
+    """The steps of the plan that an argument names. Models write `2` as well as `[2]`."""
+    values = argument if isinstance(argument, list) else [argument]
+    numbers = {_read_number(value) for value in values}
+    return tuple(sorted(number for number in numbers if 1 <= number <= plan_length))
 
 
-def _numbers(named_steps: Any, steps: int) -> Named:
-    """The steps in an argument that the plan has. Models write `2` as well as `[2]`."""
-    numbers = (
-        _number(one) for one in (named_steps if isinstance(named_steps, list) else [named_steps])
-    )
-    return tuple(sorted({number for number in numbers if 1 <= number <= steps}))
-
-
-def _number(named_steps: Any) -> int:
-    text = str(named_steps).strip()
+def _read_number(value: Any) -> int:
+    """The number; 0 if the value is not a number of at most three digits."""
+    text = str(value).strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0

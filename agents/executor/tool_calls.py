@@ -23,68 +23,69 @@ from agents.tools.call import argument_problem, refused
 from agents.tools.trace import of_use
 
 TOOL_CALL_OFFSET = 10
-"""Ordinal of a reply's first tool call, relative to the reply; model calls have lower ones."""
+"""Ordinal of a reply's first tool call, relative to the reply; model calls have lower ordinals."""
 
 REPLIES_ANNOUNCED = 4
-"""From so many replies before the bound on, a model reads how many are left."""
+"""A model with at most this number of remaining replies reads the number."""
 
-Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+CallHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
 
 class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
     """Makes each tool call once, and those of one reply in order, one at a time."""
 
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: Run) -> ToolMessage:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: CallHandler) -> ToolMessage:
         """One tool call, with its trace in the message's artifact."""
         ports: Ports = cast("Ports", request.runtime.context)
         call = request.tool_call
-        reply, index = _key_of(request)
-        at = for_call(reply, 0, TOOL_CALL_OFFSET + index)
+        reply_key, index = _reply_key_and_index(request)
+        call_key = for_call(reply_key, 0, TOOL_CALL_OFFSET + index)
 
-        async def make() -> tuple[ToolMessage, Finished]:
+        async def make_call() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
             trace: Trace = message.artifact
-            events = [Event(at, trace["kind"], trace["data"])]
-            answers = [*ports.sequencer.answers(reply.key()), message]
+            events = [Event(call_key, trace["kind"], trace["data"])]
+            answers = [*ports.sequencer.answers(reply_key.key()), message]
             texts = [str(message.text)]
             if (run := run_in(trace)) is not None:
-                follows = await after_run(run, request.state, answers, ports)
-                texts.append(follows.text)
-                if follows.repaired is not None:
-                    events.append(Event(at, "repaired", follows.repaired))
+                feedback = await after_run(run, request.state, answers, ports)
+                texts.append(feedback.text)
+                if feedback.repaired is not None:
+                    events.append(Event(call_key, "repaired", feedback.repaired))
             if index == len(request.state["messages"][-1].tool_calls) - 1:
-                texts += [taken_over(request.state, answers, ports), _last_replies(request)]
+                texts += [taken_over(request.state, answers, ports), _remaining_replies(request)]
             message.content = "\n\n".join(filter(None, texts))
-            done = finished_call(message, events=events, workspace=ports.workspace.digest)
-            return message, done
+            finished = finished_call(message, events=events, workspace=ports.workspace.digest)
+            return message, finished
 
-        async with ports.sequencer.of(reply.key(), index):
-            message = await journaled(ports, at.key(digest(call["name"], call["args"])), make)
-            ports.sequencer.add_answer(reply.key(), message)
+        async with ports.sequencer.of(reply_key.key(), index):
+            journal_key = call_key.key(digest(call["name"], call["args"]))
+            message = await journaled(ports, journal_key, make_call)
+            ports.sequencer.add_answer(reply_key.key(), message)
             return message
 
 
-def _last_replies(request: ToolCallRequest) -> str:
-    """How many replies are left, near the bound."""
+def _remaining_replies(request: ToolCallRequest) -> str:
+    """The number of remaining replies, near the bound; otherwise empty."""
     ports: Ports = cast("Ports", request.runtime.context)
-    left = ports.bounds.steps - replies(request.state["messages"])
-    if left > REPLIES_ANNOUNCED:
+    remaining = ports.bounds.steps - replies(request.state["messages"])
+    if remaining > REPLIES_ANNOUNCED:
         return ""
-    return render("executor/last_replies", left=left).strip()
+    return render("executor/last_replies", left=remaining).strip()
 
 
-def _key_of(request: ToolCallRequest) -> tuple[CallKey, int]:
+def _reply_key_and_index(request: ToolCallRequest) -> tuple[CallKey, int]:
     """The call key of the reply that makes the call, and the call's index in it, from 0."""
     ids = [call["id"] for call in request.state["messages"][-1].tool_calls]
     return for_reply(request.state), ids.index(request.tool_call["id"])
 
 
-async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
+async def _answer(request: ToolCallRequest, handler: CallHandler) -> ToolMessage:
     """The tool's answer. A call that did not reach its tool gets a trace, too."""
     call: ToolCall = {**request.tool_call, "args": without_steps(request.tool_call["args"])}
     request = request.override(tool_call=call)
-    if why := _objection(request):
-        return refused(call, why)
+    if problem := _argument_problem(request):
+        return refused(call, problem)
     try:
         answer = await handler(request)
     except ToolRefused as error:
@@ -97,9 +98,9 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
     return answer
 
 
-def _objection(request: ToolCallRequest) -> str | None:
-    """Why a call is not made, and what to do; None if it is."""
+def _argument_problem(request: ToolCallRequest) -> str | None:
+    """Why the call cannot be made, and the remedy; None if it can."""
     schema = request.tool.args_schema if request.tool is not None else None
-    known = isinstance(schema, type) and issubclass(schema, BaseModel)
-    arguments = cast("type[BaseModel]", schema) if known else None
+    is_model = isinstance(schema, type) and issubclass(schema, BaseModel)
+    arguments = cast("type[BaseModel]", schema) if is_model else None
     return argument_problem(request.tool_call, arguments, request.state["messages"][-1])

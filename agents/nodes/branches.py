@@ -48,7 +48,7 @@ def build_branch(agent: Agent) -> Node:
         async with ports.coordinator.one(step):
             request = LoopRequest(
                 prompt=await _request(branch_input, ports),
-                at=at,
+                pass_key=at,
                 revision=branch_input["revision"],
                 runs_before=branch_input["runs_before"],
                 run_number_step=len(branch_input["wave"]),

@@ -44,7 +44,7 @@ def build_executor(agent: Agent) -> Node:
         runs = state.get("runs", [])
         request = LoopRequest(
             prompt=await _request(state, ports),
-            at=at,
+            pass_key=at,
             revision=revision,
             runs_before=last_number(runs),
             level=state.get("level", 0),
@@ -61,7 +61,7 @@ def build_executor(agent: Agent) -> Node:
             await ports.events.emit(event)
         await ports.events.emit(Event(at, "answered", answered))
         left = ports.workspace.digest
-        artifacts = still_there(state["artifacts"], done.made, own_files(ports.workspace))
+        artifacts = still_there(state["artifacts"], done.new_files, own_files(ports.workspace))
         kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
         kept |= {"stopped": done.stopped, "paused": done.paused}
         return {

@@ -1,5 +1,5 @@
-"""Finds the modules of a project by name, as setuptools' editable installs do: the `.pth` file of a
-run executes this text when an interpreter starts. It defines MODULES before: paths by name.
+"""Finds the modules of a project by name, as setuptools' editable installs do. The `.pth` file of a
+run executes this text when an interpreter starts.
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 
-MODULES: dict[str, str] = globals()["MODULES"]
+MODULES: dict[str, str]
+"""Paths by module name. The `.pth` file defines them before this text."""
 
 
 class ProjectFinder:
@@ -18,7 +19,7 @@ class ProjectFinder:
     def find_spec(name: str, *_: object) -> ModuleSpec | None:
         """The spec of a module of the project. A package without `__init__.py` shares its name with
         others on the module path."""
-        path = MODULES.get(name)
+        path = MODULES.get(name)  # noqa: F821 - `pth_line` defines it
         if path is None or name in sys.stdlib_module_names:
             return None
         folder, _slash, last = path.rpartition("/")

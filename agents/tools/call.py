@@ -1,4 +1,4 @@
-"""Calls of tools: what a body gets and returns, and the answers to calls that do not reach one."""
+"""Calls of tools: the input and the answer of a tool, and the answers to calls that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from agents.prompts import render
 from agents.tools.trace import of_use
 
 Runtime = ToolRuntime[Any, Any]
-"""Its context is Ports. With that type pydantic would build a schema of the ports."""
+"""The input of each tool besides its arguments. Its `context` is Ports, but with that type pydantic
+would build a schema of the ports."""
 
 Answer = tuple[str, Trace]
 """The text for the model, and the trace of the call."""
@@ -26,24 +27,25 @@ Answer = tuple[str, Trace]
 def next_run(runtime: Runtime) -> int:
     """The number of the run that this call makes; the same after a crash.
 
-    It counts the job's runs before this pass, those of earlier replies, and those of this reply's
-    earlier calls. Parallel branches share the numbers: each of three takes every third.
+    It counts the job's runs before this pass, the runs of earlier replies, and the runs of earlier
+    calls of this reply. Parallel branches share the numbers: of three branches, each takes every
+    third number.
     """
     ports: Ports = runtime.context
     state = runtime.state
     messages = [*state["messages"], *ports.sequencer.answers(for_reply(state).key())]
-    made = len(runs_in(traces(messages)))
-    return int(state["runs_before"]) + made * int(state["run_number_step"]) + 1
+    run_count = len(runs_in(traces(messages)))
+    return int(state["runs_before"]) + run_count * int(state["run_number_step"]) + 1
 
 
 def argument_problem(
     call: ToolCall, arguments: type[BaseModel] | None, reply: AIMessage
 ) -> str | None:
-    """What is wrong with the arguments of a call in `reply`, and what to do; None if they fit.
-    LangChain's text would repeat all of them."""
+    """The problem with the arguments of a call in `reply`, and the remedy; None if they are valid.
+    LangChain's own text would repeat all arguments."""
     if call["args"].get(MALFORMED) == UNSERIALIZABLE:
-        what = f"cannot be stored: they hold {UNSERIALIZABLE}"
-        return f"the arguments of {call['name']} {what}. Call it again."
+        problem = f"cannot be stored: they hold {UNSERIALIZABLE}"
+        return f"the arguments of {call['name']} {problem}. Call it again."
     if MALFORMED in call["args"]:
         if cut_off(reply):
             return render("executor/cut_off", tokens=output_tokens(reply), tool=call["name"])
@@ -53,17 +55,17 @@ def argument_problem(
     try:
         arguments.model_validate(call["args"])
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}. Call it again."
+        problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return f"the arguments of {call['name']} do not fit: {'; '.join(problems)}. Call it again."
     return None
 
 
-def refused(call: ToolCall, why: str) -> ToolMessage:
+def refused(call: ToolCall, reason: str) -> ToolMessage:
     """The answer to a call that was not made, with its trace."""
     path = call["args"].get("path")
-    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
+    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=reason)
     return ToolMessage(
-        f"error: {why}",
+        f"error: {reason}",
         name=call["name"],
         tool_call_id=call["id"],
         status="error",

@@ -23,12 +23,13 @@ from agents.tools.file_tools import text_of
 from agents.tools.trace import of_use
 
 MOST_BYTES = 1024 * 1024
-"""Of a file that is edited here, in the worker's own process."""
-PLACES_SHOWN = 8
-NEAR_CHARACTERS = 600
+"""The largest size of a file that is edited in the worker's own process."""
+MOST_PLACES = 8
+"""The number of places that an answer names."""
+EXCERPT_CHARACTERS = 600
 MOST_SEARCHED = 256 * 1024
-"""Characters of text and old text together that are searched for similar lines."""
-SHORTEST_LIKENESS = 0.5
+"""The largest length of text and old text together in which similar lines are searched."""
+LEAST_SIMILARITY = 0.5
 _WORD = re.compile(r"\w+")
 
 
@@ -40,14 +41,13 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     """
     ports: Ports = runtime.context
     name = locate_to_write(ports.workspace, path)
-    there = ports.workspace.list()
-    if (size := there.get(name, 0)) > MOST_BYTES:
+    if (size := ports.workspace.list().get(name, 0)) > MOST_BYTES:
         raise ToolRefused(
             f"{name!r} is too large to edit here: {size} bytes of at most {MOST_BYTES}; change it "
             "with a program"
         )
     before = await text_of(ports.workspace, path)
-    edit = replaced(before, old_text, new_text, name)
+    edit = replace_once(before, old_text, new_text, name)
     data = edit.text.encode(errors="replace")
     reason = write_objection(
         ports.workspace,
@@ -57,82 +57,84 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     )
     if reason is not None:
         raise ToolRefused(f"{reason}; nothing was changed")
-    made = await ports.workspace.apply({name: data})
+    artifacts = await ports.workspace.apply({name: data})
     diff = change({name: before.encode(errors="replace")}, {name: data}).diff
     return f"edited {visible(name)} (line {edit.line})", of_use(
-        "edit_file", name, ok=True, made=made, diff=diff
+        "edit_file", name, ok=True, artifacts=artifacts, diff=diff
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
-    """The new text, and the first changed line, from 1."""
+class Edit:
+    """The result of a replacement."""
 
     text: str
+    """The new text of the file."""
     line: int
+    """The first changed line, from 1."""
 
 
-def replaced(text: str, old: str, new: str, name: str) -> Replaced:
+def replace_once(text: str, old: str, new: str, name: str) -> Edit:
     """`text` with `new` in place of `old`. Raises ToolRefused unless `old` occurs once."""
     if not old:
-        raise ToolRefused("old_text is empty; write_file writes a whole file")
+        raise ToolRefused("old_text is empty; write_file writes a complete file")
     if old == new:
         raise ToolRefused("old_text and new_text are the same: nothing would change")
-    places = list(find_places(old, text, PLACES_SHOWN + 1))
+    places = list(find_places(old, text, MOST_PLACES + 1))
     if len(places) == 1:
         ((start, end),) = places
         after = text[end:]
         new = keep_line_ends(new, text[start:end], after if LF in after else text[:start])
-        return Replaced(text[:start] + new + after, _line(text, start))
+        return Edit(text[:start] + new + after, _line_number(text, start))
     if places:
-        raise ToolRefused(_told_apart(text, [start for start, _ in places], name))
-    raise ToolRefused(f"old_text is not in {name!r}. {_nearest(text, old)}")
+        raise ToolRefused(_explain_ambiguity(text, [start for start, _ in places], name))
+    raise ToolRefused(f"old_text is not in {name!r}. {_describe_similar(text, old)}")
 
 
-def _line(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
+def _line_number(text: str, index: int) -> int:
+    return text.count("\n", 0, index) + 1
 
 
-def _told_apart(text: str, places: list[int], name: str) -> str:
-    lines = [str(_line(text, place)) for place in places[:PLACES_SHOWN]]
-    many = len(places) > PLACES_SHOWN
-    times = f"more than {PLACES_SHOWN} times" if many else f"{len(places)} times"
+def _explain_ambiguity(text: str, starts: list[int], name: str) -> str:
+    lines = [str(_line_number(text, start)) for start in starts[:MOST_PLACES]]
+    has_more = len(starts) > MOST_PLACES
+    times = f"more than {MOST_PLACES} times" if has_more else f"{len(starts)} times"
     return (
-        f"old_text is in {name!r} {times} (lines {', '.join(lines)}{', ...' if many else ''}). "
+        f"old_text is in {name!r} {times} (lines {', '.join(lines)}{', ...' if has_more else ''}). "
         "Nothing was changed; include more of the surrounding lines"
     )
 
 
-def _nearest(text: str, old: str) -> str:
-    """The lines that are most similar to `old`."""
+def _describe_similar(text: str, old: str) -> str:
+    """The lines that are most similar to `old`, for the model."""
     if len(text) + len(old) > MOST_SEARCHED:
         return "read_file shows the file"
-    lines, wanted = lines_of(text), lines_of(old)
-    first = _alike(lines, wanted)
+    lines, old_lines = lines_of(text), lines_of(old)
+    first = _find_similar(lines, old_lines)
     if first is None:
         return "No line in it is similar; read_file shows the file"
-    found = "".join(lines[first : first + len(wanted)])
-    same = "".join(found.split()) == "".join(old.split())
-    difference = " (only white space differs)" if same else ""
-    last = min(first + len(wanted), len(lines))
-    shown = found if len(found) <= NEAR_CHARACTERS else found[:NEAR_CHARACTERS] + "..."
-    return f"The most similar lines are {first + 1} to {last}{difference}:\n{shown}"
+    similar = "".join(lines[first : first + len(old_lines)])
+    has_same_words = "".join(similar.split()) == "".join(old.split())
+    difference = " (only white space differs)" if has_same_words else ""
+    last = min(first + len(old_lines), len(lines))
+    if len(similar) > EXCERPT_CHARACTERS:
+        similar = similar[:EXCERPT_CHARACTERS] + "..."
+    return f"The most similar lines are {first + 1} to {last}{difference}:\n{similar}"
 
 
-def _alike(lines: list[str], wanted: list[str]) -> int | None:
-    """The first line of the most similar lines; None if none shares half of its words.
-
-    It compares the words of each line, in linear time.
-    """
+def _find_similar(lines: list[str], old_lines: list[str]) -> int | None:
+    """The index of the first of the most similar lines; None if no line has half of its words in
+    common with the longest old line. Linear in the length of the texts."""
     words = [set(_WORD.findall(line)) for line in lines]
-    asked = [set(_WORD.findall(line)) for line in wanted]
-    anchor = max(range(len(asked)), key=lambda index: len(asked[index]))
-    best = max(range(len(words)), key=lambda index: _share(words[index], asked[anchor]), default=0)
-    if not words or _share(words[best], asked[anchor]) < SHORTEST_LIKENESS:
+    old_words = [set(_WORD.findall(line)) for line in old_lines]
+    anchor = max(range(len(old_words)), key=lambda index: len(old_words[index]))
+    scores = [_similarity(line_words, old_words[anchor]) for line_words in words]
+    best = max(range(len(scores)), key=scores.__getitem__, default=0)
+    if not scores or scores[best] < LEAST_SIMILARITY:
         return None
     return max(0, best - anchor)
 
 
-def _share(some: set[str], others: set[str]) -> float:
-    both = len(some & others)  # takes the time of the smaller set
-    return both / (len(some) + len(others) - both) if some and others else 0.0
+def _similarity(first: set[str], second: set[str]) -> float:
+    common = len(first & second)  # takes the time of the smaller set
+    return common / (len(first) + len(second) - common) if first and second else 0.0

@@ -92,7 +92,7 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     else:
         text = f"wrote {visible(name)} ({len(data)} bytes){_describe_change(changed)}"
     diff = changed.diff if changed else ""
-    return text, of_use("write_file", name, ok=True, made=artifacts, diff=diff)
+    return text, of_use("write_file", name, ok=True, artifacts=artifacts, diff=diff)
 
 
 def _replace(before: bytes, content: str) -> bytes:

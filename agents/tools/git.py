@@ -34,17 +34,18 @@ async def git(command: Words, runtime: Runtime) -> Answer:
     tree = await ports.workspace.tree()
     result = await run_helper(ports, tree.command((*_ARGV, *words)), "of git")
     if not result.succeeded:
-        said = result.stderr.text.strip()[-600:] or result.end.value
-        raise ToolRefused(f"git {words[0]} failed: {said}")
+        reason = result.stderr.text.strip()[-600:] or result.end.value
+        raise ToolRefused(f"git {words[0]} failed: {reason}")
     text = _bounded(result.stdout.text, ports.bounds.read)
     return text or "(no output)", of_use("git", None, ok=True, note=shlex.join(words))
 
 
 def _bounded(text: str, width: int) -> str:
     lines = lines_of(text)
-    shown = fitting(lines, width)
-    if len(shown) == len(lines):
+    first_lines = fitting(lines, width)
+    if len(first_lines) == len(lines):
         return text
-    if not shown:
+    if not first_lines:
         return f"{text[:width]}\n[the line goes on]"
-    return f"{''.join(shown)}[{len(lines) - len(shown)} more lines: ask for less, as with -n5]"
+    more = len(lines) - len(first_lines)
+    return f"{''.join(first_lines)}[{more} more lines: ask for less, as with -n5]"

@@ -1,4 +1,4 @@
-"""Trace: what a tool call leaves besides its text. It is the artifact of the ToolMessage."""
+"""Traces: the records of tool calls. A trace is the artifact of a ToolMessage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from agents.ports import Artifact
 from agents.runs.record import RecordedRun
 from agents.state import ArtifactFields
 
-DIFF_KEPT = 16_000
+MOST_DIFF_CHARACTERS = 16_000
+"""A longer diff is left out: the new version of the file has the content."""
 
 
-def of_run(ran: RecordedRun) -> Trace:
+def of_run(recorded: RecordedRun) -> Trace:
     """The trace of a run."""
-    return Trace(kind="run_finished", data=ran.run, files=ran.run["artifacts"])
+    run = recorded.run
+    return Trace(kind="run_finished", data=run, files=run["artifacts"])
 
 
 def of_use(
@@ -25,15 +27,15 @@ def of_use(
     *,
     ok: bool,
     note: str = "",
-    made: Sequence[Artifact] = (),
+    artifacts: Sequence[Artifact] = (),
     diff: str = "",
 ) -> Trace:
-    """The trace of a call that ran nothing. `diff` is the change of a file that existed before. A
-    diff of more than DIFF_KEPT characters is left out: the new version has the content."""
+    """The trace of a call that ran nothing. `artifacts` are the files that the call wrote, `diff`
+    is the change of a file that existed before."""
     files: list[ArtifactFields] = [
-        artifact.fields() for artifact in made if not is_scratch(artifact.name)
+        artifact.fields() for artifact in artifacts if not is_scratch(artifact.name)
     ]
     data: dict[str, Any] = {"tool": tool, "path": path, "ok": ok, "note": note, "artifacts": files}
-    if 0 < len(diff) <= DIFF_KEPT:
+    if 0 < len(diff) <= MOST_DIFF_CHARACTERS:
         data["diff"] = diff
     return Trace(kind="tool_used", data=data, files=files)

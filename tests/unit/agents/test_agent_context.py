@@ -45,7 +45,7 @@ def read(number: int, path: str, characters: int = 3_000) -> list[AnyMessage]:
 
 def edited(number: int, path: str) -> list[AnyMessage]:
     made = [Artifact(path, "0" * 64, 1, "text/plain")]
-    return exchange(number, ("done", of_use("edit_file", path, ok=True, made=made)))
+    return exchange(number, ("done", of_use("edit_file", path, ok=True, artifacts=made)))
 
 
 def job(*said: list[AnyMessage]) -> list[AnyMessage]:

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from agents.executor.plan_progress import StepChanges, at_end, at_reply, without_steps
+from agents.executor.plan_progress import (
+    StepChanges,
+    changes_at_end,
+    changes_by_reply,
+    without_steps,
+)
 from agents.tools.registry import build_tools
 
 STEPS = 4
@@ -40,34 +45,34 @@ def ran(*ends: bool) -> list[AnyMessage]:
 
 
 def test_a_step_begins_once_and_is_over_when_a_later_one_begins():
-    assert at_reply([], reply([1]), STEPS) == StepChanges((), (1,))
+    assert changes_by_reply([], reply([1]), STEPS) == StepChanges((), (1,))
     said = [reply([1]), *ran(True)]
-    assert at_reply(said, reply([1]), STEPS) == StepChanges()
-    assert at_reply(said, reply([2]), STEPS) == StepChanges((1,), (2,))
+    assert changes_by_reply(said, reply([1]), STEPS) == StepChanges()
+    assert changes_by_reply(said, reply([2]), STEPS) == StepChanges((1,), (2,))
 
 
 def test_a_call_that_names_none_is_for_the_step_before():
     said = [reply([1]), *ran(True), reply(None), *ran(False)]
-    assert at_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
+    assert changes_by_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
 
 
 def test_nothing_is_done_while_the_last_run_has_failed():
     said = [reply([1]), *ran(False)]
-    assert at_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
-    assert at_end(said, STEPS) == StepChanges()
+    assert changes_by_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
+    assert changes_at_end(said, STEPS) == StepChanges()
     said += [reply([2]), *ran(True)]
-    assert at_reply(said, reply([3]), STEPS) == StepChanges((1, 2), (3,))
-    assert at_end(said, STEPS) == StepChanges((1, 2))
+    assert changes_by_reply(said, reply([3]), STEPS) == StepChanges((1, 2), (3,))
+    assert changes_at_end(said, STEPS) == StepChanges((1, 2))
 
 
 @pytest.mark.parametrize("steps", ["two", 0, 5, -1, True, [], ["x"], {"n": 1}, 1.5, "9999999"])
 def test_nonsense_names_no_step(steps):
-    assert at_reply([], reply(steps), STEPS) == StepChanges()
+    assert changes_by_reply([], reply(steps), STEPS) == StepChanges()
 
 
 @pytest.mark.parametrize("steps", [2, "2", [2], ["2"], [2, 9]])
 def test_a_number_is_read_however_it_is_written(steps):
-    assert at_reply([], reply(steps), STEPS) == StepChanges((), (2,))
+    assert changes_by_reply([], reply(steps), STEPS) == StepChanges((), (2,))
 
 
 def test_no_tool_ever_sees_the_argument():

@@ -6,13 +6,13 @@ import pytest
 
 from agents.errors import ToolRefused
 from agents.line_ends import adapt_appended, keep_line_ends
-from agents.tools.edit_file import replaced
+from agents.tools.edit_file import replace_once
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
 
 def test_a_text_that_is_there_once_is_replaced() -> None:
-    edit = replaced(TEXT, "    return 2\n", "    return 3\n", "a.py")
+    edit = replace_once(TEXT, "    return 2\n", "    return 3\n", "a.py")
     assert edit.text == TEXT.replace("return 2", "return 3")
     assert edit.line == 6
 
@@ -30,20 +30,20 @@ def test_a_text_that_is_there_once_is_replaced() -> None:
 )
 def test_what_is_not_there_once_is_refused(old: str, words: str) -> None:
     with pytest.raises(ToolRefused) as refused:
-        replaced(TEXT, old, "return 2", "a.py")
+        replace_once(TEXT, old, "return 2", "a.py")
     assert words in str(refused.value)
 
 
 def test_line_ends_stay_as_they_are() -> None:
     crlf = "one\r\ntwo\r\nthree\r\n"
-    assert replaced(crlf, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\r\nthree\r\n"
+    assert replace_once(crlf, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\r\nthree\r\n"
     mixed = "one\r\ntwo\nthree\r\n"
-    assert replaced(mixed, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\nthree\r\n"
-    assert replaced(mixed, "two", "2\ntwo", "a.txt").text == "one\r\n2\ntwo\nthree\r\n"
-    assert replaced(mixed, "one", "0\none", "a.txt").text == "0\r\none\r\ntwo\nthree\r\n"
-    assert replaced(mixed, "\nthree", "\n2\n3", "a.txt").text == "one\r\ntwo\n2\n3\r\n"
-    assert replaced(mixed, "one\r\ntwo\n", "1\n", "a.txt").text == "1\nthree\r\n"
-    assert replaced("no newline", "newline", "end", "a.txt").text == "no end"
+    assert replace_once(mixed, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\nthree\r\n"
+    assert replace_once(mixed, "two", "2\ntwo", "a.txt").text == "one\r\n2\ntwo\nthree\r\n"
+    assert replace_once(mixed, "one", "0\none", "a.txt").text == "0\r\none\r\ntwo\nthree\r\n"
+    assert replace_once(mixed, "\nthree", "\n2\n3", "a.txt").text == "one\r\ntwo\n2\n3\r\n"
+    assert replace_once(mixed, "one\r\ntwo\n", "1\n", "a.txt").text == "1\nthree\r\n"
+    assert replace_once("no newline", "newline", "end", "a.txt").text == "no end"
 
 
 @pytest.mark.parametrize("ends", ["\n\n\n\n", "\r\r\r\r", "\r\n\r\n", "\n\r\n\r"])
@@ -53,7 +53,7 @@ def test_untouched_lines_stay_byte_for_byte(ends: str) -> None:
     file = "\ufeff" + file + "no end"
     lines = file.splitlines(keepends=True)
     for number in range(4):
-        text = replaced(file, f"line {number}", "new\nlines", "a.txt").text
+        text = replace_once(file, f"line {number}", "new\nlines", "a.txt").text
         after = text.splitlines(keepends=True)
         assert (after[:number], after[number + 2 :]) == (lines[:number], lines[number + 1 :])
         end = lines[number].removeprefix("\ufeff").removeprefix(f"line {number}")
@@ -63,8 +63,8 @@ def test_untouched_lines_stay_byte_for_byte(ends: str) -> None:
 
 def test_the_same_lines_with_other_ends_are_two_places() -> None:
     with pytest.raises(ToolRefused, match="2 times"):
-        replaced("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", "a.txt")
-    assert replaced("a\r\nb\na\nb\n", "a\r\nb", "c", "a.txt").text == "c\na\nb\n"
+        replace_once("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", "a.txt")
+    assert replace_once("a\r\nb\na\nb\n", "a\r\nb", "c", "a.txt").text == "c\na\nb\n"
 
 
 def test_a_written_file_keeps_the_line_ends_of_its_lines() -> None:
