@@ -67,18 +67,18 @@ class RoutingDecision:
 
 
 async def route(
-    ports: Ports, routes: Routes, task: str, files: int, own: str | None = None
+    ports: Ports, routes: Routes, task: str, files: int, executor_model: str | None = None
 ) -> Difficulty:
     """Decide, and emit the event `routed`. Raises BudgetExhausted, Stopped.
 
     `files` is the number of files of the task; `own` is the executor's model if the settings name
     one, which the difficulty does not change.
     """
-    decided = await _asked(ports, task, files)
+    decided = await _decide(ports, task, files)
     chain = routes.models.get(decided.difficulty, ())
     fields: dict[str, Any] = {
         "difficulty": str(decided.difficulty),
-        "model": own or (chain[0] if chain else None),
+        "model": executor_model or (chain[0] if chain else None),
         "reason": decided.reason,
         "by": decided.by,
     }
@@ -86,7 +86,7 @@ async def route(
     return decided.difficulty
 
 
-async def _asked(ports: Ports, task: str, files: int) -> RoutingDecision:
+async def _decide(ports: Ports, task: str, files: int) -> RoutingDecision:
     request = render("router/task", task=task, files=files)
     messages = [SystemMessage(render("router/system")), HumanMessage(request)]
 

@@ -44,14 +44,14 @@ async def ask_role(
     replies of the conversation.
     """
 
-    async def send(model: BaseChatModel, given: Messages, tools: Sequence[ToolSchema]) -> Answer[T]:
-        seen = images and isinstance(model, ProviderModel) and model.sees_images
-        return await ask(model, with_images(given, images) if seen else given, schema, tools)
+    async def send(model: BaseChatModel, sent: Messages, tools: Sequence[ToolSchema]) -> Answer[T]:
+        shows_images = images and isinstance(model, ProviderModel) and model.sees_images
+        return await ask(model, with_images(sent, images) if shows_images else sent, schema, tools)
 
     at = for_call(call_key(runtime.execution_info), replies)
-    asked = _Question(runtime.context, role, schema, send, level)
+    question = _Question(runtime.context, role, schema, send, level)
     try:
-        first = await asked.put(at, messages, tools)
+        first = await question.put(at, messages, tools)
         if first.value is not None or calls_of(first.message, tools):
             return first
         repair = render("repair", error=first.error, tool=schema.__name__)
@@ -60,7 +60,7 @@ async def ask_role(
             past_reply(first.said or "(nothing)", first.message),
             HumanMessage(repair),
         ]
-        return await asked.put(replace(at, ordinal=at.ordinal + 1), again)
+        return await question.put(replace(at, ordinal=at.ordinal + 1), again)
     except ReplyUnusable as error:
         return Answer(None, str(error), AIMessage(error.text))
 

@@ -106,7 +106,7 @@ async def report_data(report: Report, ports: Ports) -> dict[str, Any]:
             "end": result.end.value,
             "exit_code": result.exit_code,
             "signal": result.signal,
-            "stdout": await kept_stream(ports.workspace, both, ports.bounds.kept),
+            "stdout": await kept_stream(ports.workspace, both, ports.bounds.inline_characters),
         },
         "seconds": round(report.seconds, 3),
     }

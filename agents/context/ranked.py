@@ -69,7 +69,7 @@ def _chosen(ranked: dict[Part, Ranked], left: int, budget: int) -> dict[Part, st
     for part, each in sorted(ranked.items(), key=lambda item: item[1].rank):
         shown, size, least = each.text, weight(each.text), weight(each.stand_in)
         if size > least + max(left, 0):
-            if each.whole and size <= budget:
+            if each.in_full and size <= budget:
                 continue
             # A text that is cut leaves a quarter of the space to those after it.
             shown = head_and_tail(each.text, max(left, 0) * len(each.text) * 3 // (4 * size))

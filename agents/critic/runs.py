@@ -276,7 +276,7 @@ async def _outputs(run: Run, workspace: Workspace) -> dict[str, str]:
         stream = run[name]
         text = text_in(run, name)
         if digest := stream.get("digest"):
-            text = (await workspace.kept(digest)).decode(errors="replace")
+            text = (await workspace.stored(digest)).decode(errors="replace")
         if dropped := stream["dropped_bytes"]:
             text = f"{text.rstrip()}\n[{dropped:,} bytes more were not kept]"
         outputs[name] = text

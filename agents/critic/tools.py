@@ -53,8 +53,8 @@ async def run_again(runtime: Runtime, command: str | None = None) -> Answer:
     state: State = runtime.state
     label, passed, text = await _repeated(command, state, ports)
     text = head_and_tail(text, ports.bounds.read)
-    trace = of_use(NAME, None, ok=passed, note=head_and_tail(label, ports.bounds.kept))
-    trace["data"]["output"] = head_and_tail(text, ports.bounds.kept)
+    trace = of_use(NAME, None, ok=passed, note=head_and_tail(label, ports.bounds.inline_characters))
+    trace["data"]["output"] = head_and_tail(text, ports.bounds.inline_characters)
     return text, trace
 
 

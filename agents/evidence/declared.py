@@ -60,7 +60,7 @@ def last_declaration(state: State) -> Run | None:
 
 def matching_run(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
     """A run of this program over the current files that left them unchanged."""
-    now, text = ports.workspace.digest, head_and_tail(program.text, ports.bounds.kept)
+    now, text = ports.workspace.digest, head_and_tail(program.text, ports.bounds.inline_characters)
     same = (run for run in reversed(runs) if run.get("tool") == program.tool)
     on_these = (run for run in same if run.get("on", "") == run.get("workspace", "") == now)
     return next((run for run in on_these if run["code"]["text"] == text), None)

@@ -299,6 +299,6 @@ async def with_viewed_images(
             conversation.append(message)
         trace = message.artifact if isinstance(message, ToolMessage) else None
         if trace and "image" in trace:
-            content = await workspace.kept(trace["image"])
+            content = await workspace.stored(trace["image"])
             images.append(Image(str(trace["data"]["path"]), content))
     return conversation

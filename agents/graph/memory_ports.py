@@ -217,7 +217,7 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         return self._put(content)
 
-    async def kept(self, digest: str) -> bytes:
+    async def stored(self, digest: str) -> bytes:
         """See `agents.ports.Workspace`."""
         return self._record.blobs[digest]
 

@@ -30,8 +30,8 @@ class ModelName:
         if not colon:
             raise ModelNameInvalid(f"{text!r} is not a model: write it as provider:model")
         if provider not in {*PROVIDERS, RECORDING}:
-            known = ", ".join((*PROVIDERS, RECORDING))
-            raise ModelNameInvalid(f"{text!r}: no provider {provider!r}; there are {known}")
+            providers = ", ".join((*PROVIDERS, RECORDING))
+            raise ModelNameInvalid(f"{text!r}: no provider {provider!r}; there are {providers}")
         shape = _RECORDING if provider == RECORDING else PROVIDERS[provider].models
         if not shape.fullmatch(model):
             raise ModelNameInvalid(f"{text!r}: {model!r} is not a valid model name")

@@ -130,13 +130,13 @@ class ModelOptions:
 
         None: unknown, and the provider refuses a request that is too long.
         """
-        known = filter(None, (self.context_tokens, profile.get("max_input_tokens")))
-        return min(known, default=name.of.context)
+        limits = filter(None, (self.context_tokens, profile.get("max_input_tokens")))
+        return min(limits, default=name.of.context)
 
     def output_limit(self, name: ModelName, profile: Profile) -> OutputLimit:
         """The limit on output tokens of one reply."""
-        own: int | None = profile.get("max_output_tokens")
-        return OutputLimit(self.max_output_tokens, own, name.of.thinking_tokens(name.model))
+        model_limit: int | None = profile.get("max_output_tokens")
+        return OutputLimit(self.max_output_tokens, model_limit, name.of.thinking_tokens(name.model))
 
 
 def _of_model(settings: ByModel[T], name: ModelName) -> dict[str, T]:

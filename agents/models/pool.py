@@ -128,8 +128,8 @@ class CircuitBreaker:
 
     def skip_reason(self, name: str) -> str | None:
         """Why `name` should be skipped now, or None."""
-        until, why = self._until.get(name, (0.0, ""))
+        until, reason = self._until.get(name, (0.0, ""))
         if self._clock() >= until:
             self._until.pop(name, None)
             return None
-        return f"it was unavailable a moment ago: {why}"
+        return f"it was unavailable a moment ago: {reason}"

@@ -186,7 +186,7 @@ class ProviderModel(BaseChatModel):
     ) -> ChatResult:
         await self.learn_context()
         single = "tool_choice" in kwargs and not any(
-            isinstance(each, ToolMessage) for each in messages
+            isinstance(message, ToolMessage) for message in messages
         )
         options = kwargs if single else {**self.caching, **kwargs}
         if stop:
@@ -215,8 +215,8 @@ class ProviderModel(BaseChatModel):
             if guard is not None:
                 bound = partial(max_usage, self.full_name, messages, request.options)
                 allowed = await guard.before(bound, output)
-            left = self.retry_policy.total_seconds * size.reading - spent
-            bounds = replace(size, within=left, output_tokens=allowed)
+            seconds_left = self.retry_policy.total_seconds * size.reading - spent
+            bounds = replace(size, within=seconds_left, output_tokens=allowed)
             call = CallContext(self.listener, bounds)
             asked_at = time.monotonic()
             try:
@@ -269,8 +269,8 @@ class ProviderModel(BaseChatModel):
     async def _try(self, call: CallContext, request: _Request) -> ChatResult:
         """One request, with any error mapped to Fettle's."""
         try:
-            replies = (each for each in request.messages if isinstance(each, AIMessage))
-            call.history = [fields_of(each) for each in replies]
+            replies = (reply for reply in request.messages if isinstance(reply, AIMessage))
+            call.history = [fields_of(reply) for reply in replies]
             if call.listener is not None:
                 call.listener.begin()
             with calling(call):

@@ -127,7 +127,9 @@ class FallbackReply:
         """The skipped models for an event; empty if the first one answered."""
         if not self.passed_over:
             return {}
-        listed = [{"model": each.model, "reason": each.reason} for each in self.passed_over]
+        listed = [
+            {"model": skipped.model, "reason": skipped.reason} for skipped in self.passed_over
+        ]
         return {"fell_back_from": listed}
 
 
@@ -139,34 +141,35 @@ async def ask_first_available(models: RoleModels, role: str, level: int, ask: As
     """
     chain, breaker = models.chain(role, level), models.pool.breaker
     skipped: list[SkippedModel] = []
-    later: list[ModelUnavailable] = []
-    absent = {name: why for name in chain if (why := breaker.skip_reason(name)) is not None}
+    unavailable: list[ModelUnavailable] = []
+    absent = {name: reason for name in chain if (reason := breaker.skip_reason(name)) is not None}
     if absent and len(absent) < len(chain):
-        later = [
-            ModelUnavailable(why, providers=(_provider(name),)) for name, why in absent.items()
+        unavailable = [
+            ModelUnavailable(reason, providers=(_provider(name),))
+            for name, reason in absent.items()
         ]
-        skipped = [SkippedModel(name, why) for name, why in absent.items()]
+        skipped = [SkippedModel(name, reason) for name, reason in absent.items()]
         chain = [name for name in chain if name not in absent]
-    for place, name in enumerate(chain, start=1):
+    for position, name in enumerate(chain, start=1):
         try:
             message = await ask(name, models.named(name, role))
         except ModelError as error:
             if isinstance(error, ModelUnavailable):
                 breaker.note(name, error)
-                later.append(error)
+                unavailable.append(error)
             goes_on = another_may_answer(error)
-            if not goes_on and not (later and isinstance(error, ModelRefused)):
+            if not goes_on and not (unavailable and isinstance(error, ModelRefused)):
                 raise
             skipped.append(SkippedModel(name, str(error)))
-            if not goes_on or place == len(chain):
-                raise _of_all(skipped, error, later) from error
+            if not goes_on or position == len(chain):
+                raise _of_all(skipped, error, unavailable) from error
         else:
             return FallbackReply(message, name, skipped)
     raise AssertionError("a chain has at least one model")
 
 
 def _of_all(
-    skipped: Sequence[SkippedModel], error: ModelError, later: Sequence[ModelUnavailable]
+    skipped: Sequence[SkippedModel], error: ModelError, unavailable: Sequence[ModelUnavailable]
 ) -> ModelError:
     """The error of a chain without an answer: `error` itself if the chain has one model.
 
@@ -174,19 +177,19 @@ def _of_all(
     """
     if len(skipped) == 1:
         return error
-    listed = "; ".join(f"{each.model}: {each.reason}" for each in skipped)
-    said = f"none of {len(skipped)} models answered: {listed}"
-    if not later:
+    listed = "; ".join(f"{model.model}: {model.reason}" for model in skipped)
+    message = f"none of {len(skipped)} models answered: {listed}"
+    if not unavailable:
         combined = copy(error)
-        combined.args = (said,)
+        combined.args = (message,)
         return combined
-    wait = min(each.retry_after_seconds or 0.0 for each in later)
-    providers = dict.fromkeys(name for each in later for name in each.providers)
+    wait = min(failure.retry_after_seconds or 0.0 for failure in unavailable)
+    providers = dict.fromkeys(name for failure in unavailable for name in failure.providers)
     return ModelUnavailable(
-        said,
+        message,
         retry_after_seconds=wait or None,
         providers=tuple(providers),
-        unproven=all(each.unproven for each in later),
+        unproven=all(failure.unproven for failure in unavailable),
     )
 
 

@@ -33,9 +33,9 @@ def max_usage(
     model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any], output: int
 ) -> Usage:
     """The most that a request can use. `options` are sent with it, above all the tools."""
-    for place in range(len(messages) - 1, -1, -1):
-        if (counted := _counted(messages[place], model)) is not None:
-            added = messages[place + 1 :]
+    for position in range(len(messages) - 1, -1, -1):
+        if (counted := _counted(messages[position], model)) is not None:
+            added = messages[position + 1 :]
             return Usage(counted + PER_REQUEST + sum(map(_size, added)), output)
     size = PER_REQUEST + len(json.dumps(options, default=str).encode()) // _ENGLISH_BYTES
     return Usage(size + sum(map(_size, messages)), output)
@@ -43,8 +43,8 @@ def max_usage(
 
 def estimated_usage(messages: Sequence[BaseMessage], output: int) -> int:
     """About how many tokens a request uses: four characters a token, and a reply of usual size."""
-    asked = sum(len(str(message.text)) for message in messages) // _USUAL_CHARACTERS
-    return asked + min(output, _USUAL_REPLY)
+    request_tokens = sum(len(str(message.text)) for message in messages) // _USUAL_CHARACTERS
+    return request_tokens + min(output, _USUAL_REPLY)
 
 
 def _counted(message: BaseMessage, model: str) -> int | None:
@@ -60,8 +60,8 @@ def _size(message: BaseMessage) -> int:
     content = message.content
     images = 0
     if not isinstance(content, str):
-        said = [each for each in content if not _is_image(each)]
-        images, content = len(content) - len(said), json.dumps(said, default=str)
+        blocks = [block for block in content if not _is_image(block)]
+        images, content = len(content) - len(blocks), json.dumps(blocks, default=str)
     size = PER_MESSAGE + PER_IMAGE * images + len(content.encode(errors="replace"))
     if isinstance(message, SystemMessage):
         return size // _ENGLISH_BYTES
@@ -84,18 +84,18 @@ budget cannot pay for."""
 
 @dataclass(frozen=True, slots=True)
 class OutputLimit:
-    """In tokens: the limit that the operator has `configured`, and the model's `own` limit, as far
+    """In tokens: the limit that the operator has `configured`, and the `model_limit`, as far
     as its library knows it. A model that thinks first gets `thinking` more for that."""
 
     configured: int | None = None
-    own: int | None = None
+    model_limit: int | None = None
     thinking: int = 0
 
     @property
     def most(self) -> int:
         """The limit in the largest context."""
         most = (self.configured or MOST_OUTPUT) + self.thinking
-        return min(most, self.own or most)
+        return min(most, self.model_limit or most)
 
     def within(self, context: int | None) -> int:
         """The limit in a context of so many tokens; None: it is not known.
@@ -104,7 +104,7 @@ class OutputLimit:
         quarter, but a small reply is always possible.
         """
         if context is None:
-            usual = MOST_OUTPUT if self.own else SMALL_OUTPUT
+            usual = MOST_OUTPUT if self.model_limit else SMALL_OUTPUT
         else:
             usual = max(SMALL_OUTPUT, context // 4)
         most = self.most if self.configured else min(self.most, usual + self.thinking)

@@ -186,7 +186,7 @@ async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
         targets = {path: now[path].target for path in changed}
         links = {path: target for path, target in targets.items() if target is not None}
         files = [path for path in changed if path not in links]
-        contents = {path: await workspace.kept(now[path].digest) for path in files}
+        contents = {path: await workspace.stored(now[path].digest) for path in files}
         kinds = {path: now[path].executable for path in files}
         modes = {path: kind for path, kind in kinds.items() if kind is not None}
         artifacts = await workspace.apply(contents, deleted, executable=modes, links=links)

@@ -210,7 +210,7 @@ class Workspace(Protocol):
         """Store bytes that are no file, such as a long output; returns their digest."""
         ...
 
-    async def kept(self, digest: str) -> bytes:
+    async def stored(self, digest: str) -> bytes:
         """The bytes of a digest that this workspace returned."""
         ...
 
@@ -237,7 +237,7 @@ class Bounds:
     `files` bounds the texts of the job's first files that prompts show in full.
     `context_share` is the part of a model's context that a conversation may take
     (`agents.context.trimming`), and `critic_share` the part that the work and the evidence may take
-    (`agents.context.ranked`). A text longer than `kept` is recorded by digest.
+    (`agents.context.ranked`). A text longer than `inline_characters` is recorded by digest.
     Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
     too, since a person is asked after each run. With `review` a person decides before the critic.
     Without `use_planner` the default plan is used.
@@ -254,7 +254,7 @@ class Bounds:
     output: int = 16_000
     read: int = 20_000
     files: int = 12_000
-    kept: int = 4_096
+    inline_characters: int = 4_096
     context_share: float = 0.5
     critic_share: float = 1 / 3
     allow_repair: bool = True

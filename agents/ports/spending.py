@@ -46,8 +46,8 @@ class Usage:
 
 
 def _tokens(reported: Any) -> int | None:
-    whole = type(reported) is int  # a bool is no count
-    return reported if whole and 0 <= reported <= _MOST else None
+    is_integer = type(reported) is int  # a bool is no count
+    return reported if is_integer and 0 <= reported <= _MOST else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Ranked:
     """Parts with lower numbers are kept first."""
     stand_in: str
     """Replaces the text if it is left out: its name and its size."""
-    whole: bool = False
+    in_full: bool = False
     """The text is shown in full or not at all, unless it alone is longer than the budget. Other
     texts are cut in the middle."""
 
@@ -72,11 +72,11 @@ class Prompt:
     text: str
     parts: tuple[Part, ...] = ()
 
-    def then(self, other: Prompt) -> Prompt:
+    def then(self, second: Prompt) -> Prompt:
         """Both, the other one on a line of its own."""
         offset = len(self.text) + 1
-        moved = (Part(offset + each.start, offset + each.end, each.ranked) for each in other.parts)
-        return Prompt(f"{self.text}\n{other.text}", (*self.parts, *moved))
+        moved = (Part(offset + part.start, offset + part.end, part.ranked) for part in second.parts)
+        return Prompt(f"{self.text}\n{second.text}", (*self.parts, *moved))
 
     def message(self) -> HumanMessage:
         """As a model is sent it."""
@@ -152,8 +152,10 @@ def trimmable_parts(message: BaseMessage) -> list[Part]:
 
 def with_parts(message: M, text: str, parts: Sequence[Part] = ()) -> M:
     """The message with another text, with its trimmable `parts`."""
-    others = {key: value for key, value in message.additional_kwargs.items() if key != _TRIMMABLE}
-    changed = {"content": text, "additional_kwargs": {**others, **_kwargs(parts)}}
+    other_fields = {
+        key: value for key, value in message.additional_kwargs.items() if key != _TRIMMABLE
+    }
+    changed = {"content": text, "additional_kwargs": {**other_fields, **_kwargs(parts)}}
     return message.model_copy(update=changed)
 
 
@@ -164,7 +166,7 @@ def _kwargs(parts: Sequence[Part]) -> dict[str, object]:
 def _plain(part: Part) -> list[object]:
     if (ranked := part.ranked) is None:
         return [part.start, part.end]
-    return [part.start, part.end, ranked.rank, ranked.stand_in, ranked.whole]
+    return [part.start, part.end, ranked.rank, ranked.stand_in, ranked.in_full]
 
 
 @pass_context

@@ -36,23 +36,23 @@ class Image:
 
 async def images_of(state: State, workspace: Workspace) -> Sequence[Image]:
     """The first images that the job has made and that are not too large."""
-    found: list[Image] = []
-    for name, made in state["artifacts"].items():
-        if made["media_type"] not in _KINDS or made["size"] > MOST_BYTES:
+    images: list[Image] = []
+    for name, artifact in state["artifacts"].items():
+        if artifact["media_type"] not in _KINDS or artifact["size"] > MOST_BYTES:
             continue
         content = await workspace.read(name) or b""
         if why_not_shown(content) is None:
-            found.append(Image(name, content))
-        if len(found) == MOST_IMAGES:
+            images.append(Image(name, content))
+        if len(images) == MOST_IMAGES:
             break
-    return found
+    return images
 
 
 def with_images(messages: Sequence[BaseMessage], images: Sequence[Image]) -> list[BaseMessage]:
     """`messages`, with the images after the text of the first question."""
-    question = next(each for each in messages if isinstance(each, HumanMessage))
+    question = next(message for message in messages if isinstance(message, HumanMessage))
     parts = [{"type": "text", "text": str(question.text)}, *image_parts(images)]
-    return [HumanMessage(parts) if each is question else each for each in messages]
+    return [HumanMessage(parts) if message is question else message for message in messages]
 
 
 def image_parts(images: Sequence[Image]) -> list[str | dict[str, object]]:

@@ -16,7 +16,7 @@ MOST_CHARACTERS = 300
 
 
 def no_matching_turn(
-    recording: Recording, role: Role, asked: RecordedRequest, after: int
+    recording: Recording, role: Role, request: RecordedRequest, after: int
 ) -> RecordingMismatch:
     """The error for a request that no turn answers: its difference from the most similar turn of
     this role."""
@@ -25,14 +25,14 @@ def no_matching_turn(
         f"role: {role}",
         f"after: {after} (the model's own messages in the request)",
     ]
-    shown = [
-        _difference(turn, number, asked, recording)
+    differences = [
+        _difference(turn, number, request, recording)
         for number, turn in enumerate(recording.turns, 1)
         if turn.role == role
     ]
-    nearest = min(shown, key=len, default=None)
+    nearest = min(differences, key=len, default=None)
     if nearest is None:
-        nearest = [*_asked(asked), f"no turn of the recording is a {role}'s"]
+        nearest = [*_request_lines(request), f"no turn of the recording is a {role}'s"]
     return RecordingMismatch("\n".join([*lines, *nearest]))
 
 
@@ -56,28 +56,28 @@ def not_offered(
 
 
 def _difference(
-    turn: RecordedTurn, number: int, asked: RecordedRequest, recording: Recording
+    turn: RecordedTurn, number: int, requested: RecordedRequest, recording: Recording
 ) -> list[str]:
     if turn.request is not None and recording.strict:
-        return [f"recorded: turn {number}", *_first_difference(turn.request, asked)]
-    place = "" if turn.after is None else f", after: {turn.after}"
-    lines = [*_asked(asked), f"nearest: turn {number} ({turn.match}{place})"]
-    text = asked.texts[-1][1]
+        return [f"recorded: turn {number}", *_first_difference(turn.request, requested)]
+    position = "" if turn.after is None else f", after: {turn.after}"
+    lines = [*_request_lines(requested), f"nearest: turn {number} ({turn.match}{position})"]
+    text = requested.texts[-1][1]
     if turn.answers(text):
         return [*lines, "the text is the same, but its place is not: see `after`"]
     return [*lines, *_unified(stripped(turn.question), stripped(text), f"turn {number}", "asked")]
 
 
-def _first_difference(recorded: RecordedRequest, asked: RecordedRequest) -> Iterator[str]:
+def _first_difference(recorded: RecordedRequest, request: RecordedRequest) -> Iterator[str]:
     """The first difference of two whole requests: a message, the tools, or the earlier messages."""
-    pairs = zip_longest(recorded.texts, asked.texts, fillvalue=("nothing", ""))
-    for number, ((who, was), (speaker, now)) in enumerate(pairs, 1):
-        if (who, was) != (speaker, now):
+    pairs = zip_longest(recorded.texts, request.texts, fillvalue=("nothing", ""))
+    for number, ((recorded_speaker, was), (speaker, now)) in enumerate(pairs, 1):
+        if (recorded_speaker, was) != (speaker, now):
             yield f"message {number} differs:"
-            yield from _unified(was, now, f"recorded ({who})", f"asked ({speaker})")
+            yield from _unified(was, now, f"recorded ({recorded_speaker})", f"asked ({speaker})")
             return
-    if recorded.tools != asked.tools:
-        yield f"tools differ: recorded {list(recorded.tools)}, asked {list(asked.tools)}"
+    if recorded.tools != request.tools:
+        yield f"tools differ: recorded {list(recorded.tools)}, asked {list(request.tools)}"
         return
     yield "an earlier message of the conversation differs; those shown by this turn are the same"
 
@@ -91,6 +91,6 @@ def _unified(old: str, new: str, was: str, now: str) -> Iterator[str]:
         yield "..."
 
 
-def _asked(asked: RecordedRequest) -> list[str]:
-    text = asked.texts[-1][1]
+def _request_lines(request: RecordedRequest) -> list[str]:
+    text = request.texts[-1][1]
     return ["asked:", *(f"  {line}" for line in stripped(text).split("\n"))]

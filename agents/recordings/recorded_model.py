@@ -118,11 +118,11 @@ class RecordedModel(BaseChatModel):
         text = str(messages[-1].text)
         after = own_messages(messages)
         strict = self.recording.holds_requests  # to record a request costs more than to play one
-        asked = request_of(messages, tools, self.redaction) if strict else None
+        recorded_request = request_of(messages, tools, self.redaction) if strict else None
 
         def fits(turn: RecordedTurn) -> bool:
             if turn.request is not None and strict:
-                return turn.request == asked
+                return turn.request == recorded_request
             return turn.after in {None, after} and turn.answers(text)
 
         fitting = [
@@ -131,12 +131,14 @@ class RecordedModel(BaseChatModel):
             if turn.role == self.role and fits(turn)
         ]
         if not fitting:
-            asked = asked or request_of(messages, tools, self.redaction)
-            raise mismatch.no_matching_turn(self.recording, self.role, asked, after)
+            recorded_request = recorded_request or request_of(messages, tools, self.redaction)
+            raise mismatch.no_matching_turn(self.recording, self.role, recorded_request, after)
         best = min(_looseness(turn) for _, turn in fitting)
-        first, *others = [each for each in fitting if _looseness(each[1]) == best]
-        if any(turn.reply != first[1].reply for _, turn in others):
-            numbers = [first[0], *(number for number, _ in others)]
+        first, *other_turns = [
+            candidate for candidate in fitting if _looseness(candidate[1]) == best
+        ]
+        if any(turn.reply != first[1].reply for _, turn in other_turns):
+            numbers = [first[0], *(number for number, _ in other_turns)]
             raise mismatch.ambiguous(self.recording, self.role, numbers)
         return first
 
@@ -185,5 +187,5 @@ def _usage(usage: RecordedUsage) -> UsageMetadata:
 
 def _digest(role: Role, messages: list[BaseMessage]) -> str:
     """Identifies the request: the same one gets the same call ids in every process."""
-    said = [[message.type, str(message.text)] for message in messages]
-    return hashlib.sha256(json.dumps([role, said]).encode()).hexdigest()[:12]
+    texts = [[message.type, str(message.text)] for message in messages]
+    return hashlib.sha256(json.dumps([role, texts]).encode()).hexdigest()[:12]

@@ -116,8 +116,8 @@ class RecordedTurn(_FileModel):
 
     def answers(self, text: str) -> bool:
         """Whether this turn answers the text, anywhere in the conversation."""
-        expected, asked = stripped(self.question), stripped(text)
-        return expected == asked if self.match == "exact" else expected in asked
+        expected, actual = stripped(self.question), stripped(text)
+        return expected == actual if self.match == "exact" else expected in actual
 
 
 class Recording(_FileModel):
@@ -148,9 +148,9 @@ def load(directory: Path, name: str) -> Recording:
     Raises ModelNotConfigured if there is no such recording or it is invalid.
     """
     path = directory / f"{name}.yaml"
-    known = sorted(each.stem for each in directory.glob("*.yaml"))
-    if name not in known:
-        there_are = f"there are {', '.join(known)}" if known else "there are none"
+    names = sorted(file.stem for file in directory.glob("*.yaml"))
+    if name not in names:
+        there_are = f"there are {', '.join(names)}" if names else "there are none"
         raise ModelNotConfigured(f"no recording {name!r} in {directory}; {there_are}")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

@@ -60,13 +60,13 @@ def own_messages(messages: Sequence[BaseMessage]) -> int:
 
 
 def _digest(messages: Sequence[BaseMessage], redaction: Redaction) -> str:
-    said = [[message.type, str(message.text), _calls(message)] for message in messages]
-    written = json.dumps(redaction.value(said), ensure_ascii=False, sort_keys=True)
+    texts = [[message.type, str(message.text), _calls(message)] for message in messages]
+    written = json.dumps(redaction.value(texts), ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:16]
 
 
 def _calls(message: BaseMessage) -> list[list[Any]]:
     if not isinstance(message, AIMessage):
         return []
-    whole = [[call["name"], call["args"]] for call in message.tool_calls]
-    return [*whole, *([call["name"], call["args"]] for call in message.invalid_tool_calls)]
+    calls = [[call["name"], call["args"]] for call in message.tool_calls]
+    return [*calls, *([call["name"], call["args"]] for call in message.invalid_tool_calls)]

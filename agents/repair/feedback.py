@@ -92,7 +92,7 @@ async def repaired(
         "level": level,
         "attempt": len(reds),
         "lines": {"added": found.added, "removed": found.removed},
-        "diff": await kept_text(ports.workspace, found.diff, ports.bounds.kept),
+        "diff": await kept_text(ports.workspace, found.diff, ports.bounds.inline_characters),
     }
 
 
@@ -141,4 +141,4 @@ async def _bytes(name: str, version: Version | None, ports: Ports) -> bytes | No
         return await workspace.original(name)
     if version.target is not None:
         return version.target.encode()
-    return await workspace.kept(version.digest)
+    return await workspace.stored(version.digest)

@@ -53,7 +53,7 @@ async def recorded(
     if changed or deleted or links:
         modes = {path: path in result.executable for path in changed}
         artifacts = await ports.workspace.apply(changed, deleted, executable=modes, links=links)
-    kept = ports.bounds.kept
+    kept = ports.bounds.inline_characters
     run: Run = {
         "id": f"r{number}",
         "number": number,
@@ -90,7 +90,7 @@ def last_number(runs: Sequence[Run]) -> int:
 async def whole_program(run: Run, ports: Ports) -> bytes:
     """The full text of what was run."""
     code = run["code"]
-    return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
+    return await ports.workspace.stored(code["digest"]) if code["digest"] else code["text"].encode()
 
 
 def failure(run: ProgramResult, program: Program) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class OperatorPrice:
 class Prices:
     """The operator's prices by model; for all others the price list of genai-prices."""
 
-    own: Mapping[str, OperatorPrice] = field(default_factory=dict)
+    operator_prices: Mapping[str, OperatorPrice] = field(default_factory=dict)
 
     def of(self, name: ModelName, usage: Usage | None) -> Decimal | None:
         """US dollars; None if the price is unknown.
@@ -44,15 +44,15 @@ class Prices:
             return Decimal(0)
         if usage is None:
             return None
-        own = self.own.get(str(name))
-        return own.of(usage) if own is not None else _listed(name, usage)
+        operator_price = self.operator_prices.get(str(name))
+        return operator_price.of(usage) if operator_price is not None else _listed(name, usage)
 
     def most(self, name: ModelName, usage: Usage) -> Decimal | None:
         """The highest possible cost of so many tokens: nothing cached, or everything written to the
         cache."""
-        whole = replace(usage, cached_input_tokens=0, cache_write_tokens=0)
-        written = replace(whole, cache_write_tokens=usage.input_tokens)
-        costs = (self.of(name, each) for each in (whole, written))
+        uncached = replace(usage, cached_input_tokens=0, cache_write_tokens=0)
+        written = replace(uncached, cache_write_tokens=usage.input_tokens)
+        costs = (self.of(name, case) for case in (uncached, written))
         return max((cost for cost in costs if cost is not None), default=None)
 
 

@@ -33,10 +33,10 @@ class Pace:
 
 def too_long(model: str, seconds: float) -> ModelUnavailable:
     """The error of a wait beyond the bound."""
-    said = f"{model} cannot be called for another {seconds:.0f} s: its rate limit is used up"
+    message = f"{model} cannot be called for another {seconds:.0f} s: its rate limit is used up"
     provider = model.partition(":")[0]
     return ModelUnavailable(
-        said,
+        message,
         status=429,
         kind=ErrorKind.RATE,
         retry_after_seconds=seconds,

@@ -208,7 +208,7 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         return await self._blobs.put(content)
 
-    async def kept(self, digest: str) -> bytes:
+    async def stored(self, digest: str) -> bytes:
         """See agents.ports.Workspace."""
         return await self._blobs.get(digest)
 

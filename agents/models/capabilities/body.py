@@ -38,11 +38,11 @@ def merge_patch(value: Any, patch: Any) -> Any:
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(value) if isinstance(value, Mapping) else {}
-    for name, each in patch.items():
-        if each is None:
+    for name, item in patch.items():
+        if item is None:
             merged.pop(name, None)
         else:
-            merged[name] = merge_patch(merged.get(name), each)
+            merged[name] = merge_patch(merged.get(name), item)
     return merged
 
 
@@ -59,14 +59,14 @@ def limit_output(body: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 def _limited(name: str, value: Any, most: int) -> Any:
     if isinstance(value, dict):
-        return {key: _limited(key, each, most) for key, each in value.items()}
+        return {key: _limited(key, item, most) for key, item in value.items()}
     return min(value, most) if isinstance(value, int) and plain(name) in OUTPUT_LIMITS else value
 
 
 def _numbers(body: Mapping[str, Any]) -> list[tuple[str, int]]:
     """The numbers of the body and of the objects in it, by their names."""
     objects = [body, *(value for value in body.values() if isinstance(value, dict))]
-    return [(k, v) for each in objects for k, v in each.items() if isinstance(v, int)]
+    return [(k, v) for fields in objects for k, v in fields.items() if isinstance(v, int)]
 
 
 NAMES_OF_USERS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
@@ -123,7 +123,7 @@ def optional_fields(body: Mapping[str, Any]) -> Sequence[Field]:
         for section, value in body.items()
         for name in _names(value)
     ]
-    return [each for each in dict.fromkeys([*top, *nested]) if plain(each.name) not in _ESSENTIAL]
+    return [item for item in dict.fromkeys([*top, *nested]) if plain(item.name) not in _ESSENTIAL]
 
 
 def without(value: Any, name: str, *, chosen: bool = False) -> Any:
@@ -133,7 +133,7 @@ def without(value: Any, name: str, *, chosen: bool = False) -> Any:
     chose.
     """
     if isinstance(value, list):
-        return [without(each, name) for each in value]
+        return [without(entry, name) for entry in value]
     if not isinstance(value, dict):
         return value
     result: dict[str, Any] = {}

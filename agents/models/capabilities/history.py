@@ -81,8 +81,8 @@ def learn_opposite(sentence: str, sent: Mapping[str, Any], record: Capabilities)
     the field if a reply was sent without it, and refuses it if all replies had it."""
     if "reasoning_content" in sentence:
         messages = sent.get("messages") or ()
-        replies = [each for each in messages if each.get("role") == "assistant"]
-        if all(each.get("reasoning_content") for each in replies):
+        replies = [message for message in messages if message.get("role") == "assistant"]
+        if all(message.get("reasoning_content") for message in replies):
             return without_field(record, "messages.reasoning_content")
         return _with_addition(record, "messages.reasoning_content", NO_TEXT)
     if re.search(r"thought[ _]?signature", sentence, re.IGNORECASE) and "contents" in sent:
@@ -93,7 +93,7 @@ def learn_opposite(sentence: str, sent: Mapping[str, Any], record: Capabilities)
 def _has_null_content(body: Mapping[str, Any]) -> bool:
     """Whether a reply has calls and no content, as OpenAI writes it."""
     messages = body.get("messages") or ()
-    return any(each["content"] is None for each in messages if "content" in each)
+    return any(message["content"] is None for message in messages if "content" in message)
 
 
 def adapt_history(body: dict[str, Any], record: Capabilities) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def adapt_history(body: dict[str, Any], record: Capabilities) -> dict[str, Any]:
     for path, value in record.add.items():
         section, *steps = path.split(".")
         if isinstance(messages := body.get(section), list):
-            body = {**body, section: [_with_field(each, steps, value) for each in messages]}
+            body = {**body, section: [_with_field(message, steps, value) for message in messages]}
     messages = body.get("messages")
     if record.named_results and isinstance(messages, list):
         messages = _with_names(messages)
@@ -149,11 +149,13 @@ def _with_value(item: Mapping[str, Any], steps: Sequence[str], value: str) -> di
 
 def _with_names(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Chat completions: the messages with the name of its tool in each result."""
-    calls = (call for each in messages for call in each.get("tool_calls") or ())
+    calls = (call for message in messages for call in message.get("tool_calls") or ())
     names = {call["id"]: call["function"]["name"] for call in calls}
     return [
-        {"name": names[each["tool_call_id"]], **each} if each.get("tool_call_id") in names else each
-        for each in messages
+        {"name": names[message["tool_call_id"]], **message}
+        if message.get("tool_call_id") in names
+        else message
+        for message in messages
     ]
 
 
@@ -161,7 +163,7 @@ def _with_short_ids(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, An
     """Chat completions: the messages with nine letters and digits in place of each id."""
     for message in messages:
         if calls := message.get("tool_calls"):
-            yield {**message, "tool_calls": [{**each, "id": _short(each["id"])} for each in calls]}
+            yield {**message, "tool_calls": [{**call, "id": _short(call["id"])} for call in calls]}
         elif "tool_call_id" in message:
             yield {**message, "tool_call_id": _short(message["tool_call_id"])}
         else:

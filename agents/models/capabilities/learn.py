@@ -106,11 +106,13 @@ def _limited(
 def _refused(items: Sequence[Complaint], sent: Mapping[str, Any]) -> Sequence[Field]:
     """The fields that the refusal names."""
     fields = optional_fields(sent)
-    refused = [field for each in items for field in _of_complaint(each, fields, sent)]
-    if not refused and any(mentions_forcing(each.sentence) for each in items):
+    refused = [field for complaint in items for field in _of_complaint(complaint, fields, sent)]
+    if not refused and any(mentions_forcing(complaint.sentence) for complaint in items):
         refused = [field for field in fields if plain(field.name) in FORCING]
     if not refused:
-        refused = [field for each in items for field in fields if names(each.sentence, field)][:1]
+        refused = [
+            field for complaint in items for field in fields if names(complaint.sentence, field)
+        ][:1]
     return list(dict.fromkeys(_field_to_drop(field, fields) for field in refused))
 
 
@@ -138,8 +140,8 @@ def _in_their_section(sentence: str, matches: Sequence[Field]) -> Iterator[Field
     """Several fields may have the same name: then yield those in a section that the sentence names,
     or else the first. Fields of the body itself come first."""
     for field in matches:
-        same = [each for each in matches if plain(each.name) == plain(field.name)]
-        located = [each for each in same if each.section and mentions(sentence, each.section)]
+        same = [match for match in matches if plain(match.name) == plain(field.name)]
+        located = [match for match in same if match.section and mentions(sentence, match.section)]
         if field in (located or same[:1]):
             yield field
 
@@ -159,16 +161,16 @@ def _field_to_drop(field: Field, fields: Sequence[Field]) -> Field:
     """The field itself, but all of `tool_choice` for a part of it."""
     if plain(field.section) not in FORCING:
         return field
-    return next(each for each in fields if each.path == field.section)
+    return next(parent for parent in fields if parent.path == field.section)
 
 
 def _without(field: Field, record: Capabilities) -> Capabilities:
     """The next form: another name for the limit on output tokens, or a request without the
     field."""
-    other = _OTHER_NAME.get(field.path)
-    if other is None or field.path in record.rename.values():
+    other_name = _OTHER_NAME.get(field.path)
+    if other_name is None or field.path in record.rename.values():
         return without_field(record, field.path)
-    return record.changed(rename={**record.rename, field.path: other})
+    return record.changed(rename={**record.rename, field.path: other_name})
 
 
 _MOST_DEPTH = 8

@@ -110,5 +110,5 @@ class MemoryCapabilities:
 
     async def write(self, model: str, learned: Capabilities) -> None:
         """See CapabilityStore."""
-        known = await self.read(model)
-        self._records[model] = known.merged(learned.dated())
+        record = await self.read(model)
+        self._records[model] = record.merged(learned.dated())

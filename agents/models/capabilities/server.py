@@ -62,7 +62,7 @@ class ModelServer:
         whatever form it accepts. Providers charge nothing for a refusal, so all forms are
         one request of the budget and of the rate limit.
         """
-        known = record = await self.store.read(self.model)
+        stored = record = await self.store.read(self.model)
         remaining: int | None = None
         forms = [self._form(body, record)]
         while True:
@@ -70,7 +70,7 @@ class ModelServer:
                 reply = await send(forms[-1])
             except ModelRefused as error:
                 lesson = learn(error, forms[-1], record)
-                if lesson.context not in (None, known.context_tokens):
+                if lesson.context not in (None, stored.context_tokens):
                     learned = Capabilities(context_tokens=lesson.context)
                     await self.store.write(self.model, learned)
                 form = self._form(body, lesson.record, lesson.remaining)
@@ -80,7 +80,7 @@ class ModelServer:
                 forms.append(form)
             else:
                 break
-        if record != known:
+        if record != stored:
             await self.store.write(self.model, record)
         return reply
 
@@ -169,8 +169,8 @@ def context_in(listed: Any, model: str) -> int | None:
     A list with one entry is about the only model of the server, which often answers to any name.
     """
     entries = list(_entries(listed))
-    named = [entry for entry in entries if model in map(entry.get, _NAMES)]
-    for entry in named or (entries if len(entries) == 1 else []):
+    matching = [entry for entry in entries if model in map(entry.get, _NAMES)]
+    for entry in matching or (entries if len(entries) == 1 else []):
         return min(_contexts(entry), default=None)
     return None
 

@@ -191,7 +191,9 @@ def read_limits(sentence: str, sent: int) -> Limits:
         return Limits(context=context, remaining=remaining)
     ignored = set(map(_first, _NO_LIMIT.finditer(sentence)))
     numbers = filter(_is_plausible, map(_first, re.finditer(_NUMBER, sentence)))
-    most = max((each for each in numbers if each < sent and each not in ignored), default=None)
+    most = max(
+        (number for number in numbers if number < sent and number not in ignored), default=None
+    )
     exclusive = set(map(_first, _EXCLUSIVE.finditer(sentence)))
     return Limits(output=most - 1 if most in exclusive and most else most)
 
@@ -199,12 +201,12 @@ def read_limits(sentence: str, sent: int) -> Limits:
 def _used(sentence: str, context: int, sent: int) -> int | None:
     """The tokens of the request itself, without the reply."""
     labelled = map(_first, _INPUT.finditer(sentence))
-    known = next((each for each in labelled if each not in (context, sent)), None)
+    labelled_tokens = next((number for number in labelled if number not in (context, sent)), None)
     numbers = map(_first, re.finditer(_NUMBER, sentence))
-    totals = [each - sent for each in numbers if each > max(context, sent)]
-    if known is not None and known >= context:
-        return known
-    return max(filter(None, (known, *totals)), default=None)
+    totals = [number - sent for number in numbers if number > max(context, sent)]
+    if labelled_tokens is not None and labelled_tokens >= context:
+        return labelled_tokens
+    return max(filter(None, (labelled_tokens, *totals)), default=None)
 
 
 def _remaining(context: int, used: int | None) -> int | None:
@@ -220,7 +222,7 @@ def _is_plausible(limit: int) -> bool:
 
 
 def _first(match: re.Match[str]) -> int:
-    return next(_value(each) for each in match.groups() if each)
+    return next(_value(group) for group in match.groups() if group)
 
 
 def _value(number: str) -> int:

@@ -280,7 +280,7 @@ def _until(date: str) -> float | None:
 
 
 def _from_details(details: Any) -> float | None:
-    for each in details if isinstance(details, list) else ():
-        if isinstance(each, dict) and each.get("@type") == _RETRY_INFO:
-            return _duration(str(each.get("retryDelay", "")))
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and detail.get("@type") == _RETRY_INFO:
+            return _duration(str(detail.get("retryDelay", "")))
     return None

@@ -39,12 +39,12 @@ _AWAY = (httpx.TransportError, httpx.DecodingError, TimeoutError, ConnectionErro
 def classify(error: BaseException) -> ModelError | None:
     """The error for `error`, or None if it is not about a model (a bug, for example)."""
     chain = tuple(with_causes(error))
-    for each in chain:
-        if isinstance(each, ModelError):
-            return each
-    for each in chain:
-        if isinstance(each, _AWAY):
-            return ModelUnavailable(str(each) or type(each).__name__)
+    for cause in chain:
+        if isinstance(cause, ModelError):
+            return cause
+    for cause in chain:
+        if isinstance(cause, _AWAY):
+            return ModelUnavailable(str(cause) or type(cause).__name__)
     return None
 
 
@@ -87,8 +87,8 @@ def unreadable(kind: str, text: str) -> ModelUnavailable:
     if (title := page_title(text)) is not None:
         message = f"a web page, {title!r}"
         return ModelUnavailable(message, status=200, kind=ErrorKind.ADDRESS)
-    shown = text[:_SHOWN_CHARACTERS]
-    return ModelUnavailable(f"unreadable reply ({kind}): {shown!r}", status=200)
+    excerpt = text[:_SHOWN_CHARACTERS]
+    return ModelUnavailable(f"unreadable reply ({kind}): {excerpt!r}", status=200)
 
 
 def at_address(error: ModelError, url: httpx.URL, *, proven: bool) -> ModelError:

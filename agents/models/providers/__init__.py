@@ -23,8 +23,8 @@ from agents.models.providers import (
 from agents.models.providers.kind import ModelConfig, Provider
 
 PROVIDERS: Mapping[str, Provider] = {
-    each.PROVIDER.name: each.PROVIDER
-    for each in (
+    module.PROVIDER.name: module.PROVIDER
+    for module in (
         groq,
         google_genai,
         openai,

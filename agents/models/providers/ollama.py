@@ -27,9 +27,9 @@ def _make(config: ModelConfig) -> BaseChatModel:
     )
     # The client creates its own connections, and reads a key from the environment.
     client = config.http
-    own = chat._async_client._client  # noqa: SLF001
-    client.base_url = own.base_url
-    client.headers = {**own.headers, "authorization": f"Bearer {config.api_key}"}
+    original = chat._async_client._client  # noqa: SLF001
+    client.base_url = original.base_url
+    client.headers = {**original.headers, "authorization": f"Bearer {config.api_key}"}
     if not config.api_key:
         del client.headers["authorization"]
     chat._async_client._client = client  # noqa: SLF001

@@ -101,11 +101,11 @@ def _is_left_out(value: Any, schema: Schema) -> bool:
 def _value(value: Any, schema: Schema) -> Any:
     """The value in a type of the schema; unchanged if its meaning is not clear."""
     types = _types(schema)
-    if not types or any(_IS[each](value) for each in types):
+    if not types or any(_IS[kind](value) for kind in types):
         return _inside(value, schema)
     if isinstance(value, str):
         decoded = _decoded(value.lower() if types == ["boolean"] else value)
-        fits = any(_IS[each](decoded) for each in types)
+        fits = any(_IS[kind](decoded) for kind in types)
         return _inside(decoded, schema) if fits else value
     if "array" in types and isinstance(value, dict) and "object" in _types(_items(schema)):
         return [_value(value, _items(schema))]
@@ -119,7 +119,7 @@ def _inside(value: Any, schema: Schema) -> Any:
     if isinstance(value, dict):
         return _object(value, _branch(schema, "object"))
     if isinstance(value, list):
-        return [_value(each, _items(schema)) for each in value]
+        return [_value(item, _items(schema)) for item in value]
     if isinstance(value, float) and "number" not in _types(schema) and value.is_integer():
         return int(value)
     if isinstance(value, str) and value not in (names := schema.get("enum") or ()):
@@ -141,9 +141,9 @@ def _text(value: Any) -> Any:
 def _types(schema: Schema) -> Sequence[str]:
     """The JSON types that a schema accepts; none if it does not say."""
     if branches := _branches(schema):
-        return [each for branch in branches for each in _types(branch)]
+        return [kind for branch in branches for kind in _types(branch)]
     types = schema.get("type") or []
-    return [each for each in ([types] if isinstance(types, str) else types) if each in _IS]
+    return [kind for kind in ([types] if isinstance(types, str) else types) if kind in _IS]
 
 
 def _branches(schema: Schema) -> Sequence[Schema]:
@@ -152,7 +152,7 @@ def _branches(schema: Schema) -> Sequence[Schema]:
 
 def _branch(schema: Schema, kind: str) -> Schema:
     """The alternative for a type; the schema itself if it has no alternatives."""
-    return next((each for each in _branches(schema) if kind in _types(each)), schema)
+    return next((branch for branch in _branches(schema) if kind in _types(branch)), schema)
 
 
 def _items(schema: Schema) -> Schema:
@@ -188,12 +188,12 @@ def compact(schema: Any) -> Any:
     Gemini and the grammars of llama.cpp do not accept such alternatives to null.
     """
     if isinstance(schema, list):
-        return [compact(each) for each in schema]
+        return [compact(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     fields = {name: value for name, value in _without_null(schema).items() if name not in _LEFT_OUT}
     return {
-        name: {each: compact(argument) for each, argument in value.items()}  # names of arguments
+        name: {key: compact(argument) for key, argument in value.items()}  # names of arguments
         if name == "properties"
         else compact(value)
         for name, value in fields.items()
@@ -204,10 +204,14 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema without null among its types; a single alternative takes the place of all."""
     for keyword in _ALTERNATIVES:
         if isinstance(options := schema.get(keyword), list):
-            others = [each for each in options if each != {"type": "null"}]
-            rest = {name: value for name, value in schema.items() if name != keyword}
-            schema = {**others[0], **rest} if len(others) == 1 else {**rest, keyword: others}
+            alternatives = [option for option in options if option != {"type": "null"}]
+            other_fields = {name: value for name, value in schema.items() if name != keyword}
+            schema = (
+                {**alternatives[0], **other_fields}
+                if len(alternatives) == 1
+                else {**other_fields, keyword: alternatives}
+            )
     if isinstance(types := schema.get("type"), list):
-        types = [each for each in types if each != "null"]
+        types = [option for option in types if option != "null"]
         schema = {**schema, "type": types[0] if len(types) == 1 else types}
     return schema

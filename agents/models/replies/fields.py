@@ -121,13 +121,15 @@ def add_fields(body: Mapping[str, Any], history: Sequence[Fields | None]) -> Map
     if not any(history):
         return body
     messages = body["messages"]
-    replies = [index for index, each in enumerate(messages) if each.get("role") == "assistant"]
+    replies = [
+        index for index, message in enumerate(messages) if message.get("role") == "assistant"
+    ]
     if len(replies) != len(history):
         return body
     fields = dict(zip(replies, history, strict=True))
     return {
         **body,
-        "messages": [_with(each, fields.get(index)) for index, each in enumerate(messages)],
+        "messages": [_with(message, fields.get(index)) for index, message in enumerate(messages)],
     }
 
 

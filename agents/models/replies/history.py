@@ -28,7 +28,9 @@ def history_for(model: str, messages: Sequence[BaseMessage]) -> list[BaseMessage
     - Each call has a unique id, a valid name and one result.
     - No message is blank, and no user message follows another.
     """
-    converted = [_plain(each) if _is_foreign(each, model) else each for each in messages]
+    converted = [
+        _plain(message) if _is_foreign(message, model) else message for message in messages
+    ]
     return list(_joined(map(_with_text, _paired(converted, model))))
 
 
@@ -48,7 +50,10 @@ def _paired(messages: Iterable[BaseMessage], model: str) -> Iterator[BaseMessage
     waiting: list[_Call] = []
     for message in messages:
         if isinstance(message, ToolMessage):
-            call = next((each for each in waiting if each.old_id == message.tool_call_id), None)
+            call = next(
+                (candidate for candidate in waiting if candidate.old_id == message.tool_call_id),
+                None,
+            )
             if call is None:  # trimming has removed the call
                 yield HumanMessage(f"The result of an earlier call:\n\n{message.text}")
             else:
@@ -93,8 +98,8 @@ def _calls_of(reply: AIMessage, used_ids: set[str], *, is_own: bool) -> list[_Ca
 
 def _with_calls(reply: AIMessage, calls: Sequence[_Call]) -> AIMessage:
     """`reply` with the ids and names of `calls`, in all places."""
-    named = zip((*reply.tool_calls, *reply.invalid_tool_calls), calls, strict=True)
-    renamed = [{**old, "id": call.id, "name": call.name} for old, call in named]
+    pairs = zip((*reply.tool_calls, *reply.invalid_tool_calls), calls, strict=True)
+    renamed = [{**old, "id": call.id, "name": call.name} for old, call in pairs]
     count = len(reply.tool_calls)
     if renamed[:count] == reply.tool_calls and renamed[count:] == reply.invalid_tool_calls:
         return reply
@@ -116,7 +121,10 @@ def _with_ids_in_blocks(content: Any, calls: Sequence[_Call]) -> Any:
     blocks = []
     for block in content:
         old = block.get("id") if isinstance(block, dict) else None
-        call = next((each for each in unpaired if old is not None and each.old_id == old), None)
+        call = next(
+            (candidate for candidate in unpaired if old is not None and candidate.old_id == old),
+            None,
+        )
         if call is not None:
             unpaired.remove(call)
             block = {**block, "id": call.id, "name": call.name}  # noqa: PLW2901
@@ -127,7 +135,7 @@ def _with_ids_in_blocks(content: Any, calls: Sequence[_Call]) -> Any:
 def _with_ids_as_keys(kwargs: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
     """`additional_kwargs`, which have fields and signatures of calls by the ids of the calls."""
     renamed = {
-        name: {ids.get(key, key): each for key, each in value.items()}
+        name: {ids.get(key, key): item for key, item in value.items()}
         if isinstance(value, dict)
         else value
         for name, value in kwargs.items()
@@ -170,10 +178,10 @@ def _joined(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
         yield last
 
 
-def _both(one: Any, other: Any) -> Any:
-    if isinstance(one, str) and isinstance(other, str):
-        return f"{one}\n\n{other}"
-    return [*_blocks(one), *_blocks(other)]
+def _both(first: Any, second: Any) -> Any:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_blocks(first), *_blocks(second)]
 
 
 def _blocks(content: Any) -> list[Any]:

@@ -111,10 +111,12 @@ def _with_text(content: str | list[str | dict[str, Any]], text: str) -> Any:
     """The content with another text; its other blocks stay."""
     if isinstance(content, str):
         return text
-    others = [
-        each for each in content if isinstance(each, dict) and each.get("type", "text") != "text"
+    other_blocks = [
+        block
+        for block in content
+        if isinstance(block, dict) and block.get("type", "text") != "text"
     ]
-    return [*others, {"type": "text", "text": text}] if text else others
+    return [*other_blocks, {"type": "text", "text": text}] if text else other_blocks
 
 
 _SHOWN_CHARACTERS = 2_000
@@ -178,7 +180,9 @@ def _without_last_tokens(text: str) -> str:
     """The text without the tokens at its end, and without the white space around them."""
     last = len(text)
     end = _end_of_text(text, last)
-    while token := next((each for each in LAST_TOKENS if text.endswith(each, 0, end)), ""):
+    while token := next(
+        (last_token for last_token in LAST_TOKENS if text.endswith(last_token, 0, end)), ""
+    ):
         last = end = _end_of_text(text, end - len(token))
     return text[:last]
 

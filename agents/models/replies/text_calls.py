@@ -103,7 +103,7 @@ def offered_name(name: str, offered: Collection[str]) -> str | None:
     a name, and `<|channel|>commentary` or `:0` after it."""
     plain = name.partition("<|")[0].strip()
     candidates = (name, plain, *reversed(re.split("[.:/]", plain)))
-    return next((each for each in candidates if each in offered), None)
+    return next((candidate for candidate in candidates if candidate in offered), None)
 
 
 def _form_in(text: str) -> re.Match[str] | None:
@@ -119,9 +119,9 @@ def _offered(
     form: str | None,
 ) -> TextCalls:
     calls = [
-        TextCall(known, arguments)
+        TextCall(offered_tool, arguments)
         for name, arguments in written
-        if (known := offered_name(name, offered)) is not None and MALFORMED not in arguments
+        if (offered_tool := offered_name(name, offered)) is not None and MALFORMED not in arguments
     ]
     if len(calls) == len(written) and (calls or form == HARMONY):
         return TextCalls(text, calls)
@@ -178,7 +178,9 @@ def _after_space(text: str, position: int) -> int:
 
 
 def _tagged(text: str, position: int) -> re.Match[str] | None:
-    return next((match for each in TAGGED_CALLS if (match := each.match(text, position))), None)
+    return next(
+        (match for pattern in TAGGED_CALLS if (match := pattern.match(text, position))), None
+    )
 
 
 def _tagged_arguments(body: str) -> dict[str, Any]:
@@ -222,16 +224,16 @@ def _bare_calls(value: Any) -> Sequence[tuple[str, dict[str, Any]]]:
 
 def _json_calls(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls in a JSON value; one without a name for anything that is no call."""
-    for each in value if isinstance(value, list) else [value]:
-        call = each.get("function") if isinstance(each, dict) else None
-        call = call if isinstance(call, dict) else each
+    for item in value if isinstance(value, list) else [value]:
+        call = item.get("function") if isinstance(item, dict) else None
+        call = call if isinstance(call, dict) else item
         if not isinstance(call, dict):
             yield "", {}
             continue
         name = next((call[key] for key in _NAME_KEYS if isinstance(call.get(key), str)), "")
         keys = [key for key in _ARGUMENT_KEYS if key in call]
-        others = call.keys() - {*_NAME_KEYS, *_ARGUMENT_KEYS, "id", "type", "tool_call_id"}
-        is_call = len(keys) == 1 and not others
+        unknown_keys = call.keys() - {*_NAME_KEYS, *_ARGUMENT_KEYS, "id", "type", "tool_call_id"}
+        is_call = len(keys) == 1 and not unknown_keys
         yield (name, as_object(call[keys[0]])) if is_call else ("", {})
 
 

@@ -55,7 +55,7 @@ class AnthropicAssembler:
     leave out the events that begin or end a block or the message."""
 
     def __init__(self) -> None:
-        self.ended = False
+        self.is_complete = False
         self._message: dict[str, Any] = {}
         self._blocks: list[_Block] = []
 
@@ -68,8 +68,10 @@ class AnthropicAssembler:
                 self._message |= event["message"]
             case "message":  # not streamed
                 self._message |= event
-                self.ended = True
-                return [chunk for each in event["content"] for chunk in self._add_block(None, each)]
+                self.is_complete = True
+                return [
+                    chunk for block in event["content"] for chunk in self._add_block(None, block)
+                ]
             case "content_block_start":
                 return self._add_block(event.get("index"), event["content_block"])
             case "content_block_delta":
@@ -78,23 +80,23 @@ class AnthropicAssembler:
                 self._message |= event.get("delta") or {}
                 usage = {name: n for name, n in (event.get("usage") or {}).items() if n is not None}
                 self._message["usage"] = {**(self._message.get("usage") or {}), **usage}
-                self.ended = self.ended or bool(self._message.get("stop_reason"))
+                self.is_complete = self.is_complete or bool(self._message.get("stop_reason"))
             case "message_stop":
-                self.ended = True
+                self.is_complete = True
             case None if error := event.get("error"):
                 raise error_in_reply(error)
         return _NOTHING
 
     def _add_block(self, index: int | None, content: Mapping[str, Any]) -> Sequence[Chunk]:
         block = _Block(index, dict(content))
-        known = self._block(index)
-        if known is None or known.content != block.content:
+        open_block = self._block(index)
+        if open_block is None or open_block.content != block.content:
             self._blocks.append(block)
         return block.chunks()
 
     def _block(self, index: int | None) -> _Block | None:
         """The last block with this index; without an index, the last block."""
-        return next((each for each in self._blocks[::-1] if index in (None, each.index)), None)
+        return next((block for block in self._blocks[::-1] if index in (None, block.index)), None)
 
     def _add(self, index: int | None, delta: Mapping[str, Any]) -> Sequence[Chunk]:
         kind = str(delta.get("type"))

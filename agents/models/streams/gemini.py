@@ -24,7 +24,7 @@ class GeminiAssembler:
     """Assembles a response from partial ones. Usage figures are cumulative."""
 
     def __init__(self) -> None:
-        self.ended = False
+        self.is_complete = False
         self._response: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
         self._parts: list[dict[str, Any]] = []
@@ -35,11 +35,13 @@ class GeminiAssembler:
             raise error_in_reply(error)
         self._response |= {name: value for name, value in event.items() if name != "candidates"}
         blocked = (event.get("promptFeedback") or {}).get("blockReason")
-        self.ended = self.ended or bool(blocked)
+        self.is_complete = self.is_complete or bool(blocked)
         chunks: list[Chunk] = []
         for candidate in (event.get("candidates") or ())[:1]:  # only one is requested
-            self._candidate |= {name: each for name, each in candidate.items() if each is not None}
-            self.ended = self.ended or bool(candidate.get("finishReason"))
+            self._candidate |= {
+                name: field for name, field in candidate.items() if field is not None
+            }
+            self.is_complete = self.is_complete or bool(candidate.get("finishReason"))
             for part in (candidate.get("content") or {}).get("parts") or ():
                 chunks += self._add(part)
         return chunks
@@ -78,10 +80,10 @@ class GeminiAssembler:
         return {**self._response, "candidates": [{**self._candidate, "content": content}]}
 
 
-def _same_kind(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _same_kind(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     """Whether two parts belong to one text. Parts with a signature stay separate."""
-    plain = "text" in one and "text" in other and {*one, *other} <= _PLAIN
-    return plain and one.get("thought") == other.get("thought")
+    plain = "text" in first and "text" in second and {*first, *second} <= _PLAIN
+    return plain and first.get("thought") == second.get("thought")
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ class OllamaAssembler:
     """Assembles a last line with the content of all lines."""
 
     def __init__(self) -> None:
-        self.ended = False
+        self.is_complete = False
         self._last: dict[str, Any] = {}
         self._texts: dict[str, list[str]] = {"content": [], "thinking": []}
         self._calls: list[Any] = []
@@ -28,7 +28,7 @@ class OllamaAssembler:
         if error := event.get("error"):
             raise error_in_reply(error)
         self._last |= event
-        self.ended = self.ended or bool(event.get("done") or event.get("done_reason"))
+        self.is_complete = self.is_complete or bool(event.get("done") or event.get("done_reason"))
         message = event.get("message") or {}
         chunks = []
         if text := message.get("content"):
@@ -43,8 +43,8 @@ class OllamaAssembler:
             chunks.append(Chunk("tool", json.dumps(arguments)))
             # The client parses each text among the arguments that is JSON, such as the content of a
             # file, but none in an object.
-            named = {"name": function.get("name") or "", "arguments": {WRAPPED: arguments}}
-            self._calls.append({**call, "function": {**function, **named}})
+            named_function = {"name": function.get("name") or "", "arguments": {WRAPPED: arguments}}
+            self._calls.append({**call, "function": {**function, **named_function}})
         return chunks
 
     def result(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class OllamaAssembler:
         message.setdefault("content", "")
         if self._calls:
             message["tool_calls"] = self._calls
-        end: dict[str, Any] = {"done": True} if self.ended else {}
+        end: dict[str, Any] = {"done": True} if self.is_complete else {}
         if self._last.get("done_reason") == "load":  # the client drops such a reply
             end["done_reason"] = "stop"
         return {**self._last, **end, "message": message}
@@ -71,5 +71,5 @@ def is_reply(body: Mapping[str, Any]) -> bool:
 
 def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """See StreamProtocol."""
-    known: dict[str, Any] | None = body["message"]
-    return known
+    received: dict[str, Any] | None = body["message"]
+    return received

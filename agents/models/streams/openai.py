@@ -41,7 +41,7 @@ class OpenAIAssembler:
     """
 
     def __init__(self) -> None:
-        self.ended = False
+        self.is_complete = False
         self._head: dict[str, Any] = {}
         self._choice: _Choice | None = None
 
@@ -53,21 +53,21 @@ class OpenAIAssembler:
             raise error_in_reply(event)
         choices = event.get("choices") or ()
         usages = [event, event.get("x_groq") or {}, *choices]  # Groq's place and Moonshot's
-        for usage in [each.get("usage") for each in usages]:
+        for usage in [choice.get("usage") for choice in usages]:
             if usage and isinstance(usage, Mapping):
                 self._head["usage"] = usage
         for name in ("id", "created", "model", "system_fingerprint", "service_tier", "provider"):
             if name in event:
                 self._head[name] = event[name]
         chunks: list[Chunk] = []
-        for each in choices:
-            if error := each.get("error"):
+        for choice in choices:
+            if error := choice.get("error"):
                 raise error_in_reply(error)
-            if not {"delta", "message", "finish_reason"} & set(each):
+            if not {"delta", "message", "finish_reason"} & set(choice):
                 continue
             self._choice = self._choice or _Choice()
-            chunks += self._choice.feed(each)
-            self.ended = self.ended or self._choice.ended
+            chunks += self._choice.feed(choice)
+            self.is_complete = self.is_complete or self._choice.is_complete
         return chunks
 
     def result(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class OpenAIAssembler:
 
 class _Choice:
     def __init__(self) -> None:
-        self.ended = False
+        self.is_complete = False
         self._finish: str | None = None
         self._message: dict[str, Any] = {"role": "assistant"}
         self._texts: dict[str, list[str]] = {}
@@ -87,7 +87,7 @@ class _Choice:
     def feed(self, choice: Mapping[str, Any]) -> list[Chunk]:
         self._finish = choice.get("finish_reason") or self._finish
         delta, message = choice.get("delta"), choice.get("message")
-        self.ended = self._finish is not None or bool(message)
+        self.is_complete = self._finish is not None or bool(message)
         chunks: list[Chunk] = []
         for name, value in (delta or message or {}).items():
             if name == "role" or value is None:
@@ -125,8 +125,8 @@ class _Choice:
             elif part.get("type") == "thinking":
                 thoughts = part.get("thinking")
                 listed = thoughts if isinstance(thoughts, list) else [{"text": thoughts}]
-                for each in listed:
-                    chunks += self._add_text(_REASONING[0], each.get("text") or "")
+                for listed_part in listed:
+                    chunks += self._add_text(_REASONING[0], listed_part.get("text") or "")
             else:
                 chunks += self._add_text("content", part.get("text") or "")
         return chunks
@@ -157,8 +157,8 @@ def is_reply(body: Mapping[str, Any]) -> bool:
 
 def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """See StreamProtocol."""
-    known: dict[str, Any] | None = body["choices"][0].get("message")
-    return known
+    received: dict[str, Any] | None = body["choices"][0].get("message")
+    return received
 
 
 _ARGUMENTS = ("arguments", "parameters", "input")
@@ -177,8 +177,8 @@ class ToolCalls:
         """Add the pieces of one event; returns the arguments in them."""
         listed = [piece for piece in pieces if isinstance(piece, Mapping)]
         return [
-            self._add(piece, _index(piece, place if len(listed) > 1 else None))
-            for place, piece in enumerate(listed)
+            self._add(piece, _index(piece, position if len(listed) > 1 else None))
+            for position, piece in enumerate(listed)
         ]
 
     def _add(self, piece: Mapping[str, Any], index: int | None) -> str:
@@ -243,9 +243,9 @@ class _Call:
         parts = [(self._others, piece)]
         if function is not piece:
             parts.append((self._others_of_function, function))
-        for known, more in parts:
+        for stored, more in parts:
             for name in more.keys() - _READ:
-                known[name] = joined(known.get(name), more[name])
+                stored[name] = joined(stored.get(name), more[name])
 
     def ends_before(self, index: int | None, id_: str, name: str, arguments: str) -> bool:
         """Whether this piece begins another call."""
@@ -277,8 +277,10 @@ class _Call:
             *_, before, last = ["", "", *self._pieces]
             repeats = bool(before) and last.startswith(before)  # each piece repeats the last one
             return last if repeats and isinstance(_value(last), dict) else text
-        filled = [each for each in objects if each]
-        if len(objects) > 1 and all(each == filled[0] for each in filled):  # {} first, or a copy
+        filled = [candidate for candidate in objects if candidate]
+        if len(objects) > 1 and all(
+            candidate == filled[0] for candidate in filled
+        ):  # {} first, or a copy
             return json.dumps(filled[0] if filled else {})
         return text
 
@@ -309,14 +311,14 @@ def _value(text: str) -> Any:
 def _objects(text: str) -> list[dict[str, Any]] | None:
     """The JSON objects that the text is a sequence of; None if it is anything else."""
     objects: list[dict[str, Any]] = []
-    rest = text.strip()
-    while rest:
+    unread = text.strip()
+    while unread:
         try:
-            value, end = _DECODER.raw_decode(rest)
+            value, end = _DECODER.raw_decode(unread)
         except (ValueError, RecursionError):
             return None
         if not isinstance(value, dict):
             return None
         objects.append(value)
-        rest = rest[end:].lstrip()
+        unread = unread[end:].lstrip()
     return objects

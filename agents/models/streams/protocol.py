@@ -39,7 +39,7 @@ class Chunk(NamedTuple):
 class StreamAssembler(Protocol):
     """Assembles one reply from its events. Pure."""
 
-    ended: bool
+    is_complete: bool
     """Whether the provider has sent the end of the reply."""
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
@@ -75,19 +75,19 @@ _LABELS = ("type", "index", "id", "format", "name", "role")
 _ENDS = ("signature", "data")
 
 
-def joined(known: Any, piece: Any) -> Any:
+def joined(value: Any, piece: Any) -> Any:
     """`known`, or None, with the next piece. Values that have no pieces are replaced."""
-    if isinstance(piece, list) and isinstance(known, list | None):
-        items = list(known or ())
+    if isinstance(piece, list) and isinstance(value, list | None):
+        items = list(value or ())
         for number, item in enumerate(piece):
             if items and _continues(items[-1], item, is_first=number == 0):
                 items[-1] = _joined_item(items[-1], item)
             else:
                 items.append(item)
         return items
-    if isinstance(known, dict) and isinstance(piece, dict):
-        return {**known, **{name: joined(known.get(name), piece[name]) for name in piece}}
-    return known if piece is None else piece
+    if isinstance(value, dict) and isinstance(piece, dict):
+        return {**value, **{name: joined(value.get(name), piece[name]) for name in piece}}
+    return value if piece is None else piece
 
 
 def _continues(item: Any, piece: Any, *, is_first: bool) -> bool:
@@ -101,18 +101,18 @@ def _continues(item: Any, piece: Any, *, is_first: bool) -> bool:
     return is_first and not any(item.get(name) for name in _ENDS)
 
 
-def _differ(one: Any, other: Any) -> bool:
-    return one is not None and other is not None and one != other
+def _differ(first: Any, second: Any) -> bool:
+    return first is not None and second is not None and first != second
 
 
 def _joined_item(item: Mapping[str, Any], piece: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(item)
     for name, value in piece.items():
-        known = merged.get(name)
-        if isinstance(known, str) and isinstance(value, str) and name not in _LABELS:
-            merged[name] = known + value
+        earlier = merged.get(name)
+        if isinstance(earlier, str) and isinstance(value, str) and name not in _LABELS:
+            merged[name] = earlier + value
         else:
-            merged[name] = joined(known, value)
+            merged[name] = joined(earlier, value)
     return merged
 
 
@@ -147,12 +147,12 @@ def _counts(usage: Mapping[str, Any], nested: Collection[str] | None = None) -> 
             counted[name] = _counts(value) if nested is None or name in nested else value
         elif not _IS_COUNT.search(name) or value is None or isinstance(value, list):
             counted[name] = value
-        elif (count := _whole(value)) is not None:
+        elif (count := _token_count(value)) is not None:
             counted[name] = count
     return counted
 
 
-def _whole(value: Any) -> int | None:
+def _token_count(value: Any) -> int | None:
     try:
         return int(float(value))
     except (ValueError, TypeError, OverflowError):
@@ -165,8 +165,8 @@ def reported_tokens(body: Mapping[str, Any]) -> ReportedTokens | None:
     if not isinstance(usage, Mapping):
         return None
     details = usage.get("prompt_tokens_details")
-    named = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    cached = _first(usage, _CACHED) or _count(named)
+    cached_tokens = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    cached = _first(usage, _CACHED) or _count(cached_tokens)
     written = _count(usage.get(_WRITTEN))
     read = _first(usage, _INPUT)
     if "input_tokens" in usage:  # Anthropic counts cached tokens by themselves

@@ -254,17 +254,19 @@ class ReplyReader:
                 async for chunk in response.aiter_bytes():
                     self._call.has_begun = True
                     tokens = sum(map(self._feed, self._body.feed(chunk)))
-                    self._clock.receive(now(), tokens, ended=self._ended, closed=self._body.done)
+                    self._clock.receive(
+                        now(), tokens, is_complete=self._is_complete, closed=self._body.done
+                    )
                     timeout.reschedule(self._clock.deadline)
         except TimeoutError as error:
-            if not self._ended:
+            if not self._is_complete:
                 raise self._clock.error() from error
         except httpx.TransportError:
-            if not self._ended:
+            if not self._is_complete:
                 raise
         for event in self._body.close():
             self._feed(event)
-        if not self._ended:
+        if not self._is_complete:
             raise ModelUnavailable("the reply broke off", status=200)
         with expected_shape(self._kind, self._first):
             reply: dict[str, Any] = fix_surrogates(with_counts(self._assembler.result()))
@@ -273,8 +275,8 @@ class ReplyReader:
             return reply
 
     @property
-    def _ended(self) -> bool:
-        return self._assembler.ended or self._body.done
+    def _is_complete(self) -> bool:
+        return self._assembler.is_complete or self._body.done
 
     def _feed(self, event: dict[str, Any]) -> int:
         """Add an event; returns about how many tokens it has."""

@@ -165,7 +165,10 @@ class _ServerSentEvents:
         objects = _objects(data)
         if objects is None or not is_error:
             return objects
-        return [each if each.get("error") else {"type": "error", "error": each} for each in objects]
+        return [
+            parsed if parsed.get("error") else {"type": "error", "error": parsed}
+            for parsed in objects
+        ]
 
 
 class _Json:
@@ -189,13 +192,13 @@ class _Json:
         return objects
 
     def close(self) -> Objects:
-        rest = self._lines.rest()
+        unread = self._lines.rest()
         objects: Objects | None
         if self._count:
-            objects = _objects(rest) or []
-            self._count += bool(rest.strip())
+            objects = _objects(unread) or []
+            self._count += bool(unread.strip())
         else:
-            self._document.append(rest)
+            self._document.append(unread)
             text = b"\n".join(self._document)
             objects = _objects(text)
             if objects is None:
@@ -256,11 +259,11 @@ class _Lines:
             self._after_return = False
         if chunk:
             self._after_return = self._line_end is _ANY_LINE_END and chunk.endswith(b"\r")
-        *lines, rest = self._line_end.split(chunk)
+        *lines, unfinished = self._line_end.split(chunk)
         if lines:
             lines[0] = self.rest() + lines[0]
-        self._unfinished.append(rest)
-        self._size += len(rest)
+        self._unfinished.append(unfinished)
+        self._size += len(unfinished)
         if self._size > MAX_EVENT_BYTES:
             raise _too_large("a stream", "an event", MAX_EVENT_BYTES)
         return lines
@@ -280,9 +283,9 @@ def _objects(text: bytes) -> Objects | None:
     except (ValueError, RecursionError):
         return None
     values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, dict)]
+    return [item for item in values if isinstance(item, dict)]
 
 
-def _too_large(kind: str, what: str, limit: int) -> ModelUnavailable:
-    reason = f"unreadable reply ({kind}): {what} has more than {limit // 2**20} MiB"
+def _too_large(kind: str, part: str, limit: int) -> ModelUnavailable:
+    reason = f"unreadable reply ({kind}): {part} has more than {limit // 2**20} MiB"
     return ModelUnavailable(reason, status=200)

@@ -24,8 +24,10 @@ class Httpx2Transport(httpx2.AsyncBaseTransport):
             headers=request.headers.raw,
             content=await request.aread(),
         )
-        got = await self._http.send(sent)
-        return httpx2.Response(got.status_code, headers=got.headers.raw, content=got.content)
+        response = await self._http.send(sent)
+        return httpx2.Response(
+            response.status_code, headers=response.headers.raw, content=response.content
+        )
 
 
 def httpx2_client(http: httpx.AsyncClient) -> httpx2.AsyncClient:

@@ -42,7 +42,10 @@ class ShardedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Use the first shard with space: the others become idle, and are closed after a while."""
         await self._close([shard for shard in self._shards if _stale(shard)])
-        shard = next((each for each in self._shards if each.busy < WIDTH), None) or self._open()
+        shard = (
+            next((open_shard for open_shard in self._shards if open_shard.busy < WIDTH), None)
+            or self._open()
+        )
         shard.busy += 1
         try:
             response = await shard.transport.handle_async_request(request)

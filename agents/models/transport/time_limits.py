@@ -76,16 +76,16 @@ class RequestClock:
     _ended_at: float | None = field(default=None, init=False)
     _closed_at: float | None = field(default=None, init=False)
 
-    def receive(self, now: float, tokens: int, *, ended: bool, closed: bool) -> None:
-        """Bytes have come, with about this number of `tokens`. `ended`: the text is complete.
-        `closed`: the server has said that nothing more follows."""
+    def receive(self, now: float, tokens: int, *, is_complete: bool, closed: bool) -> None:
+        """Bytes have come, with about this number of `tokens`. `is_complete`: the end of the text
+        has come. `closed`: the server has announced the end of the response."""
         if tokens or self._bytes_at is None:
             self._token_at = now
         self._bytes_at = now
         self.tokens += tokens
         if closed and self._closed_at is None:
             self._closed_at = now
-        if ended and (tokens or self._ended_at is None):
+        if is_complete and (tokens or self._ended_at is None):
             self._ended_at = now
 
     @property

@@ -85,7 +85,7 @@ def test_a_request_fits_and_lists_what_it_leaves_out(parts: Any, budget: int) ->
     again = fitted(light, budget)
     assert weight(str(again.content)) <= weight(text)
     for each in ranked:
-        if each.whole and weight(each.text) <= budget:
+        if each.in_full and weight(each.text) <= budget:
             assert each.text in text or each.stand_in in text
 
 

@@ -72,7 +72,7 @@ def test_a_price_that_cannot_be_read_is_refused(wrong: str) -> None:
 
 def test_prices_are_read_from_one_line() -> None:
     settings = MoneySettings(prices="groq:a=0.5/2, openai:b/c=1/2/0.25")
-    assert settings.own_prices() == {
+    assert settings.operator_prices() == {
         "groq:a": (Decimal("0.5"), Decimal(2), Decimal("0.5")),
         "openai:b/c": (Decimal(1), Decimal(2), Decimal("0.25")),
     }

@@ -197,7 +197,7 @@ def assembled(protocol: StreamProtocol, *events: Mapping[str, Any]) -> tuple[dic
         assembler.feed(event)
     reply = assembler.result()
     assert protocol.is_reply(reply)
-    return reply, assembler.ended
+    return reply, assembler.is_complete
 
 
 def chunk(delta: Any = None, finish: Any = None, **more: Any) -> dict[str, Any]:
@@ -212,9 +212,9 @@ def test_openai_a_whole_message_in_a_chunk() -> None:
         [chunk({"content": "Hel"}), chunk({"content": "lo"})],
         [chunk({"tool_calls": [call]})],
     ):
-        reply, ended = assembled(OPENAI, *before, chunk({}, message=whole))
+        reply, is_complete = assembled(OPENAI, *before, chunk({}, message=whole))
         message = reply["choices"][0]["message"]
-        assert (message["content"], len(message["tool_calls"]), ended) == ("Hello", 1, True)
+        assert (message["content"], len(message["tool_calls"]), is_complete) == ("Hello", 1, True)
 
 
 def test_openai_a_call_from_before_there_were_tools() -> None:
@@ -282,9 +282,9 @@ def use(index: Any, id_: str, arguments: Any) -> dict[str, Any]:
 )
 def test_anthropic_calls(events: Sequence[Any]) -> None:
     noise = [{"type": "ping"}, {"type": "news", "x": 1}, delta(0, "news", x=1)]
-    reply, ended = assembled(ANTHROPIC, START, *noise, *events, *noise, END)
+    reply, is_complete = assembled(ANTHROPIC, START, *noise, *events, *noise, END)
     assert [(each["id"], each["input"]) for each in reply["content"]] == [("1", A), ("2", B)]
-    assert ended
+    assert is_complete
 
 
 def test_anthropic_events_that_are_left_out() -> None:
@@ -294,8 +294,8 @@ def test_anthropic_events_that_are_left_out() -> None:
     assert reply["content"] == [{"type": "text", "text": "Hello"}]
     assert (reply["type"], reply["role"]) == ("message", "assistant")
     whole = {"type": "message", "content": [{"type": "text", "text": "Hello"}], "id": "m"}
-    reply, ended = assembled(ANTHROPIC, whole)
-    assert (reply["content"], ended) == (whole["content"], True)
+    reply, is_complete = assembled(ANTHROPIC, whole)
+    assert (reply["content"], is_complete) == (whole["content"], True)
     with pytest.raises(LookupError):
         assembled(ANTHROPIC, START, delta(0, "input_json_delta", partial_json="{}"))
     with pytest.raises(ModelError, match="no room"):
@@ -314,7 +314,7 @@ def gemini(*parts: Any, **candidate: Any) -> dict[str, Any]:
 
 
 def test_gemini_calls_and_parts() -> None:
-    reply, ended = assembled(
+    reply, is_complete = assembled(
         GEMINI,
         {"promptFeedback": {}},
         gemini({}, {"text": None}, {"text": "Hel"}, {"text": "lo"}, {"thought": True}),
@@ -332,7 +332,7 @@ def test_gemini_calls_and_parts() -> None:
         {"functionCall": {"name": "write", "args": B}},
         {"text": "", "thoughtSignature": "t"},
     ]
-    assert (candidate["finishReason"], ended) == ("STOP", True)
+    assert (candidate["finishReason"], is_complete) == ("STOP", True)
     assert reply["usageMetadata"] == {"promptTokenCount": 1}
 
 
@@ -345,7 +345,7 @@ def test_ollama_calls() -> None:
     def line(call: Any, **more: Any) -> dict[str, Any]:
         return {"message": {"role": "assistant", "content": "", "tool_calls": [call]}, **more}
 
-    reply, ended = assembled(
+    reply, is_complete = assembled(
         OLLAMA,
         line({"function": {"name": "read", "arguments": TEXT_A}}, done=False),
         {"message": {"thinking": "Hm.", "content": None}},
@@ -359,4 +359,4 @@ def test_ollama_calls() -> None:
         ("write", B),
         ("list", {}),
     ]
-    assert (reply["message"]["thinking"], ended) == ("Hm.", True)
+    assert (reply["message"]["thinking"], is_complete) == ("Hm.", True)

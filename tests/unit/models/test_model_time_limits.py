@@ -26,13 +26,13 @@ def test_a_slow_model_may_write_all_its_tokens(speed: int) -> None:
     for token in range(8_192):
         now = START + 30 + token / speed
         assert now < it.deadline
-        it.receive(now, 1, ended=False, closed=False)
+        it.receive(now, 1, is_complete=False, closed=False)
     assert it.tokens == 8_192
 
 
 def test_a_tool_call_may_be_held_back() -> None:
     it = clock()
-    it.receive(START + 5, 0, ended=False, closed=False)
+    it.receive(START + 5, 0, is_complete=False, closed=False)
     assert it.deadline == START + 5 + 300
     error = it.error()
     assert isinstance(error, ModelSilent)
@@ -41,10 +41,10 @@ def test_a_tool_call_may_be_held_back() -> None:
 
 def test_signs_of_life_extend_the_wait_up_to_a_limit() -> None:
     it = clock()
-    it.receive(START + 5, 1, ended=False, closed=False)
+    it.receive(START + 5, 1, is_complete=False, closed=False)
     seconds = 5
     while START + seconds < it.deadline:
-        it.receive(START + seconds, 0, ended=False, closed=False)
+        it.receive(START + seconds, 0, is_complete=False, closed=False)
         seconds += 20
     assert it.deadline == START + 5 + 900
     assert "only signs of life" in str(it.error())
@@ -54,7 +54,7 @@ def test_the_whole_reply_is_bounded_whatever_comes() -> None:
     it = clock(output_tokens=1_000)
     seconds = 0
     while START + seconds < it.deadline:
-        it.receive(START + seconds, 1, ended=False, closed=False)
+        it.receive(START + seconds, 1, is_complete=False, closed=False)
         seconds += 20
     assert it.deadline == START + 60 + 200
     assert isinstance(it.error(), ReplyCut)
@@ -62,13 +62,13 @@ def test_the_whole_reply_is_bounded_whatever_comes() -> None:
 
 def test_after_the_end_usage_is_waited_for_and_then_the_close() -> None:
     it = clock()
-    it.receive(START + 5, 1, ended=True, closed=False)
-    it.receive(START + 7, 0, ended=True, closed=False)
+    it.receive(START + 5, 1, is_complete=True, closed=False)
+    it.receive(START + 7, 0, is_complete=True, closed=False)
     assert it.deadline == START + 5 + 10
-    it.receive(START + 8, 1, ended=True, closed=False)  # a finish reason in each chunk
+    it.receive(START + 8, 1, is_complete=True, closed=False)  # a finish reason in each chunk
     assert it.deadline == START + 8 + 10
-    it.receive(START + 9, 0, ended=True, closed=True)
-    it.receive(START + 9.5, 0, ended=True, closed=True)
+    it.receive(START + 9, 0, is_complete=True, closed=True)
+    it.receive(START + 9.5, 0, is_complete=True, closed=True)
     assert it.deadline == START + 9 + 1
 
 

@@ -71,16 +71,16 @@ def test_a_reply_is_no_longer_than_the_model_can_write_or_half_of_its_context() 
     ("limit", "context", "most"),
     [
         (OutputLimit(), None, 8_192),
-        (OutputLimit(own=64_000), None, 32_000),
-        (OutputLimit(own=4_096), 128_000, 4_096),
+        (OutputLimit(model_limit=64_000), None, 32_000),
+        (OutputLimit(model_limit=4_096), 128_000, 4_096),
         (OutputLimit(), 128_000, 32_000),
         (OutputLimit(), 65_536, 16_384),
         (OutputLimit(), 32_768, 8_192),
         (OutputLimit(), 4_096, 2_048),
-        (OutputLimit(own=64_000, thinking=4_096), 200_000, 36_096),
+        (OutputLimit(model_limit=64_000, thinking=4_096), 200_000, 36_096),
         (OutputLimit(configured=20_000), None, 20_000),
         (OutputLimit(configured=20_000), 32_768, 16_384),
-        (OutputLimit(configured=20_000, own=16_000), 128_000, 16_000),
+        (OutputLimit(configured=20_000, model_limit=16_000), 128_000, 16_000),
     ],
 )
 def test_a_reply_has_the_models_own_limit(
