@@ -1,7 +1,7 @@
 """Attempt: one worker's leased try at a job, until the job pauses, ends or is released.
 
-This is one of the two outer boundaries of the service (the other is a request): every exception
-becomes a change of the record here, or is left to the lease.
+This is one of the two outer boundaries of the service (the other is a request): here every
+exception becomes a change of the record, or the lease expires.
 """
 
 from __future__ import annotations
@@ -24,129 +24,132 @@ from worker.failures import (
     WaitForStore,
     abort_process,
     classify_failure,
-    exhausted,
-    store_trouble,
+    is_exhausted,
+    store_failure,
 )
 from worker.graph_runner import GraphRunner
 from worker.resumption import damaged, question
 from worker.store import retry_while_unavailable
 
 HAND_BACK_SECONDS = 1.0
+"""The pause between two tries to release a job while Redis does not answer."""
 SETTLE_SECONDS = 2.0
+"""The time in which a call that was cut off by a drain may record its reply."""
 
 log = structlog.get_logger("worker.attempt")
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at the job that is driven."""
+    """One try at the job of the runner."""
 
-    drive: GraphRunner
+    runner: GraphRunner
 
     async def run(self) -> None:
-        """Work until the job pauses, ends, drains or is lost. Raises only cancellation, and no
-        cancellation if the worker drains: then the job returns to the queue.
+        """Work until the job pauses, ends or is lost, or the worker drains. Raises only
+        CancelledError, and not even that if the worker drains: then the job returns to the queue.
         """
-        record = self.drive.record
+        record = self.runner.record
         logger = log.bind(job_id=record.id, attempt=record.attempts, request_id=record.request_id)
         logger.info("attempt started")
         try:
-            ended = await self._to_the_end()
+            outcome = await self._run()
         except StaleEpoch as error:
-            ended = Refusal("left", str(error))
+            outcome = Refusal("left", str(error))
         except (StoreUnavailable, Contended) as error:
-            ended = await self._hand_back(error)
+            outcome = await self._release_later(error)
         except Exception as error:
-            if exhausted(error):
+            if is_exhausted(error):
                 abort_process(error)
             logger.error("attempt could not be ended", exc_info=error)
-            ended = Refusal("left", f"{type(error).__name__}: {error}")
-        if isinstance(ended, Refusal):
-            logger.warning("attempt dropped", why=ended.detail)
+            outcome = Refusal("left", f"{type(error).__name__}: {error}")
+        if isinstance(outcome, Refusal):
+            logger.warning("attempt dropped", why=outcome.detail)
         else:
-            logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
+            logger.info("attempt ended", status=str(outcome.status), reason=outcome.reason)
 
-    async def _hand_back(self, error: Exception) -> JobRecord | Refusal:
-        """Release the job as soon as Redis answers again, which does not count as a try. If its
-        lease expired instead, that would count as a crash, and after two of them the job runs alone
-        (J7).
+    async def _release_later(self, error: Exception) -> JobRecord | Refusal:
+        """Release the job as soon as Redis answers. This does not count as a try. If the lease
+        expired instead, that would count as a crash, and after two crashes the job runs alone (J7).
         """
-        log.warning("attempt waits for Redis", job_id=self.drive.record.id, error=str(error))
+        log.warning("attempt waits for Redis", job_id=self.runner.record.id, error=str(error))
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
-                await self.drive.flush_unsent()
-                return await self._give_back(store_trouble(error), Cause.REDIS, error)
+                await self.runner.flush_unsent()
+                return await self._requeue(store_failure(error), Cause.REDIS, error)
 
-    async def _to_the_end(self) -> JobRecord | Refusal:
+    async def _run(self) -> JobRecord | Refusal:
         try:
             try:
-                return await self._guarded()
-            except (BlobsUnavailable, BlobMissing) as error:  # as its end was put on record
-                return await self._fate(error)
+                return await self._run_graph()
+            except (BlobsUnavailable, BlobMissing) as error:  # while the end was recorded
+                return await self._handle(error)
         except asyncio.CancelledError:
-            if not self.drive.control.drain_requested:
+            if not self.runner.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
-                    await self.drive.flush_unsent()
+                    await self.runner.flush_unsent()
                 raise
-            await self.drive.flush_unsent(SETTLE_SECONDS)  # a call that has finished counts
-            return await self._give_back("stopped in the middle of a call", Cause.STOPPING)
+            await self.runner.flush_unsent(SETTLE_SECONDS)  # record a finished call
+            return await self._requeue("stopped in the middle of a call", Cause.STOPPING)
 
-    async def _guarded(self) -> JobRecord | Refusal:
-        """Run the graph; every failure becomes a change of the record."""
-        record = self.drive.record
+    async def _run_graph(self) -> JobRecord | Refusal:
+        """Run the graph within the job's time. Every failure becomes a change of the record."""
+        record = self.runner.record
         if (review := question(record)) is not None:
-            return await self.drive.ask(review)
+            return await self.runner.ask(review)
         spec = record.spec
-        left = max(spec.timeout_seconds - record.ran_ms / 1000, 0.0)
+        remaining_seconds = max(spec.timeout_seconds - record.ran_ms / 1000, 0.0)
         try:
-            async with asyncio.timeout(left) as deadline:
-                return await self.drive.run()
+            async with asyncio.timeout(remaining_seconds) as deadline:
+                return await self.runner.run()
         except Exception as error:  # noqa: BLE001 - the outer boundary of an attempt
             if deadline.expired():
-                said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
-                asked = self.drive.unanswered.items()
-                open_calls = (f"{name} had not answered for {spent:.0f} s" for name, spent in asked)
-                advice = "a retry with a longer one continues it"
-                said = "; ".join((said, *open_calls, advice))
-                return await self.drive.fail(Reason.DEADLINE, said)
-            return await self._fate(error)
+                unanswered = (
+                    f"{model} had not answered for {seconds:.0f} s"
+                    for model, seconds in self.runner.unanswered.items()
+                )
+                limit = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
+                advice = "a retry with a longer timeout_seconds continues it"
+                detail = "; ".join((limit, *unanswered, advice))
+                return await self.runner.fail(Reason.DEADLINE, detail)
+            return await self._handle(error)
 
-    async def _fate(self, error: Exception) -> JobRecord | Refusal:
-        if exhausted(error):
+    async def _handle(self, error: Exception) -> JobRecord | Refusal:
+        if is_exhausted(error):
             abort_process(error)
-        drive = self.drive
+        runner = self.runner
         match classify_failure(error):
             case Requeue():
-                return await self._give_back("the worker is stopping", Cause.STOPPING)
-            case Drop(why):
-                return Refusal("dropped", why)
+                return await self._requeue("the worker is stopping", Cause.STOPPING)
+            case Drop(reason):
+                return Refusal("dropped", reason)
             case WaitForStore():
-                return await self._hand_back(error)
-            case AskUpgrade(place):
-                log.error("stored state unreadable", job_id=drive.record.id, place=place)
-                return await drive.ask(damaged(drive.record, place))
+                return await self._release_later(error)
+            case AskUpgrade(location):
+                log.error("stored state unreadable", job_id=runner.record.id, place=location)
+                return await runner.ask(damaged(runner.record, location))
             case Retry() as retry:
-                return await self._release(retry, error)
+                return await self._retry(retry, error)
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
-                    log.error("attempt failed", job_id=drive.record.id, exc_info=error)
-                return await drive.fail(reason, detail)
+                    log.error("attempt failed", job_id=runner.record.id, exc_info=error)
+                return await runner.fail(reason, detail)
 
-    async def _release(self, retry: Retry, error: Exception) -> JobRecord | Refusal:
-        """Release the job for a while. The worker checks its sandbox and its storage again: if they
-        fail for all jobs, this job loses no try, and the worker takes no other job.
+    async def _retry(self, retry: Retry, error: Exception) -> JobRecord | Refusal:
+        """Release the job for a pause. If its sandbox or storage failed, the worker tries that part
+        again: if it is broken for all jobs, this job loses no try, and the worker takes no job.
         """
-        drive, readiness = self.drive, self.drive.context.readiness
+        runner, readiness = self.runner, self.runner.context.readiness
         counted = True
         if retry.reason is Reason.SANDBOX_UNAVAILABLE and not await readiness.sandbox.look():
             detail = f"no code can be run on this worker: {retry.wait.why}"
-            return await self._give_back(detail, Cause.SANDBOX, error)
+            return await self._requeue(detail, Cause.SANDBOX, error)
         if retry.reason is Reason.STORAGE:
             counted = await readiness.storage.look()
         released = await retry_while_unavailable(
-            lambda: drive.operations.retry(
-                drive.writer.lease,
+            lambda: runner.operations.retry(
+                runner.writer.lease,
                 retry.reason,
                 retry.wait,
                 retry.asked_seconds,
@@ -158,16 +161,16 @@ class Attempt:
             self._log_release(released, retry.reason.cause, error)
         return released
 
-    async def _give_back(
+    async def _requeue(
         self, detail: str, cause: Cause, error: Exception | None = None
     ) -> JobRecord | Refusal:
-        released = await self.drive.operations.requeue(self.drive.writer.lease, detail, cause)
+        released = await self.runner.operations.requeue(self.runner.writer.lease, detail, cause)
         if isinstance(released, JobRecord):
             self._log_release(released, cause, error or detail)
         return released
 
     def _log_release(self, record: JobRecord, cause: Cause, error: Exception | str) -> None:
-        """Name the cause with everything that the error says: a tenant is shown less of it."""
+        """Log the cause with the full error; tenants see a shorter text."""
         level = log.info if cause is Cause.STOPPING else log.warning
         level(
             "tries used up" if record.status.final else "attempt given back",

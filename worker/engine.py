@@ -1,7 +1,7 @@
-"""Engine: an event loop, in a thread of its own, that works on jobs; Celery feeds it hints.
+"""Engine: an event loop in a thread of its own that works on jobs; Celery gives it hints.
 
-The main thread belongs to Celery (signals, hints); measured with 500 jobs in flight, one loop a
-process costs half the processor time and two thirds of the memory of a thread a job.
+The main thread belongs to Celery (signals, hints). Measured with 500 running jobs, one loop for
+each process needs half the processor time and two thirds of the memory of one thread for each job.
 
 Why: docs/decisions/0002-one-event-loop-a-worker.md
 """
@@ -41,13 +41,13 @@ from worker.slots import JobSlots, stop_cancelled
 from worker.store import open_store, usable
 
 PROBE_SECONDS = 3.0
-"""How long `/readyz` waits for a try of the storage."""
+"""The time that `/readyz` waits for a try of the storage."""
 
 log = structlog.get_logger("worker.process")
 
 
 class Engine:
-    """Start it, offer it hints from any thread, stop it. `draining`: it takes no more jobs."""
+    """Works on jobs from `start` to `stop`. `draining`: whether it takes no more jobs."""
 
     def __init__(self, settings: WorkerSettings, worker_id: str) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class Engine:
         )
 
     def start(self) -> None:
-        """Raises jobs.errors.JobsError where Redis cannot be used."""
+        """Start the thread and the loop. Raises jobs.errors.JobsError if Redis cannot be used."""
         self._thread.start()
         try:
             self._call(self._open())
@@ -81,15 +81,15 @@ class Engine:
         return self._health.model is not None and bool(self._health.model()["works"])
 
     def take(self, job_id: str) -> None:
-        """Answer a hint; waits for a free slot, and for a sandbox that works."""
-        self._call(self._working().take(job_id))
+        """Take a hint; wait until a slot is free and the sandbox works. For any thread."""
+        self._call(self._running_slots().take(job_id))
 
     def work_alone(self, job_id: str) -> None:
-        """Work on one job and nothing else, to the attempt's end."""
-        self._call(self._working().work_alone(job_id))
+        """Work on this job only, to the attempt's end."""
+        self._call(self._running_slots().work_alone(job_id))
 
     def request_drain(self) -> None:
-        """Have every graph stop at its next step; returns at once, also while it starts."""
+        """Stop every graph at its next step; return at once, also during the start."""
         self.draining = True
         if self._slots is not None:
             drain = self._slots.drain(self._settings.drain_seconds)
@@ -110,7 +110,7 @@ class Engine:
     def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    def _working(self) -> JobSlots:
+    def _running_slots(self) -> JobSlots:
         if self._slots is None:
             raise RuntimeError("the engine was not started")
         return self._slots
@@ -129,7 +129,7 @@ class Engine:
             self._opened = opened.pop_all()
 
     async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> JobSlots:
-        """Everything that runs; `opened` closes it, the last first."""
+        """Start all parts. `opened` closes them in reverse order."""
         settings = self._settings
         fleet = await open_fleet(store, settings, self._worker_id)
         operations = Operations(
@@ -171,14 +171,14 @@ class Engine:
             stop_cancelled(store, slots),
             answer_forever(store, context),
             context.models.pool.learn_contexts_forever(),
-            self._ruled(fleet, store, operations, leases, context),
+            self._run_periodic_work(fleet, store, operations, leases, context),
         )
         for work in forever:
-            opened.push_async_callback(_ended, _begun(work))
+            opened.push_async_callback(_cancel, _start_part(work))
         opened.push_async_callback(slots.drain, settings.drain_seconds)
         return slots
 
-    async def _ruled(
+    async def _run_periodic_work(
         self,
         fleet: Fleet,
         store: RedisStore,
@@ -195,7 +195,7 @@ class Engine:
             leases.use(rules.lease_seconds, rules.heartbeat_seconds)
             retention, pause = retention_of(rules), rules.retention_sweep_seconds
             tasks = [
-                _begun(work)
+                _start_part(work)
                 for work in (
                     sweep_forever(operations, rules.sweep_seconds, grace=_grace(rules)),
                     remove_forever(store, context.files.blobs, retention, pause),
@@ -207,10 +207,10 @@ class Engine:
             try:
                 await changed.wait()
             finally:
-                await asyncio.gather(*map(_ended, tasks))
+                await asyncio.gather(*map(_cancel, tasks))
 
     def _storage_facts(self, storage: Readiness) -> Mapping[str, Any]:
-        """The facts of the storage, tried just now if the last try is old; for other threads."""
+        """The facts of the storage; tries it first if the last try is old. For other threads."""
         probe = asyncio.run_coroutine_threadsafe(storage.look_if_older(FRESH_SECONDS), self._loop)
         with contextlib.suppress(TimeoutError, RuntimeError):
             probe.result(PROBE_SECONDS)
@@ -223,13 +223,13 @@ class Engine:
 
 
 def _stop_this_process() -> None:
-    """As its supervisor would: the main thread's own way to stop is the only one."""
+    """Send the signal that a supervisor would send: the main thread handles every stop."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _grace(rules: FleetRules) -> float:
-    """The seconds after an outage of Redis in which every running worker renews its leases: a
-    heartbeat that hangs has to time out first."""
+    """The seconds in which every running worker renews its leases after an outage of Redis: a
+    heartbeat that hangs must time out first."""
     return 2 * rules.heartbeat_seconds + ANSWER_SECONDS
 
 
@@ -240,19 +240,19 @@ def _webhooks(
         yield send_forever(store, endpoint, seconds)
 
 
-def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task for a part of the worker that should work as long as the process."""
+def _start_part(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task for a part of the worker that must run as long as the process."""
     task = asyncio.create_task(work)
-    task.add_done_callback(_told)
+    task.add_done_callback(_log_failure)
     return task
 
 
-def _told(task: asyncio.Task[None]) -> None:
-    """Say that a part has failed that was to work as long as the process."""
+def _log_failure(task: asyncio.Task[None]) -> None:
+    """Log that a part has failed that must run as long as the process."""
     if not task.cancelled() and (error := task.exception()):
         log.critical("a part of this worker has ended", exc_info=error)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -1,9 +1,10 @@
 """What an exception means for a job, and for this process.
 
-`classify_failure` decides about the job. A process that has no memory or threads left, or whose
-event loop hangs, ends at once: the thread that renews leases may be gone, or an answer half read.
-Its jobs return to the queue when their leases expire, so that the rule for crashes finds the cause
-(J7): jobs that merely shared the process run again, and a job that crashes alone is poisoned.
+`classify_failure` decides about the job. If a process has no memory or threads left, or its event
+loop hangs, the process ends at once: the thread that renews leases may have died, or a reply may be
+read in part. Its jobs return to the queue when their leases expire, so that the rule for crashes
+finds the cause (J7): jobs that shared the process run again, and a job that crashes alone is
+poisoned.
 """
 
 from __future__ import annotations
@@ -43,64 +44,67 @@ from worker.repositories.errors import (
 EXIT_CODE = 70
 """EX_SOFTWARE of sysexits.h."""
 UNPROVEN_RETRIES = 4
-"""Retries of a job whose model's address has sent no reply so far: 75 s with the default rests. The
-address may be wrong, or its server may be starting (ADR 77)."""
+"""The retries of a job if the address of its model has never sent a reply: 75 s with the default
+pauses. The address may be wrong, or its server may be starting (ADR 77)."""
 STORAGE = "storage"
-"""A job waits for this if its bytes cannot be stored or read."""
+"""The name of the part that a job waits for if its bytes cannot be stored or read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """The worker stops in good order: another goes on from the checkpoint."""
+    """The worker drains: another worker continues from the checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """No more writes: the job belongs to another worker."""
+    """Write no more: the job belongs to another worker."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForStore:
-    """Redis accepts no writes: release the job as soon as it does. `why` is for the log."""
+    """Redis accepts no writes: release the job as soon as it does."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Infrastructure trouble: retry later, a bounded number of times, and not before the time that
-    a provider asked for."""
+    """The infrastructure failed: retry later, a limited number of times."""
 
     reason: Reason
     wait: Wait
     asked_seconds: float = 0.0
+    """The pause that a provider or a forge requested."""
     most_retries: int | None = None
-    """A bound below FETTLE_RETRIES."""
+    """A limit below FETTLE_RETRIES."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskUpgrade:
     """The job's stored state cannot be read: a person decides about the job."""
 
-    place: str
+    location: str
+    """The part of the state, for example a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The job ends."""
+    """The job fails."""
 
     reason: Reason
     detail: str
     unforeseen: bool = False
+    """Whether Fettle knows no cause of this exception: the log then has its traceback."""
 
 
 def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry | AskUpgrade | Fail:
-    """What an exception of the graph means. Infrastructure trouble is never the code's failure.
+    """The consequence of an exception for the job. A failure of the infrastructure is never a
+    failure of the job's code.
 
-    A tenant reads the texts: they have no path of the deployment, and no address except that of a
-    model's server that may be wrong, without credentials.
+    Tenants read the texts: they have no path of the deployment and no credential. Their only
+    address is the address of a model's server, which may be wrong.
     """
     match error:
         case GraphDrained():
@@ -114,10 +118,10 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
         case StateUnreadable():
             return AskUpgrade(str(error))
         case ModelUnavailable():
-            on = " or ".join(error.providers) or "the model"
-            asked = error.retry_after_seconds or 0.0
-            most = UNPROVEN_RETRIES if error.unproven else None
-            return Retry(Reason.MODEL_UNAVAILABLE, Wait(on, str(error)), asked, most)
+            providers = " or ".join(error.providers) or "the model"
+            seconds = error.retry_after_seconds or 0.0
+            limit = UNPROVEN_RETRIES if error.unproven else None
+            return Retry(Reason.MODEL_UNAVAILABLE, Wait(providers, str(error)), seconds, limit)
         case SandboxUnavailable():
             return Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", str(error)))
         case RepositoryUnavailable():
@@ -128,13 +132,13 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return _failure(error)
 
 
-def store_trouble(error: Exception) -> str:
-    """Why the job record takes no write, for tenants: without its address."""
+def store_failure(error: Exception) -> str:
+    """The reason that the job record accepts no writes, for tenants: without its address."""
     match error:
         case StoreFull():
             return "the job record is full"
-        case StoreRefused(cause=why):
-            return f"the job record takes no writes: {why}"
+        case StoreRefused(cause=cause):
+            return f"the job record accepts no writes: {cause}"
         case Contended():
             return "the job kept changing"
         case _:
@@ -142,15 +146,15 @@ def store_trouble(error: Exception) -> str:
 
 
 def _storage(error: Exception) -> Retry:
-    """The next try after a fault of storage. Missing bytes may be on a share that is not mounted,
-    so the job tries again, too. An OSError that no disk causes is a fault of the worker's machine
-    (processes, open files)."""
+    """The retry after a failure of the storage. Missing bytes may be on a share that is not
+    mounted, so the job is tried again. An OSError without a disk as its cause is a failure of the
+    worker's machine (processes, open files)."""
     match error:
         case BlobsUnavailable():
             return Retry(Reason.STORAGE, Wait(STORAGE, f"the artifact store fails: {error.reason}"))
         case BlobMissing():
-            lost = "bytes of the job are missing or damaged in the artifact store"
-            return Retry(Reason.STORAGE, Wait(STORAGE, lost))
+            detail = "bytes of the job are missing or damaged in the artifact store"
+            return Retry(Reason.STORAGE, Wait(STORAGE, detail))
         case RepositoryDiskFails():
             return Retry(Reason.STORAGE, Wait(STORAGE, str(error)))
         case OSError() if cause := describe_os_error(error):
@@ -161,7 +165,7 @@ def _storage(error: Exception) -> Retry:
 
 
 def _failure(error: Exception) -> Fail:
-    """The end of a job that no later try would change."""
+    """The end of a job, for an exception that another try would not change."""
     match error:
         case BudgetExhausted():
             return Fail(Reason.BUDGET_EXHAUSTED, str(error))
@@ -176,16 +180,13 @@ def _failure(error: Exception) -> Fail:
         case SetupFailed():
             return Fail(Reason.SETUP, str(error))
         case _:
-            return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
+            detail = f"{type(error).__name__}: {error}"
+            return Fail(Reason.INTERNAL, detail, unforeseen=True)
 
 
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def exhausted(error: BaseException | None) -> bool:
-    """Whether an error is caused by lack of memory or threads, however a library wraps it."""
-    return any(map(_is_want, _chain(error)))
+def is_exhausted(error: BaseException | None) -> bool:
+    """Whether a lack of memory or threads caused the error, also if a library has wrapped it."""
+    return any(map(_is_lack_of_memory_or_threads, _causes(error)))
 
 
 def abort_process(error: BaseException) -> NoReturn:
@@ -196,28 +197,29 @@ def abort_process(error: BaseException) -> NoReturn:
 
 
 def abort_if_exhausted(loop: Any, context: dict[str, Any]) -> None:
-    """An event loop's exception handler: as the loop's own, but for such an error."""
-    if exhausted(error := context.get("exception")):
+    """An exception handler for an event loop: end the process if `is_exhausted`, else call the
+    default handler."""
+    if is_exhausted(error := context.get("exception")):
         abort_process(error or MemoryError())
     loop.default_exception_handler(context)
 
 
-def _is_want(error: BaseException) -> bool:
+def _is_lack_of_memory_or_threads(error: BaseException) -> bool:
     if isinstance(error, RuntimeError):
         return "can't start new thread" in str(error)
     return isinstance(error, MemoryError)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, what caused it, and so on; and those of a group."""
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, its causes and their causes, and the members of groups among them."""
     seen: set[int] = set()
-    waiting = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
+    stack = [error]
+    while stack:
+        cause = stack.pop()
+        if cause is None or id(cause) in seen:
             continue
-        seen.add(id(each))
-        yield each
-        waiting += [each.__cause__, each.__context__]
-        if isinstance(each, BaseExceptionGroup):
-            waiting += each.exceptions
+        seen.add(id(cause))
+        yield cause
+        stack += [cause.__cause__, cause.__context__]
+        if isinstance(cause, BaseExceptionGroup):
+            stack += cause.exceptions

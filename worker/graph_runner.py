@@ -44,14 +44,14 @@ from worker.delivery.push import NEEDS_REVIEW, Delivering, Target, intended
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.ports import PortsBuilder
 from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
-from worker.results import best, result_of, why_unapproved
+from worker.results import best_result, failure_reason, result_of
 from worker.resumption import (
     Asked,
     Begin,
     Ended,
     GoOn,
+    current_format,
     foreseen,
-    ours,
     reopening,
     resumption,
 )
@@ -165,8 +165,8 @@ class GraphRunner:
         return self.context.saver(self.writer)
 
     def _set_graph_format(self) -> None:
-        if self.record.graph != ours():
-            self.writer.batch.graph = ours()
+        if self.record.graph != current_format():
+            self.writer.batch.graph = current_format()
 
     async def _find_start(self) -> Begin | GoOn | Asked | Ended:
         """Where the graph continues; see `worker.resumption`."""
@@ -200,7 +200,7 @@ class GraphRunner:
     async def _marked(
         self, decisions: list[dict[str, Any]], change: Delivered | None
     ) -> list[dict[str, Any]]:
-        """The decisions, with a mark at each comment whose lines have changed."""
+        """The decisions. A comment has a mark if its lines have changed."""
         if not any(decision.get("comments") for decision in decisions):
             return decisions
         patch = await self.context.files.blobs.get(change.patch.digest) if change else None
@@ -218,7 +218,7 @@ class GraphRunner:
         change = await self._store_change(builder, workspace, outcome.summary or outcome.answer)
         await self.writer.send()
         result = _with(result_of(outcome), change)
-        if (reason := why_unapproved(self.record.spec, outcome)) is not None:
+        if (reason := failure_reason(self.record.spec, outcome)) is not None:
             return await self._fail(Reason.UNAPPROVED, reason, result)
         try:
             delivery = await self._deliver(builder, outcome, change, workspace)
@@ -301,7 +301,7 @@ class GraphRunner:
             blobs = self.context.files.blobs
             with contextlib.suppress(BlobMissing):
                 files = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
-        result = best(snapshot.values, events, files)
+        result = best_result(snapshot.values, events, files)
         return None if result is None else _with(result, await self._last_change(record))
 
     async def _last_change(self, record: JobRecord) -> Delivered | None:
@@ -369,7 +369,7 @@ def _input(
 async def _verified(ports: Ports) -> dict[str, Any]:
     """The report of a job that is a verification: no graph, no model.
 
-    Its one run has no effects, so it can be repeated after a crash. Raises what the sandbox raises.
+    Its one run has no effects, so it can be repeated after a crash. Raises SandboxUnavailable.
     """
     await ports.cancel.check()
     tree, checks = await ports.workspace.tree(), ports.checks or Checks()

@@ -28,8 +28,9 @@ Clock = Callable[[], float]
 
 
 class Health:
-    """`draining()` is the engine's. `sandbox()` and `model()` are `Readiness.facts`; so is
-    `storage()`, after a try that is a few seconds old at most. None: the worker has none yet."""
+    """Whether the worker is alive and ready. The engine sets `sandbox`, `storage` and `model` to
+    functions that return `Readiness.facts`; before that they are None. `storage()` first tries the
+    storage, if the last try is more than a few seconds old."""
 
     def __init__(
         self,
@@ -63,22 +64,22 @@ class Health:
         return float("inf") if self._beat is None else self._clock() - self._beat
 
     def sandbox_works(self) -> bool:
-        """As last seen."""
+        """Whether the sandbox worked when it was tried last."""
         return self.sandbox is not None and bool(self.sandbox()["works"])
 
     def storage_works(self) -> bool:
-        """After a fresh try."""
+        """Whether the storage works, tried now."""
         return self.storage is not None and bool(self.storage()["works"])
 
     def not_alive(self) -> str:
-        """Why this process should be started again; empty where it should not."""
+        """The reason to restart this process; empty if it is alive."""
         silent = self._clock() - self._looped
         if silent > self._stuck_seconds:
             return f"the event loop has not answered for {silent:.0f} s"
         return ""
 
     def not_ready(self) -> str:
-        """Why it takes no jobs; empty where it does."""
+        """The reason that the worker takes no jobs; empty if it takes jobs."""
         if why := self.not_alive():
             return why
         if self._draining():

@@ -16,21 +16,21 @@ from jobs.model.record import Status
 from jobs.store.redis_store import RedisStore
 
 AT_ONCE = 2
-"""Processes at once: each takes memory of a worker's, and may be what takes all there is."""
+"""Processes at once: each needs the memory of a worker, and may be the job that uses it up."""
 START_MS = 30_000
-"""A process that was started claims its job within this time. It does so also where the worker that
-started it has died: so no other may be started earlier."""
+"""A started process claims its job within this time, even if the worker that started it has died:
+no other process may be started earlier."""
 LOOK_SECONDS = 1.0
-"""How often to look whether a job whose process another worker has started was claimed."""
+"""How often to check whether the process that another worker has started has claimed the job."""
 MOST_WAITING = 100
-"""Jobs that wait for their turn here; the sweeper hints at those beyond, ever further apart."""
+"""Jobs that wait for their turn here; the sweeper sends later hints for the others."""
 
 log = structlog.get_logger("worker.isolation")
 
 
 class IsolatedRunner:
-    """One a worker; belongs to its loop's thread. One process in the fleet for each job, however
-    many hints come meanwhile.
+    """Runs jobs alone. It belongs to the thread of the worker's loop. The fleet has at most one
+    process for each job, even if several hints arrive.
     """
 
     def __init__(self, store: RedisStore, draining: asyncio.Event) -> None:
@@ -41,16 +41,17 @@ class IsolatedRunner:
 
     @property
     def under_way(self) -> frozenset[asyncio.Task[None]]:
-        """What has to end before the worker does; soon, once it drains."""
+        """The tasks that the worker waits for before it ends. They end soon when it drains."""
         return frozenset(self._jobs.values())
 
     def start(self, job_id: str) -> None:
-        """Have a job worked on, as soon as there is room for its process; returns at once."""
+        """Start a process for the job when fewer than AT_ONCE run; return at once."""
         if job_id not in self._jobs and len(self._jobs) < MOST_WAITING:
             self._jobs[job_id] = asyncio.create_task(self._run(job_id))
 
     async def _run(self, job_id: str) -> None:
-        """Start the job's process; or wait while another worker does, which may die before."""
+        """Start the job's process, or wait until the process of another worker has claimed the
+        job."""
         try:
             while not await self._settled(job_id):
                 with contextlib.suppress(TimeoutError):
@@ -61,7 +62,7 @@ class IsolatedRunner:
             del self._jobs[job_id]
 
     async def _settled(self, job_id: str) -> bool:
-        """Whether nothing is left to do here: the job's process has ended, or it needs none."""
+        """Start the process if no other worker has. Return whether this job is done here."""
         async with self._free:
             lock = None if self._draining.is_set() else await self._lock_of(job_id)
             if lock is None:
@@ -71,20 +72,23 @@ class IsolatedRunner:
             try:
                 await self._process(job_id)
             finally:
-                await self._store.leader.release(lock)  # where it ended before its claim, go on
+                await self._store.leader.release(
+                    lock
+                )  # if it ended before its claim, another process may start
             return True
 
     async def _lock_of(self, job_id: str) -> str | None:
-        """The lock on the job's next claim; None where it does not wait for one."""
+        """The name of the lock on the job's next claim; None if the job is not queued."""
         loaded = await self._store.load(job_id)
         if loaded is None or loaded.record.status is not Status.QUEUED:
             return None
         return f"alone:{job_id}:{loaded.record.epoch}"
 
     async def _process(self, job_id: str) -> None:
-        """Work on one job in a worker of its own, to the attempt's end; drains with this one."""
+        """Work on the job in a worker process of its own, to the attempt's end. It drains if this
+        worker drains."""
         log.warning("job runs alone", job_id=job_id)
-        # as this worker was started: a folder `worker` in the working directory is not ours
+        # like this process: a folder `worker` in the working directory must not be imported
         safe = ["-P"] if sys.flags.safe_path else []
         argv = [sys.executable, *safe, "-m", "worker", "--alone", job_id]
         process = await asyncio.create_subprocess_exec(*argv)

@@ -1,6 +1,6 @@
 """One worker process. `--alone JOB` works on that job only, then ends.
 
-Exit code 2: a setting does not fit, said on stderr.
+Exit code 2: a setting is wrong; stderr names it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from worker.engine import Engine
 from worker.repositories.errors import RepositoriesUnfit
 
 SAME_SECONDS = 1.0
-"""Signals within this time are one wish: a terminal and a process runner both send theirs."""
+"""Signals within this time count as one: a terminal and a process runner may both send it."""
 
 AGAIN_SECONDS = 1.0
 
@@ -42,7 +42,7 @@ REMOTE_CONTROL = frozenset(
         *("enable_events", "disable_events"),
     }
 )
-"""The orders of Celery's remote control that a worker obeys: those that Flower's pages need."""
+"""The commands of Celery's remote control that a worker obeys: Flower's pages need them."""
 
 log = structlog.get_logger("worker")
 
@@ -57,7 +57,7 @@ def main(alone: str | None) -> None:
     engine, worker_id = _started(settings)
     code = 0
     if not engine.draining:
-        if engine.has_model:  # else an error is in the log, and a line when it works
+        if engine.has_model:  # else the log has an error, and later a line when the model works
             log.info("worker ready", worker=worker_id, slots=settings.concurrency)
         code = _consume(settings, engine, worker_id)
     engine.stop()
@@ -92,22 +92,22 @@ def _started(settings: WorkerSettings) -> tuple[Engine, str]:
     except (JobsError, OSError) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
-    # What is loaded stays. Looked through by each full collection, it made every job of the process
-    # wait a quarter of a second.
+    # Loaded modules stay. Without this, each full garbage collection scans them, and all jobs of
+    # the process wait a quarter of a second.
     gc.collect()
     gc.freeze()
     return engine, worker_id
 
 
 def _drain_on_signals(engine: Engine) -> None:
-    """The first signal drains; a later one does not wait for anything."""
+    """The first signal drains the worker; a later signal ends the process at once."""
     first: float | None = None
 
     def stop(signum: int, _: FrameType | None) -> None:
         nonlocal first
         now = time.monotonic()
         if first is not None and now - first > SAME_SECONDS:
-            os._exit(128 + signum)  # sandboxes end with our socket, jobs go back by their leases
+            os._exit(128 + signum)  # sandboxes end with our socket; the leases of the jobs expire
         first = now if first is None else first
         celery_state.should_stop = 0
         engine.request_drain()
@@ -138,12 +138,12 @@ def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
 
 
 def worker_app(broker_url: str, engine: Engine) -> Celery:
-    """A Celery app whose worker feeds `engine`.
+    """A Celery app. Its worker gives hints to the engine.
 
-    The hint is acknowledged before the work on the job begins: the record, not the queue, remembers
+    A hint is acknowledged before the work on the job begins: the record, not the queue, remembers
     the job. The task waits for a free slot, and Celery fetches no other hint until then. A message
-    is data: it can name no other task, not even Celery's, and no other kind of key than a job's.
-    Celery's remote control cannot change a worker, so a writer to the broker cannot stop it.
+    is data: it can name only this task and the id of a job. Celery's remote control cannot change a
+    worker, so a client that can write to the broker cannot stop the worker.
     """
     app = hints.celery_app(
         broker_url,

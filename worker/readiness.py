@@ -1,4 +1,4 @@
-"""Whether this worker can do jobs: its sandbox, its storage and its default model have to work.
+"""Whether this worker can work on jobs: its sandbox, its storage and its default model must work.
 
 Why: docs/decisions/0071-a-storage-that-fails.md
 """
@@ -37,18 +37,18 @@ log = structlog.get_logger("worker.readiness")
 
 
 class Checked(Protocol):
-    """A part of a worker that can be tried."""
+    """A part of a worker that can be tried: its sandbox, its storage or its default model."""
 
     async def check(self) -> tuple[Layer, ...]:
-        """Try it. Raises SandboxUnavailable, BlobsUnavailable or ModelError if it does not work."""
+        """Try the part. Raises SandboxUnavailable, BlobsUnavailable or ModelError if it is
+        broken."""
         ...
 
 
 class Readiness:
-    """Whether a part of this worker works: its sandbox, its storage or its default model (`part`).
-    All methods but `facts` belong to the loop's thread.
+    """Whether a part of this worker works. All methods except `facts` belong to the loop's thread.
 
-    A part that works is tried again every `idle_seconds`, if that is not None.
+    A working part is tried again every `idle_seconds`, if that is not None.
     """
 
     def __init__(
@@ -69,23 +69,23 @@ class Readiness:
         self._works = asyncio.Event()
         self._broken = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
-        self._facts = self._told(works=False, why="not tried yet")
+        self._facts = self._new_facts(works=False, why="not tried yet")
 
     def facts(self) -> Mapping[str, Any]:
-        """{backend, works, why, layers}, as last seen; safe to call from any thread."""
+        """{backend, works, why, layers} of the last try; safe to call from any thread."""
         return self._facts
 
     @property
     def works(self) -> bool:
-        """Whether it worked when it was tried last."""
+        """Whether the part worked when it was tried last."""
         return self._works.is_set()
 
     async def wait(self) -> None:
-        """Return when it works."""
+        """Return when the part works."""
         await self._works.wait()
 
     async def look(self) -> bool:
-        """Try it now; returns whether it works. Callers during a try share its result."""
+        """Try the part now; return whether it works. Callers during a try share its result."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._looked)
@@ -93,13 +93,13 @@ class Readiness:
         return self.works
 
     async def look_if_older(self, seconds: float) -> None:
-        """Try it if the last try began more than `seconds` ago."""
+        """Try the part if the last try began more than `seconds` ago."""
         if time.monotonic() - self._looked_at > seconds:
             await self.look()
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Try again at intervals, while it is broken, for the length of the block."""
+        """Try a broken part again at intervals, until the block ends."""
         watching = asyncio.create_task(self._watch())
         try:
             yield
@@ -126,34 +126,36 @@ class Readiness:
             async with asyncio.timeout(CHECK_SECONDS):
                 layers = await self._checked.check()
         except (SandboxUnavailable, BlobsUnavailable, ModelError) as error:
-            self._fails(str(error))
+            self._set_broken(str(error))
         except TimeoutError:
-            self._fails(f"it gave no answer within {CHECK_SECONDS:g} s")
+            self._set_broken(f"it gave no answer within {CHECK_SECONDS:g} s")
         except Exception as error:
             log.error(f"the {self._part} could not be tried", exc_info=error)
-            self._fails(f"{type(error).__name__}: {error}")
+            self._set_broken(f"{type(error).__name__}: {error}")
         else:
-            self._serves(layers)
+            self._set_working(layers)
 
     def _looked(self, _: asyncio.Task[None]) -> None:
         self._looking = None
 
-    def _serves(self, layers: tuple[Layer, ...]) -> None:
-        shown = [{"name": x.name, "active": x.active, "detail": x.detail} for x in layers]
-        self._facts = self._told(works=True, layers=shown)
+    def _set_working(self, layers: tuple[Layer, ...]) -> None:
+        rows = [
+            {"name": layer.name, "active": layer.active, "detail": layer.detail} for layer in layers
+        ]
+        self._facts = self._new_facts(works=True, layers=rows)
         if self._broken.is_set():
             log.info(f"the {self._part} works again: jobs are taken")
         self._broken.clear()
         self._works.set()
 
-    def _fails(self, why: str) -> None:
-        if why != self._facts["why"]:
-            log.error(f"{self._part} cannot work: no job is taken until it does", why=why)
-        self._facts = self._told(works=False, why=why)
+    def _set_broken(self, reason: str) -> None:
+        if reason != self._facts["why"]:
+            log.error(f"{self._part} cannot work: no job is taken until it does", why=reason)
+        self._facts = self._new_facts(works=False, why=reason)
         self._works.clear()
         self._broken.set()
 
-    def _told(self, *, works: bool, why: str = "", layers: Any = ()) -> Mapping[str, Any]:
+    def _new_facts(self, *, works: bool, why: str = "", layers: Any = ()) -> Mapping[str, Any]:
         return {"backend": self._name, "works": works, "why": why, "layers": list(layers)}
 
 

@@ -16,29 +16,29 @@ from jobs.model.spec import JobSpec, OnExhausted
 from jobs.view.work import list_artifacts
 
 
-def result_of(ended: Outcome) -> Result:
-    """What is handed back, approved or not."""
+def result_of(outcome: Outcome) -> Result:
+    """The result that clients get, approved or not."""
     return Result(
-        answer=ended.answer,
-        approved_by=ended.approved_by,
-        artifacts=tuple(ended.artifacts),
-        override=ended.override,
-        checks=ended.checks,
-        verification=ended.verification,
+        answer=outcome.answer,
+        approved_by=outcome.approved_by,
+        artifacts=tuple(outcome.artifacts),
+        override=outcome.override,
+        checks=outcome.checks,
+        verification=outcome.verification,
     )
 
 
-def why_unapproved(spec: JobSpec, ended: Outcome) -> str | None:
-    """Why the job fails; None where it succeeds: it was approved, or is accepted as it is because
-    the spec says so, which never holds while its acceptance checks fail."""
-    if ended.approved:
+def failure_reason(spec: JobSpec, outcome: Outcome) -> str | None:
+    """The reason that the job fails; None if it succeeds. A job succeeds if it was approved, or if
+    its spec accepts unapproved results and its acceptance checks pass."""
+    if outcome.approved:
         return None
-    checks = _checks_problem(spec, ended.checks)
+    checks = _checks_problem(spec, outcome.checks)
     if spec.on_exhausted is OnExhausted.ACCEPT and checks is None:
         return None
-    why = f"not approved: {ended.ends}" if ended.ends else _used_up(spec)
-    problem = (ended.verification or {}).get("problem")
-    return "; ".join(part for part in (why, checks, problem) if part)
+    reason = f"not approved: {outcome.ends}" if outcome.ends else _used_up(spec)
+    problem = (outcome.verification or {}).get("problem")
+    return "; ".join(part for part in (reason, checks, problem) if part)
 
 
 def _used_up(spec: JobSpec) -> str:
@@ -47,8 +47,8 @@ def _used_up(spec: JobSpec) -> str:
 
 
 def _checks_problem(spec: JobSpec, report: Mapping[str, Any] | None) -> str | None:
-    """Why the acceptance checks do not speak for the work; None where they do, or there are none
-    (a tester that has written no test leaves none)."""
+    """The problem of the acceptance checks; None if they pass, or if the job has no checks (also if
+    its tester wrote no test)."""
     if report is None:
         return None if spec.checks is None else "its acceptance checks have not run"
     if report["passed"]:
@@ -58,30 +58,31 @@ def _checks_problem(spec: JobSpec, report: Mapping[str, Any] | None) -> str | No
     return f"its acceptance checks do not pass ({passed} of {len(tests)} tests do)"
 
 
-def best(
-    values: Mapping[str, Any], events: Sequence[Event], there: Collection[str] | None = None
+def best_result(
+    state: Mapping[str, Any], events: Sequence[Event], paths: Collection[str] | None = None
 ) -> Result | None:
-    """The result so far, or None where nothing was made. Pure.
+    """The result so far; None if there is no answer and no file. Pure.
 
-    A pass of the executor keeps no checkpoints: an interrupted one has left its runs and files in
-    the events alone. Where no pass has given an answer yet, the code of the last successful run is
-    the answer, with the files that were made and are still `there` (None: all).
+    A pass of the executor saves no checkpoints: the runs and files of an interrupted pass are only
+    in the events. If no pass has given an answer, the code of the last successful run is the
+    answer, with the artifacts whose `paths` still exist (None: all artifacts).
     """
     runs = [event.data for event in events_since_restart(events) if event.kind == "run_finished"]
-    ended = outcome({**values, "runs": runs or values.get("runs", [])})
-    artifacts = {each["name"]: each for each in ended.artifacts}
-    if not values.get("answers"):
-        made = list_artifacts(events)
-        artifacts |= {name: made[name] for name in made if there is None or name in there}
-    answer = ended.answer or _code(runs)
+    so_far = outcome({**state, "runs": runs or state.get("runs", [])})
+    artifacts = {artifact["name"]: artifact for artifact in so_far.artifacts}
+    if not state.get("answers"):
+        from_events = list_artifacts(events)
+        names = [name for name in from_events if paths is None or name in paths]
+        artifacts |= {name: from_events[name] for name in names}
+    answer = so_far.answer or _code(runs)
     if not answer and not artifacts:
         return None
-    return replace(result_of(ended), answer=answer, artifacts=tuple(artifacts.values()))
+    return replace(result_of(so_far), answer=answer, artifacts=tuple(artifacts.values()))
 
 
 def _code(runs: Sequence[Mapping[str, Any]]) -> str:
-    good = (run["code"]["text"] for run in reversed(runs) if run["succeeded"])
-    code = next(good, None)
-    return (
-        "" if code is None else f"The last program that ran to its end:\n\n```python\n{code}\n```"
-    )
+    """The code of the last successful run, as an answer; '' if no run succeeded."""
+    code = next((run["code"]["text"] for run in reversed(runs) if run["succeeded"]), None)
+    if code is None:
+        return ""
+    return f"The last program that ran to its end:\n\n```python\n{code}\n```"

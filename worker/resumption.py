@@ -1,7 +1,7 @@
 """Where a graph continues: a pure decision over its last checkpoint and the job's record.
 
-A retry may continue elsewhere than its parent would have (`reopening`). A job whose checkpoints
-this release cannot read is left to a worker that can, or asks a person (see
+A retry may continue at another point than its parent would (`reopening`). If this release cannot
+read the checkpoints of a job, the job is left to a worker that can, or asks a person (see
 `jobs.transitions.upgrade`).
 
 Why: docs/decisions/0052-a-retry-continues.md
@@ -27,63 +27,64 @@ from jobs.transitions import upgrade
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """There is no checkpoint yet, or none that counts."""
+    """The graph starts from the beginning: there is no valid checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """Feed the graph: a Decision, or None to continue after the last checkpoint."""
+    """The graph continues after its last checkpoint."""
 
     feed: Command[Any] | None
+    """The answer to the pause; None if the graph did not pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The graph had paused already, but the pause was not put on record."""
+    """The graph has paused, but the pause was not recorded."""
 
     interrupt: Interrupt
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The graph had ended already, but the end was not put on record."""
+    """The graph has ended, but the end was not recorded."""
 
     state: Mapping[str, Any]
 
 
 def foreseen(record: JobRecord) -> Begin | GoOn | None:
-    """How an attempt continues where the record alone shows it: at the start, and as the first
-    after a Decision. None: the checkpoint must be read, since an attempt crashed."""
+    """The point at which an attempt continues, if the record alone shows it: at the first attempt,
+    and at the first attempt after a Decision. None: an attempt crashed, so read the checkpoint."""
     if record.graph == RESTART or (record.attempts == 1 and record.inherits is None):
         return Begin()
     if record.resumes_pause and record.decision is not None:
-        return GoOn(_answered(record.decision))
+        return GoOn(_resume(record.decision))
     return None
 
 
 def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Asked | Ended:
-    """How an attempt after the first continues. A Decision goes to the pause that it names.
+    """The point at which a later attempt continues. A Decision goes to the pause that it names.
 
-    `snapshot.next` does not show whether the graph has ended: it leaves out finished tasks, so that
-    it is also empty where a crash came between a step's results and the next checkpoint.
+    `snapshot.next` does not show whether the graph has ended: it leaves out finished tasks, so it
+    is also empty if a crash came between the results of a step and the next checkpoint.
     """
     if not snapshot.values and not snapshot.tasks:
         return Begin()
     if not snapshot.tasks:
         return Ended(snapshot.values)
-    asked = {interrupt.id: interrupt for interrupt in snapshot.interrupts}
-    if record.decision is not None and record.decision.review_id in asked:
-        return GoOn(_answered(record.decision))
-    if asked:
-        return Asked(next(iter(asked.values())))
+    pauses = {interrupt.id: interrupt for interrupt in snapshot.interrupts}
+    if record.decision is not None and record.decision.review_id in pauses:
+        return GoOn(_resume(record.decision))
+    if pauses:
+        return Asked(next(iter(pauses.values())))
     return GoOn(None)
 
 
-def _answered(decision: Decision) -> Command[Any]:
-    """A Decision as the review gate takes it, for the pause that it names alone."""
+def _resume(decision: Decision) -> Command[Any]:
+    """The command that gives a Decision to the pause that it names."""
     if decision.action is Action.ANSWER:
-        said = {"action": "answer", "by": decision.by, "answers": list(decision.answers)}
-        return Command(resume={decision.review_id: said})
+        answers = {"action": "answer", "by": decision.by, "answers": list(decision.answers)}
+        return Command(resume={decision.review_id: answers})
     answer = {
         "action": str(decision.action),
         "feedback": decision.feedback,
@@ -96,26 +97,28 @@ def _answered(decision: Decision) -> Command[Any]:
 
 
 def _plain(comment: Comment) -> dict[str, Any]:
-    """As a checkpoint keeps it: readable without this code."""
+    """Plain values for the checkpoint, which must be readable without this code."""
     return {**asdict(comment), "side": str(comment.side), "excerpt": list(comment.excerpt)}
 
 
 @dataclass(frozen=True, slots=True)
 class Reopen:
-    """How a retry goes on where its parent's checkpoints would not lead it: with this change of the
-    state, as if the node `after` had just ended."""
+    """The change of a parent's checkpoint before a retry continues from it."""
 
     change: dict[str, Any]
+    """Changed values of the graph's state."""
     after: Literal["critic", "executor"]
+    """The graph continues as if this node had just ended."""
 
 
 def reopening(record: JobRecord, snapshot: StateSnapshot) -> Reopen | None:
-    """None for a job that is no retry, or whose parent's checkpoints are right as they are.
+    """The change for a retry; None if the job is no retry, or continues its parent's checkpoint
+    without a change.
 
-    A parent that ended unapproved gets fresh revisions: in the executor, or, where the critic had
-    not judged the work, before the verification, which is followed by the critic. So does a retry
-    that asks for a person in place of the critic, or the other way round. One that ended approved,
-    whose change was not delivered, stays as it is, unless the retry asks for a person.
+    If the parent ended unapproved, the retry gets new revisions: it continues in the executor, or,
+    if the critic did not judge the work, at the verification before the critic. The same holds if
+    the retry replaces the critic by a person, or a person by the critic. If the parent ended
+    approved but its change was not delivered, there is no change, unless the retry asks a person.
     """
     state = snapshot.values
     if record.inherits is None or not state:
@@ -124,52 +127,52 @@ def reopening(record: JobRecord, snapshot: StateSnapshot) -> Reopen | None:
         if state["job"].get("reopened_for") == record.id:
             return None
         if state.get("approved_by") is None:
-            return _fresh(record, state)
-        unasked = record.spec.review and not state.get("decisions")
-        return _asked(record, state) if unasked else None
-    at = snapshot.tasks[0].name
-    unasked = at == "critic" and record.spec.review and not state.get("decisions")
-    unwanted = at == "review" and not record.spec.review
-    return Reopen({}, after="executor") if unasked or unwanted else None
+            return _with_new_revisions(record, state)
+        needs_review = record.spec.review and not state.get("decisions")
+        return _without_approval(record, state) if needs_review else None
+    node = snapshot.tasks[0].name
+    needs_review = node == "critic" and record.spec.review and not state.get("decisions")
+    needs_critic = node == "review" and not record.spec.review
+    return Reopen({}, after="executor") if needs_review or needs_critic else None
 
 
-def _asked(record: JobRecord, state: dict[str, Any]) -> Reopen:
-    """The critic's approval does not count any more: a person is asked about the same work."""
+def _without_approval(record: JobRecord, state: dict[str, Any]) -> Reopen:
+    """Remove the critic's approval, so that a person decides about the same work."""
     job = {**state["job"], "reopened_for": record.id}
     return Reopen({"job": job, "approved_by": None}, after="executor")
 
 
-def _fresh(record: JobRecord, state: dict[str, Any]) -> Reopen:
-    """The job's id in the state marks that this was done: after a crash, the job's own end must not
-    be taken for its parent's."""
+def _with_new_revisions(record: JobRecord, state: dict[str, Any]) -> Reopen:
+    """Grant revisions. The id of the job in the state marks that they were granted: after a crash,
+    the end of this job must not be mistaken for the end of its parent."""
     spec = record.spec
     critiques = state.get("critiques", ())
-    before = len(critiques)
-    granted = before + (spec.max_revisions if spec.repair else 1)
-    fresh = {"max_revisions": granted, "judged_before": before, "reopened_for": record.id}
-    job = {**state["job"], **fresh}
-    judged = bool(critiques) and critiques[-1].get("by") == CRITIC
-    return Reopen({"job": job, "exhausted": False}, after="critic" if judged else "executor")
+    count = len(critiques)
+    max_revisions = count + (spec.max_revisions if spec.repair else 1)
+    grant = {"max_revisions": max_revisions, "judged_before": count, "reopened_for": record.id}
+    job = {**state["job"], **grant}
+    is_judged = bool(critiques) and critiques[-1].get("by") == CRITIC
+    return Reopen({"job": job, "exhausted": False}, after="critic" if is_judged else "executor")
 
 
 @cache
-def ours() -> GraphFormat:
-    """The format that attempts of this release leave behind."""
+def current_format() -> GraphFormat:
+    """The format of the checkpoints that this release writes."""
     return GraphFormat(WRITES, version("fettle"))
 
 
 def question(record: JobRecord) -> Review | None:
-    """What to ask a person about a job that cannot be resumed here; None where it can be."""
-    found = upgrade.unreadable_format(record, READS)
-    return None if found is None else upgrade.upgrade_review(record, found, READS, ours())
+    """The question to a person about a job that this release cannot resume; None if it can."""
+    graph = upgrade.unreadable_format(record, READS)
+    return None if graph is None else upgrade.upgrade_review(record, graph, READS, current_format())
 
 
-def damaged(record: JobRecord, place: str) -> Review:
-    """What to ask a person about a job whose checkpoint cannot be decoded."""
-    return upgrade.damaged_review(record, place, READS, ours())
+def damaged(record: JobRecord, location: str) -> Review:
+    """The question to a person about a job with a damaged checkpoint."""
+    return upgrade.damaged_review(record, location, READS, current_format())
 
 
-async def left_to_nobody(store: RedisStore, job_id: str) -> bool:
-    """Whether a job that this worker cannot resume has waited long enough for one that can."""
+async def no_worker_reads(store: RedisStore, job_id: str) -> bool:
+    """Whether the job has waited long enough for a worker that can resume it."""
     loaded = await store.load(job_id)
     return loaded is not None and upgrade.is_abandoned(loaded.record, await store.workers())

@@ -27,15 +27,16 @@ from worker.context import WorkerContext
 from worker.graph_runner import GraphRunner
 from worker.isolation import IsolatedRunner
 from worker.ledger import AttemptWriter
-from worker.resumption import left_to_nobody
+from worker.resumption import no_worker_reads
 from worker.store import retry_while_unavailable
 
 HAND_OVER_SECONDS = 5.0
-"""How long the jobs that a drain has cut short may take to be given back."""
+"""The time in which a drain returns the jobs that it has cut short to the queue."""
 
 PASS_ON_SECONDS = 0.5
 """The mean pause before a hint is passed on."""
 READ_SECONDS = 0.1
+"""The time in which an attempt reads a reply that has arrived before the attempt is stopped."""
 AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger("worker.attempts")
@@ -77,11 +78,11 @@ class JobSlots:
         return self._held
 
     async def take(self, job_id: str) -> None:
-        """Answer a hint: returns as soon as there is a slot, so that no hint is taken too early.
+        """Take a hint: return when a slot is free, so that Celery fetches no hint too early.
 
-        A worker whose sandbox is broken holds this one hint, and so keeps from fetching others,
-        which belong to workers that can do something. A worker that drains takes nothing. Either
-        way the job stays due, and the sweeper has another worker hinted.
+        A worker with a broken sandbox keeps this hint and fetches no other hint: workers with a
+        working sandbox get them. A worker that drains drops the hint. In both cases the job stays
+        due, and the sweeper sends another hint.
         """
         ready = self._context.readiness
         if not ready.works and not await self._unless_draining(ready.wait()):
@@ -93,8 +94,8 @@ class JobSlots:
         starting.add_done_callback(self._starting.discard)
 
     async def work_alone(self, job_id: str) -> None:
-        """Work on one job that crashed before, unless nothing could be run here. The process was
-        made for it, and ends with it: a claim that Redis did not answer is made again.
+        """Work on one job that crashed before, if the sandbox works. This process was started for
+        the job and ends with it: if Redis does not answer the claim, the claim is tried again.
         """
         if not self._context.readiness.works:
             log.warning("job waits for a sandbox that works", job_id=job_id)
@@ -109,7 +110,7 @@ class JobSlots:
     async def work(self, job_id: str, *, alone: bool) -> None:
         """Claim a job and work on it to the attempt's end.
 
-        A second hint for a job that is being claimed, or runs alone, is dropped.
+        Drop a second hint for a job that is being claimed, or that runs alone.
         """
         if job_id in self._claiming:
             return
@@ -134,10 +135,10 @@ class JobSlots:
     async def _claim_unreadable(
         self, job_id: str, alone: bool, refusal: Refusal
     ) -> JobRecord | Refusal:
-        """A job that this worker cannot resume belongs to those that can. Where there is none, the
-        attempt only asks a person.
+        """Leave a job that this worker cannot resume to a worker that can. If there is no such
+        worker, claim the job: the attempt then asks a person.
         """
-        if await left_to_nobody(self._operations.store, job_id):
+        if await no_worker_reads(self._operations.store, job_id):
             return await self._claim(job_id, alone, reads=None)
         log.info("job left to a worker that reads it", job_id=job_id, why=refusal.detail)
         await self._pass_on(job_id)
@@ -146,9 +147,8 @@ class JobSlots:
     async def _pass_on(self, job_id: str) -> None:
         """Send the hint again a little later: a worker that reads the job may receive it.
 
-        The sweeper's hints come ever further apart, and at equal times, so that one worker may
-        receive them all. One hint at a time is passed on: a worker must not be busy with those of
-        a thousand jobs.
+        The pauses between the sweeper's hints grow, and one worker may receive all of them. This
+        worker passes on one hint at a time: the hints of a thousand jobs must not keep it busy.
         """
         if self._passing_on:
             return
@@ -162,8 +162,8 @@ class JobSlots:
     async def _claim(
         self, job_id: str, alone: bool, reads: Collection[int] | None = READS
     ) -> JobRecord | Refusal:
-        """A claim whose answer was lost may have been granted: then it is given back, since nobody
-        would look at the job until that lease has run out, and that would count as a crash.
+        """Claim a job. If Redis does not answer, the claim may have been granted: then requeue the
+        job. Otherwise its lease would expire, and that would count as a crash.
         """
         try:
             return await self._operations.claim(job_id, self._worker_id, alone=alone, reads=reads)
@@ -180,10 +180,10 @@ class JobSlots:
             await self._operations.requeue(held, "the answer to its claim was lost")
 
     def _begin(self, claimed: JobRecord) -> tuple[LeaseRef, asyncio.Task[None]]:
-        """Set an attempt to work.
+        """Start an attempt.
 
-        A cancel that was told before the attempt is known here meets its first write, which comes
-        before any call.
+        If the job was cancelled before the attempt is in `_running`, the first write of the attempt
+        fails; it comes before the first call.
         """
         control = RunControl()
         if self._draining.is_set():
@@ -197,19 +197,19 @@ class JobSlots:
         return lease, work
 
     def stop_job(self, job_id: str) -> None:
-        """End the attempts at a job: it was cancelled. Kills its sandboxes."""
+        """Stop the attempts at a cancelled job. Kills its sandboxes."""
         for held in self._held:
             if held.job_id == job_id:
                 self._stop_soon(held, lost=False)
 
     def lease_lost(self, held: LeaseRef) -> None:
-        """End an attempt: its lease is lost. Kills its sandboxes."""
+        """Stop an attempt that has lost its lease. Kills its sandboxes."""
         self._stop_soon(held, lost=True)
 
     def _stop_soon(self, held: LeaseRef, *, lost: bool) -> None:
-        """An answer that has come already, as it has where the whole process was frozen, is read
-        before: its price is on no record yet. And an attempt that has just let go of its job in
-        good order has no lease either, until it is forgotten here: nothing is wrong with that one.
+        """Stop an attempt after READ_SECONDS. If the whole process was frozen, a reply may have
+        arrived that is not read yet; its price must be recorded. And an attempt that has just
+        released its job has no lease either: it ends by itself in that time.
         """
         if held in self._running:
             asyncio.get_running_loop().call_later(READ_SECONDS, self._stop, held, lost)
@@ -218,16 +218,15 @@ class JobSlots:
         running = self._running.get(held)
         if running is None or running.work.done():
             return
-        if not running.work.cancelling():  # said once, done until it is over
+        if not running.work.cancelling():  # log it only once
             if lost:
                 log.warning("lease lost", job_id=held.job_id, epoch=held.epoch)
             log.info("attempt stopped", job_id=held.job_id)
         running.work.cancel()
 
     async def drain(self, seconds: float) -> None:
-        """Stop taking jobs; let each graph stop at its next step, and end what has not by then.
-
-        Asked again, it is the first drain that is waited for.
+        """Take no more jobs, and let each graph stop at its next step. After `seconds`, cancel the
+        attempts that still run. A second call waits for the first drain.
         """
         if self._drained is None:
             self._drained = asyncio.create_task(self._drain(seconds))
@@ -249,14 +248,14 @@ class JobSlots:
         return working | self._starting | self._isolated.under_way
 
     async def _unless_draining(self, awaited: Coroutine[Any, Any, object]) -> bool:
-        """Wait for something; False, without having it, where the worker drains before."""
-        having = asyncio.create_task(awaited)
-        drained = asyncio.create_task(self._draining.wait())
-        await asyncio.wait({drained, having}, return_when=asyncio.FIRST_COMPLETED)
-        drained.cancel()
-        if not having.done():
-            having.cancel()
-        return having.done() and not self._draining.is_set()
+        """Wait for `awaited`. Return False, and cancel it, if the worker drains first."""
+        waiting = asyncio.create_task(awaited)
+        draining = asyncio.create_task(self._draining.wait())
+        await asyncio.wait({draining, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        draining.cancel()
+        if not waiting.done():
+            waiting.cancel()
+        return waiting.done() and not self._draining.is_set()
 
     async def _start(self, job_id: str) -> None:
         try:
@@ -268,7 +267,8 @@ class JobSlots:
 
 
 async def stop_cancelled(store: RedisStore, slots: JobSlots) -> None:
-    """Stop cancelled jobs at once; a heartbeat finds those whose message was lost."""
+    """Stop cancelled jobs at once, until cancelled. If a message is lost, a heartbeat finds the
+    cancelled job."""
     while True:
         with contextlib.suppress(StoreUnavailable):
             async with store.stops() as stopped:
@@ -282,7 +282,7 @@ async def stop_cancelled(store: RedisStore, slots: JobSlots) -> None:
 
 
 async def _stop_lost(store: RedisStore, slots: JobSlots) -> None:
-    """Check every job that is held, when a message may have been missed."""
+    """Check every lease of this process, because a message may have been missed."""
     for held in slots.held():
         if not await store.owns(held):
             slots.lease_lost(held)

@@ -1,4 +1,4 @@
-"""The store of a worker: opening it, checking it, and waiting while it is away."""
+"""The store of a worker: open it, check it, and wait while it does not answer."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def open_store(settings: WorkerSettings, figures: Figures) -> RedisStore:
 
 
 async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable[[], bool]) -> bool:
-    """Wait for a Redis that is away: a worker that ended instead would have to load everything
-    again, and the process of an isolated job would be lost with its job.
+    """Wait until Redis answers. A worker that ended instead would have to start again, and a worker
+    that runs one job alone would lose the job.
 
-    False where the worker is to stop first. Raises StoreUnfit, and StoreUnavailable in the end.
+    Returns False if the worker drains first. Raises StoreUnfit, and StoreUnavailable if Redis does
+    not answer within FETTLE_PATIENCE_SECONDS.
     """
     ends = time.monotonic() + settings.patience_seconds
     while not draining():
@@ -51,7 +52,7 @@ async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable
 
 
 async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
-    """Raise StoreUnfit where Redis cannot be used, in production also where it would lose jobs."""
+    """Raise StoreUnfit if Redis cannot be used; in production also if it could lose jobs."""
     production = settings.env is Environment.PRODUCTION
     complaints, fatal = (await check_redis(store.redis)).complaints(production=production)
     if fatal:
@@ -69,10 +70,9 @@ T = TypeVar("T")
 async def retry_while_unavailable(
     call: Callable[[], Awaitable[T]], seconds: float = PATIENCE_SECONDS
 ) -> T:
-    """The answer of `call`, which may be made more than once; raises StoreUnavailable in the end.
+    """The result of `call`, which is tried again for `seconds` while Redis does not answer.
 
-    An earlier try may have been applied although its answer was lost: only for writes that are
-    fenced and may be repeated.
+    A failed try may have been applied, so `call` must be safe to repeat. Raises StoreUnavailable.
     """
     ends = time.monotonic() + seconds
     while True:
@@ -85,7 +85,7 @@ async def retry_while_unavailable(
 
 
 class CountingStore(RedisStore):
-    """A store that counts what it records: changes of jobs, and payments.
+    """A store that counts the changes and the payments of jobs.
 
     Every change and payment passes the store once, also the changes of the sweeper, which ends jobs
     that no attempt could end.
@@ -110,7 +110,7 @@ class CountingStore(RedisStore):
         return committed
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
-        """See RedisStore. What is refused posts its charges by `charge`."""
+        """See RedisStore. A refused write records its charges by `charge`."""
         await super().write(job_id, epoch, writes)
         self._figures.paid(writes.charges)
 

@@ -17,7 +17,7 @@ from agents.tools.fetch import fetch
 from agents.tools.registry import PLAN_STEPS, TOOLS, Body
 from jobs.blobs.directory import describe_os_error
 from settings.tools import ToolSettings
-from worker.failures import Fail, classify_failure, exhausted
+from worker.failures import Fail, classify_failure, is_exhausted
 
 TRACE = frozenset({"kind", "data", "files"})
 """What is read of an `agents.history.Trace`."""
@@ -50,7 +50,7 @@ def guard_plugin(body: Body) -> Body:
 
 
 def _is_fettles(error: Exception) -> bool:
-    if exhausted(error) or isinstance(error, GraphBubbleUp):
+    if is_exhausted(error) or isinstance(error, GraphBubbleUp):
         return True
     if isinstance(error, OSError) and describe_os_error(error) is None:
         return False  # a file or a host that the tool itself has asked for

@@ -26,7 +26,7 @@ from agents.models.transport.time_limits import RetryPolicy
 from jobs.model.spec import JobSpec
 from lab.provider import ProviderServer
 from worker.failures import Fail, Retry, classify_failure
-from worker.results import why_unapproved
+from worker.results import failure_reason
 
 TASK = "Print six times seven."
 FILES = {"note.txt": b"one\ntwo\n"}
@@ -111,7 +111,7 @@ def _pool(row: Row, server: ProviderServer, stand_in: ProviderServer) -> ModelPo
 
 
 def _end_of(ended: Outcome, journey: Journey) -> tuple[str, str]:
-    why = why_unapproved(JobSpec(TASK, max_revisions=1), ended)
+    why = failure_reason(JobSpec(TASK, max_revisions=1), ended)
     if why is None:
         return "succeeded", ""
     overruled = [str(data.get("overruled") or "") for data in journey.data_of("critiqued")]

@@ -40,7 +40,7 @@ from worker.repositories.errors import (
     SetupFailed,
     SetupUnavailable,
 )
-from worker.results import best, result_of, why_unapproved
+from worker.results import best_result, failure_reason, result_of
 
 ENDED = Outcome(
     approved=False,
@@ -60,14 +60,14 @@ REPORT = "its acceptance checks do not pass (1 of 2 tests do)"
 
 def test_what_was_approved_succeeds_whatever_was_asked_for() -> None:
     approved = replace(ENDED, approved=True, approved_by="ann", checks=FAILED)
-    assert why_unapproved(JobSpec("t"), approved) is None
+    assert failure_reason(JobSpec("t"), approved) is None
     assert result_of(approved).approved_by == "ann"
 
 
 @pytest.mark.parametrize("ended", [ENDED, replace(ENDED, exhausted=False)])
 def test_what_nobody_approved_fails_by_default(ended: Outcome) -> None:
-    assert why_unapproved(JobSpec("t"), ended) == "not approved within 3 revisions"
-    assert why_unapproved(JobSpec("t", repair=False), ended) == "not approved within 1 revision"
+    assert failure_reason(JobSpec("t"), ended) == "not approved within 3 revisions"
+    assert failure_reason(JobSpec("t", repair=False), ended) == "not approved within 1 revision"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_nobody_approved_fails_by_default(ended: Outcome) -> None:
 def test_a_wish_to_accept_holds_only_while_no_check_fails(
     spec: JobSpec, report: dict[str, Any] | None, why: str | None
 ) -> None:
-    said = why_unapproved(spec, replace(ENDED, checks=report))
+    said = failure_reason(spec, replace(ENDED, checks=report))
     assert said == (why and f"not approved within 3 revisions; {why}")
 
 
@@ -158,9 +158,9 @@ def wrote(seq: int, name: str) -> Event:
 
 def test_what_was_deleted_later_is_not_handed_back() -> None:
     shown = [wrote(1, "kept.py"), wrote(2, "gone.py")]
-    result = best({"job": {"task": "Add."}}, shown, there={"kept.py", "data.csv"})
+    result = best_result({"job": {"task": "Add."}}, shown, paths={"kept.py", "data.csv"})
     assert result is not None
     assert [each["name"] for each in result.artifacts] == ["kept.py"]
-    everything = best({"job": {"task": "Add."}}, shown)
+    everything = best_result({"job": {"task": "Add."}}, shown)
     assert everything is not None
     assert len(everything.artifacts) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import ModelUnavailable
 from worker.background.heartbeat import LoopWatchdog
-from worker.failures import exhausted
+from worker.failures import is_exhausted
 
 
 def test_a_loop_that_answers_beats() -> None:
@@ -42,7 +42,7 @@ def buried(error: Exception) -> Exception:
 
 @pytest.mark.parametrize("wrap", [lambda error: error, buried, lambda e: ExceptionGroup("", [e])])
 def test_want_of_memory_or_threads_is_found_wherever_it_is(wrap) -> None:
-    assert exhausted(wrap(MemoryError()))
-    assert exhausted(wrap(RuntimeError("can't start new thread")))
-    assert not exhausted(wrap(RuntimeError("can't start a new job")))
-    assert not exhausted(wrap(KeyError("x")))
+    assert is_exhausted(wrap(MemoryError()))
+    assert is_exhausted(wrap(RuntimeError("can't start new thread")))
+    assert not is_exhausted(wrap(RuntimeError("can't start a new job")))
+    assert not is_exhausted(wrap(KeyError("x")))
