@@ -25,11 +25,11 @@ from sandbox.protocol import Limits, Sandbox
 
 
 class ToolCallSequencer:
-    """The order of one attempt. If a call fails, the calls that wait for it fail with its
-    exception.
+    """Runs the tool calls of each reply one at a time, in the order of the reply. They are graph
+    tasks, and LangGraph promises no order in which tasks start.
 
-    Otherwise a later call would be made before the graph stops, and so before the failed one, which
-    is tried again.
+    If a call fails, the calls that wait for it fail with its exception. Otherwise a later call
+    would be made before the graph stops, and so before the failed call, which is tried again.
     """
 
     def __init__(self) -> None:
@@ -75,25 +75,25 @@ class BranchCoordinator:
 
     @asynccontextmanager
     async def one(self, step: int) -> AsyncIterator[None]:
-        """Run the branch of a step. One that is cancelled from outside does not wait."""
-        ended = self._at_work[step] = asyncio.Event()
+        """Run the branch of a step. A branch that is cancelled from outside does not wait."""
+        branch_end = self._at_work[step] = asyncio.Event()
         try:
             yield
         except Exception:
-            self._leave(step, ended)
-            for other in list(self._at_work.values()):
-                await other.wait()
+            self._leave(step, branch_end)
+            for branch in list(self._at_work.values()):
+                await branch.wait()
             raise
         finally:
-            self._leave(step, ended)
+            self._leave(step, branch_end)
 
-    def _leave(self, step: int, ended: asyncio.Event) -> None:
+    def _leave(self, step: int, branch_end: asyncio.Event) -> None:
         self._at_work.pop(step, None)
-        ended.set()
+        branch_end.set()
 
 
 class Tokens(Protocol):
-    """Streams of replies, for people who watch. Nothing of it is stored."""
+    """Streams of replies for people who watch a job. They are not stored."""
 
     def of(self, call: str, role: str) -> Listener:
         """The listener of one call."""

@@ -1,1 +1,1 @@
-"""Model and tool calls that are made once, whatever crashes: finished ones are in the journal."""
+"""Model and tool calls that are made once, also after a crash: the journal has finished calls."""

@@ -1,4 +1,4 @@
-"""CallKey: where in the graph a call happens."""
+"""CallKey: the position of a call in the graph; and digests of a call's input."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def call_key(info: ExecutionInfo | None, ordinal: int = 0) -> CallKey:
 
 
 def for_call(outer: CallKey, reply: int, offset: int = 0) -> CallKey:
-    """The key of a call inside one pass of the executor, whose own key is `outer`.
+    """The key of a call inside one pass of the executor; `outer` is the key of the pass.
 
     Calls are counted by the model's earlier replies and not by graph tasks. A pass has no
-    checkpoints of its own, and this way it finds its calls again when it starts again after a
+    checkpoints of its own: with these keys it finds its calls again when it starts again after a
     crash.
     """
     return CallKey(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
 
 
 def for_reply(state: Mapping[str, Any]) -> CallKey:
-    """The key of the reply whose calls are being made, in a pass of the executor."""
+    """The key of the current reply in a pass of the executor."""
     return for_call(CallKey(*state["key"]), replies(state["messages"]))
 
 

@@ -41,7 +41,7 @@ def finished_call(
     charge: Charge | None = None,
     workspace: str | None = None,
 ) -> Finished:
-    """The journal entry of a call whose outcome is a message."""
+    """The journal entry of a call that has a message as its outcome."""
     _, outcome = SERIALIZER.dumps_typed(message)
     return Finished(outcome, events, charge, workspace)
 

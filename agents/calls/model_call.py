@@ -99,7 +99,7 @@ async def _make(
     charge = _charge(ports, call.role, reply.model, call_id, usage, chain.reservation)
     try:
         recorded = await _store_turn(ports, call, reply.model, message)
-    except BaseException:  # the reply is paid for, whatever stops the recording
+    except BaseException:  # the reply is paid for, also if the recording fails
         await ports.journal.paid(charge)
         raise
     data = {**_event_data(charge, seconds), **reply.fields(), **recorded}

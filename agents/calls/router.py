@@ -30,7 +30,7 @@ AUTO: Final = "auto"
 ROUTER: Final[Role] = "router"
 REASON_CHARACTERS = 200
 _AT = CallKey("", "router", 0)
-"""Outside of the graph's nodes: the same in every attempt."""
+"""Not in a node of the graph: equal in every attempt."""
 
 
 class Difficulty(StrEnum):

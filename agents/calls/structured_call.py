@@ -39,7 +39,8 @@ async def ask_role(
     """The model's value; if its first reply is invalid, the value of its second. If no model of the
     role gives a usable reply, an Answer with the error.
 
-    `images` are added for a model that can see; they are no part of the call's key in the journal.
+    `images` are added for a model that takes images; the call's key in the journal does not have
+    them.
     A reply that calls one of `tools` is returned without a value. `replies` counts the earlier
     replies of the conversation.
     """
@@ -57,7 +58,7 @@ async def ask_role(
         repair = render("repair", error=first.error, tool=schema.__name__)
         again = [
             *messages,
-            past_reply(first.said or "(nothing)", first.message),
+            past_reply(first.reply_text or "(nothing)", first.message),
             HumanMessage(repair),
         ]
         return await question.put(replace(at, ordinal=at.ordinal + 1), again)
@@ -74,7 +75,7 @@ def calls_of(reply: AIMessage, tools: Sequence[ToolSchema]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Question(Generic[T]):
-    """A role that is asked for a value of `schema`. `send` calls one model."""
+    """A question to a role, for a value of `schema`. `send` calls one model."""
 
     ports: Ports
     role: Role

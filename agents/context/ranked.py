@@ -83,7 +83,7 @@ def _chosen(ranked: dict[Part, Ranked], left: int, budget: int) -> dict[Part, st
 async def context_characters(models: RoleModels, role: Role) -> int | None:
     """The context of the role's first model in characters of code; None: it is not known."""
     try:
-        model = models.named(models.name(role), role)
+        model = models.model(models.name(role), role)
     except ModelNotConfigured:  # a fallback may be
         return None
     if not isinstance(model, ProviderModel):

@@ -7,8 +7,8 @@ role_models            the models of one job by role, with their fallbacks and s
 provider               ProviderModel: one model with Fettle's retries and Fettle's errors
 token_bounds           the limit on output tokens, and the most tokens that a request can use
 call_context           the data of one request that client libraries do not pass on
-capabilities           what the server of a model accepts: learned, or set by an operator
+capabilities           the requests that a server accepts: learned, or set by an operator
 transport, streams     the HTTP client, and the assembly of streamed replies by protocol
-replies                what a reply holds, and how a conversation is sent
+replies                reading replies, and sending them back in a conversation
 error_mapping          from a provider's error to Fettle's
 """

@@ -41,8 +41,8 @@ def build(
 ) -> CallableModel:
     """The model that answers `role`; imports its provider's library on first use.
 
-    Takes 30 to 80 ms of CPU, most of it for a TLS context if none is given: build once and call
-    often (`ModelPool`). Raises ModelNotConfigured if the key, the address, the library or the
+    Takes 30 to 80 ms of CPU, mostly for a TLS context if `tls` is None: build once and call often
+    (`ModelPool`). Raises ModelNotConfigured if the key, the address, the library or the
     recording is missing.
     """
     if name.is_recording:

@@ -25,7 +25,7 @@ class ModelName:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The name in `text`. Raises ModelNameInvalid with what is wrong."""
+        """The name in `text`. Raises ModelNameInvalid with the reason."""
         provider, colon, model = text.partition(":")
         if not colon:
             raise ModelNameInvalid(f"{text!r} is not a model: write it as provider:model")

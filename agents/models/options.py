@@ -20,32 +20,38 @@ T = TypeVar("T")
 ByModel = Mapping[str, Mapping[str, T]]
 """By `provider:model`, or `provider:*` for all models of a provider."""
 Profile = Mapping[str, Any]
-"""What LangChain's library knows of a model: `max_output_tokens`, `image_inputs`, ..."""
+"""The facts about a model in LangChain's library: `max_output_tokens`, `image_inputs`, ..."""
 
 SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Keys, base URLs and other settings are by provider (`groq`, `google_genai`); times in
-    seconds.
-
-    `context_tokens` bounds a request with its reply for every model, and `max_output_tokens` the
-    reply; None: see OutputLimit. Without a base URL the
-    provider's public one is used, whatever the environment says.
-    """
+    """The operator's settings. `settings.models` and `settings.providers` describe their use."""
 
     api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By provider: `groq`, `google_genai`."""
     base_urls: Mapping[str, str] = field(default_factory=dict)
+    """By provider. Without an entry, the provider's public address is used; no library takes an
+    address from the environment."""
     provider_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By provider, the settings that `Provider.settings` names."""
     connect_seconds: float = 10.0
+    """For a connection."""
     first_token_seconds: float = 60.0
+    """Until the first token, after a short prompt."""
     total_seconds: float = 300.0
+    """Until a reply begins, with all retries; and without a token within a reply."""
     tokens_per_second: float = 5.0
+    """The speed of the slowest model: the limit on the length of a reply follows from it."""
     max_retries: int = 4
+    """The tries after the first try."""
     max_wait_seconds: float = 10.0
+    """The longest wait that a provider may ask for."""
     max_output_tokens: int | None = None
+    """The limit on a reply, for every model; None: see OutputLimit."""
     context_tokens: int | None = None
+    """The limit on a request with its reply, for every model; None: see OutputLimit."""
     headers: ByModel[str | None] = field(default_factory=dict, repr=False)
     """HTTP headers that are added to requests; None removes one."""
     bodies: ByModel[Any] = field(default_factory=dict)
@@ -77,7 +83,7 @@ class ModelOptions:
         )
 
     def api_key(self, name: ModelName) -> str:
-        """The key for this model, empty if none is needed.
+        """The key for this model; empty if the provider needs no key.
 
         Raises ModelNotConfigured naming the variables, one of which has to be set.
         """
@@ -88,8 +94,8 @@ class ModelOptions:
         key = self.api_keys.get(name.provider, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ModelNotConfigured(
-                f"{name} cannot use its key, which has characters that no key has, such as a line "
-                f"break or a curly quote: correct {name.of.key} where the workers run"
+                f"{name} cannot use its key, which has characters that keys do not have, such as a "
+                f"line break or a curly quote: correct {name.of.key} where the workers run"
             )
         return key
 
@@ -126,9 +132,9 @@ class ModelOptions:
         )
 
     def context(self, name: ModelName, profile: Profile) -> int | None:
-        """The tokens of a request with its reply; `profile` is what the model's library knows.
+        """The tokens of a request with its reply, by the settings and the model's `profile`.
 
-        None: unknown, and the provider refuses a request that is too long.
+        None: not known, and the provider refuses a request that is too long.
         """
         limits = filter(None, (self.context_tokens, profile.get("max_input_tokens")))
         return min(limits, default=name.of.context)

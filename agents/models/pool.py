@@ -108,7 +108,7 @@ def _load_certificates() -> ssl.SSLContext:
 
 
 _REST_SECONDS = 15.0
-"""A model that failed after all retries is skipped for so long, if there is a fallback. Then one
+"""For this time, a model that failed after all retries is skipped if there is a fallback. Then one
 call tries it again."""
 _LONGEST_REST_SECONDS = 300.0
 

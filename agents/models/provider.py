@@ -113,7 +113,7 @@ class ProviderModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Offers tools in the shape that the provider needs.
 
-        Some models cannot be forced to call a tool: the caller reads whatever they answer.
+        Some models cannot be forced to call a tool: the caller has to read any reply.
         """
         if (self.inner.profile or {}).get("tool_choice") is False:
             tool_choice = None
@@ -168,7 +168,7 @@ class ProviderModel(BaseChatModel):
 
     @property
     def most_input(self) -> int | None:
-        """The tokens of a request: what the reply leaves of the context."""
+        """The most tokens of a request: the context without the reply."""
         return None if self.context is None else self.context - self.most_output
 
     async def aclose(self) -> None:

@@ -23,52 +23,8 @@ from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from agents.ports import Role
 
-
-@dataclass(frozen=True, slots=True)
-class RoleModels:
-    """Names from `chains`, as the job and the operator chose them; models from a pool.
-
-    `level` is the position in a role's escalation chain: 0 is the role's own model, each level
-    above it a stronger one. A level beyond the last counts as the last. `varied`: at the
-    temperature of repairs.
-    """
-
-    pool: ModelPool
-    chains: Chains
-    varied: bool = False
-
-    @classmethod
-    def alone(cls, pool: ModelPool, name: str) -> RoleModels:
-        """One model in every role, without a fallback."""
-        return cls(pool, Chains((name,)))
-
-    def name(self, role: str, level: int = 0) -> str:
-        """`provider:model` of the first model to call."""
-        return self.chain(role, level)[0]
-
-    def chain(self, role: str, level: int = 0) -> Sequence[str]:
-        """The same, followed by its fallbacks in order."""
-        return self.chains.of(role, level)
-
-    def levels(self, role: str) -> int:
-        """How many levels there are; at least 1."""
-        return self.chains.levels(role)
-
-    def named(self, name: str, role: str) -> CallableModel:
-        """The model with a name from `chain`, built once a process. Raises ModelNotConfigured."""
-        return self.pool.get(ModelName.parse(name), cast("Role", role), varied=self.varied)
-
-    def sees_images(self, role: Role) -> bool:
-        """Whether the role's first model takes images, as far as its library knows."""
-        try:
-            model = self.named(self.name(role), role)
-        except ModelNotConfigured:  # a fallback may be
-            return False
-        return model.sees_images
-
-
 LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
-"""Roles with short and simple questions. A small model is used if none is named for them."""
+"""Roles with short and simple questions. A small model is used if the settings name no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +37,10 @@ class Chains:
     """
 
     default: tuple[str, ...] = ()
+    """The chain of a role without an entry in `by_role`."""
     by_role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stronger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By role, the models that take over after failed repairs, the next level first."""
 
     def of(self, role: str, level: int = 0) -> tuple[str, ...]:
         """The models of a role, the first to call first; at least one.
@@ -101,6 +59,49 @@ class Chains:
     def levels(self, role: str) -> int:
         """The number of levels of a role; at least 1."""
         return 1 + len(self.stronger.get(role, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class RoleModels:
+    """The models of a job. `level` is the position in a role's escalation chain: level 0 is the
+    role's chain, and each further level begins with a stronger model."""
+
+    pool: ModelPool
+    """Builds and keeps the models."""
+    chains: Chains
+    """The names of the models, as the job and the operator chose them."""
+    varied: bool = False
+    """Whether the models are called at the temperature of repairs."""
+
+    @classmethod
+    def alone(cls, pool: ModelPool, name: str) -> RoleModels:
+        """One model in every role, without a fallback."""
+        return cls(pool, Chains((name,)))
+
+    def name(self, role: str, level: int = 0) -> str:
+        """`provider:model` of the first model to call."""
+        return self.chain(role, level)[0]
+
+    def chain(self, role: str, level: int = 0) -> Sequence[str]:
+        """The name of the first model, followed by its fallbacks in order."""
+        return self.chains.of(role, level)
+
+    def levels(self, role: str) -> int:
+        """The number of levels of a role; at least 1."""
+        return self.chains.levels(role)
+
+    def model(self, name: str, role: str) -> CallableModel:
+        """The model with a name from `chain`, built once in a process. Raises
+        ModelNotConfigured."""
+        return self.pool.get(ModelName.parse(name), cast("Role", role), varied=self.varied)
+
+    def sees_images(self, role: Role) -> bool:
+        """Whether the role's first model takes images, as far as its library knows."""
+        try:
+            model = self.model(self.name(role), role)
+        except ModelNotConfigured:  # a fallback may be
+            return False
+        return model.sees_images
 
 
 Ask = Callable[[str, Any], Awaitable[AIMessage]]
@@ -152,7 +153,7 @@ async def ask_first_available(models: RoleModels, role: str, level: int, ask: As
         chain = [name for name in chain if name not in absent]
     for position, name in enumerate(chain, start=1):
         try:
-            message = await ask(name, models.named(name, role))
+            message = await ask(name, models.model(name, role))
         except ModelError as error:
             if isinstance(error, ModelUnavailable):
                 breaker.note(name, error)

@@ -1,6 +1,6 @@
 """The limit on the output tokens of a request, and upper bounds on all of its tokens. Pure.
 
-A token stands for at least one byte of text, so a text has no more tokens than bytes. For prose
+A token encodes at least one byte of text, so a text has no more tokens than bytes. For prose
 that is about four times too many. For the messages that the same model has counted before, its own
 count is used, and only newer ones are counted in bytes. System prompts and tool descriptions are
 English: two bytes a token are still twice too many.
@@ -78,8 +78,8 @@ def _is_image(part: Any) -> bool:
 MOST_OUTPUT = 32_000
 """The most tokens of a reply, if the operator sets no limit: enough for a long file in one call."""
 SMALL_OUTPUT = 8_192
-"""Tokens of a reply of a model whose limits are not known, and of a reply in full length that a
-budget cannot pay for."""
+"""Tokens of a reply if the limits of the model are not known, or if a budget cannot pay for a reply
+in full length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class OutputLimit:
         return min(most, self.model_limit or most)
 
     def within(self, context: int | None) -> int:
-        """The limit in a context of so many tokens; None: it is not known.
+        """The limit in a context of this number of tokens; None: not known.
 
         A reply takes at most half of the context. If the operator sets no limit, it takes at most a
         quarter, but a small reply is always possible.

@@ -5,7 +5,7 @@ same contract tests. `agents.attempt.Ports` has the ports of one attempt.
 
 A finished call is on record before the graph continues: `Journal.record` stores its outcome, its
 events, its charge and the workspace that it left in one atomic step. After a crash `Journal.recall`
-returns the outcome, so that nothing is paid or run twice and no event is emitted twice (J12).
+returns the outcome: no call is paid or run twice, and no event is emitted twice (J12).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from agents.tree import Tree
 from sandbox.media import description_of, media_type
 
 Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
-"""What a model is called for."""
+"""The purpose of a model call. Each role has its own chain of models."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """Where in the graph something happens. The same after a crash and in every worker.
-
-    `namespace` is the checkpoint namespace, `node` the graph task's id, `ordinal` counts within it.
-    """
+    """The position of a call or an event in the graph: equal after a crash and in every worker."""
 
     namespace: str
+    """The checkpoint namespace."""
     node: str
+    """The id of the graph task."""
     ordinal: int
+    """The number of the call or the event within the task."""
 
     def key(self, suffix: str = "") -> str:
-        """Its name in the journal."""
+        """The name in the journal: `namespace|node|ordinal|suffix`."""
         return "|".join((self.namespace, self.node, str(self.ordinal), suffix)).rstrip("|")
 
 
@@ -71,12 +71,14 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A finished call: its outcome as bytes, and what it caused."""
+    """A finished call, with its events and its charge."""
 
     outcome: bytes
+    """The message, by `agents.calls.serializer`."""
     events: Sequence[Event] = ()
     charge: Charge | None = None
     workspace: str | None = None
+    """The digest of the files after the call; None: the call changed no file."""
 
 
 class Journal(Protocol):
@@ -99,12 +101,12 @@ class Events(Protocol):
     """Events that belong to no call: a plan, a critique. They become visible in order."""
 
     async def emit(self, event: Event) -> None:
-        """Append an event; one with a known key and kind is not appended again."""
+        """Append an event, unless an event with its key and kind is on record."""
         ...
 
 
 class Cancel(Protocol):
-    """Whether the job is still wanted, and still this attempt's."""
+    """Whether the job is not cancelled, and still belongs to this attempt."""
 
     async def check(self) -> None:
         """Raises `agents.errors.Stopped` if no new call may start (J11)."""
@@ -120,11 +122,11 @@ class Artifact:
     size: int
     media_type: str
     description: str = ""
-    """What a chart shows (`sandbox.media.description_of`)."""
+    """For a chart, its title and labels (`sandbox.media.description_of`)."""
 
     @classmethod
     def of(cls, name: str, digest: str, content: bytes) -> Self:
-        """Of the bytes with this digest."""
+        """The artifact with these bytes, which have this digest."""
         kind = media_type(name, content)
         return cls(name, digest, len(content), kind, description_of(content))
 
@@ -186,11 +188,11 @@ class Workspace(Protocol):
         ...
 
     async def original(self, path: str) -> bytes | None:
-        """A file as the job's repository has it, unchanged; None where it has none."""
+        """The unchanged file of the job's repository; None if the repository has no such file."""
         ...
 
     async def patch(self) -> Patch | None:
-        """What the job has changed in its repository; None without one."""
+        """The change of the job in its repository; None without a repository."""
         ...
 
     async def apply(
@@ -207,7 +209,7 @@ class Workspace(Protocol):
         ...
 
     async def keep(self, content: bytes) -> str:
-        """Store bytes that are no file, such as a long output; returns their digest."""
+        """Store bytes that do not belong to a file, such as a long output; returns their digest."""
         ...
 
     async def stored(self, digest: str) -> bytes:
@@ -229,36 +231,38 @@ class Workspace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a job may go, and how much of a text is passed on, in characters.
-
-    `steps` bounds the executor's model calls in one revision, or in one branch of it, and
-    `max_parallel_steps` the plan's steps that run at the same time. `answer`, `output` and `read`
-    bound what a model sees of an answer, of one output of a run, and of one read of a file.
-    `files` bounds the texts of the job's first files that prompts show in full.
-    `context_share` is the part of a model's context that a conversation may take
-    (`agents.context.trimming`), and `critic_share` the part that the work and the evidence may take
-    (`agents.context.ranked`). A text longer than `inline_characters` is recorded by digest.
-    Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
-    too, since a person is asked after each run. With `review` a person decides before the critic.
-    Without `use_planner` the default plan is used.
-    With `summarize_with_model` the model of the role `summary` shortens a long answer.
-    """
+    """The bounds of a job, and of the texts that models get, in characters."""
 
     steps: int = 25
+    """The executor's model calls in one revision, or in one branch of a revision."""
     critic_calls: int = 6
     """Tool calls of one critique; 0: the critic has no tools."""
     max_parallel_steps: int = 3
+    """Steps of the plan that run at the same time."""
     mutations: int = 0
-    """Small changes of the code that are tried on a verification, at most."""
+    """The most small changes of the code that are tried on a verification."""
     answer: int = 3_000
+    """The most of an answer that a model gets."""
     output: int = 16_000
+    """The most of one output of a run that a model gets."""
     read: int = 20_000
+    """The most that one read of a file returns to a model."""
     files: int = 12_000
+    """The most of the texts of the job's first files that prompts have in full."""
     inline_characters: int = 4_096
+    """A longer text of a record is stored by digest."""
     context_share: float = 0.5
+    """The part of a model's context that a conversation may take (`agents.context.trimming`)."""
     critic_share: float = 1 / 3
+    """The part of the critic's context that the work and the evidence may take
+    (`agents.context.ranked`)."""
     allow_repair: bool = True
+    """False: a revision ends with the first reply that has run code."""
     pause_each_run: bool = False
+    """Whether a person is asked after each run."""
     review: bool = False
+    """Whether a person decides before the critic."""
     use_planner: bool = True
+    """False: the default plan is used."""
     summarize_with_model: bool = False
+    """Whether the model of the role `summary` shortens a long answer."""

@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program, its input, and what it must leave. `argv` runs without a shell.
-
-    `stdout` is the exact text, `stdout_matches` a regular expression for all of it (a dot matches
-    any character). `files` are added to the workspace first; `expect_files` are texts by path.
-    """
+    """A program, its input, and its expected result."""
 
     id: str
     argv: tuple[str, ...]
+    """Runs without a shell."""
     stdin: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    """Files that are added to the workspace first: texts by path."""
     exit_code: int = 0
     stdout: str | None = None
+    """The exact text; None: any text."""
     stdout_matches: str | None = None
+    """A regular expression for the full text, in which a dot matches any character."""
     expect_files: Mapping[str, str] = field(default_factory=dict)
+    """The exact texts of files after the run, by path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Environment: what a job's code finds in its sandbox, as prompts name it."""
+"""Environment: the interpreter, the packages and the programs of a job's sandbox."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`python` is the interpreter's version, `packages` are written `numpy 2.4.6`, `programs` are
-    the shell's beyond coreutils. `runners` are programs that run projects' tests, which no prompt
-    names. `digest` tells it from others. The default is known before a sandbox was asked."""
+    """The contents of a sandbox that prompts name. The default is used if no sandbox was asked."""
 
     python: str = "3"
+    """The version of the interpreter."""
     packages: tuple[str, ...] = ()
+    """Written `numpy 2.4.6`."""
     programs: tuple[str, ...] = ()
+    """The programs of the shell beyond coreutils."""
     runners: tuple[str, ...] = ()
+    """The programs that run projects' tests. No prompt names them."""
     digest: str = ""
+    """Identifies the environment."""

@@ -1,4 +1,4 @@
-"""What the graph knows of the repository that a job works on."""
+"""The facts about a job's repository that the graph uses."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ class Patch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFacts:
-    """What prompts say of a repository.
-
-    `commit` in hexadecimal, `files` how many it has, `layout` what its first directories hold.
-    `guidance` are the texts that it has for those who work on it: (path, text). `verify` is the
-    command that runs its tests, by its own configuration; empty where none is known. `setup` is the
-    command that installs its dependencies, empty where none is known; `installed`: it has run.
-    """
+    """The facts about a repository that prompts have."""
 
     commit: str
+    """In hexadecimal."""
     files: int
+    """The number of files."""
     layout: tuple[str, ...] = ()
+    """The first directories, with the number of their files."""
     guidance: tuple[tuple[str, str], ...] = ()
+    """The repository's texts for people and agents who change it: (path, text)."""
     verify: tuple[str, ...] = ()
+    """The command that runs the repository's tests; empty: no command is known."""
     setup: str = ""
+    """The command that installs the repository's dependencies; empty: no command is known."""
     installed: bool = False
+    """Whether `setup` has run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """An approved change that the job carries on: it was made on the commit `base` (hexadecimal),
-    and has been merged onto the job's own. `conflicts` is what git says of each conflict that this
-    left in the files."""
+    """An approved change that the job continues, merged onto the job's own commit."""
 
     base: str
+    """The commit of the change, in hexadecimal."""
     conflicts: tuple[str, ...] = ()
+    """git's message about each conflict that the merge left in the files."""

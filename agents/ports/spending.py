@@ -63,7 +63,8 @@ class Budget(Protocol):
     """What a job may still spend (J13)."""
 
     async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
-        """Reserve what a request can cost. The charge that names the reservation settles it.
+        """Reserve the most that a request can cost. The charge that names the reservation settles
+        the reservation.
 
         Returns None if the job has no limit; then `most` is not called. Raises
         `agents.errors.BudgetExhausted` if not enough is left, and its PriceUnknown if the limit is
@@ -116,14 +117,15 @@ class RateLimit(Protocol):
     """When a request may be sent. Models are named `provider:model`."""
 
     async def wait(self, model: str, tokens: int) -> None:
-        """Wait until a request of about so many tokens may be sent; it then counts as sent.
+        """Wait until a request of about this number of tokens may be sent; it then counts as sent.
 
-        First come, first served. Raises ModelUnavailable, at once, if the wait would be too long.
+        Requests are sent in the order of their calls. Raises ModelUnavailable, at once, if the wait
+        would be too long.
         """
         ...
 
     async def hold(self, model: str, seconds: float) -> None:
-        """The provider asked for a pause for this model: no worker calls it for so long."""
+        """The provider asked for a pause: no worker calls this model for this number of seconds."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Prompts: Jinja files in `agents/prompts/`, where a missing value is an error.
+"""Prompts: Jinja files in `agents/prompts/`. A missing value is an error.
 
-A template marks what a model can do without: `{{ text | trimmable }}`, or a block of
-`{% filter trimmable %}`. A marked part is cut where a model's context is too small
+A template marks parts that a model can do without: `{{ text | trimmable }}`, or a block of
+`{% filter trimmable %}`. A marked part is cut if a model's context is too small
 (`agents.context`). The rest is never cut: the task, the answers about it, the template's own text.
 A mark changes no character of the prompt. A part may have a rank (`{{ part | ranked }}`): if a
 request exceeds its budget, the parts with the highest numbers are left out first.
@@ -115,8 +115,8 @@ def task_prompt(
     joined: bool = False,
     **values: Any,
 ) -> Prompt:
-    """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it. `joined`: the
-    files in the job's fields are as parallel steps left them."""
+    """A prompt that includes `task.md.j2`, with additional `values`. `joined`: the files in the
+    job's fields are the result of parallel steps."""
     job = state["job"]
     contents = job.get("contents", {})
     return prompt(

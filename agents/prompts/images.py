@@ -16,7 +16,8 @@ _KINDS = ("image/png", "image/jpeg")
 MOST_IMAGES = 4
 MOST_BYTES = 1 * MIB
 MOST_PIXELS = 2_048
-"""Of each side. Providers count an image by its size: see `agents.models.token_bounds`."""
+"""The most pixels of each side. Providers count an image by its size
+(`agents.models.token_bounds`)."""
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 """The beginning of every PNG file; four bytes of width and four of height follow."""
 

@@ -17,7 +17,7 @@
         reply:
           content: It is sorted.
 
-`RecordedTurn` says what the fields mean. When a job differs from its recording, the error shows the
+`RecordedTurn` describes the fields. When a job differs from its recording, the error shows the
 request, which can be copied into `expect`.
 
 Fettle writes recordings too (`agents.recordings.dump`): there a turn has the whole `request` in
@@ -61,7 +61,7 @@ class RecordedCall(_FileModel):
 
 
 class BrokenCall(_FileModel):
-    """A tool call whose arguments were not valid JSON: their text."""
+    """A tool call with arguments that were not valid JSON: their text."""
 
     name: str
     args: str

@@ -1,4 +1,4 @@
-"""RecordedRequest: what a model was asked, as a recording holds it."""
+"""RecordedRequest: the request of a model call in a recording."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecordedRequest(BaseModel):
 def request_of(
     messages: Sequence[BaseMessage], tools: Sequence[str], redaction: Redaction
 ) -> RecordedRequest:
-    """The request without secrets, as it is recorded and as it is compared.
+    """The request without secrets, for recording and for comparison with a recording.
 
     `messages` are those that the model gets, the system prompt included.
     """

@@ -1,4 +1,4 @@
-"""BudgetGuard: enforces what a job may spend, before each request."""
+"""BudgetGuard: enforces the budget of a job before each request."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ ChargeLost = Callable[[LostReply, str | None], Awaitable[None]]
 
 @dataclass(slots=True)
 class BudgetGuard:
-    """Reserves what each request of one model call can cost, before it is sent.
+    """Reserves the most that each request of one model call can cost, before it is sent.
 
-    `reservation` is that of the last request. `charge` puts a request without an answer on record,
-    as far as its usage is known; what is not known stays reserved. `check` is Cancel.check: while a
-    request waits for the rate limit or for Redis, the job may become another attempt's (J11, J13).
+    `charge` puts a request without an answer on record, as far as its usage is known; the unknown
+    rest stays reserved. `check` is Cancel.check: while a request waits for the rate limit or for
+    Redis, the job may pass to another attempt (J11, J13). See `agents.ports.spending.RequestGuard`.
     """
 
     budget: Budget

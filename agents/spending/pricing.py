@@ -48,8 +48,7 @@ class Prices:
         return operator_price.of(usage) if operator_price is not None else _listed(name, usage)
 
     def most(self, name: ModelName, usage: Usage) -> Decimal | None:
-        """The highest possible cost of so many tokens: nothing cached, or everything written to the
-        cache."""
+        """The highest possible cost of these tokens: all uncached, or all written to the cache."""
         uncached = replace(usage, cached_input_tokens=0, cache_write_tokens=0)
         written = replace(uncached, cache_write_tokens=usage.input_tokens)
         costs = (self.of(name, case) for case in (uncached, written))

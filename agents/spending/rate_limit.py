@@ -13,8 +13,8 @@ from agents.errors import ErrorKind, ModelUnavailable
 LONGEST_HOLD_SECONDS = 24 * 3600.0
 SLOTS = 60
 """The requests of a period are counted in this many slots, each as if all of it were sent at the
-time of its last request. A decision looks at 61 slots, whatever the number of requests, and a
-request can be late by a sixtieth of the period."""
+time of its last request. A decision reads 61 slots for any number of requests, and a request can
+be late by a sixtieth of the period."""
 
 
 @dataclass(frozen=True, slots=True)

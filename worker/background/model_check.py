@@ -141,8 +141,8 @@ class _PatientModels(RoleModels):
     """Models with PATIENCE and shorter replies."""
 
     @override
-    def named(self, name: str, role: str) -> CallableModel:
-        model = RoleModels.named(self, name, role)
+    def model(self, name: str, role: str) -> CallableModel:
+        model = RoleModels.model(self, name, role)
         limits: dict[str, Any] = {"retry_policy": PATIENCE}
         if isinstance(model, ProviderModel):
             most = min(model.output_limit.most, MOST_OUTPUT)

@@ -68,8 +68,8 @@ class Capabilities(BaseModel):
         return self.model_copy(update={name: getattr(by, name) for name in by.model_fields_set})
 
     def merged(self, newer: Capabilities) -> Capabilities:
-        """What both records know: another process may have learned something else meanwhile. A
-        server that has changed may refuse a field that it needed, or need one that it refused."""
+        """The lessons of both records: another process may have learned other lessons. A server
+        that has changed may refuse a field that it needed, or need one that it refused."""
         added = {path: value for path, value in self.add.items() if path not in newer.drop}
         return Capabilities(
             drop=(self.drop - newer.add.keys()) | newer.drop,
@@ -90,7 +90,7 @@ class CapabilityStore(Protocol):
     keeps records in memory, and a call works as well with an empty record."""
 
     async def read(self, model: str) -> Capabilities:
-        """The record of the model; an empty one if there is none."""
+        """The record of the model; an empty record if the model has none."""
         ...
 
     async def write(self, model: str, learned: Capabilities) -> None:

@@ -58,8 +58,8 @@ class ModelServer:
         """What `send` returns for the first form of `body` that the server accepts.
 
         A form is remembered only after the server has accepted it: a refusal may have another cause
-        than the one that it seems to name. The context is remembered at once: the server names it,
-        whatever form it accepts. Providers charge nothing for a refusal, so all forms are
+        than the one that it seems to name. The context is remembered at once, because it does not
+        depend on the form. Providers charge nothing for a refusal, so all forms are
         one request of the budget and of the rate limit.
         """
         stored = record = await self.store.read(self.model)

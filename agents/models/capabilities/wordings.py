@@ -181,7 +181,7 @@ def read_limits(sentence: str, sent: int) -> Limits:
         used, _, total = map(_value, summed.groups())
         return Limits(context=total, remaining=_remaining(total, used))
     if rate := _PER_MINUTE.search(sentence):
-        # No request has more tokens than the account has in a minute, whatever the context.
+        # No request has more tokens than the account has in a minute, also in a larger context.
         total, requested = map(_value, rate.groups())
         used = requested - sent if requested > sent else requested
         return Limits(context=total, remaining=_remaining(total, used))

@@ -1,1 +1,1 @@
-"""From what a provider's client raises to Fettle's own errors."""
+"""Maps the errors of providers and their client libraries to ModelError."""

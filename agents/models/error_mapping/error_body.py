@@ -28,7 +28,7 @@ _QUOTED_STATUS = re.compile(r"\bError code: ([45]\d\d) - ")
 _STATUSES = ("code", "status_code", "statusCode")
 _MOST_DEPTH = 6
 _MOST_ITEMS = 50
-"""Of a list, this many items are read; `_SHOWN_ITEMS` of them are shown."""
+"""The most items of a list that are read; a message has `_SHOWN_ITEMS` of them."""
 _SHOWN_ITEMS = 3
 _MOST_CHARACTERS = 20_000
 """A longer text is not read as an object."""

@@ -54,7 +54,7 @@ _PAGE_OF_A_CLIENT_ERROR = frozenset({408, 413, 425, 429})
 
 
 def error_from_response(body: bytes, response: httpx.Response) -> ModelError:
-    """The error for an error status. The clients' own errors differ in what they keep."""
+    """The error for an error status. The client libraries' own errors differ too much."""
     status = response.status_code
     if 300 <= status < 400:
         leads = shown_url(response.headers.get("location", ""), response.request.url)

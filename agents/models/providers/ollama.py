@@ -11,8 +11,8 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OLLAMA
 
 CONTEXT = 32_768
-"""By default it has a context of a few thousand tokens, and silently cuts a longer request at the
-beginning, where the task is."""
+"""By default it has a context of a few thousand tokens, and silently cuts the beginning of a longer
+request, with the task."""
 
 
 def _make(config: ModelConfig) -> BaseChatModel:

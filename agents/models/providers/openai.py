@@ -12,7 +12,7 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 # They think before they answer, within the limit on output tokens, and take no temperature. Some do
-# not accept a reasoning effort with tools in chat completions, so none is sent.
+# not accept a reasoning effort with tools in chat completions, so Fettle does not send an effort.
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 _THINKING_TOKENS = 4_096
 

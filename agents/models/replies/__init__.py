@@ -1,1 +1,1 @@
-"""Reads replies: why one ended, the value in it, and text that other code accepts."""
+"""Reads replies: their finish reasons, their values, and tool calls and thoughts in their texts."""

@@ -1,4 +1,4 @@
-"""Why a reply ended, and whether it is an answer.
+"""The finish reason of a reply, and whether the reply is an answer.
 
 A reply is an answer if it has a text or a call, and no ending that is known to be bad. Servers have
 many words for a good ending, so an unknown word is accepted.
@@ -17,7 +17,7 @@ from agents.errors import ErrorKind, ModelRefused, ReplyUnusable
 from agents.texts import is_blank
 
 MALFORMED = "malformed_arguments"
-"""The only argument of a call whose arguments were not valid JSON: their text."""
+"""The only argument of a call that had invalid JSON: the text of its arguments."""
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason")
 """The key in OpenAI's, Groq's and Gemini's replies, in Anthropic's, and in Ollama's."""

@@ -1,8 +1,8 @@
 """Asks a model for a structured value.
 
-The value's schema is a tool that the model has to call. It is the first that is offered, and mostly
-the only one. This works alike on Groq (where few models have a JSON-schema mode), on Gemini (where
-the JSON mode excludes tools) and in a recording.
+The value's schema is a tool that the model has to call. It is the first tool of the request, and
+mostly the only tool. This works alike on Groq (few of its models have a JSON-schema mode), on
+Gemini (its JSON mode excludes tools) and in a recording.
 """
 
 from __future__ import annotations
@@ -35,19 +35,17 @@ _FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """Either a `value`, or an `error` that shows the model what was wrong.
-
-    `message` is the unchanged reply, for usage and journal; `said` is its text or its calls as
-    text, to show the model what it wrote.
-    """
+    """A value, or the error of a reply without a valid value."""
 
     value: T | None
     error: str | None
+    """The fault of the reply, as text for the model."""
     message: AIMessage
+    """The unchanged reply, for usage and journal."""
 
     @property
-    def said(self) -> str:
-        """What the model wrote, as plain text that every provider accepts."""
+    def reply_text(self) -> str:
+        """The reply's text and calls, as plain text that every provider accepts in a request."""
         calls = [call["args"] for call in self.message.tool_calls]
         broken = [call["args"] or "" for call in self.message.invalid_tool_calls]
         parts = [str(self.message.text), *map(json.dumps, calls), *broken]
@@ -63,7 +61,7 @@ async def ask(
     """One call of `model`; a reply that does not match `schema` is an Answer with an `error`.
     `tools` are offered, too.
 
-    Raises what the model raises: ModelUnavailable, ModelRefused, ReplyUnusable, RecordingMismatch.
+    Raises ModelUnavailable, ModelRefused, ReplyUnusable, RecordingMismatch.
     """
     bound = model.bind_tools([tool_schema(schema), *tools], tool_choice=ANY_TOOL)
     try:
@@ -102,7 +100,8 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
 
 @cache
 def tool_schema(schema: type[BaseModel]) -> ToolSchema:
-    """The tool whose arguments are a model's fields. Cached, because it takes a millisecond."""
+    """The tool with the fields of a pydantic model as arguments. Cached, because it takes a
+    millisecond."""
     tool: ToolSchema = compact(convert_to_openai_tool(schema))
     return tool
 

@@ -3,7 +3,7 @@
 Shapes: https://platform.openai.com/docs/api-reference/chat-streaming
 
 By the specification, each piece of a tool call has the index of its call, and the first piece its
-id and name. Many servers differ: all calls have index 0, or none has an index; ids are empty,
+id and name. Many servers differ: all calls have index 0, or no call has an index; ids are empty,
 constant, or new in each piece; names come in pieces, or again with each piece; the arguments come
 as an object, or again in full at the end. So index, id and name together decide to which call a
 piece belongs, and a piece begins another call only if the call before it is complete, or clearly
@@ -106,7 +106,7 @@ class _Choice:
         return chunks
 
     def _add_text(self, name: str, text: str, *, is_whole: bool = False) -> list[Chunk]:
-        """Add to a text. A `message` may repeat what came before it."""
+        """Add to a text. A `message` may repeat the earlier text."""
         parts = self._texts.setdefault(name, [])
         if is_whole:
             before = "".join(parts)

@@ -30,7 +30,7 @@ Part = Literal["text", "reasoning", "tool"]
 
 
 class Chunk(NamedTuple):
-    """Some characters of a reply. Those of a `tool` are its arguments as JSON."""
+    """Some characters of a reply. The part `tool` has the arguments of a call as JSON."""
 
     part: Part
     text: str
@@ -43,7 +43,7 @@ class StreamAssembler(Protocol):
     """Whether the provider has sent the end of the reply."""
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
-        """Add the next event; returns what it adds for a reader. Raises ModelError for an error."""
+        """Add the next event; returns the new text for a reader. Raises ModelError for an error."""
         ...
 
     def result(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class StreamProtocol:
 
 
 _LABELS = ("type", "index", "id", "format", "name", "role")
-"""They name an item, and are the same in all its pieces. All other texts are joined."""
+"""They name an item, and all its pieces repeat them. All other texts are joined."""
 _ENDS = ("signature", "data")
 
 
@@ -134,8 +134,7 @@ class ReportedTokens(NamedTuple):
 
 
 def with_counts(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a reply with each count of tokens as a whole number, without those that are
-    none."""
+    """The body of a reply with each count of tokens as an integer, without invalid counts."""
     return _counts(body, nested=_USAGES)
 
 

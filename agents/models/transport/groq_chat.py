@@ -23,7 +23,7 @@ class Completions:
         self._client = client
 
     async def create(self, **body: Any) -> Any:
-        """The reply's JSON; raises what the client raises."""
+        """The reply's JSON. Raises the errors of `ProviderClient.send`."""
         return await self._client.post(_PATH, body=body, cast_to=object)
 
 

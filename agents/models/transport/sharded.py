@@ -1,4 +1,4 @@
-"""ShardedTransport: an HTTP transport whose cost per request does not grow with their number.
+"""ShardedTransport: an HTTP transport with a cost per request that does not grow with their number.
 
 httpcore's pool looks at every connection, several times, whenever a request starts or ends, and
 closes an idle one as soon as there are more than its keep-alive limit, idle or not (1.0.9:
