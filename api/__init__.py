@@ -1,4 +1,4 @@
-"""The HTTP front: JSON API, event streams, web pages. It knows jobs, and nothing of graphs.
+"""The HTTP front: JSON API, event streams, web pages. It does not know graphs.
 
 main        the process
 app         create_app: settings -> application

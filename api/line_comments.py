@@ -1,5 +1,5 @@
-"""Comments on lines of a patch as text: `PATH:LINE: TEXT`, or `PATH:-LINE: TEXT` for a line as
-it was before the change. Pure."""
+"""Comments on lines of a patch as text: `PATH:LINE: TEXT`, or `PATH:-LINE: TEXT` for a line by its
+number before the change. Pure."""
 
 from __future__ import annotations
 
@@ -9,42 +9,46 @@ from typing import Any
 
 from jobs.model.review import Side
 
-_WRITTEN = re.compile(r"(?P<path>\S.*?):(?P<old>-?)(?P<line>[1-9]\d{0,8}):(?P<text>.*)", re.DOTALL)
+_COMMENT = re.compile(r"(?P<path>\S.*?):(?P<old>-?)(?P<line>[1-9]\d{0,8}):(?P<text>.*)", re.DOTALL)
 
 
-def parsed(text: str) -> dict[str, Any] | None:
-    """A written comment as a request has it; None where the text is none."""
-    found = _WRITTEN.fullmatch(text.strip())
-    if found is None or not found["text"].strip():
+def parse(text: str) -> dict[str, Any] | None:
+    """The comment in the form of a request; None if the text is not a comment."""
+    match = _COMMENT.fullmatch(text.strip())
+    if match is None or not match["text"].strip():
         return None
-    side = Side.OLD if found["old"] else Side.NEW
-    line, words = int(found["line"]), found["text"].strip()
-    return {"path": found["path"], "line": line, "side": str(side), "text": words}
+    side = Side.OLD if match["old"] else Side.NEW
+    return {
+        "path": match["path"],
+        "line": int(match["line"]),
+        "side": str(side),
+        "text": match["text"].strip(),
+    }
 
 
 def split(text: str) -> list[str]:
-    """The written comments of a text, one a line; a line that begins with a space goes on with the
+    """The written comments of a text, one a line. A line that begins with a space continues the
     comment before it."""
-    found: list[str] = []
+    comments: list[str] = []
     for line in text.split("\n"):
-        if found and line[:1].isspace():
-            found[-1] += f"\n{line.strip()}"
+        if comments and line[:1].isspace():
+            comments[-1] += f"\n{line.strip()}"
         elif line.strip():
-            found.append(line.strip())
-    return found
+            comments.append(line.strip())
+    return comments
 
 
-def place(comment: Mapping[str, Any]) -> str:
+def location(comment: Mapping[str, Any]) -> str:
     """`PATH:LINE` or `PATH:-LINE`."""
     sign = "-" if comment["side"] == Side.OLD else ""
     return f"{comment['path']}:{sign}{comment['line']}"
 
 
-def written(comment: Mapping[str, Any]) -> str:
+def write_comment(comment: Mapping[str, Any]) -> str:
     """A comment as text."""
-    return f"{place(comment)}: {comment['text']}"
+    return f"{location(comment)}: {comment['text']}"
 
 
-def all_written(comments: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """All comments as one text, a line each; None where it is not known of any."""
-    return None if comments is None else "\n".join(map(written, comments))
+def write_comments(comments: Iterable[Mapping[str, Any]] | None) -> str | None:
+    """All comments as one text, a line each; None if it is unknown whether there were any."""
+    return None if comments is None else "\n".join(map(write_comment, comments))

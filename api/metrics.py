@@ -15,7 +15,8 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 class Metrics:
-    """Each has its own registry, since a process may hold several applications (tests do)."""
+    """The metrics of one application, in a registry of their own: a test process may hold several
+    applications."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -105,13 +106,13 @@ class Metrics:
             self._queue.labels(str(priority)).set(queue.get(priority, 0))
 
     def depends(self, redis_fault: str, broker_fault: str, storage_fault: str) -> None:
-        """What this process found when it used its dependencies; empty: they work."""
+        """The faults of the dependencies when this process used them; empty: they work."""
         self._writable.set(not redis_fault)
         self._broker.set(not broker_fault)
         self._storage.set(not storage_fault)
 
     def waited(self, longest: Mapping[Priority, float]) -> None:
-        """Queue times in seconds; empty where the broker did not answer."""
+        """Queue times in seconds; empty if the broker did not answer."""
         self._longest.clear()
         for priority, seconds in longest.items():
             self._longest.labels(str(priority)).set(seconds)

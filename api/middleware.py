@@ -1,4 +1,4 @@
-"""RequestMiddleware: the outermost layer: a request's id, log line, metrics, last handler."""
+"""RequestMiddleware: a request's id, its log line, its metrics, and the last handler of errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
 
-MOST_PARAMETERS = 100
+MAX_PARAMETERS = 100
 _PROBES = ("/healthz", "/readyz", "/metrics")
 _TOKEN = re.compile(r"(?<=/sign-in/).+", re.DOTALL)
 """The rest of such a path is a sign-in token, which must not be logged."""
@@ -50,10 +50,13 @@ class RequestMiddleware:
                     return
                 await self._app(scope, receive, request.send)
             except Exception:
-                log.exception("request failed", method=scope["method"], path=_shown(scope))
+                log.exception("request failed", method=scope["method"], path=_logged_path(scope))
                 if request.status:
                     raise  # a part of the answer was sent: the connection can only be cut
-                broken = Refused(problems.INTERNAL, "find it in the log by its request id")
+                broken = Refused(
+                    problems.INTERNAL,
+                    "the request failed: an operator finds the reason in the log by its request id",
+                )
                 await _failure(Request(scope), broken)(scope, receive, request.send)
             finally:
                 request.end()
@@ -61,26 +64,28 @@ class RequestMiddleware:
 
 def _refused_unread(scope: Scope) -> Refused | None:
     """A refusal before the request is parsed: an unknown host name, or too many parameters."""
-    if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
-        return Refused(problems.BAD_REQUEST, f"a query may have {MOST_PARAMETERS} parameters")
+    if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
+        return Refused(
+            problems.BAD_REQUEST, f"a query may have at most {MAX_PARAMETERS} parameters"
+        )
     settings: ApiSettings = scope["app"].state.services.settings
-    called = Headers(scope=scope).getlist("host")
+    names = Headers(scope=scope).getlist("host")
     server = scope.get("server")
-    if hosts.is_known(called, settings.allowed_hosts, server[0] if server else None):
+    if hosts.are_allowed(names, settings.allowed_hosts, server[0] if server else None):
         return None
-    detail = f"{', '.join(called)[:200]!r} is not an allowed host: see FETTLE_ALLOWED_HOSTS"
+    detail = f"{', '.join(names)[:200]!r} is not an allowed host: add it to FETTLE_ALLOWED_HOSTS"
     return Refused(problems.UNKNOWN_HOST, detail)
 
 
 def _failure(request: Request, broken: Refused) -> Response:
-    """The failure as a page where a page was requested, else as a problem."""
-    if error_pages.here(request):
+    """The failure as a page if the request is for a page, else as a problem."""
+    if error_pages.is_page_request(request):
         return error_pages.answer(request, broken)
     return response(broken, request.scope["request_id"])
 
 
-def _shown(scope: Scope) -> str:
-    """The path, for the log."""
+def _logged_path(scope: Scope) -> str:
+    """The path without the token of a sign-in link."""
     return _TOKEN.sub("...", scope["path"])
 
 
@@ -92,13 +97,13 @@ def _peer(scope: Scope) -> str:
 
 class _Request:
     def __init__(self, scope: Scope, send: Send) -> None:
-        asked = Headers(scope=scope).get("x-request-id", "")
-        self.id = asked if _REQUEST_ID.fullmatch(asked) else secrets.token_hex(8)
+        sent = Headers(scope=scope).get("x-request-id", "")
+        self.id = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
         scope["request_id"] = self.id
         self.status = 0
         self._scope = scope
         self._send = send
-        self._began = time.perf_counter()
+        self._started_at = time.perf_counter()
 
     async def send(self, message: Message) -> None:
         """Pass a message on; the first one gets the standard headers."""
@@ -120,14 +125,14 @@ class _Request:
         write(
             "request",
             method=self._scope["method"],
-            path=_shown(self._scope),
+            path=_logged_path(self._scope),
             peer=_peer(self._scope),
             status=self.status,
             seconds=round(self._seconds(), 4),
         )
 
     def _seconds(self) -> float:
-        return time.perf_counter() - self._began
+        return time.perf_counter() - self._started_at
 
     def _metrics(self) -> Metrics:
         metrics: Metrics = self._scope["app"].state.services.metrics

@@ -1,4 +1,4 @@
-"""What FastAPI does not derive for /openapi.json: request bodies that routes read, and problems."""
+"""The parts of /openapi.json that FastAPI does not derive: request bodies, problems, headers."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def responses(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
 
 def refusals(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
     """Only these problems, by status."""
-    found: dict[int | str, dict[str, Any]] = {}
+    by_status: dict[int | str, dict[str, Any]] = {}
     for kind in kinds:
-        known = found.get(kind.status)
-        text = f"{known['description']} / {kind.title}" if known else kind.title
-        found[kind.status] = {
+        earlier = by_status.get(kind.status)
+        text = f"{earlier['description']} / {kind.title}" if earlier else kind.title
+        by_status[kind.status] = {
             "description": text,
             "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_REF}Problem"}}},
         }
-    return dict(sorted(found.items(), key=lambda item: str(item[0])))
+    return dict(sorted(by_status.items(), key=lambda item: str(item[0])))
 
 
 def body_responses(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
@@ -115,7 +115,7 @@ an operation without a known media type no result."""
 
 
 def download(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
-    """The responses of a download whose ETag is the digest of its bytes."""
+    """The responses of a download with the digest of its bytes as ETag."""
     schema = {"schema": {"type": "string", "format": "binary"}}
     return {
         200: {
@@ -134,15 +134,15 @@ def conditional() -> dict[str, Any]:
     """`openapi_extra` of a route that answers 304 to If-None-Match."""
     schema = {"anyOf": [{"type": "string"}, {"type": "null"}]}
     about = "ETags of what you have"
-    one = {"name": "if-none-match", "in": "header", "required": False, "description": about}
-    return {"parameters": [{**one, "schema": schema}]}
+    parameter = {"name": "if-none-match", "in": "header", "required": False, "description": about}
+    return {"parameters": [{**parameter, "schema": schema}]}
 
 
 def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
     """The 200 of a route that can answer with CSV, and the headers of the CSV."""
     content = {"text/csv": {"schema": {"type": "string"}}}
-    shown = headers("Content-Disposition", *names)
-    return {200: {"description": description, "content": content, "headers": shown}}
+    download_headers = headers("Content-Disposition", *names)
+    return {200: {"description": description, "content": content, "headers": download_headers}}
 
 
 def with_body(
@@ -164,7 +164,7 @@ def with_body(
 
 
 def install(app: FastAPI) -> None:
-    """Make /openapi.json describe all of it."""
+    """Make /openapi.json describe them."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -183,9 +183,9 @@ def _schema(app: FastAPI) -> dict[str, Any]:
         tags=app.openapi_tags,
     )
     pairs = [(model, "validation") for model in _MODELS]
-    _, made = models_json_schema(pairs, ref_template=_REF + "{model}")  # type: ignore[arg-type]
+    _, schemas = models_json_schema(pairs, ref_template=_REF + "{model}")  # type: ignore[arg-type]
     components = schema.setdefault("components", {}).setdefault("schemas", {})
-    components.update(made["$defs"])
+    components.update(schemas["$defs"])
     _name_kinds(components)
     components["Event"] = components.pop("Event")  # after its parts, for generators
     for path in schema["paths"].values():

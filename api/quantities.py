@@ -20,10 +20,10 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2f} s"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
-    whole = max(60, int(seconds))
-    if whole < 3_600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3_600} h {whole % 3_600 // 60:02d} min"
+    minutes, rest_seconds = divmod(max(60, int(seconds)), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_seconds:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def size(count: int) -> str:

@@ -49,7 +49,8 @@ _BY_CODE = {
 
 
 def from_refusal(refusal: Refusal, **more: Any) -> Refused:
-    """The problem for a refusal of the domain; `state` is the job's, where that is the reason."""
+    """The problem for a refusal of the domain. `state` is the job's status, if that is the
+    reason."""
     kind = _BY_CODE.get(refusal.code, problems.WRONG_STATE)
     if refusal.status is not None:
         more["state"] = str(refusal.status)
@@ -76,7 +77,7 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         log.error("storage unavailable", error=str(error))
         # the error has the address of the bucket, or a path
         detail = f"the artifact store fails: {error.reason}"
-        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, detail))
+        return _answer(request, _retry_later(problems.STORAGE_UNAVAILABLE, detail))
 
     @app.exception_handler(StoreFull)
     async def _full(request: Request, error: StoreFull) -> Response:
@@ -91,16 +92,16 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(OSError)
     async def _storage(request: Request, error: OSError) -> Response:
-        # Redis' own come as StoreUnavailable: what is left is the disk
+        # Redis' errors are StoreUnavailable, so this error is the disk's.
         log.error("storage unavailable", error=str(error))
         detail = (
             f"the disk fails: {describe_os_error(error) or error.strerror or type(error).__name__}"
         )
-        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, detail))
+        return _answer(request, _retry_later(problems.STORAGE_UNAVAILABLE, detail))
 
     @app.exception_handler(Contended)
     async def _contended(request: Request, error: Contended) -> Response:
-        return _answer(request, _later(problems.CONTENDED, str(error)))
+        return _answer(request, _retry_later(problems.CONTENDED, str(error)))
 
     @app.exception_handler(BlobMissing)
     async def _missing(request: Request, error: BlobMissing) -> Response:
@@ -108,7 +109,7 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 
 def _answer(request: Request, refused: Refused) -> Response:
-    if error_pages.here(request):
+    if error_pages.is_page_request(request):
         return error_pages.answer(request, refused)
     return response(refused, request.scope.get("request_id", ""))
 
@@ -118,7 +119,7 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
     headers = dict(error.headers or {})
     detail = str(error.detail)
     if kind is problems.NOT_FOUND:
-        detail = "this path does not exist; /docs lists the paths"
+        detail = "this path does not exist: /docs lists the paths"
     elif kind is problems.METHOD_NOT_ALLOWED:
         headers["Allow"] = allow = ", ".join(_methods(request, routes))
         detail = f"this path takes {allow}, not {request.method}"
@@ -127,8 +128,8 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
 
 def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
     """Every method of the path: the library lists the methods of one route only."""
-    here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    methods = [route.methods or () for route in here if isinstance(route, Route)]
+    matches = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = [route.methods or () for route in matches if isinstance(route, Route)]
     return sorted({name for names in methods for name in names})
 
 
@@ -138,19 +139,21 @@ def full(detail: str) -> Refused:
 
 
 def _store_away(request: Request, error: StoreUnavailable) -> Refused:
-    """The problem where Redis did not answer. A write may have been applied nevertheless, unless
-    Redis refuses all writes."""
+    """The problem if Redis did not answer. A write may have been applied nevertheless, unless Redis
+    refuses all writes."""
     if isinstance(error, StoreRefused):
         refused = f"Redis refuses writes, {error.cause}: nothing was written"
-        return _later(problems.STORE_UNAVAILABLE, refused)
+        return _retry_later(problems.STORE_UNAVAILABLE, refused)
     detail = "the job record did not answer"
     if request.method in _READS:
-        return _later(problems.STORE_UNAVAILABLE, detail)
-    advice = "it had no Idempotency-Key: read the state before you send it again"
+        return _retry_later(problems.STORE_UNAVAILABLE, detail)
+    advice = "the request had no Idempotency-Key: read the state before you send it again"
     if "idempotency-key" in request.headers:
         advice = "send it again with the same Idempotency-Key to learn the outcome"
-    return _later(problems.OUTCOME_UNKNOWN, f"{detail}, and this may have been done; {advice}")
+    return _retry_later(
+        problems.OUTCOME_UNKNOWN, f"{detail}, and the request may have been carried out; {advice}"
+    )
 
 
-def _later(kind: ProblemDefinition, detail: str) -> Refused:
+def _retry_later(kind: ProblemDefinition, detail: str) -> Refused:
     return Refused(kind, detail, headers={"Retry-After": RETRY_SECONDS})

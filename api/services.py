@@ -1,4 +1,4 @@
-"""Services: what the routes work with, opened at start-up and closed at the end."""
+"""Services: the objects that the routes use, opened at start-up and closed at the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Services:
-    """One of each a process."""
+    """The objects of one API process."""
 
     settings: ApiSettings
     store: RedisStore
@@ -113,7 +113,7 @@ ServicesDep = Annotated[Services, Depends(services)]
 
 
 async def check_conversation(services: Services, caller: Credential, name: str | None) -> None:
-    """Raise Refused, a 404, where a job cannot follow up the conversation: it has no job."""
+    """Raise Refused, a 404, if the conversation has no job that a new job could follow."""
     if name is None or await services.store.has_conversation(caller.tenant, name):
         return
     try:

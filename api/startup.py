@@ -1,4 +1,4 @@
-"""Checks at start-up: production refuses what development only warns of."""
+"""Checks at start-up. Production refuses to start where development only warns."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ async def check(services: Services) -> None:
             log.warning("redis setting", name=finding.name, value=finding.value, do=finding.advice)
         if production and services.settings.first_key() is None and not await _has_admin(services):
             of_settings.append(
-                "there is no key: set FETTLE_API_KEY to a random one, such as "
-                "`openssl rand -hex 32` prints"
+                "there is no key: set FETTLE_API_KEY to a random one, which `openssl rand -hex 32` "
+                "prints"
             )
     reasons = (*of_settings, *of_redis)
     if unusable or (reasons and production):
@@ -58,7 +58,7 @@ async def check(services: Services) -> None:
 
 
 def key_reasons(settings: ApiSettings) -> Sequence[str]:
-    """What is wrong with the configured key (pure)."""
+    """The faults of the configured key."""
     key = settings.first_key()
     if key is None:
         return []
@@ -70,18 +70,19 @@ def key_reasons(settings: ApiSettings) -> Sequence[str]:
 
 
 async def _fitness(services: Services, patience: float) -> RedisReport | StoreUnavailable:
-    """What Redis reports, or why it does not answer; that is said at once, before the wait."""
+    """The report of Redis, or the reason for no answer, which is logged at once, before the
+    wait."""
     loop = asyncio.get_running_loop()
-    ends, said = loop.time() + patience, False
+    deadline, is_logged = loop.time() + patience, False
     while True:
         try:
             return await services.fitness()
         except StoreUnavailable as error:
-            if not said:
+            if not is_logged:
                 then = f"waits for {patience:g} s" if patience else "starts, and answers with 503"
                 log.warning("redis unreachable", error=str(error), then=then)
-                said = True
-            if loop.time() >= ends:
+                is_logged = True
+            if loop.time() >= deadline:
                 return error
             await asyncio.sleep(0.5)
 

@@ -37,7 +37,7 @@ _header = APIKeyHeader(
 )
 
 
-def configured(settings: ApiSettings) -> Credential | None:
+def configured_key(settings: ApiSettings) -> Credential | None:
     """The key of the settings; it is not in Redis and cannot be revoked."""
     key = settings.first_key()
     if key is None:
@@ -48,15 +48,15 @@ def configured(settings: ApiSettings) -> Credential | None:
 
 
 def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
-    """A dependency: the caller, whose key has one of these scopes; else 401, 403 or 429. A query
-    parameter that the route does not have is a 422."""
+    """A dependency: the caller, if the key has one of these scopes; else 401, 403 or 429. An
+    unknown query parameter is a 422."""
 
     async def caller(
         request: Request,
         services: ServicesDep,
         secret: Annotated[str | None, Security(_header)] = None,
     ) -> Credential:
-        credential = await _known(request, services, secret)
+        credential = await _authenticate(request, services, secret)
         await admit(services, credential, *scopes)
         await check_query(request)
         return credential
@@ -69,7 +69,7 @@ async def operator(
 ) -> Credential:
     """A dependency: the caller, if it is the operator; else 401, 403 or 429."""
     if not caller.operates:
-        detail = f"this is for the operator: it needs a key of the tenant {OPERATOR}"
+        detail = f"only the operator may do this: use an admin key of the tenant {OPERATOR}"
         raise Refused(problems.FORBIDDEN, detail, {"scope": "admin"})
     return caller
 
@@ -78,12 +78,12 @@ async def admit(services: Services, credential: Credential, *scopes: Scope) -> N
     """Check the rate limit and the scopes of a known key. Raises Refused: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
     if wait := await services.rate_limit.wait_seconds(credential.id):
-        detail = f"the limit of {services.rate_limit.rate} is used up; wait {wait} s"
+        detail = f"the key has used its limit of {services.rate_limit.rate}: wait {wait} s"
         raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
     if not any(credential.may(scope) for scope in scopes):
-        needed = " or ".join(scopes)
-        detail = f"the key {credential.name} lacks the scope {needed}"
-        raise Refused(problems.FORBIDDEN, detail, {"scope": needed})
+        required = " or ".join(scopes)
+        detail = f"the key {credential.name} lacks the scope {required}"
+        raise Refused(problems.FORBIDDEN, detail, {"scope": required})
 
 
 Submitter = Annotated[Credential, Depends(allowed_to(Scope.SUBMIT))]
@@ -97,20 +97,20 @@ Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 
 
 def stamp_of(settings: ApiSettings, credential: Credential) -> str:
-    """Changes when the configured key's secret is replaced; empty for other keys."""
+    """A text that changes when the secret of the first key is replaced; empty for other keys."""
     first = settings.first_key()
     if credential.id != FIRST_ID or first is None:
         return ""
     return digest_secret(first)[:16]
 
 
-async def holder(services: Services, key_id: str, stamp: str) -> Credential | None:
-    """The key of this id, if it is still valid and its stamp is the same."""
-    first = configured(services.settings) if key_id == FIRST_ID else None
-    found = first or await services.credentials.get(key_id)
-    if found is None or not found.active:
+async def find_holder(services: Services, key_id: str, stamp: str) -> Credential | None:
+    """The key of this id, if it is still valid and has this stamp (see `stamp_of`)."""
+    first = configured_key(services.settings) if key_id == FIRST_ID else None
+    key = first or await services.credentials.get(key_id)
+    if key is None or not key.active:
         return None
-    return found if hmac.compare_digest(stamp, stamp_of(services.settings, found)) else None
+    return key if hmac.compare_digest(stamp, stamp_of(services.settings, key)) else None
 
 
 async def keys_of_same_person(services: Services, caller: Credential) -> Mapping[str, str]:
@@ -118,48 +118,50 @@ async def keys_of_same_person(services: Services, caller: Credential) -> Mapping
     return (await services.credentials.ring()).same_person(caller)
 
 
-async def _known(request: Request, services: Services, secret: str | None) -> Credential:
+async def _authenticate(request: Request, services: Services, secret: str | None) -> Credential:
     if not secret:
-        raise _unauthorized("the header X-API-Key is missing")
-    found = await attempted(request, services, secret, known(services, secret))
-    if found is None:
+        raise _unauthorized("the header X-API-Key is missing: send it with a key")
+    key = await try_secret(request, services, secret, find_key(services, secret))
+    if key is None:
         raise _unauthorized("the key in X-API-Key is unknown or revoked")
-    return found
+    return key
 
 
-async def attempted(
-    request: Request, services: Services, secret: str, looked_up: Coroutine[Any, Any, T | None]
+async def try_secret(
+    request: Request, services: Services, secret: str, lookup: Coroutine[Any, Any, T | None]
 ) -> T | None:
-    """What a secret stands for; None where it is wrong. Raises Refused, 429, without a lookup,
-    where the address has sent too many wrong ones."""
+    """The result of the lookup of a secret; None for a wrong secret. Raises Refused, 429, without a
+    lookup if the address has sent too many wrong secrets."""
     peer, digest = (
         counted_address(request.client.host if request.client else ""),
         digest_secret(secret),
     )
     if wait := services.wrong_keys.begin(peer, digest):
-        looked_up.close()
-        detail = f"this address has reached {services.wrong_keys.rate}; wait {wait} s"
+        lookup.close()
+        detail = (
+            f"this address has sent more wrong keys than {services.wrong_keys.rate}: wait {wait} s"
+        )
         raise Refused(problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)})
     try:
-        found = await looked_up
+        result = await lookup
     except BaseException:
         services.wrong_keys.forgive(peer)
         raise
-    if found is None:
+    if result is None:
         services.wrong_keys.add_wrong(peer, digest)
     else:
         services.wrong_keys.add_valid(peer, digest)
-    return found
+    return result
 
 
-async def known(services: Services, secret: str) -> Credential | None:
-    """The key with this secret; None where it is unknown or revoked."""
+async def find_key(services: Services, secret: str) -> Credential | None:
+    """The key with this secret; None if it is unknown or revoked."""
     digest = digest_secret(secret)
     first = services.settings.first_key()
     if first is not None and hmac.compare_digest(digest, digest_secret(first)):
-        return configured(services.settings)
-    found = await services.credentials.find(digest)
-    return found if found is not None and found.active else None
+        return configured_key(services.settings)
+    key = await services.credentials.find(digest)
+    return key if key is not None and key.active else None
 
 
 def _unauthorized(detail: str) -> Refused:

@@ -14,14 +14,17 @@ _HIDDEN = re.compile(
 def visible(text: Any) -> str:
     """The text with control characters, invisible characters and direction marks escaped; '' for
     None. They could move a terminal's cursor, hide code, or reorder it on the screen."""
-    shown = "" if text is None else str(text)
-    return _HIDDEN.sub(_spelled, shown.replace("\r\n", "\n"))
+    plain = "" if text is None else str(text)
+    return _HIDDEN.sub(_escape_match, plain.replace("\r\n", "\n"))
 
 
 def visible_path(path: Any) -> str:
-    """A path with every character escaped that `visible` escapes or that is not seen, such as wide
-    and narrow spaces; '' for None. `agents.paths.visible` shows models the same."""
-    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in visible(path))
+    """A path with every character escaped that `visible` escapes or that cannot be seen, such as
+    wide and narrow spaces; '' for None. `agents.paths.visible` escapes these characters for
+    models."""
+    return "".join(
+        character if character.isprintable() else _escape(character) for character in visible(path)
+    )
 
 
 def first_line(text: str, width: int = 72) -> str:
@@ -30,12 +33,12 @@ def first_line(text: str, width: int = 72) -> str:
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
-def _spelled(match: re.Match[str]) -> str:
-    return _escaped(match.group())
+def _escape_match(match: re.Match[str]) -> str:
+    return _escape(match.group())
 
 
-def _escaped(sign: str) -> str:
-    code = ord(sign)
+def _escape(character: str) -> str:
+    code = ord(character)
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -13,29 +13,29 @@ from urllib.parse import urlsplit
 LOOPBACK = ("localhost", "*.localhost")
 
 
-def is_known(called: Sequence[str], allowed: Iterable[str], server: str | None) -> bool:
-    """Whether each Host header (`called`) is a name of the service.
+def are_allowed(hosts: Sequence[str], allowed: Iterable[str], server: str | None) -> bool:
+    """Whether each Host header is a name of the service.
 
-    `server` is the connection's local address, which is allowed, since no site's name looks like
+    `server` is the connection's local address, which is allowed, because no site's name looks like
     it. A request without the header is not from a browser.
     """
     names = (*LOOPBACK, *allowed)
-    return "*" in names or all(_is_name(_name(each), names, server) for each in called)
+    return "*" in names or all(_is_allowed(_name(host), names, server) for host in hosts)
 
 
 def _name(host: str) -> str:
-    """The header without its port, in lower case; empty where it is not a name."""
+    """The name in the header, without the port, in lower case; empty if the header has no name."""
     try:
         return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:
         return ""
 
 
-def _is_name(name: str, names: Iterable[str], server: str | None) -> bool:
+def _is_allowed(name: str, names: Iterable[str], server: str | None) -> bool:
     address = _address(name)
     if address is not None and (address.is_loopback or address == _address(server or "")):
         return True
-    return any(_matches(name, each.lower()) for each in names)
+    return any(_matches(name, pattern.lower()) for pattern in names)
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -46,7 +46,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        found = ipaddress.ip_address(text.partition("%")[0])
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(address, "ipv4_mapped", None) or address

@@ -35,19 +35,19 @@ def file(job_id: str, path: str, at: str = "now") -> str:
     return f"/jobs/{job_id}/files/{quote(path)}{then}"
 
 
-def add_to_job(shown: dict[str, Any]) -> dict[str, Any]:
+def add_to_job(job_json: dict[str, Any]) -> dict[str, Any]:
     """A job's JSON with its links: itself, its artifacts, the texts of its runs."""
-    job_id = shown["id"]
-    results = [shown["result"]["artifacts"]] if shown["result"] else []
-    runs = [_with_texts(job_id, run) for run in shown["runs"]]
-    repairs = [_with_diff(job_id, repair) for repair in shown["repairs"]]
-    for listed in (shown["artifacts"], *results, *(run["artifacts"] for run in runs)):
+    job_id = job_json["id"]
+    results = [job_json["result"]["artifacts"]] if job_json["result"] else []
+    runs = [_with_texts(job_id, run) for run in job_json["runs"]]
+    repairs = [_with_diff(job_id, repair) for repair in job_json["repairs"]]
+    for listed in (job_json["artifacts"], *results, *(run["artifacts"] for run in runs)):
         listed[:] = with_hrefs(job_id, listed)
-    review = shown["review"] and {
-        **shown["review"],
-        "payload": _with_review_links(job_id, shown["review"]["payload"]),
+    review = job_json["review"] and {
+        **job_json["review"],
+        "payload": _with_review_links(job_id, job_json["review"]["payload"]),
     }
-    return {**shown, "runs": runs, "repairs": repairs, "review": review, "links": job(job_id)}
+    return {**job_json, "runs": runs, "repairs": repairs, "review": review, "links": job(job_id)}
 
 
 def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 def with_hrefs(job_id: str, listed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Artifacts with their paths."""
-    return [{**made, "href": artifact(job_id, made["name"])} for made in listed]
+    return [{**row, "href": artifact(job_id, row["name"])} for row in listed]
 
 
 def _with_diff(job_id: str, repair: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Server: uvicorn with limited connections; it logs its real address and ends event streams when it
-stops."""
+"""Server: uvicorn with limited connections. It logs its real address, and ends event streams when
+it stops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Server(uvicorn.Server):
                 host=settings.host,
                 port=settings.port,
                 http=cast("type[Connection]", connection),
-                ws="none",  # there are no websockets, and their protocol would need its own limits
+                ws="none",  # no route uses websockets, which would need limits of their own
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -50,8 +50,8 @@ class Server(uvicorn.Server):
         for server in self.servers if self.started else ():
             for listening in server.sockets:
                 host, port = listening.getsockname()[:2]
-                shown = f"[{host}]" if ":" in host else host
-                log.info("listening", url=f"http://{shown}:{port}")
+                name = f"[{host}]" if ":" in host else host
+                log.info("listening", url=f"http://{name}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn, which waits for open responses: end the streams first."""

@@ -7,7 +7,7 @@ visitor     the signed-in browser: the session's key, its scopes, the check of p
 session     the signed cookie; one-time links (sign_in)
 rendering   templates and headers; `static` has scripts, styles and pictures
 
-They use the same operations as the JSON routes, and know nothing of graphs.
+They use the operations of the JSON routes.
 
 Why: docs/decisions/0019-pages-from-the-api.md
 """

@@ -12,7 +12,7 @@ from api.pages.rendering import page
 from api.problems import Refused
 
 
-def here(request: Request) -> bool:
+def is_page_request(request: Request) -> bool:
     """Whether the request is for a page, not for the API."""
     return request.url.path == "/app" or request.url.path.startswith("/app/")
 

@@ -20,7 +20,7 @@ M = TypeVar("M", bound=RequestModel)
 
 MAX_FIELDS = 100
 ENCODING_FACTOR = 3
-"""URL encoding makes a text at most so many times longer."""
+"""URL encoding makes a text at most three times longer."""
 
 
 async def posted_fields(request: Request, settings: ApiSettings) -> dict[str, list[str]]:

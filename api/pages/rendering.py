@@ -55,8 +55,8 @@ def page(
 ) -> Response:
     """A page, or a part of one, as a response."""
     html = drawn(template, visitor=visitor, **values)
-    every = {**HEADERS, **(headers or {})}
-    return Response(html, status_code=status, headers=every, media_type="text/html")
+    all_headers = {**HEADERS, **(headers or {})}
+    return Response(html, status_code=status, headers=all_headers, media_type="text/html")
 
 
 async def long_page(template: str, visitor: Visitor | None, **values: Any) -> Response:
@@ -78,15 +78,15 @@ def known_templates() -> frozenset[str]:
 @cache
 def environment() -> Environment:
     """The templates; a missing value is an error, not an empty text."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update({each.__name__: each for each in _FILTERS})
-    made.filters.update(
+    templates.filters.update({filter_.__name__: filter_ for filter_ in _FILTERS})
+    templates.filters.update(
         coloured=code.coloured,
         printed=untrusted.printed,
         prose=untrusted.prose,
@@ -95,5 +95,5 @@ def environment() -> Environment:
         remark=patch.remark,
         path=quote,
     )
-    made.globals.update(asset=static.address, STATUS=words.STATUS)
-    return made
+    templates.globals.update(asset=static.address, STATUS=words.STATUS)
+    return templates

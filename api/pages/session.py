@@ -44,7 +44,7 @@ class Sessions(Clock):
 
     def __init__(self, redis: Redis, seconds: int) -> None:
         super().__init__(redis)
-        self._urgently = UrgentCommands(redis)  # also where it is full
+        self._urgently = UrgentCommands(redis)  # these writes succeed even if Redis is full
         self.seconds = seconds
         self._secret = ""
 
@@ -56,21 +56,21 @@ class Sessions(Clock):
     async def read(self, cookie: str) -> Session | None:
         """The session of a cookie; None if it is forged or too old, or its session has ended."""
         try:
-            *fields, began = (await self._serializer()).loads(cookie)
+            *fields, started_at = (await self._serializer()).loads(cookie)
         except BadData:
             return None
         session = Session(*fields)
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.exists(keys.ended_session(session.nonce))
-            time, ended = await await_redis(pipe.execute())
-        too_old = to_ms(*time) - began >= self.seconds * 1000
-        return None if ended or too_old else session
+            time, is_ended = await await_redis(pipe.execute())
+        too_old = to_ms(*time) - started_at >= self.seconds * 1000
+        return None if is_ended or too_old else session
 
     async def end(self, session: Session) -> None:
         """Sign out; copies of the cookie become invalid, too."""
-        ended = keys.ended_session(session.nonce)
-        await await_redis(self._urgently([("SET", ended, "", "EX", self.seconds)]))
+        key = keys.ended_session(session.nonce)
+        await await_redis(self._urgently([("SET", key, "", "EX", self.seconds)]))
 
     async def form_token(self, session: Session) -> str:
         """The token that every form of this session has to send."""
@@ -97,7 +97,7 @@ class Sessions(Clock):
         return Session.begin(*json.loads(fields)) if fields else None
 
     async def _serializer(self) -> URLSafeSerializer:
-        # older releases signed other fields with the salt "session"
+        # Cookies of release 0.1.0 have other fields, and the salt "session".
         return URLSafeSerializer(await self._key(), salt="session by Redis' clock")
 
     async def _key(self) -> str:

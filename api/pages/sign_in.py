@@ -8,7 +8,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api.auth.caller import attempted, holder, known, stamp_of
+from api.auth.caller import find_holder, find_key, stamp_of, try_secret
 from api.http.body import read_bytes
 from api.pages.rendering import page
 from api.pages.session import COOKIE, Session
@@ -26,8 +26,8 @@ FORM_BYTES = 8 * 1024
 async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Response:  # noqa: A002
     """The form; a visitor who is signed in is redirected."""
     if await find_visitor(request, services):
-        return RedirectResponse(_own(next), 303)
-    return page("sign_in.html", None, next=_own(next), wrong="")
+        return RedirectResponse(_page_path(next), 303)
+    return page("sign_in.html", None, next=_page_path(next), wrong="")
 
 
 @router.post("/sign-in")
@@ -36,28 +36,28 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     check_origin(request)
     raw = await read_bytes(request, FORM_BYTES, services.settings.body_seconds)
     sent = parse_qs(raw.decode(errors="replace"))
-    wanted = _own(sent.get("next", [FRONT])[0])
+    target = _page_path(sent.get("next", [FRONT])[0])
     secret = sent.get("key", [""])[0].strip()
-    found = await attempted(request, services, secret, known(services, secret))
-    if found is None:
+    key = await try_secret(request, services, secret, find_key(services, secret))
+    if key is None:
         wrong = "This key is unknown or revoked."
-        return page("sign_in.html", None, status=401, next=wanted, wrong=wrong)
-    session = Session.begin(found.id, stamp_of(services.settings, found))
-    log.info("signed in", caller=found.name, by="key")
-    return await _begun(request, services, session, wanted)
+        return page("sign_in.html", None, status=401, next=target, wrong=wrong)
+    session = Session.begin(key.id, stamp_of(services.settings, key))
+    log.info("signed in", caller=key.name, by="key")
+    return await _start_session(request, services, session, target)
 
 
 @router.get("/sign-in/{token}")
 async def ask(token: str, request: Request, services: ServicesDep) -> Response:
-    """Show whose key a link signs in with, and a button. A GET does not use the link up, since a
-    program may prefetch it, and signs nobody in without consent."""
+    """Show the key that a link signs in with, and a button. A GET does not use the link, because a
+    program may prefetch it, and does not sign in without consent."""
     if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
-    session = await attempted(request, services, token, services.sessions.linked(token))
-    found = await holder(services, session.key_id, session.stamp) if session else None
-    if found is None:
-        return _used()
-    return page("sign_in_link.html", None, token=token, name=found.name, tenant=found.tenant)
+    session = await try_secret(request, services, token, services.sessions.linked(token))
+    key = await find_holder(services, session.key_id, session.stamp) if session else None
+    if key is None:
+        return _link_is_used()
+    return page("sign_in_link.html", None, token=token, name=key.name, tenant=key.tenant)
 
 
 @router.post("/sign-in/{token}")
@@ -67,14 +67,14 @@ async def follow(token: str, request: Request, services: ServicesDep) -> Respons
     check_origin(request)
     if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
-    session = await attempted(request, services, token, services.sessions.follow(token))
+    session = await try_secret(request, services, token, services.sessions.follow(token))
     if session is None:
-        return _used()
+        return _link_is_used()
     log.info("signed in", caller=session.key_id, by="link")
-    return await _begun(request, services, session, FRONT)
+    return await _start_session(request, services, session, FRONT)
 
 
-def _used() -> Response:
+def _link_is_used() -> Response:
     wrong = "This link was used before, or is too old. Sign in with your key."
     return page("sign_in.html", None, status=401, next=FRONT, wrong=wrong)
 
@@ -83,14 +83,16 @@ def _used() -> Response:
 async def sign_out(services: ServicesDep, visitor: Leaver) -> Response:
     """End the session, including copies of its cookie."""
     await services.sessions.end(visitor.session)
-    gone = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
-    gone.delete_cookie(COOKIE, path=FRONT)
-    return gone
+    response = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
+    response.delete_cookie(COOKIE, path=FRONT)
+    return response
 
 
-async def _begun(request: Request, services: Services, session: Session, wanted: str) -> Response:
+async def _start_session(
+    request: Request, services: Services, session: Session, target: str
+) -> Response:
     secure = services.settings.secure_cookies
-    answer = RedirectResponse(wanted, 303)
+    answer = RedirectResponse(target, 303)
     answer.set_cookie(
         COOKIE,
         await services.sessions.write(session),
@@ -103,6 +105,6 @@ async def _begun(request: Request, services: Services, session: Session, wanted:
     return answer
 
 
-def _own(path: str) -> str:
+def _page_path(path: str) -> str:
     """The path if it is one of the pages, else the front page."""
     return path if path == FRONT or path.startswith((f"{FRONT}/", f"{FRONT}?")) else FRONT

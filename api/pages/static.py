@@ -86,13 +86,13 @@ async def static(digest: str, name: str, request: Request) -> Response:
     """One asset; an old digest gets the present content, uncached."""
     if name not in _PARTS:
         raise Refused(problems.NOT_FOUND, "this file does not exist")
-    found = asset(name)
-    current = digest == found.digest
+    present = asset(name)
+    current = digest == present.digest
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable" if current else "no-cache",
         "Vary": "Accept-Encoding",
     }
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-        return Response(found.zipped, headers=headers, media_type=found.media_type)
-    return Response(found.content, headers=headers, media_type=found.media_type)
+        return Response(present.zipped, headers=headers, media_type=present.media_type)
+    return Response(present.content, headers=headers, media_type=present.media_type)

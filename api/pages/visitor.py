@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from api import problems
-from api.auth.caller import admit, holder
+from api.auth.caller import admit, find_holder
 from api.pages.forms import posted_fields
 from api.pages.session import COOKIE, Session
 from api.problems import Refused
@@ -35,34 +35,34 @@ class Visitor:
 
 
 def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
-    """A dependency: the visitor of a page, whose key has one of the scopes.
+    """A dependency: the visitor of a page, if the key has one of the scopes.
 
     Raises Refused: 401 (a page then shows the sign-in form), 403, 429.
     """
 
-    async def visitor(request: Request, services: ServicesDep) -> Visitor:
-        found = await find_visitor(request, services)
-        if found is None:
+    async def dependency(request: Request, services: ServicesDep) -> Visitor:
+        visitor = await find_visitor(request, services)
+        if visitor is None:
             raise Refused(problems.UNAUTHORIZED, "you are not signed in")
-        await admit(services, found.credential, *scopes)
-        return found
+        await admit(services, visitor.credential, *scopes)
+        return visitor
 
-    return visitor
+    return dependency
 
 
 def posting(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     """A dependency: the visitor who posts from one of these pages."""
-    look = looking(*scopes)
+    require_visitor = looking(*scopes)
 
-    async def visitor(request: Request, services: ServicesDep) -> Visitor:
+    async def dependency(request: Request, services: ServicesDep) -> Visitor:
         check_origin(request)
-        found = await look(request, services)
+        visitor = await require_visitor(request, services)
         token = await _token(request, services)
-        if not hmac.compare_digest(token.encode(), found.form_token.encode()):
+        if not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
             raise Refused(problems.FORBIDDEN, "this form has expired: reload the page")
-        return found
+        return visitor
 
-    return visitor
+    return dependency
 
 
 async def _token(request: Request, services: Services) -> str:
@@ -75,19 +75,19 @@ async def _token(request: Request, services: Services) -> str:
 
 
 async def find_visitor(request: Request, services: Services) -> Visitor | None:
-    """The visitor, if there is a session and its key is still valid."""
+    """The visitor, if the browser has a session with a key that is still valid."""
     cookie = request.cookies.get(COOKIE)
     session = await services.sessions.read(cookie) if cookie else None
     if session is None:
         return None
-    credential = await holder(services, session.key_id, session.stamp)
+    credential = await find_holder(services, session.key_id, session.stamp)
     if credential is None:
         return None
     return Visitor(credential, session, await services.sessions.form_token(session))
 
 
 def check_origin(request: Request) -> None:
-    """Raise Refused where another site sent this request."""
+    """Raise Refused if another site sent this request."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         foreign = site not in ("same-origin", "none")

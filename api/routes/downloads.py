@@ -154,7 +154,7 @@ async def patch(
     job_id: str, request: Request, services: ServicesDep, reader: Downloader
 ) -> Response:
     """What the job has changed in its repository, in git's format: of the open review, else of the
-    result. `spec.repo` says where it started, `patch.base` at which commit."""
+    result. `spec.repo` is the repository, `patch.base` the commit that the patch applies to."""
     record = (await find_job(services, reader, job_id)).record
     if (newest := patches.current_patch(record)) is None:
         raise Refused(problems.NOT_FOUND, patches.explain_missing(record, "patch"))

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import format_sse_event
 
 from api import problems
-from api.auth.caller import Reader, holder, stamp_of
+from api.auth.caller import Reader, find_holder, stamp_of
 from api.http.event_stream import (
     HEARTBEAT,
     next_events,
@@ -90,7 +90,9 @@ async def events(
     services.streams.check(caller.id)
 
     async def has_access() -> bool:
-        return await holder(services, caller.id, stamp_of(services.settings, caller)) is not None
+        return (
+            await find_holder(services, caller.id, stamp_of(services.settings, caller)) is not None
+        )
 
     chunks = _follow(services, job_id, start)
     if tokens:
@@ -121,7 +123,7 @@ async def _follow(services: Services, job_id: str, after: int) -> AsyncIterator[
 
 
 def _chunks(events: Sequence[Event]) -> Iterator[bytes]:
-    """Events in chunks of limited size; a heartbeat if there are none."""
+    """Events in chunks of limited size; a heartbeat if the sequence is empty."""
     chunk = b"" if events else HEARTBEAT
     for event in events:
         data = dump(render_event(event))

@@ -44,7 +44,7 @@ async def fleet(services: ServicesDep, caller: Operator) -> Response:  # noqa: A
 
     If the environment of a worker differs, GET /system has the values that the worker ignores.
     """
-    return as_json(_shown(await _read(services)))
+    return as_json(_fleet_json(await _read(services)))
 
 
 @router.put(
@@ -75,7 +75,7 @@ async def _change(services: Services, change: FleetRequest, signer: Signer) -> F
         raise _changed(record)
     values = change.settings.model_dump(exclude_none=True)
     if not values:
-        raise _refused("settings", "it names no setting: GET /fleet lists them")
+        raise _refused("settings", "it names no setting: GET /fleet lists the settings")
     before = asdict(record.rules) if record else _defaults()
     _check(values, before, services.settings)
     days = values.get("retention_days", before["retention_days"])
@@ -90,7 +90,7 @@ async def _change(services: Services, change: FleetRequest, signer: Signer) -> F
     if not await store.fleet.replace(after):
         raise _changed(await _read(services))
     log.info("fleet settings changed", version=after.version, **values)
-    return _shown(after)
+    return _fleet_json(after)
 
 
 async def _read(services: Services) -> FleetRecord | None:
@@ -118,22 +118,22 @@ def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSe
             )
             for wrong in error.errors(include_url=False, include_input=False)
         ]
-        detail = "; ".join(each.message for each in errors)
+        detail = "; ".join(error.message for error in errors)
         raise Refused(problems.INVALID, detail, {"errors": errors}) from None
     both = {**before, **values}
     longest = settings.max_timeout_seconds + both["overdue_seconds"]
     if "blob_grace_seconds" in values and values["blob_grace_seconds"] <= longest:
         raise _refused(
             "settings.blob_grace_seconds",
-            f"an attempt may take {longest:g} s (FETTLE_MAX_TIMEOUT_SECONDS and overdue_seconds): "
-            f"bytes could go under a job; {2 * longest:g} will do",
+            f"an attempt may take {longest:g} s (FETTLE_MAX_TIMEOUT_SECONDS plus overdue_seconds): "
+            f"files of a running job could be removed. Set it to {2 * longest:g}",
         )
-    seen = settings.worker_seen_seconds
-    if "heartbeat_seconds" in values and seen < 2 * values["heartbeat_seconds"]:
+    seen_seconds = settings.worker_seen_seconds
+    if "heartbeat_seconds" in values and seen_seconds < 2 * values["heartbeat_seconds"]:
         raise _refused(
             "settings.heartbeat_seconds",
-            f"FETTLE_WORKER_SEEN_SECONDS is {seen:g}: a worker would count as gone after one late "
-            f"heartbeat; {seen / 2:g} or less will do",
+            f"FETTLE_WORKER_SEEN_SECONDS is {seen_seconds:g}: a worker would count as stopped "
+            f"after one late heartbeat. Set it to {seen_seconds / 2:g} or less",
         )
 
 
@@ -147,19 +147,19 @@ async def _check_removal(services: Services, days: float, accepted: int) -> None
     removed = await services.store.fleet.count_finished(int(days * 86_400_000))
     if removed > accepted:
         detail = (
-            f"with retention_days {days:g}, {removed} finished jobs would be removed at once, for "
-            f"good: keep jobs for longer, or send the change with accept_removal {removed}"
+            f"retention_days {days:g} would remove {removed} finished jobs at once, forever: keep "
+            f"jobs for longer, or send the change with accept_removal {removed}"
         )
         raise Refused(problems.REMOVES_JOBS, detail, {"limit": removed})
 
 
 def _changed(record: FleetRecord | None) -> Refused:
     version = record.version if record else 0
-    detail = f"the version is {version} now: read it, and send the change again"
+    detail = f"the settings have version {version} now: read them, and send the change again"
     return Refused(problems.FLEET_CHANGED, detail, {"limit": version})
 
 
-def _shown(record: FleetRecord | None) -> Fleet:
+def _fleet_json(record: FleetRecord | None) -> Fleet:
     values = asdict(record.rules) if record else _defaults()
     settings = [
         FleetSetting(
@@ -171,7 +171,7 @@ def _shown(record: FleetRecord | None) -> Fleet:
         for name, field in FleetSettings.model_fields.items()
     ]
     changes = [
-        FleetChange(**{**asdict(each), "at": format_time(each.at)})
-        for each in reversed(record.changes if record else ())
+        FleetChange(**{**asdict(change), "at": format_time(change.at)})
+        for change in reversed(record.changes if record else ())
     ]
     return Fleet(version=record.version if record else 0, settings=settings, changes=changes)

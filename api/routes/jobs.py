@@ -52,8 +52,9 @@ router = APIRouter(tags=["jobs"])
 
 JSON_ADVICE = " as JSON: send larger files as multipart/form-data"
 BUNDLE_PATH = "/bundle"
-SHORT_STORY = 50
-"""A job with so few events is serialized within two milliseconds; else a thread does it."""
+MAX_QUICK_EVENTS = 50
+"""A job with at most this number of events is serialized within two milliseconds; a thread
+serializes a longer one."""
 
 
 @router.post(
@@ -83,8 +84,8 @@ async def submit(
     """Submit a job. After a 202 the job is durable.
 
     Files that are texts can be part of the JSON. Files of any kind are sent as
-    `multipart/form-data`: the part `job` is the JSON, and each part `files` a file whose file name
-    is its path; the part `bundle` is a git bundle, of the repository that the work starts from.
+    `multipart/form-data`: the part `job` is the JSON, each part `files` is a file with its path as
+    file name, and the part `bundle` is a git bundle of the repository that the work starts from.
     The body and its files have separate limits, both in `GET /system`.
     """
     settings = services.settings
@@ -151,7 +152,7 @@ async def listing(
     """A page of your tenant's jobs; `total` counts all that match.
 
     `text` searches tasks, labels and ids for words or their prefixes; a job matches all of them. A
-    prefix stands for at most eight words, the first in alphabetical order. A search with several
+    prefix matches at most eight words, the first in alphabetical order. A search with several
     filters reads a limited number of jobs, the newest first: beyond it, `total` is a lower bound
     and `total_exact` is false. A key has a limit of concurrent searches (429).
     `waiting=me` lists the reviews that you may decide, the oldest first. It leaves out your own
@@ -275,7 +276,7 @@ async def retry(
 ) -> Response:
     """Make a new job, of the same conversation, that continues a failed or cancelled one.
 
-    The body may change its limits, its model and its review; without one, all stays as it was.
+    The body may change its limits, its model and its review. Without a body, they do not change.
     Finished model calls are not paid again. A job that ended unapproved continues from its best
     result, with all its revisions. A job that was rejected, or that no worker could read, starts
     from the beginning.
@@ -318,7 +319,7 @@ async def rebase(
     has ended, merged onto the commit that its branch is at by then.
 
     It has the same task and terms, and delivers a branch of its own. A job without an approved
-    change is a 409, and so is one whose repository was uploaded.
+    change is a 409, and so is a job with an uploaded repository.
     """
     once = Idempotency(idempotency_key, f"rebase of {job_id}") if idempotency_key else None
     return submission_receipt(
@@ -334,12 +335,14 @@ async def job_answer(services: Services, record: JobRecord, now: int) -> Respons
         services.store.charges(record.id),
         fleet_for(services, [record]),
     )
-    if len(events) <= SHORT_STORY:
-        return _whole(record, events, charges, now, fleet, services.settings)
-    return await asyncio.to_thread(_whole, record, events, charges, now, fleet, services.settings)
+    if len(events) <= MAX_QUICK_EVENTS:
+        return _job_json(record, events, charges, now, fleet, services.settings)
+    return await asyncio.to_thread(
+        _job_json, record, events, charges, now, fleet, services.settings
+    )
 
 
-def _whole(
+def _job_json(
     record: JobRecord,
     events: Sequence[Event],
     charges: Sequence[Charge],
@@ -350,5 +353,5 @@ def _whole(
     job = render_job(
         record, events, charges, now, fleet, person_delivers=settings.deliver_needs_review
     )
-    shown = links.add_to_job(job)
-    return Response(dump(shown), media_type="application/json")
+    linked = links.add_to_job(job)
+    return Response(dump(linked), media_type="application/json")

@@ -97,7 +97,7 @@ async def metrics(services: ServicesDep) -> Response:
 
 
 async def _longest_waits(services: Services) -> Mapping[Priority, float]:
-    """By priority; empty where the broker, which may be a separate server, does not answer."""
+    """Seconds by priority; empty if the broker, which may be a separate server, does not answer."""
     try:
         return await services.waiting.longest()
     except StoreUnavailable:
@@ -115,5 +115,5 @@ async def problem(name: str) -> Response:
     """The meaning of a problem's `type`. Needs no key."""
     kind = problems.KINDS.get(name)
     if kind is None:
-        raise Refused(problems.NOT_FOUND, "this type of problem does not exist")
+        raise Refused(problems.NOT_FOUND, "there is no such type of problem")
     return as_json(kind.explained())

@@ -6,7 +6,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.auth.caller import Admin, Operator, Overseer, configured, stamp_of
+from api.auth.caller import Admin, Operator, Overseer, configured_key, stamp_of
 from api.http.answers import as_json
 from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
@@ -41,37 +41,39 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     one vote together, and a key that one person has made for another has none, since its maker has
     seen the secret. Keys that the first key (`FETTLE_API_KEY`) has made have their vote.
     """
-    asked, _ = await read_json(request, KeyRequest, services.settings)
-    tenant = asked.tenant or caller.tenant
+    key_request, _ = await read_json(request, KeyRequest, services.settings)
+    tenant = key_request.tenant or caller.tenant
     if not caller.governs(tenant):
         raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
-    limited = (asked.max_cost_usd_per_day, asked.max_tokens_per_day) != (None, None)
+    limited = (key_request.max_cost_usd_per_day, key_request.max_tokens_per_day) != (None, None)
     if limited and not caller.operates:
         raise Refused(problems.FORBIDDEN, "only the operator sets limits of a key")
     secret = new_secret()
     credential = Credential(
         id=new_id(),
-        name=asked.name,
+        name=key_request.name,
         tenant=tenant,
-        scopes=tuple(dict.fromkeys(asked.scopes)),
+        scopes=tuple(dict.fromkeys(key_request.scopes)),
         created_at=await services.store.now(),
         created_by=caller.name,
         created_by_key=caller.id,
-        person=asked.person or asked.name,
-        max_cost_usd_per_day=asked.max_cost_usd_per_day,
-        max_tokens_per_day=asked.max_tokens_per_day,
+        person=key_request.person or key_request.name,
+        max_cost_usd_per_day=key_request.max_cost_usd_per_day,
+        max_tokens_per_day=key_request.max_tokens_per_day,
     )
     if not await services.credentials.add(credential, digest_secret(secret)):
-        detail = f"an active key of the tenant {tenant} is named {asked.name}"
+        detail = f"an active key of the tenant {tenant} is named {key_request.name}"
         raise Refused(problems.NAME_TAKEN, detail)
     log.info(
         "key created",
         key=credential.id,
-        key_name=asked.name,
+        key_name=key_request.name,
         key_person=credential.person,
         key_tenant=tenant,
     )
-    return as_json(NewKey(**_shown(credential), secret=secret), 201, {"Cache-Control": "no-store"})
+    return as_json(
+        NewKey(**_key_json(credential), secret=secret), 201, {"Cache-Control": "no-store"}
+    )
 
 
 @router.get(
@@ -83,14 +85,14 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
 )
 async def listing(services: ServicesDep, caller: Admin) -> Response:
     """The keys that you govern, including revoked ones, without their secrets."""
-    first = configured(services.settings)
-    every = [*([first] if first else []), *await services.credentials.list_all()]
-    governed = [key for key in every if caller.governs(key.tenant)]
+    first = configured_key(services.settings)
+    all_keys = [*([first] if first else []), *await services.credentials.list_all()]
+    governed = [key for key in all_keys if caller.governs(key.tenant)]
     spent = await services.store.budgets.of_keys_today([key.id for key in governed])
     return as_json(
         KeyList(
             keys=[
-                Key(**_shown(key), spent_today=spent_today(amount))
+                Key(**_key_json(key), spent_today=spent_today(amount))
                 for key, amount in zip(governed, spent, strict=True)
             ]
         )
@@ -108,14 +110,14 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
 async def limit(key_id: str, request: Request, services: ServicesDep, caller: Operator) -> Response:
     """Replace both limits. They apply within seconds, to running jobs too. Only the operator may:
     a tenant's admin could raise the tenant's own limits."""
-    asked, _ = await read_json(request, DayLimits, services.settings)
-    if key_id == FIRST_ID and configured(services.settings):
+    limits, _ = await read_json(request, DayLimits, services.settings)
+    if key_id == FIRST_ID and configured_key(services.settings):
         detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise Refused(problems.CONFIGURED_KEY, detail)
     await _governed(key_id, services, caller)
-    await services.credentials.limit(key_id, asked.max_cost_usd_per_day, asked.max_tokens_per_day)
-    log.info("key limited", key=key_id, **asked.model_dump())
-    return as_json(Key(**_shown(await _governed(key_id, services, caller))))
+    await services.credentials.limit(key_id, limits.max_cost_usd_per_day, limits.max_tokens_per_day)
+    log.info("key limited", key=key_id, **limits.model_dump())
+    return as_json(Key(**_key_json(await _governed(key_id, services, caller))))
 
 
 @router.delete(
@@ -128,7 +130,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
 )
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Revoke a key at once. Revoking it again does nothing."""
-    if key_id == FIRST_ID and configured(services.settings):
+    if key_id == FIRST_ID and configured_key(services.settings):
         raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
     await services.credentials.revoke(key_id, await services.store.now())
@@ -137,10 +139,10 @@ async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
 
 
 async def _governed(key_id: str, services: Services, caller: Credential) -> Credential:
-    known = await services.credentials.get(key_id)
-    if known is None or not caller.governs(known.tenant):
-        raise Refused(problems.NOT_FOUND, "this key does not exist")
-    return known
+    key = await services.credentials.get(key_id)
+    if key is None or not caller.governs(key.tenant):
+        raise Refused(problems.NOT_FOUND, "this key does not exist: fettle keys list has the ids")
+    return key
 
 
 def spent_today(amount: Amount) -> SpentToday | None:
@@ -150,7 +152,7 @@ def spent_today(amount: Amount) -> SpentToday | None:
     return SpentToday(cost_usd=format_dollars(amount.cost), tokens=amount.tokens)
 
 
-def _shown(credential: Credential) -> dict[str, object]:
+def _key_json(credential: Credential) -> dict[str, object]:
     return {
         "id": credential.id,
         "name": credential.name,

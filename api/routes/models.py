@@ -42,14 +42,14 @@ CHECK_MODELS = "check_models"
     responses=responses(),
 )
 async def models(services: ServicesDep, caller: Overseer) -> Response:
-    """Models by role, their prices, and what is missing where one cannot be used.
+    """Models by role, their prices, and the missing part of each model that cannot be used.
 
     Only the operator sees the number of workers, which of them differ, and the learned forms of
     models that no worker offers: jobs of another tenant may have named them.
     """
     workers = await _announcing(services)
     latest = workers[0]["models"] if workers else {}
-    differing = [str(each["id"]) for each in workers if each["models"] != latest]
+    differing = [str(worker["id"]) for worker in workers if worker["models"] != latest]
     return as_json(
         Models(
             workers=len(workers) if caller.operates else None,
@@ -57,7 +57,7 @@ async def models(services: ServicesDep, caller: Overseer) -> Response:
             roles=latest.get("roles", {}),
             offered=_offered(workers),
             providers=latest.get("providers", []),
-            accepted=await _accepted(services, latest, every=caller.operates),
+            accepted=await _accepted(services, latest, include_unoffered=caller.operates),
             recordings=latest.get("recordings", []),
             allowed=list(services.settings.models),
         )
@@ -80,17 +80,19 @@ async def check(request: Request, services: ServicesDep, caller: Operator) -> Re
     are charged to no job, so only the operator may. It takes as long as the slowest model, at most
     two minutes.
     """
-    asked, _ = await read_json(request, CheckRequest, services.settings)
+    check_request, _ = await read_json(request, CheckRequest, services.settings)
     workers = await _announcing(services)
     latest = workers[0]["models"] if workers else {}
-    offered = [each["name"] for each in latest.get("offered", ())]
-    names = asked.models or offered
+    offered = [model["name"] for model in latest.get("offered", ())]
+    names = check_request.models or offered
     _refuse_unknown(names, offered, services.settings.models)
     answer = await services.store.rpc.call(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
     if answer is None or "error" in answer:
-        detail = str((answer or {}).get("error", "no worker answered: is one running?"))
+        detail = str(
+            (answer or {}).get("error", "no worker answered: start a worker, or try again")
+        )
         raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})
-    return as_json(Checked(models=[CheckedModel(**each) for each in answer["checked"]]))
+    return as_json(Checked(models=[CheckedModel(**model) for model in answer["checked"]]))
 
 
 def _offered(workers: Sequence[Mapping[str, Any]]) -> list[OfferedModel]:
@@ -105,11 +107,10 @@ def _offered(workers: Sequence[Mapping[str, Any]]) -> list[OfferedModel]:
 
 
 async def _accepted(
-    services: Services, latest: Mapping[str, Any], *, every: bool
+    services: Services, latest: Mapping[str, Any], *, include_unoffered: bool
 ) -> list[AcceptedForm]:
-    """The forms in the settings of the latest worker, and those that the workers have learned: of
-    `every` model, or of offered models. Records that cannot be read or have expired do not count
-    for workers either."""
+    """The forms in the settings of the latest worker, and the forms that the workers have learned.
+    Records that cannot be read or have expired are left out; workers do not use them either."""
     forms = [
         AcceptedForm(model=model, source="setting", **fields)
         for model, fields in latest.get("capabilities", {}).items()
@@ -120,7 +121,7 @@ async def _accepted(
         with contextlib.suppress(ValueError, TypeError, OverflowError, OSError):
             fields = json.loads(text)
             times = {name: int(fields[name] * 1_000) for name in ("learned_at", "expires_at")}
-            if times["expires_at"] > now and (every or model in offered):
+            if times["expires_at"] > now and (include_unoffered or model in offered):
                 written = {name: format_time(ms) for name, ms in times.items()}
                 forms.append(AcceptedForm(**{**fields, **written}, model=model, source="learned"))
     return forms
@@ -139,8 +140,8 @@ async def _announcing(services: Services) -> list[Mapping[str, Any]]:
     now = await services.store.now()
     lately = now - services.settings.worker_seen_seconds * 1000
     workers = [
-        each
-        for each in await services.store.workers()
-        if each["seen_at"] >= lately and "offered" in each.get("models", ())
+        worker
+        for worker in await services.store.workers()
+        if worker["seen_at"] >= lately and "offered" in worker.get("models", ())
     ]
-    return sorted(workers, key=lambda each: each["seen_at"], reverse=True)
+    return sorted(workers, key=lambda worker: worker["seen_at"], reverse=True)

@@ -12,7 +12,7 @@ from api import problems
 from api.auth.caller import Overseer, Reviewer
 from api.http.answers import as_csv, as_json, receipt
 from api.http.body import read_json
-from api.line_comments import all_written
+from api.line_comments import write_comments
 from api.openapi import as_table, body_responses, responses, with_body
 from api.schemas.job import JobReceipt
 from api.schemas.review import Decided, DecidedList, ReviewRequest
@@ -50,20 +50,20 @@ async def decide(
 ) -> Response:
     """Decide on the open review, once. The key's name is recorded as the author.
 
-    Name the review that you read by its `id` and `digest`: where another is open by now, the answer
-    is a 409 with that one's, and nothing is decided. Where a review takes two approvals, the first
-    is recorded and the review stays open.
+    Name the review that you read by its `id` and `digest`. If another review is open now, the
+    answer is a 409 with its id and digest, and your decision does not apply. If a review takes two
+    approvals, the first is recorded and the review stays open.
 
-    Where the payload says `paused`, the work is not finished: `revise` lets it go on, with or
-    without feedback.
+    If the payload has `paused`, the work is not finished: `revise` continues it, with or without
+    feedback.
 
     `comments` go with `revise`, each on a line that the review's patch shows; the model gets them
-    with the lines around. In the payload of the next review each has `outdated`: whether its line
-    is no longer as it was.
+    with the lines around. In the payload of the next review, `outdated` says whether the line of a
+    comment has changed.
 
     Work that is not verified can be approved; that is recorded as an override. A review of kind
     `upgrade` takes `approve` (start the job over), `delegate` (leave it to a worker that can read
-    its checkpoint) and `reject`. One of kind `questions` takes `answer` and `reject`.
+    its checkpoint) and `reject`. A review of kind `questions` takes `answer` and `reject`.
     """
     loaded = await find_job(services, caller, job_id)
     decision, _ = await read_json(request, ReviewRequest, services.settings)
@@ -93,18 +93,18 @@ async def listing(
     all decisions. They are deleted with their jobs: export them before.
     """
     until = _ms(end) if end else await services.store.now() + 1
-    found, total = await services.store.decisions.between(
+    page, total = await services.store.decisions.between(
         caller.tenant, _ms(start) if start else 0, until, limit=limit, offset=offset
     )
-    rows = [decisions.decision_row(each, format_time(each.event.at)) for each in found]
+    rows = [decisions.decision_row(decision, format_time(decision.event.at)) for decision in page]
     if form == "csv":
         headers = {"X-Total-Count": str(total)}
-        words = ({**row, "comments": all_written(row["comments"])} for row in rows)
-        return as_csv("fettle-decisions", decisions.COLUMNS, words, headers)
-    shown = [Decided(**row) for row in rows]
-    return as_json(DecidedList(decisions=shown, total=total, limit=limit, offset=offset))
+        csv_rows = ({**row, "comments": write_comments(row["comments"])} for row in rows)
+        return as_csv("fettle-decisions", decisions.COLUMNS, csv_rows, headers)
+    decided = [Decided(**row) for row in rows]
+    return as_json(DecidedList(decisions=decided, total=total, limit=limit, offset=offset))
 
 
 def _ms(time: datetime) -> int:
-    known = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return int(known.timestamp() * 1000)
+    aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return int(aware_time.timestamp() * 1000)

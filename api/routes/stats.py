@@ -68,18 +68,18 @@ async def stats(
 
     JSON has everything; a CSV has one `table`.
     """
-    found = await read(services, caller.tenant, days)
+    counts = await read(services, caller.tenant, days)
     if form == "csv":
-        rows = stats_view.stats_table(table, found)
+        rows = stats_view.stats_table(table, counts)
         return as_csv(f"fettle-{table}", COLUMNS[table], rows)
     standing = await services.store.counts_of_tenant(caller.tenant)
-    whole = stats_view.render_stats(found, {str(status): n for status, n in standing.items()})
-    return as_json(Stats.model_validate(whole))
+    totals = stats_view.render_stats(counts, {str(status): n for status, n in standing.items()})
+    return as_json(Stats.model_validate(totals))
 
 
 async def read(services: Services, tenant: str, days: int) -> dict[str, Counts]:
     """The counts of the last days, oldest first."""
     today = datetime.fromtimestamp(await services.store.now() / 1000, UTC).date()
-    names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
+    names = [(today - timedelta(days=age)).isoformat() for age in range(days - 1, -1, -1)]
     counts = await services.store.day_counts.days(tenant, names)
     return dict(zip(names, counts, strict=True))

@@ -38,8 +38,8 @@ router = APIRouter(tags=["system"])
     responses=responses(),
 )
 async def system(services: ServicesDep, caller: Overseer) -> Response:
-    """The allowed models, limits, and your tenant's jobs. The operator, whose key has `admin` in
-    the tenant `default`, also sees the jobs of all tenants, the queue, Redis' configuration and the
+    """The allowed models, limits, and your tenant's jobs. For the operator (an `admin` key of the
+    tenant `default`), also the jobs of all tenants, the queue, Redis' configuration and the
     workers."""
     return as_json(await read(services, caller))
 
@@ -54,7 +54,9 @@ async def read(services: Services, caller: Credential) -> System:
         "version": version("fettle"),
         "release": release(),
         "environment": str(settings.env),
-        "serving": any(each["seen_seconds"] <= settings.worker_seen_seconds for each in workers),
+        "serving": any(
+            worker["seen_seconds"] <= settings.worker_seen_seconds for worker in workers
+        ),
         "jobs": {str(status): count for status, count in jobs.items()},
         "models": list(settings.models),
         "limits": _limits(settings),
@@ -83,10 +85,10 @@ def _redis(fitness: RedisReport) -> RedisState:
 
 
 def _worker(facts: Mapping[str, Any], now: int) -> dict[str, Any]:
-    seen = facts["seen_at"]
-    ago = max(now - seen, 0) / 1000
+    seen_at = facts["seen_at"]
+    seen_seconds = max(now - seen_at, 0) / 1000
     lacking = {"host": "", "version": "", "release": None}  # of older releases
-    return {**lacking, **facts, "seen_at": format_time(seen), "seen_seconds": ago}
+    return {**lacking, **facts, "seen_at": format_time(seen_at), "seen_seconds": seen_seconds}
 
 
 def _limits(settings: ApiSettings) -> dict[str, Any]:
@@ -117,6 +119,9 @@ async def drain(worker: str, services: ServicesDep, caller: Operator) -> Respons
     `worker` is its `id` in GET /system. Its supervisor may start another in its place.
     """
     if not await services.store.request_drain(worker):
-        raise Refused(problems.NOT_FOUND, "no worker with this id was seen lately")
+        raise Refused(
+            problems.NOT_FOUND,
+            "no worker with this id was seen lately: fettle doctor lists the workers",
+        )
     log.info("worker asked to drain", worker=worker)
     return Response(status_code=202)

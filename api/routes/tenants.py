@@ -37,7 +37,9 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     if caller.operates:
         keys = await services.credentials.list_all()
         names |= {OPERATOR, *await services.credentials.tenants(), *(key.tenant for key in keys)}
-    return as_json(TenantList(tenants=[await _shown(services, name) for name in sorted(names)]))
+    return as_json(
+        TenantList(tenants=[await _tenant_json(services, name) for name in sorted(names)])
+    )
 
 
 @router.put(
@@ -49,18 +51,20 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     openapi_extra=with_body(DayLimits),
 )
 async def limit(tenant: str, request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
-    """Replace both limits, which hold for all its keys together. They apply within seconds. Only
-    the operator may; the tenant needs no key yet."""
-    asked, _ = await read_json(request, DayLimits, services.settings)
+    """Replace both limits, which apply to all its keys together, within seconds. Only the operator
+    may do this. The tenant needs no key yet."""
+    body, _ = await read_json(request, DayLimits, services.settings)
     if not re.fullmatch(patterns.TENANT, tenant):
-        raise Refused(problems.NOT_FOUND, "no tenant can have this name")
-    limits = TenantLimits(asked.max_cost_usd_per_day, asked.max_tokens_per_day)
+        raise Refused(
+            problems.NOT_FOUND, "no tenant can have this name: 1 to 63 of a-z, 0-9, _ and -"
+        )
+    limits = TenantLimits(body.max_cost_usd_per_day, body.max_tokens_per_day)
     await services.credentials.limit_tenant(tenant, limits)
-    log.info("tenant limited", limited_tenant=tenant, **asked.model_dump())
-    return as_json(await _shown(services, tenant))
+    log.info("tenant limited", limited_tenant=tenant, **body.model_dump())
+    return as_json(await _tenant_json(services, tenant))
 
 
-async def _shown(services: Services, name: str) -> Tenant:
+async def _tenant_json(services: Services, name: str) -> Tenant:
     limits = asdict(await services.credentials.tenant(name))
     spent = await services.store.budgets.of_tenant_today(name)
     return Tenant(name=name, **limits, spent_today=spent_today(spent))

@@ -43,7 +43,7 @@ async def verify(
     """Have a worker run checks over a job's workspace, over files of the body, or both.
 
     The answer is a job of kind `verification`: it calls no model and changes no conversation. It
-    ends `succeeded` with the report in `result.checks`, passed or not; `failed` only where the
+    ends `succeeded` with the report in `result.checks`, passed or not; `failed` only if the
     service itself failed.
     """
     settings = services.settings

@@ -39,9 +39,9 @@ async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa:
     dead, dead_total = await services.store.outbox.dead(SHOWN)
     return as_json(
         WebhookDeliveryList(
-            waiting=[_shown(each) for each in waiting],
+            waiting=[_delivery_json(message) for message in waiting],
             waiting_total=waiting_total,
-            dead=[_shown(each) for each in dead],
+            dead=[_delivery_json(message) for message in dead],
             dead_total=dead_total,
         )
     )
@@ -58,22 +58,24 @@ async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa:
 async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
     """Start its delivery over, with the same id."""
     if not await services.store.outbox.requeue(delivery_id):
-        raise Refused(problems.NOT_FOUND, "no dead message has this id")
+        raise Refused(
+            problems.NOT_FOUND, "no dead message has this id: fettle webhooks lists the messages"
+        )
     log.info("webhook sent again", delivery=delivery_id)
     return Response(status_code=202)
 
 
-def _shown(each: change.Delivery) -> WebhookDelivery:
+def _delivery_json(message: change.Delivery) -> WebhookDelivery:
     return WebhookDelivery(
-        id=each.id,
-        type=each.type,
-        tenant=each.tenant,
-        job_id=each.job_id,
-        at=format_time(each.at) or "",
-        tries=each.tries,
-        error=each.error,
-        due_at=format_time(each.due_at or None),
-        data=dict(each.data),
+        id=message.id,
+        type=message.type,
+        tenant=message.tenant,
+        job_id=message.job_id,
+        at=format_time(message.at) or "",
+        tries=message.tries,
+        error=message.error,
+        due_at=format_time(message.due_at or None),
+        data=dict(message.data),
     )
 
 
@@ -82,5 +84,5 @@ async def undelivered(store: RedisStore) -> Undelivered:
     (waiting, count), (_, dead), now = await asyncio.gather(
         store.outbox.waiting(LOOKED_AT), store.outbox.dead(1), store.now()
     )
-    oldest = min((each.at for each in waiting), default=now)
+    oldest = min((message.at for message in waiting), default=now)
     return Undelivered(dead=dead, waiting=count, oldest_seconds=max(now - oldest, 0) / 1000)

@@ -27,7 +27,7 @@ def _splits(command: str) -> str:
         words = shlex.split(command)
     except ValueError as error:
         raise PydanticCustomError(
-            "command", "it cannot be split: {why}", {"why": str(error)}
+            "command", "it cannot be split into words: {reason}", {"reason": str(error)}
         ) from None
     if not words or any("\0" in word for word in words):
         raise PydanticCustomError("command", "it has no words, or a word with a NUL character")

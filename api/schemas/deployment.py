@@ -64,18 +64,20 @@ class Fleet(ResponseModel):
 
 
 class Finding(ResponseModel):
-    """One checked setting, and advice."""
+    """A checked setting of Redis, with advice."""
 
-    name: str
-    value: str
-    verdict: Literal["ok", "warn", "refuse", "unusable"]
-    advice: str = ""
+    name: str = Field(description="the setting of Redis")
+    value: str = Field(description="its value, as Redis reports it")
+    verdict: Literal["ok", "warn", "refuse", "unusable"] = Field(
+        description="`refuse`: not in production; `unusable`: Fettle cannot run on this server"
+    )
+    advice: str = Field("", description="the remedy")
 
 
 class RedisState(ResponseModel):
     """The Redis server of the job record."""
 
-    server: str
+    server: str = Field(description="Redis or Valkey")
     version: str
     findings: list[Finding]
 
@@ -84,37 +86,43 @@ class SandboxLayer(TypedDict):
     """A layer of a sandbox's isolation."""
 
     name: str
-    active: bool
-    detail: str
+    active: Annotated[bool, Field(description="whether it isolates runs now")]
+    detail: Annotated[str, Field(description="the mechanism, or the reason for its absence")]
 
 
 class PartState(TypedDict):
-    """Whether a part of a worker works; `layers` of the sandbox."""
+    """The state of a part of a worker: its sandbox, its storage, its default model."""
 
     backend: str
     works: bool
-    why: str | None
-    layers: NotRequired[list[SandboxLayer]]
+    why: Annotated[str | None, Field(description="the fault; null: it works")]
+    layers: NotRequired[Annotated[list[SandboxLayer], Field(description="only of the sandbox")]]
 
 
 class WorkerRepositories(TypedDict, total=False):
     """Whether jobs on repositories work, and the hosts that a worker may use for them."""
 
-    git: str | None
+    git: Annotated[str | None, Field(description="the version of git")]
     works: bool
-    why: str | None
-    hosts: list[str]
-    lacks: list[str]
-    delivers: list[str]
-    setups: list[str]
+    why: Annotated[str | None, Field(description="the fault; null: they work")]
+    hosts: Annotated[list[str], Field(description="repositories may be fetched from these hosts")]
+    lacks: Annotated[list[str], Field(description="hosts without a credential or a key")]
+    delivers: Annotated[
+        list[str], Field(description="approved changes may be pushed to these hosts")
+    ]
+    setups: Annotated[
+        list[str], Field(description="dependencies may be installed from these hosts")
+    ]
 
 
 class WorkerModels(TypedDict, total=False):
     """The models of a worker; GET /models has more of them."""
 
-    default: str | None
-    keys: list[str]
-    recordings: list[str]
+    default: Annotated[
+        str | None, Field(description="`provider:model`, with stand-ins after commas")
+    ]
+    keys: Annotated[list[str], Field(description="the providers that have a key")]
+    recordings: Annotated[list[str], Field(description="names of recordings that can be played")]
 
 
 class WorkerModelServer(TypedDict, total=False):
@@ -134,7 +142,7 @@ class WorkerFleet(TypedDict, total=False):
     """The version of the fleet's record, and the worker's own values that differ from it."""
 
     version: int
-    ignored: dict[str, float]
+    ignored: Annotated[dict[str, float], Field(description="by setting")]
 
 
 @with_config(extra="allow")
@@ -147,18 +155,22 @@ class Worker(TypedDict):
     release: Annotated[
         str | None,
         Field(
-            description="its version, and a digest of its code; another than the API's `release`: "
-            "it runs other code. null: it runs a release that does not report it",
+            description="its version, and a digest of its code. If it differs from the API's "
+            "`release`, the worker runs other code. null: its release does not report it",
         ),
     ]
     seen_at: Time
     seen_seconds: Annotated[float, Field(description="seconds since then")]
     busy: NotRequired[Annotated[int, Field(description="jobs that it holds")]]
     slots: NotRequired[Annotated[int, Field(description="jobs that it can hold")]]
-    tools: NotRequired[list[str]]
-    dropped_variables: NotRequired[list[str]]
-    blob_grace_seconds: NotRequired[float]
-    workspace_bytes: NotRequired[int]
+    tools: NotRequired[Annotated[list[str], Field(description="the tools of the executor")]]
+    dropped_variables: NotRequired[
+        Annotated[list[str], Field(description="variables of libraries that Fettle dropped")]
+    ]
+    blob_grace_seconds: NotRequired[
+        Annotated[float, Field(description="see FETTLE_BLOB_GRACE_SECONDS")]
+    ]
+    workspace_bytes: NotRequired[Annotated[int, Field(description="see FETTLE_WORKSPACE_BYTES")]]
     sandbox: NotRequired[PartState]
     storage: NotRequired[PartState]
     default_model: NotRequired[PartState]
@@ -176,8 +188,8 @@ class Worker(TypedDict):
 class Undelivered(ResponseModel):
     """Undelivered webhook messages."""
 
-    dead: int = Field(description="given up; see GET /webhook-deliveries")
-    waiting: int
+    dead: int = Field(description="not tried any more; see GET /webhook-deliveries")
+    waiting: int = Field(description="tried again later")
     oldest_seconds: float = Field(description="age of the oldest waiting message; 0 without one")
 
 
@@ -190,7 +202,7 @@ class WebhookDelivery(ResponseModel):
     job_id: str
     at: Time
     tries: int
-    error: str = Field(description="why the last try failed")
+    error: str = Field(description="the reason for which the last try failed")
     due_at: Time | None = Field(description="the time of the next try; of a dead one, its end")
     data: dict[str, Any]
 

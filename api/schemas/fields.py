@@ -64,7 +64,7 @@ class KeptFile(RequestModel):
 
 
 def _as_text(amount: object) -> object:
-    """A JSON number as the decimal that was written; text is left as it is."""
+    """A JSON number as the decimal that was written; a text is not changed."""
     if isinstance(amount, int | float) and not isinstance(amount, bool):
         return format(Decimal(repr(amount)), "f")
     return amount
@@ -91,17 +91,17 @@ _SCHEMA = {
 }
 
 
-def _split(asked: object) -> object:
+def _split(command: object) -> object:
     """The words of a command line; other types are left to the field's own validation."""
-    if not isinstance(asked, str):
-        return asked
-    if len(asked) > MOST_CHARACTERS:  # splitting it would be slow
+    if not isinstance(command, str):
+        return command
+    if len(command) > MOST_CHARACTERS:  # splitting it would be slow
         raise _too_long()
     try:
-        words = shlex.split(asked)
+        words = shlex.split(command)
     except ValueError as error:
         raise PydanticCustomError(
-            "command", "it cannot be split: {why}", {"why": str(error)}
+            "command", "it cannot be split into words: {reason}", {"reason": str(error)}
         ) from None
     if not words:
         raise PydanticCustomError("command", "it has no words")
@@ -156,14 +156,14 @@ def _is_repository(url: str) -> str:
         parts = urlsplit(url)
         port_is_good = parts.port is None or parts.port > 0
     except ValueError:
-        raise _bad_url("it is no URL") from None
+        raise _bad_url("it is not a URL") from None
     over_ssh = parts.scheme == "ssh"
     if parts.password is not None or (parts.username is not None and not over_ssh):
         raise _bad_url(CREDENTIALS)
     if over_ssh and not _SSH_PLACE.fullmatch(parts.netloc):
         raise _bad_url("over ssh it has a plain name of a user and a host: ssh://git@HOST/PATH")
     if parts.query or parts.fragment:
-        raise _bad_url("it has a query or a fragment: a repository has neither")
+        raise _bad_url("it has a query or a fragment: leave them out")
     if not parts.hostname or not port_is_good or not parts.path.strip("/"):
         raise _bad_url("it has no host or no path, as in https://git.example.org/team/app.git")
     return url
@@ -175,8 +175,8 @@ def _is_ref(ref: str) -> str:
     return ref
 
 
-def _bad_url(why: str) -> PydanticCustomError:
-    return PydanticCustomError("url", "{why}", {"why": why})
+def _bad_url(message: str) -> PydanticCustomError:
+    return PydanticCustomError("url", "{message}", {"message": message})
 
 
 Url = Annotated[
@@ -205,7 +205,7 @@ class DeliverRequest(RequestModel):
 
 class RepoRequest(RequestModel):
     """The git repository that the work starts from: a `url`, or a bundle of another job, or the
-    part `bundle` beside the JSON."""
+    part `bundle` of the form."""
 
     url: Url | None = Field(
         None,

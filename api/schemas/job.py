@@ -35,10 +35,10 @@ class ArtifactList(ResponseModel):
 class Verification(VerifiedData):
     """The evidence for the files after a revision or a person's edit: the command and its run, and
     each experiment on it. `strength` is the number of small changes of the code that the command
-    noticed, of those that were tried, with the unnoticed changes; null: none was tried. `functions`
-    are the changed functions that it executed, and those that it did not; null: not measured.
-    `notes` weaken the evidence and block no approval. `own_word`: a program is verified by itself
-    alone. `judged_by` is `exit_code` if there is no report of each test."""
+    noticed, the number of tried changes, and the unnoticed changes; null: no change was tried.
+    `functions` are the changed functions that it executed, and the others; null: not measured.
+    `notes` weaken the evidence, but do not prevent an approval. `own_word`: only the program itself
+    verifies its result. `judged_by` is `exit_code` without a report of each test."""
 
     at: NotRequired[Time]
 
@@ -72,75 +72,85 @@ class Rebase(ResponseModel):
 
 
 class Patch(ResponseModel):
-    """What the job changed in its repository; `GET /jobs/{id}/patch` has the bytes."""
+    """The change of the job in its repository; `GET /jobs/{id}/patch` has the bytes."""
 
     digest: str = Field(description="sha256, hexadecimal")
     size: int = Field(description="bytes")
-    files: int
+    files: int = Field(description="changed files")
     insertions: int = Field(description="lines")
     deletions: int = Field(description="lines")
     base: str = Field(description="the commit that it applies to")
 
 
 class Deliver(ResponseModel):
-    """What an approved change becomes in the repository that it was fetched from."""
+    """The delivery of an approved change to the repository that the job was fetched from."""
 
-    branch: bool
-    pull_request: bool
+    branch: bool = Field(description="push it as the branch `fettle/ID`")
+    pull_request: bool = Field(description="open a pull or merge request from that branch")
 
 
 class Delivery(ResponseModel):
-    """What was pushed to the repository that the job was fetched from."""
+    """The branch and the pull request in the repository that the job was fetched from."""
 
     branch: str | None = Field(description="null: nothing was delivered, see `note`")
-    commit: str | None
+    commit: str | None = Field(description="the commit that was pushed")
     pull_request: str | None = Field(description="the address of the pull or merge request")
     base: str | None = Field(description="the branch that the change is for")
-    base_moved: bool = Field(description="`base` is no longer at the commit that the job began at")
-    note: str = Field(description="why nothing was delivered, or what to do where `base` moved")
+    base_moved: bool = Field(
+        description="whether `base` has other commits than at the start of the job"
+    )
+    note: str = Field(description="the reason for no delivery, or the remedy if `base` moved")
 
 
 class Spec(ResponseModel):
     """The job's request."""
 
-    task: str
-    review: bool
-    model: str | None
-    steps: list[str]
-    max_revisions: int
-    on_exhausted: OnExhausted
-    timeout_seconds: int
-    priority: Priority
-    labels: list[str]
+    task: str = Field(description="the task in plain English")
+    review: bool = Field(description="whether a person is asked before the critic decides")
+    model: str | None = Field(description="null: the worker's default")
+    steps: list[str] = Field(description="the caller's plan; empty: the planner makes it")
+    max_revisions: int = Field(description="the most passes executor -> critic")
+    on_exhausted: OnExhausted = Field(description="how a job without approval ends")
+    timeout_seconds: int = Field(description="limit of the running time")
+    priority: Priority = Field(description="the order among waiting jobs")
+    labels: list[str] = Field(description="labels to find the job by")
     retry_of: str | None = Field(None, description="the job that this one retries")
-    review_expires_seconds: int | None = None
-    on_expiry: OnExpiry = OnExpiry.STAY
-    review_remind_seconds: int | None = None
-    review_escalate_seconds: int | None = None
-    pause: Pause = Pause.BEFORE_CRITIC
-    record: bool = False
-    approvals: int = Field(1, description="the number that a review takes")
-    repair: bool = True
+    review_expires_seconds: int | None = Field(
+        None, description="seconds until a review expires; null: never"
+    )
+    on_expiry: OnExpiry = Field(OnExpiry.STAY, description="the outcome of an expired review")
+    review_remind_seconds: int | None = Field(
+        None, description="seconds until a reminder of an open review; null: none"
+    )
+    review_escalate_seconds: int | None = Field(
+        None, description="seconds until an open review is escalated; null: never"
+    )
+    pause: Pause = Field(Pause.BEFORE_CRITIC, description="when a reviewed job pauses")
+    record: bool = Field(False, description="whether the model's replies are recorded")
+    approvals: int = Field(1, description="the number of approvals that a review takes")
+    repair: bool = Field(True, description="whether failed code is repaired")
     max_cost_usd: Usd | None = Field(None, description="spending limit in US dollars")
     max_tokens: int | None = Field(None, description="token limit")
-    kind: JobKind = JobKind.TASK
-    checks: CheckSpec | None = None
-    write_tests: bool = False
-    questions: bool = False
-    questions_expire_seconds: int | None = None
-    parallel: bool = False
+    kind: JobKind = Field(JobKind.TASK, description="a task for agents, or a verification")
+    checks: CheckSpec | None = Field(None, description="acceptance checks")
+    write_tests: bool = Field(False, description="whether a tester writes acceptance tests first")
+    questions: bool = Field(False, description="whether the planner may ask questions first")
+    questions_expire_seconds: int | None = Field(
+        None, description="seconds until the planner's defaults count as answers; null: never"
+    )
+    parallel: bool = Field(False, description="whether independent steps run in parallel")
     verify: list[str] = Field(
         default_factory=list, description="the verification command; empty: the model's own"
     )
-    evidence: Evidence = Evidence.RUN
+    evidence: Evidence = Field(Evidence.RUN, description="the evidence that an approval needs")
     run_seconds: int | None = Field(None, description="time limit of one run of code")
     run_memory_bytes: int | None = Field(None, description="memory limit of one run")
     max_steps: int | None = Field(None, description="limit of the model calls of one revision")
     repo: Repo | None = Field(None, description="the repository that the work starts from")
     image: str | None = Field(None, description="the image of its sandboxes")
-    deliver: Deliver | None = Field(None, description="what an approved change becomes there")
+    deliver: Deliver | None = Field(None, description="the delivery of an approved change")
     setup: str | None = Field(
-        None, description="what installs its dependencies; null: detected; empty: nothing"
+        None, description="the command that installs its dependencies; null: detected; empty: none"
     )
     rebase: Rebase | None = Field(
         None, description="another job's change, which the work starts from"
@@ -170,7 +180,7 @@ class Critique(CritiquedData):
 class Result(ResponseModel):
     """The job's result."""
 
-    answer: str
+    answer: str = Field(description="the model's answer")
     approved_by: str | None = Field(
         description="critic, the names of persons, or null: not approved"
     )
@@ -179,7 +189,9 @@ class Result(ResponseModel):
         description="a person approved although the evidence failed: no verification of the final "
         "files holds, checks did not pass, or copies of conflicting files were left",
     )
-    artifacts: list[ArtifactData] = Field(default_factory=list)
+    artifacts: list[ArtifactData] = Field(
+        default_factory=list, description="files that runs and tools made"
+    )
     checks: CheckReport | None = Field(None, description="the report of the acceptance checks")
     verification: Verification | None = Field(None, description="the evidence that the files work")
     patch: Patch | None = Field(None, description="of a job on a repository: its change")
@@ -193,13 +205,13 @@ class Spend(ResponseModel):
     """The cost of model calls. `cost_usd` is null if the price of a call is unknown, or if its
     usage was not reported."""
 
-    calls: int
-    input_tokens: int
+    calls: int = Field(description="the number of calls")
+    input_tokens: int = Field(description="the tokens of requests, cached or not")
     cached_input_tokens: int = Field(
         0, description="the input tokens that came from the provider's cache"
     )
-    output_tokens: int
-    cost_usd: Usd | None
+    output_tokens: int = Field(description="the tokens of replies")
+    cost_usd: Usd | None = Field(description="null: not known")
     known_usd: Usd = Field(description="the cost of the calls with a known cost")
     unpriced_calls: int = Field(0, description="the calls with an unknown price")
     unreported_calls: int = Field(
@@ -210,8 +222,8 @@ class Spend(ResponseModel):
 class Cost(ResponseModel):
     """The job's cost, by role and in total."""
 
-    roles: dict[str, Spend]
-    total: Spend
+    roles: dict[str, Spend] = Field(description="by the role of the model")
+    total: Spend = Field(description="the sum over all roles")
 
 
 class Life(ResponseModel):
@@ -222,8 +234,8 @@ class Life(ResponseModel):
     status: Status
     created_at: Time
     updated_at: Time
-    started_at: Time | None
-    finished_at: Time | None
+    started_at: Time | None = Field(description="the first attempt; null: not started")
+    finished_at: Time | None = Field(description="the final state; null: not final")
     unapproved: bool = Field(
         False,
         description="the job has ended without approval: failed as `unapproved`, or accepted "
@@ -237,32 +249,33 @@ class Waiting(ResponseModel):
     id: str
     kind: ReviewKind
     opened_at: Time
-    waiting_seconds: float
-    expires_at: Time | None
-    expired: bool
-    approvals: list[str]
-    approvals_needed: int
+    waiting_seconds: float = Field(description="since it was opened")
+    expires_at: Time | None = Field(description="null: never")
+    expired: bool = Field(description="whether it has expired, and stays open")
+    approvals: list[str] = Field(description="the authors of the approvals so far")
+    approvals_needed: int = Field(description="the number of approvals that it takes")
 
 
 class Waits(ResponseModel):
-    """What a queued job waits for before its next try; no worker holds it meanwhile, and the time
-    is no running time."""
+    """The reason for which a queued job waits before its next try. No worker holds the job during
+    this time, which does not count as running time."""
 
-    on: str = Field(description="a provider, `the sandbox`, `storage`")
-    until: Time
+    on: str = Field(description="the unavailable part: a provider, `the sandbox`, `storage`")
+    until: Time = Field(description="the time of the next try")
     tries: int = Field(description="the failed tries in a row")
     why: str = Field(description="the last error")
 
 
 class Queued(ResponseModel):
-    """Why no worker is at work on a queued job."""
+    """The reason for which no worker runs a queued job."""
 
     reason: QueueReason = Field(
-        description="`rests`: until its next try, see `waits`; `no_worker`: none is running; "
-        "`broken_workers`: none can take jobs; `other_release`: none can resume it; `busy`: all "
-        "have as many jobs as they can; `next`: one takes it within seconds"
+        description="`rests`: it waits for its next try, see `waits`; `no_worker`: no worker is "
+        "running; `broken_workers`: no worker can take jobs; `other_release`: no worker can resume "
+        "it; `busy`: all workers hold as many jobs as they can; `next`: a worker takes it within "
+        "seconds"
     )
-    text: str
+    text: str = Field(description="the reason as a sentence")
 
 
 class JobSummary(Life):
@@ -272,13 +285,13 @@ class JobSummary(Life):
     conversation_id: str
     labels: list[str]
     priority: Priority
-    model: str | None
+    model: str | None = Field(description="null: the worker's default")
     submitted_by: str = Field(description="the name of the key")
     person: str = Field("", description="the person of that key")
-    attempts: int
-    open_review: str | None
-    reason: Reason | None
-    approved_by: str | None
+    attempts: int = Field(description="how often a worker has claimed the job")
+    open_review: str | None = Field(description="the id of the open review")
+    reason: Reason | None = Field(description="the reason for which it failed")
+    approved_by: str | None = Field(description="critic, the names of persons, or null")
     revisions: int = Field(0, description="as of its last pause, or its end")
     cost_usd: Usd | None = Field(None, description="null: the cost of a call is unknown")
     known_usd: Usd = "0"
@@ -288,7 +301,9 @@ class JobSummary(Life):
     )
     review: Waiting | None = Field(None, description="the open review")
     waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
-    queued: Queued | None = Field(None, description="of a queued job: why it is not at work")
+    queued: Queued | None = Field(
+        None, description="of a queued job: the reason for which no worker runs it"
+    )
     links: dict[str, str] = Field(default_factory=dict)
 
 
@@ -302,8 +317,8 @@ class JobList(ResponseModel):
         description="false: the search ended before it had counted all. There is a next page if "
         "`total` exceeds this one",
     )
-    limit: int
-    offset: int
+    limit: int = Field(description="the size of a page")
+    offset: int = Field(description="the number of jobs before this page")
 
 
 class Job(Life):
@@ -313,7 +328,7 @@ class Job(Life):
     conversation_id: str
     submitted_by: str = Field(description="the name of the key")
     person: str = Field("", description="the person of that key")
-    request_id: str
+    request_id: str = Field(description="the id of the request that submitted it")
     route: Route | None = Field(None, description="of a job with the model `auto`")
     plan: Plan | None
     runs: list[Run]
@@ -330,14 +345,16 @@ class Job(Life):
     artifacts: list[ArtifactData] = Field(
         description="files that runs and tools made, in their newest versions"
     )
-    reason: Reason | None = Field(description="why it failed")
-    detail: str
+    reason: Reason | None = Field(description="the reason for which it failed")
+    detail: str = Field(description="the reason in more words; empty if it did not fail")
     cost: Cost
-    attempts: int
-    crashes: int
-    retries: int
+    attempts: int = Field(description="how often a worker has claimed the job")
+    crashes: int = Field(description="crashes of workers in a row, without progress")
+    retries: int = Field(description="failed tries in a row because of unavailable services")
     waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
-    queued: Queued | None = Field(None, description="of a queued job: why it is not at work")
+    queued: Queued | None = Field(
+        None, description="of a queued job: the reason for which no worker runs it"
+    )
     last_event: int = Field(description="the newest event's number, to follow from")
     ran_seconds: float = Field(description="running time, without waiting")
     links: dict[str, str] = Field(default_factory=dict)
@@ -356,10 +373,10 @@ class JobReceipt(ResponseModel):
 class File(ResponseModel):
     """A file of the workspace."""
 
-    path: str
-    digest: str
-    size: int
-    href: str
+    path: str = Field(description="relative to the workspace")
+    digest: str = Field(description="sha256, hexadecimal")
+    size: int = Field(description="bytes")
+    href: str = Field(description="the path of its bytes in this API")
 
 
 class FileList(ResponseModel):
@@ -368,6 +385,6 @@ class FileList(ResponseModel):
     files: list[File]
     links: dict[str, str] = Field(
         description="Symbolic links: targets by path. They cannot be downloaded, and archives do "
-        "not have them: a target may lead anywhere"
+        "not contain them, because a target may lead anywhere"
     )
-    digest: str | None
+    digest: str | None = Field(description="the digest of the manifest; null: no files")

@@ -123,7 +123,7 @@ class Terms(RequestModel):
 
 
 class RetryRequest(Terms):
-    """What is different in the retry of a job. A field that is not sent stays as it was; null is
+    """What is different in the retry of a job. A field that is not sent does not change; null is
     the operator's default."""
 
     model_config = ConfigDict(

@@ -29,7 +29,7 @@ def _person(name: str | None) -> str | None:
         return None
     name = " ".join(unicodedata.normalize("NFKC", name).split())
     if not name.isprintable():
-        raise PydanticCustomError("unprintable", "a person's name has visible characters alone")
+        raise PydanticCustomError("unprintable", "a person's name may have only visible characters")
     return _free(name)
 
 
@@ -56,7 +56,7 @@ class KeyRequest(DayLimits):
         None,
         pattern=patterns.SOME_TEXT,
         max_length=100,
-        description="to whom the key belongs, for good; else a person of the key's name",
+        description="the owner of the key, forever; else a person with the key's name",
     )
     scopes: list[Scope] = Field(min_length=1, max_length=len(Scope))
     tenant: str | None = Field(
@@ -72,11 +72,13 @@ class SpentToday(ResponseModel):
 
 
 class Key(ResponseModel):
-    """A key, without its secret. Its spending is counted where it, or the service, has a limit."""
+    """A key, without its secret. Its spending is counted if a limit applies to it."""
 
     id: str
     name: str
-    person: str = Field("", description="to whom it belongs: all keys of a person have one vote")
+    person: str = Field(
+        "", description="the owner of the key: all keys of a person together have one vote"
+    )
     tenant: str
     scopes: list[Scope]
     created_at: Time | None
@@ -106,7 +108,7 @@ class Tenant(ResponseModel):
     name: str
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
-    spent_today: SpentToday | None = Field(None, description="where a limit counts it")
+    spent_today: SpentToday | None = Field(None, description="if a limit applies")
 
 
 class TenantList(ResponseModel):

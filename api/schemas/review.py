@@ -22,7 +22,7 @@ class SentComment(RequestModel):
     path: str = Field(min_length=1, max_length=4_096, description="the file, as the patch names it")
     line: int = Field(ge=1, le=999_999_999)
     side: Side = Field(
-        Side.NEW, description="which number `line` is: after the change, or before it (`old`)"
+        Side.NEW, description="whether `line` is the number after the change, or before it (`old`)"
     )
     text: str = Field(pattern=patterns.SOME_TEXT, max_length=2_000)
 
@@ -99,19 +99,19 @@ class ReviewRequest(RequestModel):
             if getattr(self, name) and self.action is not action:
                 raise PydanticCustomError(
                     "not_wanted",
-                    "{action} takes no {field}, only {only} does",
+                    "{action} takes no {field}: only {only} takes it",
                     {"action": self.action, "field": name, "only": action},
                 )
-        needed = _NEEDS.get(self.action)
-        if needed and not getattr(self, needed).strip():
+        required = _NEEDS.get(self.action)
+        if required and not getattr(self, required).strip():
             raise PydanticCustomError(
-                "needed", "{action} needs {field}", {"action": self.action, "field": needed}
+                "needed", "{action} needs {field}", {"action": self.action, "field": required}
             )
         return self
 
 
 class Approval(ResponseModel):
-    """One of the approvals that a review needs."""
+    """An approval of a review that needs several."""
 
     by: str = Field(description="the name of the key")
     person: str = Field("", description="the person of the key")
@@ -132,8 +132,8 @@ class Review(ResponseModel):
     )
     actions: list[Action] = Field(
         default_factory=list,
-        description="what can be decided: the critic decides (`delegate`) "
-        "only if one approval is enough, and no person has to approve a delivery",
+        description="the decisions that the review takes: `delegate`, to the critic, only if one "
+        "approval is enough, and no person has to approve a delivery",
     )
     approvals: list[Approval] = Field(
         default_factory=list, description="the approvals so far, while it needs more"

@@ -45,7 +45,7 @@ class ModelDay(ModelSpend):
 
 
 class Revisions(ResponseModel):
-    """Number of jobs by their number of revisions; 10 stands for 10 or more."""
+    """Number of jobs by their number of revisions; 10 means 10 or more."""
 
     revisions: int
     jobs: int
@@ -92,12 +92,12 @@ class Stats(ResponseModel):
     days: list[Day]
     reasons: dict[str, int] = Field(description="failed jobs by reason")
     approved_by: dict[str, int] = Field(description="succeeded jobs: critic, person or nobody")
-    success: dict[str, int]
+    success: dict[str, int] = Field(description="succeeded jobs by their way: see `days`")
     revisions: list[Revisions]
-    runs: dict[str, int]
-    failures: list[FailureClass]
-    models: list[ModelSpend]
-    cost: list[ModelDay]
+    runs: dict[str, int] = Field(description="runs by their outcome")
+    failures: list[FailureClass] = Field(description="failed runs by class")
+    models: list[ModelSpend] = Field(description="by model, over all days")
+    cost: list[ModelDay] = Field(description="by day and model")
     waits: WaitingTimes
-    decisions: dict[str, int]
-    stages: list[Stage]
+    decisions: dict[str, int] = Field(description="decisions by their action")
+    stages: list[Stage] = Field(description="time by stage")

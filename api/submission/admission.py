@@ -104,8 +104,8 @@ async def check_token_limit(store: RedisStore, terms: Terms) -> None:
     the requested one. The least limit depends on the workers' settings, which they announce."""
     if terms.max_tokens is None:
         return
-    needed = [_call_tokens(worker, terms.model) for worker in await store.workers()]
-    least = min(needed, default=0)
+    least_tokens = [_call_tokens(worker, terms.model) for worker in await store.workers()]
+    least = min(least_tokens, default=0)
     if terms.max_tokens < least:
         message = f"the calls of a small job can take {least:,} tokens: allow at least that many"
         refuse([FieldError(field="max_tokens", message=message, limit=least)])

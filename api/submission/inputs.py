@@ -38,13 +38,15 @@ async def store_inputs(
     texts = {path: text.encode() for path, text in inline_files(request).items()}
     files = {**texts, **parts.files}
     size = sum(map(len, files.values())) + len(parts.bundle or b"")
-    kept = await _find_kept_files(services, caller, kept_files(request))
-    refuse(size_errors(size + sum(entry.size for entry in kept.values()), services.settings))
-    digests = [entry.digest for entry in kept.values()]
-    if digests:  # retention removes none of them: a job refers to it, or did so just before
+    kept_entries = await _find_kept_files(services, caller, kept_files(request))
+    refuse(
+        size_errors(size + sum(entry.size for entry in kept_entries.values()), services.settings)
+    )
+    digests = [entry.digest for entry in kept_entries.values()]
+    if digests:  # retention keeps them: a job refers to them, or did so within the grace period
         await services.store.blobs.pin(digests)
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
-    workspace = await _store_workspace(blobs, files, kept)
+    workspace = await _store_workspace(blobs, files, kept_entries)
     checks = await store_checks(blobs, request.checks) if request.checks else None
     repo = await _store_repository(services, caller, request, parts.bundle, blobs)
     if repo is not None and repo.bundle is not None and repo.bundle not in digests:
@@ -148,14 +150,14 @@ async def _entries_of_job(
 
 
 async def _store_workspace(
-    blobs: Blobs, files: Mapping[str, bytes], kept: Mapping[str, FileEntry]
+    blobs: Blobs, files: Mapping[str, bytes], kept_entries: Mapping[str, FileEntry]
 ) -> str | None:
-    """Store the files, and return the digest of their manifest with the kept files."""
+    """Store the files, and return the digest of a manifest of these and the kept files."""
     digest = await manifest.save(blobs, files)
-    if not kept:
+    if not kept_entries:
         return digest
     stored = await manifest.load(blobs, digest)
-    return await blobs.put(stored.with_files(kept, frozenset()).dump())
+    return await blobs.put(stored.with_files(kept_entries, frozenset()).dump())
 
 
 async def _store_repository(
@@ -177,12 +179,12 @@ async def _store_repository(
     return Repo(None, repo.ref, repo.bundle.digest)
 
 
-async def _pin_kept_bundle(services: Services, caller: Credential, kept: KeptFile) -> None:
-    spec = (await find_job(services, caller, kept.job_id)).record.spec
-    if spec.repo is None or spec.repo.bundle != kept.digest:
-        message = f"job {kept.job_id} did not start from a bundle with this digest"
+async def _pin_kept_bundle(services: Services, caller: Credential, bundle: KeptFile) -> None:
+    spec = (await find_job(services, caller, bundle.job_id)).record.spec
+    if spec.repo is None or spec.repo.bundle != bundle.digest:
+        message = f"job {bundle.job_id} did not start from a bundle with this digest"
         refuse([FieldError(field="repo.bundle.digest", message=message)])
-    await services.store.blobs.pin([kept.digest])
+    await services.store.blobs.pin([bundle.digest])
 
 
 async def _earlier_workspace(services: Services, record: JobRecord) -> str | None:

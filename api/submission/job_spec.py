@@ -77,11 +77,11 @@ def verification_spec(
 ) -> JobSpec:
     """The spec of a verification: a job without a model, and without a conversation."""
     names = (*checks.paths, *checks.cases)
-    named = ", ".join(names[:NAMED_CHECKS])
-    others = len(names) - NAMED_CHECKS
+    listed = ", ".join(names[:NAMED_CHECKS])
+    unlisted = len(names) - NAMED_CHECKS
     subject = f" of job {request.job_id}" if request.job_id else ""
     return JobSpec(
-        task=f"Verification{subject} by {named}{f' and {others} more' if others > 0 else ''}",
+        task=f"Verification{subject} by {listed}{f' and {unlisted} more' if unlisted > 0 else ''}",
         workspace=workspace,
         timeout_seconds=request.timeout_seconds or _default_timeout(settings),
         priority=request.priority,

@@ -50,8 +50,8 @@ def check_job(
 
     `size` is the size of the JSON in bytes. Without its files it may have `max_body_bytes`.
     """
-    rest = len(request.model_dump_json(exclude={"files"})) if request.files else size
-    if rest > settings.max_body_bytes:
+    size_without_files = len(request.model_dump_json(exclude={"files"})) if request.files else size
+    if size_without_files > settings.max_body_bytes:
         raise too_large(settings.max_body_bytes, "the body without its files", BODY_SETTING)
     spec = new_spec(request, settings)
     errors = [

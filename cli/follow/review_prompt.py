@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from api.line_comments import parsed
+from api.line_comments import parse
 from cli.client.files import change_of, save
 from cli.client.service import Job, Service
 from cli.errors import Refused
@@ -143,7 +143,7 @@ def _decision(
 def _comments(screen: Screen) -> Iterator[Mapping[str, Any]]:
     """Comments on lines, up to an empty one."""
     while written := _answer("a comment on a line, as src/a.py:12: TEXT (or Enter): "):
-        if (comment := parsed(written)) is not None:
+        if (comment := parse(written)) is not None:
             yield comment
         else:
             screen.text("please PATH:LINE: TEXT; PATH:-LINE: TEXT is a line before the change")

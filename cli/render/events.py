@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from api.http.foreign_text import first_line, signature, visible_path
-from api.line_comments import place
+from api.line_comments import location
 from api.quantities import UNREPORTED, duration, money, plural
 from cli.client.events import Event
 from cli.client.files import TextOf
@@ -95,7 +95,7 @@ def comment_line(comment: Data) -> Line:
     stands = ""
     if "outdated" in comment:
         stands = ": the line has changed" if comment["outdated"] else ": the line is as it was"
-    return Line("comment", printable(place(comment)) + stands, Tone.ASK)
+    return Line("comment", printable(location(comment)) + stands, Tone.ASK)
 
 
 def _comment_parts(comment: Data) -> Iterator[Part]:

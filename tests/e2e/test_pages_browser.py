@@ -439,7 +439,7 @@ def test_every_page_is_accessible_and_fits(site, hostile, scheme, size, paths):
             page = visitor.go(path.format(review=hostile[0], done=hostile[1]))
             found += _faults(page, scheme, size)
     assert found == []
-    assert "not drawn" not in site.said()
+    assert "not rendered" not in site.said()
 
 
 CUT = """[...document.querySelectorAll(".change .wide")].some(

@@ -1,4 +1,4 @@
-"""A job as its page shows it: request, outcome, timeline. Pure except `load`.
+"""The values of a job's page: request, outcome, timeline. Pure, except for `load`.
 
 A page has regions that change as a whole (`REGIONS`) and a timeline that only grows.
 """
@@ -29,16 +29,17 @@ from jobs.view.work import read_critique
 log = structlog.get_logger(__name__)
 
 REGIONS = ("status", "outcome", "review", "plan")
-FIRST = 20
-LAST = 80
-PART = 200
-"""Numbers of events: at the beginning, at the end, and for each click in between."""
+FIRST_EVENTS = 20
+LAST_EVENTS = 80
+EVENTS_PER_CLICK = 200
+"""The events that a page shows at first, from the beginning and from the end, and the events that
+each click adds in between."""
 OPEN_RUNS = 2
-"""The newest runs, which are shown with code and output."""
+"""The newest runs, which the page shows with code and output."""
 
 
 class Facts(dict[str, Any]):
-    """An event's data for a template: a missing value, as of an older release, is None."""
+    """An event's data for a template. A value that an older release did not record is None."""
 
     def __missing__(self, _: str) -> None:
         return None
@@ -115,25 +116,25 @@ def timeline(
     entries = [
         {
             "job_id": job_id,
-            "seq": fact.seq,
-            "at": format_time(fact.at),
-            "offset": max(fact.at - created_at, 0) / 1000,
-            "kind": fact.kind,
-            "data": Facts(read_critique(fact.data) if fact.kind == "critiqued" else fact.data),
-            "open": fact.kind == "run_finished" and fact.data.get("number") in open_runs,
+            "seq": event.seq,
+            "at": format_time(event.at),
+            "offset": max(event.at - created_at, 0) / 1000,
+            "kind": event.kind,
+            "data": Facts(read_critique(event.data) if event.kind == "critiqued" else event.data),
+            "open": event.kind == "run_finished" and event.data.get("number") in open_runs,
         }
-        for fact in events
+        for event in events
     ]
     return [{**entry, "body": _body(entry)} for entry in entries]
 
 
 def _body(entry: dict[str, Any]) -> Markup:
-    """An event as HTML. One that its template cannot render, such as another release's, is shown
-    by the default template: the page must not fail."""
+    """An event as HTML. If its template cannot render an event, such as another release's, the
+    default template does, so that the page does not fail."""
     try:
         return Markup(drawn(_template(entry["kind"]), entry=entry))  # noqa: S704 - a template's
     except Exception:
-        log.exception("event not drawn", job_id=entry["job_id"], seq=entry["seq"])
+        log.exception("event not rendered", job_id=entry["job_id"], seq=entry["seq"])
         return Markup(drawn("events/other.html", entry=entry))  # noqa: S704 - a template's
 
 
@@ -159,23 +160,25 @@ class Gap:
 def window(
     events: Sequence[Event], after: int = 0
 ) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
-    """The events after `after` that a page shows at first: all, or beginning and end of many."""
-    rest = events[after:]
-    if len(rest) <= FIRST + LAST + FIRST:
-        return (), None, rest
-    return rest[:FIRST], gap(events, after + FIRST, len(events) - LAST + 1), rest[-LAST:]
+    """The events above the number `after` that a page shows at first: all, or the first ones, the
+    gap, and the last ones."""
+    new = events[after:]
+    if len(new) <= FIRST_EVENTS + LAST_EVENTS + FIRST_EVENTS:
+        return (), None, new
+    middle = gap(events, after + FIRST_EVENTS, len(events) - LAST_EVENTS + 1)
+    return new[:FIRST_EVENTS], middle, new[-LAST_EVENTS:]
 
 
 def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
     """The gap between two numbers; None if it is empty."""
     if before - after <= 1:
         return None
-    runs = sum(fact.kind == "run_finished" for fact in events[after : before - 1])
+    runs = sum(event.kind == "run_finished" for event in events[after : before - 1])
     return Gap(after, before, runs)
 
 
 def newest_runs(story: JobStory) -> frozenset[int]:
-    """The numbers of the runs that are shown open; none where a review shows them."""
+    """The numbers of the runs that are shown open; empty if a review shows them."""
     if story.record.review is not None:
         return frozenset()
     numbers = [
@@ -188,11 +191,11 @@ def _region(name: str, values: Mapping[str, Any]) -> Markup:
     try:
         html = drawn(f"job_{name}.html", **values)
     except Exception:  # the rest of the page is still useful
-        log.exception("region not drawn", job_id=values["job"]["id"], region=name)
+        log.exception("region not rendered", job_id=values["job"]["id"], region=name)
         html = drawn("region_lost.html", job=values["job"])
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
     wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
-    return Markup(wrapped)  # noqa: S704 - a template has drawn it
+    return Markup(wrapped)  # noqa: S704 - a template has rendered it
 
 
 def shown_runs(job: Mapping[str, Any]) -> list[Facts]:
@@ -203,7 +206,7 @@ def shown_runs(job: Mapping[str, Any]) -> list[Facts]:
 
 
 def _barred(story: JobStory, visitor: Visitor) -> str:
-    """Why the visitor's approval of the open review would not count; '' where it would."""
+    """The reason for which the visitor's approval of the open review would not count, if any."""
     record = story.record
     if record.review is None:
         return ""
@@ -212,8 +215,8 @@ def _barred(story: JobStory, visitor: Visitor) -> str:
 
 
 def _revision(job: Mapping[str, Any]) -> int:
-    judged = [*job["runs"], *job["critiques"]]
-    return max((one["revision"] for one in judged), default=0)
+    parts = [*job["runs"], *job["critiques"]]
+    return max((part["revision"] for part in parts), default=0)
 
 
 def plan_steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ It reads one request a line, as JSON, and answers it with one line of JSON:
     {"seconds": 2, "before": ["a"], "after": ["b"]}            ["@@ -1 +1 @@", "-a", "+b"]
 
 The first line that it writes says that it is ready. The kernel ends it if a request takes longer
-than its seconds, and it ends by itself when its input does. It is a program of its own: it imports
-nothing of Fettle, and gets no environment, no key and no connection.
+than its seconds, and it ends by itself when its input does. It is a separate program: it does not
+import Fettle, and gets no environment, no key and no connection.
 """
 
 from __future__ import annotations

@@ -64,7 +64,6 @@ def ending(run: Any) -> str:
 
 def offset(value: float) -> str:
     """Time since a job's start: `0:07`, `12:30`, `2:05:00`."""
-    whole = int(value)
-    minutes, rest = divmod(whole, 60)
+    minutes, seconds = divmod(int(value), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

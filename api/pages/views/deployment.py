@@ -25,7 +25,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model by its name; `price` as text, empty where it is unknown."""
+    """A model by its name; `price` as text, empty if it is unknown."""
 
     name: str
     price: str = ""
@@ -39,7 +39,7 @@ async def offered_models(services: Services) -> list[Offer]:
 
 def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> list[Offer]:
     """The announced models that jobs may name, the default first. Pure."""
-    found: dict[str, Offer] = {}
+    offers: dict[str, Offer] = {}
     for worker in workers:
         announced = worker.get("models", {})
         # a chain is its names in order; the first is called first
@@ -49,8 +49,8 @@ def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> l
             listed.setdefault(default, "")
         for name, price in listed.items():
             if is_allowed(name, allowed) or name == default:
-                found[name] = Offer(name, price, default=name == default)
-    return sorted(found.values(), key=lambda offer: (not offer.default, offer.name))
+                offers[name] = Offer(name, price, default=name == default)
+    return sorted(offers.values(), key=lambda offer: (not offer.default, offer.name))
 
 
 def _listed(announced: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -77,13 +77,13 @@ Days = Annotated[int, Query(ge=1, le=DAYS_KEPT)]
 async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
     """The page."""
     tenant = visitor.credential.tenant
-    found = await stats_api.read(services, tenant, days)
+    counts = await stats_api.read(services, tenant, days)
     standing = await services.store.counts_of_tenant(tenant)
     stats = stats_view.render_stats(
-        found, {str(status): count for status, count in standing.items()}
+        counts, {str(status): count for status, count in standing.items()}
     )
-    costs = by_model(stats["cost"], list(found))
-    reasons = stats_view.stats_table("reasons", found)
+    costs = by_model(stats["cost"], list(counts))
+    reasons = stats_view.stats_table("reasons", counts)
     return page(
         "stats.html", visitor, stats=stats, costs=costs, reasons=reasons, days=days, spans=SPANS
     )
@@ -91,7 +91,7 @@ async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) ->
 
 @router.get("/stats/{table}.csv")
 async def table(table: Table, services: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
-    """One of the tables as CSV."""
+    """A table as CSV."""
     return await stats_api.stats(services, visitor.credential, days, "csv", table)
 
 
@@ -119,18 +119,18 @@ async def system(services: ServicesDep, visitor: Overseer) -> Response:
 
 def sandboxes(workers: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], list[Any]]]:
     """Each distinct list of sandbox layers, with the workers that have it."""
-    found: list[tuple[list[str], list[Any]]] = []
+    groups: list[tuple[list[str], list[Any]]] = []
     for worker in workers:
-        same = next((ids for ids, layers in found if layers == worker["layers"]), None)
+        same = next((ids for ids, layers in groups if layers == worker["layers"]), None)
         if same is not None:
             same.append(worker["id"])
         elif worker["layers"]:
-            found.append(([worker["id"]], worker["layers"]))
-    return found
+            groups.append(([worker["id"]], worker["layers"]))
+    return groups
 
 
 def _worker(state: dict[str, Any], lately: float) -> dict[str, Any]:
-    """A worker's announcement; an older release announces less."""
+    """The values of a worker's announcement. An older release announces fewer."""
     models, sandbox = state.get("models", {}), state.get("sandbox", {})
     return {
         "id": state["id"],

@@ -40,11 +40,11 @@ async def job(job_id: str, request: Request, services: ServicesDep, visitor: Rea
     """The page; of a long timeline the beginning and the end."""
     story = await job_view.load(services, visitor, job_id)
     base_url = str(request.base_url).rstrip("/")
-    values = await asyncio.to_thread(_whole, story, visitor, base_url)
+    values = await asyncio.to_thread(_page_values, story, visitor, base_url)
     return await long_page("job.html", **values)
 
 
-def _whole(story: job_view.JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
+def _page_values(story: job_view.JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     values = job_view.values(story, visitor, base_url)
     head, gap, tail = job_view.window(story.events)
     job_id, created = story.record.id, story.record.created_at
@@ -69,10 +69,11 @@ async def part(
     """The first events between two numbers, and the rest of the gap."""
     record = (await find_job(services, visitor.credential, job_id)).record
     events = await services.store.events(job_id, after, max(before - after - 1, 0))
-    shown, rest = events[: job_view.PART], events[job_view.PART :]
-    runs = sum(fact.kind == "run_finished" for fact in rest)
-    gap = job_view.Gap(shown[-1].seq, before, runs) if rest else None
-    entries = await asyncio.to_thread(job_view.timeline, job_id, shown, record.created_at)
+    count = job_view.EVENTS_PER_CLICK
+    visible_events, hidden_events = events[:count], events[count:]
+    runs = sum(event.kind == "run_finished" for event in hidden_events)
+    gap = job_view.Gap(visible_events[-1].seq, before, runs) if hidden_events else None
+    entries = await asyncio.to_thread(job_view.timeline, job_id, visible_events, record.created_at)
     return await long_page("timeline.html", visitor, entries=entries, gap=gap, job_id=job_id)
 
 
@@ -80,10 +81,10 @@ async def part(
 async def run(job_id: str, number: int, services: ServicesDep, visitor: Reader) -> Response:
     """A run's code and output."""
     await find_job(services, visitor.credential, job_id)
-    shown = find_run(await services.store.events(job_id), number)
-    if shown is None:
+    run_data = find_run(await services.store.events(job_id), number)
+    if run_data is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
-    return await long_page("run.html", visitor, run=job_view.Facts(shown), job_id=job_id)
+    return await long_page("run.html", visitor, run=job_view.Facts(run_data), job_id=job_id)
 
 
 @router.get("/files/shown")
@@ -126,13 +127,14 @@ async def cancel(job_id: str, services: ServicesDep, visitor: Submitter) -> Resp
 async def retry(
     job_id: str, request: Request, services: ServicesDep, visitor: Submitter
 ) -> Response:
-    """Retry the job on the form's terms (an empty field stays), and go to the new one's page."""
-    sent = await form_values(request, services.settings)
-    asked = as_request(RetryRequest, {name: value for name, value in sent.items() if value})
-    begun = await new_jobs.retry(
-        services, visitor.credential, job_id, asked, request.scope["request_id"]
+    """Retry the job with the terms of the form, and go to the page of the new job. An empty field
+    leaves the term unchanged."""
+    values = await form_values(request, services.settings)
+    terms = as_request(RetryRequest, {name: value for name, value in values.items() if value})
+    submitted = await new_jobs.retry(
+        services, visitor.credential, job_id, terms, request.scope["request_id"]
     )
-    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})
+    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{submitted.record.id}"})
 
 
 @router.post("/rebase")
@@ -141,8 +143,8 @@ async def rebase(
 ) -> Response:
     """Rebase the job's change, and go to the new job's page."""
     request_id = request.scope["request_id"]
-    begun = await new_jobs.rebase(services, visitor.credential, job_id, request_id)
-    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})
+    submitted = await new_jobs.rebase(services, visitor.credential, job_id, request_id)
+    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{submitted.record.id}"})
 
 
 @router.get("/changes")
@@ -170,18 +172,18 @@ async def _changes_page(
     record = (await find_job(services, visitor.credential, job_id)).record
     if (patch := patch_view.current_patch(record)) is None:
         raise Refused(problems.NOT_FOUND, patch_view.explain_missing(record, "patch"))
-    found, review = None, record.review
+    rendered, review = None, record.review
     if patch.size <= MAX_BYTES:
         content = await services.blobs.get(patch.digest)
         comments = _earlier_comments(review) if review else []
-        found = await asyncio.to_thread(patches.shown, content, comments, split=split)
+        rendered = await asyncio.to_thread(patches.render_patch, content, comments, split=split)
     return await long_page(
         template,
         visitor,
         job_id=job_id,
         task=record.spec.task,
         patch=patch,
-        found=found,
+        rendered_patch=rendered,
         split=split,
         review=review if visitor.may("review") else None,
         digest=digest_review(review) if review else "",

@@ -27,8 +27,8 @@ router = APIRouter()
 ROWS = 25
 WAITING_ROWS = 5
 BUSY_SECONDS, QUIET_SECONDS = 4, 30
-"""The list is read again after this time even if no job has changed: the cost of a running job is
-no counted change, and an older release's worker counts none."""
+"""The list is read again after this time even if no change was counted: the cost of a running job
+is not counted as a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class ListQuery:
 
     def href(self, path: str = "/app", **changed: Any) -> str:
         """The address of this list, or of one with something changed."""
-        asked = {**asdict(self), **changed}
-        asked["page"] = asked.pop("number")
-        query = urlencode({name: value for name, value in asked.items() if value not in ("", 1)})
+        values = {**asdict(self), **changed}
+        values["page"] = values.pop("number")
+        query = urlencode({name: value for name, value in values.items() if value not in ("", 1)})
         return f"{path}?{query}" if query else path
 
 
@@ -69,31 +69,31 @@ ListQueryDep = Annotated[ListQuery, Depends(list_query)]
 
 
 @router.get("")
-async def jobs(services: ServicesDep, visitor: Reader, asked: ListQueryDep) -> Response:
+async def jobs(services: ServicesDep, visitor: Reader, query: ListQueryDep) -> Response:
     """The page."""
-    listed = await _listed(services, visitor, asked)
+    listed = await _list_values(services, visitor, query)
     return await long_page(
-        "jobs.html", visitor, asked=asked, statuses=list(Status), kinds=list(JobKind), **listed
+        "jobs.html", visitor, query=query, statuses=list(Status), kinds=list(JobKind), **listed
     )
 
 
 @router.get("/jobs/list")
 async def rows(
-    services: ServicesDep, visitor: Reader, asked: ListQueryDep, known: str = ""
+    services: ServicesDep, visitor: Reader, query: ListQueryDep, known: str = ""
 ) -> Response:
-    """Only the list, for a page that polls; 204 while it is the same as `known`.
+    """Only the list, for a page that polls; 204 if it is the list of `known`.
 
-    Usually nothing has changed, which takes two small reads to see. The second part of `known` is
-    the digest of the shown list, so that a change elsewhere does not replace it.
+    Usually no job has changed, which two small reads show. The second part of `known` is the
+    digest of the list on the page, so that a change of another job does not replace it.
     """
     mark, _, digest = known.partition("-")
     version, now = await _standing(services, visitor)
     if mark in (_mark(version, now, BUSY_SECONDS), _mark(version, now, QUIET_SECONDS)):
         return Response(status_code=204, headers=HEADERS)
-    listed = await _listed(services, visitor, asked)
+    listed = await _list_values(services, visitor, query)
     if listed["known"].partition("-")[2] == digest:
         return Response(status_code=204, headers={**HEADERS, "X-Known": listed["known"]})
-    return await long_page("jobs_list.html", visitor, asked=asked, titled=True, **listed)
+    return await long_page("jobs_list.html", visitor, query=query, titled=True, **listed)
 
 
 async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:
@@ -102,64 +102,64 @@ async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:
 
 
 def _mark(version: int, now: int, seconds: int) -> str:
-    """Identifies the state of a tenant's jobs; changes after so many seconds at the latest."""
+    """Identifies the state of a tenant's jobs; it changes after `seconds` at the latest."""
     return f"{version}.{seconds}.{now // (seconds * 1000)}"
 
 
-async def _listed(services: Services, visitor: Visitor, asked: ListQuery) -> dict[str, Any]:
+async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -> dict[str, Any]:
     version, then = await _standing(
         services, visitor
     )  # first: a change during the reads is seen by the next poll
-    found, waiting, now = await asyncio.gather(
-        _found(services, visitor, asked), _waiting(services, visitor), services.store.now()
+    page, waiting, now = await asyncio.gather(
+        _read_page(services, visitor, query), _read_waiting(services, visitor), services.store.now()
     )
     values: dict[str, Any] = {
-        "rows": _rows(found, now, await fleet_for(services, found.records)),
-        "total": found.total,
-        "exact": found.is_exact,
-        "pages": max(-(-found.total // ROWS), 1),
+        "rows": _rows(page, now, await fleet_for(services, page.records)),
+        "total": page.total,
+        "exact": page.is_exact,
+        "pages": max(-(-page.total // ROWS), 1),
         "waiting": _rows(waiting, now),
         "waiting_total": waiting.total,
         "waiting_exact": waiting.is_exact,
     }
-    known = {"visitor": visitor, "asked": asked, **values}
-    body = await asyncio.to_thread(lambda: drawn("jobs_rows.html", **known))
-    busy = any(not record.status.final for record in found.records)
-    mark = _mark(version, then, BUSY_SECONDS if busy else QUIET_SECONDS)
+    template_values = {"visitor": visitor, "query": query, **values}
+    body = await asyncio.to_thread(lambda: drawn("jobs_rows.html", **template_values))
+    is_busy = any(not record.status.final for record in page.records)
+    mark = _mark(version, then, BUSY_SECONDS if is_busy else QUIET_SECONDS)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]
     return {**values, "body": body, "known": f"{mark}-{digest}"}
 
 
-async def _found(services: Services, visitor: Visitor, asked: ListQuery) -> JobPage:
+async def _read_page(services: Services, visitor: Visitor, query: ListQuery) -> JobPage:
     """The page of jobs."""
-    searches = asked.text or (asked.status and asked.label)
+    searches = query.text or (query.status and query.label)
     key_id = visitor.credential.id
     with services.searches.slot(key_id) if searches else contextlib.nullcontext():
         return await services.store.page(
             visitor.credential.tenant,
             limit=ROWS,
-            offset=(asked.number - 1) * ROWS,
-            status=Status(asked.status) if asked.status else None,
-            label=asked.label or None,
-            text=asked.text,
-            kind=JobKind(asked.kind or JobKind.TASK),
+            offset=(query.number - 1) * ROWS,
+            status=Status(query.status) if query.status else None,
+            label=query.label or None,
+            text=query.text,
+            kind=JobKind(query.kind or JobKind.TASK),
         )
 
 
-async def _waiting(services: Services, visitor: Visitor) -> JobPage:
+async def _read_waiting(services: Services, visitor: Visitor) -> JobPage:
     """The jobs that wait for the visitor's decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
         return JobPage((), 0)
-    own = await keys_of_same_person(services, visitor.credential)
+    person_keys = await keys_of_same_person(services, visitor.credential)
     tenant = visitor.credential.tenant
-    return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=own)
+    return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person_keys)
 
 
-def _rows(found: JobPage, now: int, fleet: FleetState | None = None) -> list[dict[str, Any]]:
+def _rows(page: JobPage, now: int, fleet: FleetState | None = None) -> list[dict[str, Any]]:
     return [
         {
-            **render_summary(record, found.charges.get(record.id, ()), now, fleet),
+            **render_summary(record, page.charges.get(record.id, ()), now, fleet),
             "line": words.first_line(record.spec.task),
         }
-        for record in found.records
+        for record in page.records
     ]

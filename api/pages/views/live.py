@@ -88,10 +88,10 @@ class _Updates:
             else:
                 urgent = True
             if stale and (urgent or time.monotonic() - drawn_at > pace):
-                begun = time.monotonic()
+                started_at = time.monotonic()
                 changed = await self._changed()
                 stale, drawn_at = False, time.monotonic()
-                pace = max(PACE_SECONDS, (drawn_at - begun) / DRAWING_PART)
+                pace = max(PACE_SECONDS, (drawn_at - started_at) / DRAWING_PART)
                 for chunk in changed:
                     yield chunk
                 if self._story.record.status.final and self._after == self._story.last:
@@ -129,8 +129,8 @@ class _Updates:
         self._story = replace(
             self._story, record=loaded.record, charges=charges, now=loaded.now, fleet=fleet
         )
-        found = await asyncio.to_thread(self._regions, self._story)
-        changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
+        regions = await asyncio.to_thread(self._regions, self._story)
+        changed = {name: html for name, html in regions.items() if self._sent.get(name) != html}
         self._sent.update(changed)
         return [format_sse_event(data_str=str(html), event=name) for name, html in changed.items()]
 
@@ -140,7 +140,7 @@ class _Updates:
     async def _grow(self, seconds: float) -> bool:
         """Wait for more events; returns whether any arrived."""
         story = self._story
-        found = await next_events(self._services, story.record.id, story.last, seconds)
-        if found:
-            self._story = replace(story, events=[*story.events, *found])
-        return bool(found)
+        events = await next_events(self._services, story.record.id, story.last, seconds)
+        if events:
+            self._story = replace(story, events=[*story.events, *events])
+        return bool(events)

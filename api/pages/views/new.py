@@ -1,4 +1,4 @@
-"""The form for a new job: an error is shown at its field, success leads to the job's page."""
+"""The form for a new job. Each error is shown at its field; success leads to the job's page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A task and its short name. `recording` is its model where no provider's key is set."""
+    """A task and its short name. `recording` is its model if no provider has a key."""
 
     name: str
     task: str
@@ -96,7 +96,7 @@ LEFT_OUT = {
     "rebase": "a button on the page of a job whose branch has moved",
     "kind": "verifications have no form: programs submit them",
 }
-"""Fields of a job that the form does not have, and why."""
+"""Fields of a job that the form does not have, and the reasons."""
 CHECKS_FILE = "test_acceptance.py"
 PLAIN = frozenset(JobRequest.model_fields) - frozenset(OTHERS)
 """Fields that the form sends as one text."""
@@ -142,21 +142,21 @@ async def submit(request: Request, services: ServicesDep, visitor: Submitter) ->
 
 def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
     """The body of POST /jobs; empty fields are left out."""
-    lines = texts.get("task", "").replace("\r\n", "\n").strip()
-    asked: dict[str, Any] = {name: texts[name] for name in PLAIN if texts.get(name)}
-    asked["task"] = lines
-    asked["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
-    asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
+    task = texts.get("task", "").replace("\r\n", "\n").strip()
+    values: dict[str, Any] = {name: texts[name] for name in PLAIN if texts.get(name)}
+    values["task"] = task
+    values["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
+    values["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
     if checks := texts.get("checks", "").strip():
-        asked["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
+        values["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
     repo = {"url": texts.get("repo", "").strip(), "ref": texts.get("ref", "").strip()}
     if repo := {name: text for name, text in repo.items() if text}:
-        asked["repo"] = repo
+        values["repo"] = repo
     if deliver := texts.get("deliver"):
-        asked["deliver"] = {"pull_request": deliver == "pull_request"}
+        values["deliver"] = {"pull_request": deliver == "pull_request"}
     if cases := texts.get("cases", "").strip():
-        asked["checks"] = {**asked.get("checks", {}), "cases": _cases(cases)}
-    return asked
+        values["checks"] = {**values.get("checks", {}), "cases": _cases(cases)}
+    return values
 
 
 def _cases(text: str) -> Any:
@@ -182,10 +182,10 @@ def _refusal(visitor: Visitor, refused: Refused) -> Response:
 
 
 def _sentence(fields: Mapping[str, Any]) -> str:
-    name, _, rest = str(fields["field"]).partition(".")
+    name, _, path = str(fields["field"]).partition(".")
     return (
-        f"{rest}: {fields['message']}"
-        if rest and name in {"files", "checks"}
+        f"{path}: {fields['message']}"
+        if path and name in {"files", "checks"}
         else str(fields["message"])
     )
 
@@ -199,9 +199,9 @@ def choices(settings: ApiSettings) -> Mapping[str, Choices]:
         | {str(count): text for count, text in _APPROVALS.items() if count > least},
         "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
         "on_expiry": {"": _ON_EXPIRY[expiry]}
-        | {way: text for way, text in _ON_EXPIRY.items() if way != expiry},
-        "on_exhausted": {str(way): text for way, text in _ON_EXHAUSTED.items()},
-        "evidence": {str(way): text for way, text in _EVIDENCE.items()},
+        | {outcome: text for outcome, text in _ON_EXPIRY.items() if outcome != expiry},
+        "on_exhausted": {str(outcome): text for outcome, text in _ON_EXHAUSTED.items()},
+        "evidence": {str(evidence): text for evidence, text in _EVIDENCE.items()},
         "deliver": _DELIVER,
         "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
     }

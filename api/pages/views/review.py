@@ -34,24 +34,26 @@ from jobs.view.work import list_artifacts
 
 router = APIRouter(prefix="/jobs/{job_id}/review")
 
-MOST_FILES = 20
-MOST_BYTES = 256 * 1024
+MAX_COMPARED_FILES = 20
+MAX_COMPARED_BYTES = 256 * 1024
 LISTS = frozenset({"answers"})
-DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
+DECISION_FIELDS = ("action", "feedback", "code", "review_id", "digest", *LISTS)
 COMMENTS = "comments"
+TEXT_TYPES = frozenset({"application/json", "application/xml", "image/svg+xml"})
+"""Media types of texts, besides `text/...`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """A changed file, or the last run's code.
-
-    `diff` shows what changed, `code` a new one; `why` explains what is not shown.
-    """
+class Change:
+    """A changed file, or the code of the last run."""
 
     name: str
     diff: str = ""
-    why: str = ""
+    """The unified diff; empty if the page shows none."""
+    note: str = ""
+    """The kind of the change, or the reason for showing no diff."""
     code: Markup | None = None
+    """The text of a new file."""
 
 
 @router.post("")
@@ -60,27 +62,30 @@ async def decide(
 ) -> Response:
     """Decide; the job's page shows the outcome."""
     loaded = await find_job(services, visitor.credential, job_id)
-    sent = await form_values(request, services.settings, lists=LISTS)
-    given = {name: sent[name] for name in DECISION if name in sent}
-    if sent.get(COMMENTS):
-        given[COMMENTS] = _comments(sent[COMMENTS])
-    asked = as_request(ReviewRequest, given)
-    await apply_decision(services, visitor.credential, loaded, asked)
-    job = f"/app/jobs/{job_id}"
+    form = await form_values(request, services.settings, lists=LISTS)
+    values = {name: form[name] for name in DECISION_FIELDS if name in form}
+    if form.get(COMMENTS):
+        values[COMMENTS] = _parse_comments(form[COMMENTS])
+    decision = as_request(ReviewRequest, values)
+    await apply_decision(services, visitor.credential, loaded, decision)
+    job_page = f"/app/jobs/{job_id}"
     if "hx-request" not in request.headers:
-        return RedirectResponse(job, 303)
-    there = urlsplit(request.headers.get("hx-current-url", job)).path == job
-    return Response(status_code=204, headers={} if there else {"HX-Redirect": job})
+        return RedirectResponse(job_page, 303)
+    is_on_job_page = urlsplit(request.headers.get("hx-current-url", job_page)).path == job_page
+    return Response(status_code=204, headers={} if is_on_job_page else {"HX-Redirect": job_page})
 
 
-def _comments(text: str) -> list[dict[str, Any]]:
+def _parse_comments(text: str) -> list[dict[str, Any]]:
     """The comments of the form's field. Raises Refused: 422."""
-    found = {each: line_comments.parsed(each) for each in line_comments.split(text)}
-    wrong = next((each for each, comment in found.items() if comment is None), None)
-    if wrong is not None:
-        why = f"“{wrong[:80]}” is not PATH:LINE: TEXT, as in src/a.py:12: too slow"
-        refuse([FieldError(field=COMMENTS, message=why)])
-    return [comment for comment in found.values() if comment is not None]
+    comments = []
+    for written in line_comments.split(text):
+        comment = line_comments.parse(written)
+        if comment is None:
+            message = f"“{written[:80]}” is not PATH:LINE: TEXT, as in src/a.py:12: too slow"
+            refuse([FieldError(field=COMMENTS, message=message)])
+        else:
+            comments.append(comment)
+    return comments
 
 
 @router.get("/edit")
@@ -89,7 +94,7 @@ async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     story = await job_view.load(services, visitor, job_id)
     job = render_job(story.record, story.events, story.charges, story.now)
     programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
-    code = await _text(services.blobs, programs[-1]) if programs else ""
+    code = await _full_text(services.blobs, programs[-1]) if programs else ""
     return await long_page("review_edit.html", visitor, job=job, code=code)
 
 
@@ -97,116 +102,133 @@ async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
 async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The changes since the last pause, or since the start at the first pause."""
     story = await job_view.load(services, visitor, job_id)
-    before = last_pause(story.events)
-    compared = bool(before) or story.record.spec.repo is None  # else all of it is in the patch
-    files = await files_since(services, story.record, before, story.events) if compared else []
-    code = await _code(services, before, story.events)
+    events_before = _events_before_last_pause(story.events)
+    # At the first pause of a job on a repository, its patch shows every change.
+    is_compared = bool(events_before) or story.record.spec.repo is None
+    files = []
+    if is_compared:
+        files = await changed_files(services, story.record, events_before, story.events)
+    code = await _code_change(services, events_before, story.events)
     return await long_page(
         "review_changes.html",
         visitor,
         changed=[*files, *code],
-        compared=compared,
-        since="the last pause" if before else "the start",
+        compared=is_compared,
+        since="the last pause" if events_before else "the start",
     )
 
 
-def last_pause(events: Sequence[Event]) -> Sequence[Event]:
+def _events_before_last_pause(events: Sequence[Event]) -> Sequence[Event]:
     """The events up to the pause before the present one; none at the first pause."""
-    known = events_since_restart(events)
-    opened = [place for place, fact in enumerate(known) if fact.kind == "review_opened"]
-    return known[: opened[-2]] if len(opened) > 1 else ()
+    counted = events_since_restart(events)
+    pauses = [index for index, event in enumerate(counted) if event.kind == "review_opened"]
+    return counted[: pauses[-2]] if len(pauses) > 1 else ()
 
 
-async def files_since(
-    services: Services, record: JobRecord, before: Sequence[Event], events: Sequence[Event]
-) -> list[Changed]:
-    """Every changed file, including those that are not compared."""
-    here = (await manifest.load(services.blobs, record.workspace)).files
+async def changed_files(
+    services: Services,
+    record: JobRecord,
+    events_before: Sequence[Event],
+    events: Sequence[Event],
+) -> list[Change]:
+    """Every file that changed after `events_before`, including files that are not compared."""
+    present = (await manifest.load(services.blobs, record.workspace)).files
     start = await start_files(services, record)
-    old = {path: entry.digest for path, entry in start.files.items()}
-    old |= {name: made["digest"] for name, made in list_artifacts(before).items()}
-    now = {name: made for name, made in list_artifacts(events).items() if name in here}
-    names = [name for name, made in now.items() if old.get(name) != made["digest"]]
-    first = [name for name in names if record.spec.repo is not None and name not in old]
-    names = [name for name in names if name not in first]
+    old_digests = {path: entry.digest for path, entry in start.files.items()}
+    before = list_artifacts(events_before)
+    old_digests |= {name: artifact["digest"] for name, artifact in before.items()}
+    artifacts = list_artifacts(events)
+    changed = {
+        name: artifact
+        for name, artifact in artifacts.items()
+        if name in present and artifact["digest"] != old_digests.get(name)
+    }
+    # The first change of a repository's file has no older version here: the patch shows it.
+    in_patch = [
+        name for name in changed if record.spec.repo is not None and name not in old_digests
+    ]
+    names = [name for name in changed if name not in in_patch]
+    compared, uncompared = names[:MAX_COMPARED_FILES], names[MAX_COMPARED_FILES:]
+    deleted = sorted(old_digests.keys() - present.keys())
     return [
-        *[Changed(name, why="not changed before: see the patch") for name in first],
+        *[Change(name, note="not changed before: see the patch") for name in in_patch],
         *[
-            await _file(services.blobs, name, old.get(name), now[name])
-            for name in names[:MOST_FILES]
+            await _compare_file(services.blobs, name, old_digests.get(name), changed[name])
+            for name in compared
         ],
         *[
-            Changed(name, why=f"{_what(old.get(name))}, NOT shown here")
-            for name in names[MOST_FILES:]
+            Change(name, note=f"{_change_kind(old_digests.get(name))}, NOT shown here")
+            for name in uncompared
         ],
-        *[Changed(name, why="deleted") for name in sorted(old.keys() - here.keys())],
+        *[Change(name, note="deleted") for name in deleted],
     ]
 
 
-def _what(digest: str | None) -> str:
-    return "changed" if digest else "new"
+def _change_kind(old_digest: str | None) -> str:
+    return "changed" if old_digest else "new"
 
 
-async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, Any]) -> Changed:
-    if made["size"] > MOST_BYTES or not _is_text(made["media_type"]):
-        size = f"{made['media_type']}, {made['size']:,} bytes"
-        return Changed(name, why=f"{_what(digest)}: {size}; not shown here")
+async def _compare_file(
+    blobs: Blobs, name: str, old_digest: str | None, artifact: Mapping[str, Any]
+) -> Change:
+    kind = _change_kind(old_digest)
+    if artifact["size"] > MAX_COMPARED_BYTES or not _is_text(artifact["media_type"]):
+        size = f"{artifact['media_type']}, {artifact['size']:,} bytes"
+        return Change(name, note=f"{kind}: {size}; not shown here")
     try:
-        old = await blobs.get(digest) if digest else b""
-        new = await blobs.get(made["digest"])
+        old = await blobs.get(old_digest) if old_digest else b""
+        new = await blobs.get(artifact["digest"])
     except BlobMissing:
-        return Changed(name, why="its bytes are missing from the artifact store")
-    if digest is None:
-        drawn = await asyncio.to_thread(coloured, _decoded(new), name=name)
-        return Changed(name, why="new", code=drawn)
-    if len(old) > MOST_BYTES:
-        return Changed(name, why="changed; it was too large to show")
-    return await _compared(name, _decoded(old), _decoded(new))
+        return Change(name, note="its bytes are missing from the artifact store")
+    if old_digest is None:
+        code = await asyncio.to_thread(coloured, _decode(new), name=name)
+        return Change(name, note="new", code=code)
+    if len(old) > MAX_COMPARED_BYTES:
+        return Change(name, note="changed; the earlier version is too large to show")
+    return await _compare(name, _decode(old), _decode(new))
 
 
-async def _compared(title: str, old: str, new: str) -> Changed:
-    """Two texts that differ; in a thread, since comparing is slow."""
+async def _compare(name: str, old: str, new: str) -> Change:
+    """Compare two texts that differ, in a thread, because comparing is slow."""
     diff = await asyncio.to_thread(diff_of, old, new)
     if diff is None:
-        return Changed(title, why="changed; it would take too long to compare")
-    return Changed(title, diff, "" if diff else "changed: only bytes that are not text")
+        return Change(name, note="changed; it would take too long to compare")
+    return Change(name, diff, "" if diff else "changed: only bytes that are not text")
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     """Bytes that are not UTF-8 are escaped, so that different contents look different."""
     return content.decode(errors="backslashreplace")
 
 
-async def _code(
-    services: Services, before: Sequence[Event], events: Sequence[Event]
-) -> list[Changed]:
-    """The change of the last run's code; none where the evidence shows all of it."""
-    was, now = (
-        [fact.data for fact in part if fact.kind == "run_finished"] for part in (before, events)
+async def _code_change(
+    services: Services, events_before: Sequence[Event], events: Sequence[Event]
+) -> list[Change]:
+    """The change of the last run's code; empty if the evidence shows all of the code."""
+    old_runs, runs = (
+        [event.data for event in part if event.kind == "run_finished"]
+        for part in (events_before, events)
     )
-    if not now:
+    if not runs:
         return []
-    title, new = f"code of run {now[-1]['number']}", await _text(services.blobs, now[-1]["code"])
-    if was:
-        old = await _text(services.blobs, was[-1]["code"])
-        return [await _compared(title, old, new)] if old != new else []
-    if not now[-1]["code"].get("digest"):
+    last = runs[-1]
+    name, new = f"code of run {last['number']}", await _full_text(services.blobs, last["code"])
+    if old_runs:
+        old = await _full_text(services.blobs, old_runs[-1]["code"])
+        return [await _compare(name, old, new)] if old != new else []
+    if not last["code"].get("digest"):
         return []
-    if len(new) > MOST_BYTES:
-        return [Changed(title, why=f"{len(new):,} characters: too long to show here")]
-    return [Changed(title, why="complete", code=await asyncio.to_thread(coloured, new))]
+    if len(new) > MAX_COMPARED_BYTES:
+        return [Change(name, note=f"{len(new):,} characters: too long to show here")]
+    return [Change(name, note="complete", code=await asyncio.to_thread(coloured, new))]
 
 
-async def _text(blobs: Blobs, part: Mapping[str, Any]) -> str:
-    """The complete text, of which the event may have only head and tail."""
-    digest = part.get("digest")
-    return (await blobs.get(digest)).decode(errors="replace") if digest else str(part["text"])
+async def _full_text(blobs: Blobs, text: Mapping[str, Any]) -> str:
+    """The complete text. An event may have only its head and tail, and its digest."""
+    digest = text.get("digest")
+    return (await blobs.get(digest)).decode(errors="replace") if digest else str(text["text"])
 
 
 def _is_text(media_type: str) -> bool:
-    kind = media_type.partition(";")[0]
-    return kind.startswith("text/") or kind in (
-        "application/json",
-        "application/xml",
-        "image/svg+xml",
-    )
+    essence = media_type.partition(";")[0]
+    return essence.startswith("text/") or essence in TEXT_TYPES

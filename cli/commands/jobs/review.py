@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from api.line_comments import parsed
+from api.line_comments import parse
 from cli.client.service import Service
 from cli.context import open_service
 from cli.follow.review_prompt import last_program
@@ -99,7 +99,7 @@ def review_command(
 
 
 def _comment(text: str) -> Mapping[str, Any]:
-    comment = parsed(text)
+    comment = parse(text)
     if comment is None:
         raise click.UsageError(f"--comment {text!r} is not PATH:LINE:TEXT, as in a.py:12:too slow")
     return comment

@@ -109,7 +109,7 @@ async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
 
 
 async def test_a_patch_that_is_too_large_can_be_downloaded(front, monkeypatch):
-    monkeypatch.setattr("api.pages.views.job.MOST_BYTES", 10)
+    monkeypatch.setattr("api.pages.views.job.MAX_BYTES", 10)
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.http.connections import counted_address
-from api.http.hosts import is_known
+from api.http.hosts import are_allowed
 
 ALLOWED = ("fettle.example.org", "*.inner.example.org", "192.0.2.80")
 
@@ -24,7 +24,7 @@ ALLOWED = ("fettle.example.org", "*.inner.example.org", "192.0.2.80")
     ],
 )
 def test_a_name_of_the_service_is_known(host):
-    assert is_known([host], ALLOWED, "10.1.2.3")
+    assert are_allowed([host], ALLOWED, "10.1.2.3")
 
 
 @pytest.mark.parametrize(
@@ -43,19 +43,19 @@ def test_a_name_of_the_service_is_known(host):
     ],
 )
 def test_any_other_is_not(host):
-    assert not is_known([host], ALLOWED, "10.1.2.3")
-    assert is_known([host], ("*",), None)
+    assert not are_allowed([host], ALLOWED, "10.1.2.3")
+    assert are_allowed([host], ("*",), None)
 
 
 def test_two_names_are_known_if_both_are():
-    assert is_known(["localhost", "localhost"], (), None)
-    assert not is_known(["localhost", "evil.example"], (), None)
-    assert is_known([], (), None), "no browser leaves it out"
+    assert are_allowed(["localhost", "localhost"], (), None)
+    assert not are_allowed(["localhost", "evil.example"], (), None)
+    assert are_allowed([], (), None), "no browser leaves it out"
 
 
 def test_a_socket_in_a_folder_has_no_address():
-    assert is_known(["localhost"], (), "/run/fettle.sock")
-    assert not is_known(["10.1.2.3"], (), "/run/fettle.sock")
+    assert are_allowed(["localhost"], (), "/run/fettle.sock")
+    assert not are_allowed(["10.1.2.3"], (), "/run/fettle.sock")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.line_comments import all_written, parsed, split
+from api.line_comments import parse, split, write_comments
 from cli.follow import review_prompt
 from cli.output import Screen
 from cli.render.events import decision_parts
@@ -26,14 +26,14 @@ paths = words.filter(lambda path: ":" not in path)
 )
 def test_what_is_written_is_read_again(path, line, side, text):
     comment = {"path": path, "line": line, "side": side, "text": text}
-    written = all_written([comment, comment]).replace(f"\n{path}:", f"\0{path}:")
+    written = write_comments([comment, comment]).replace(f"\n{path}:", f"\0{path}:")
     one, other = written.replace("\n", "\n  ").split("\0")
-    assert list(map(parsed, split(f"{one}\n\n{other}\n"))) == [comment, comment]
+    assert list(map(parse, split(f"{one}\n\n{other}\n"))) == [comment, comment]
 
 
 @pytest.mark.parametrize("text", ["", "a.py", "a.py:x: y", "a.py:0: y", "a.py:1:", ":1: y"])
 def test_what_is_no_comment_is_none(text):
-    assert parsed(text) is None
+    assert parse(text) is None
 
 
 def test_a_comment_is_shown_with_its_line_and_where_it_stands():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.pages.format import code
-from api.pages.format.patch import shown, tree
+from api.pages.format.patch import folder_tree, render_patch
 from api.pages.rendering import drawn
 from jobs.model.record import PatchRef
 from jobs.view.patch import MAX_LINES, parse_patch
@@ -52,7 +52,7 @@ def patch(tmp_path):
 
 
 def lines_of(content: bytes, *comments, split: bool = False) -> str:
-    (file,) = shown(content, comments, split=split)["files"]
+    (file,) = render_patch(content, comments, split=split)["files"]
     return str(file.lines)
 
 
@@ -137,7 +137,9 @@ def test_links_and_submodules_are_named_and_a_change_of_kind_is_one_file(tmp_pat
 def test_names_are_shown_with_what_is_not_seen_escaped(patch):
     content = patch({}, {"Shot\u202fPM/\U0001f468\u200d\U0001f469.md": "1\n"})
     reference = PatchRef("d" * 64, len(content), 1, 1, 0, "c" * 40)
-    html = drawn("patch.html", job_id="j", patch=reference, found=shown(content), split=False)
+    html = drawn(
+        "patch.html", job_id="j", patch=reference, rendered_patch=render_patch(content), split=False
+    )
     seen = re.sub(r'data-path="[^"]*"', "", html)
     assert seen.count("Shot\\u202fPM/\U0001f468\\u200d\U0001f469.md") >= 2
     assert "\u202f" not in seen
@@ -189,7 +191,7 @@ def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
     ],
 )
 def test_large_and_generated_files_are_folded(patch, path, content, why):
-    (file,) = shown(patch({}, {path: content}))["files"]
+    (file,) = render_patch(patch({}, {path: content}))["files"]
     assert file.folded == why
 
 
@@ -201,7 +203,7 @@ def test_the_tree_has_folders_with_one_folder_as_one(patch):
     files = parse_patch(
         patch({}, {"src/app/core/a.py": "1\n", "src/app/b.py": "1\n", "c.py": "1\n"})
     )
-    top = tree(files)
+    top = folder_tree(files)
     assert list(top.files) == ["c.py"]
     assert list(top.folders) == ["src/app"]
     assert list(top.folders["src/app"].folders["core"].files) == ["a.py"]
@@ -210,9 +212,9 @@ def test_the_tree_has_folders_with_one_folder_as_one(patch):
 
 def test_a_page_has_so_many_lines(patch):
     half = "x\n" * (MAX_LINES // 2)
-    found = shown(patch({}, {"a": half, "b": half, "c": "1\n"}))
-    assert [bool(file.lines) for file in found["files"]] == [True, False, False]
-    assert found["insertions"] == MAX_LINES + 1
+    rendered = render_patch(patch({}, {"a": half, "b": half, "c": "1\n"}))
+    assert [bool(file.lines) for file in rendered["files"]] == [True, False, False]
+    assert rendered["insertions"] == MAX_LINES + 1
 
 
 def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
@@ -238,14 +240,14 @@ def test_whatever_a_patch_has_can_be_shown(lines):
     content = "\n".join(lines).encode(errors="surrogatepass")
     patch = PatchRef("ab", 1, 1, 1, 1, "c" * 40)
     for split in (False, True):
-        found = shown(content, split=split)
-        html = drawn("patch.html", job_id="j", patch=patch, found=found, split=split)
+        rendered = render_patch(content, split=split)
+        html = drawn("patch.html", job_id="j", patch=patch, rendered_patch=rendered, split=split)
         assert "changed" in html
 
 
 @pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
 def test_what_is_no_patch_has_no_files_and_is_no_error(content):
-    assert shown(content)["insertions"] == 0
+    assert render_patch(content)["insertions"] == 0
 
 
 def test_colours_are_those_of_each_side_of_the_whole_hunk(patch):
@@ -290,8 +292,8 @@ def test_earlier_comments_stand_at_their_lines(patch, split):
         comment("a", 2, None, "Gone."),
         comment("c", 1, None, "Where?"),
     ]
-    found = shown(content, comments, split=split)
-    first, second = found["files"]
+    rendered = render_patch(content, comments, split=split)
+    first, second = rendered["files"]
     lines = [re.sub("<[^>]*>", "", each) for each in str(first.lines).split("\n")]
     place = next(i for i, line in enumerate(lines) if line.startswith("&lt;ada&gt;"))
     assert (lines[place - 1], lines[place]) == (
@@ -300,8 +302,8 @@ def test_earlier_comments_stand_at_their_lines(patch, split):
     )
     assert lines[place + 1] == "Is it &lt;b&gt;?"
     assert [each["text"] for each in first.apart] == ["Gone."]
-    assert (second.apart, [each["text"] for each in found["apart"]]) == ((), ["Where?"])
+    assert (second.apart, [each["text"] for each in rendered["apart"]]) == ((), ["Where?"])
     reference = PatchRef("ab", 1, 2, 2, 2, "c" * 40)
-    html = drawn("patch.html", job_id="j", patch=reference, found=found, split=split)
+    html = drawn("patch.html", job_id="j", patch=reference, rendered_patch=rendered, split=split)
     assert "<code>+&lt;x&gt;</code>\nGone." in html
     assert "c is no longer changed" in html
