@@ -80,7 +80,9 @@ async def test_comments_go_with_revise_alone_and_need_a_patch(front):
     job_id = await front.patched(PATCH)
     answer = await decide(front, job_id, WHY, action="approve")
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["message"] == "approve takes no comments: only revise takes it"
+    assert (
+        answer.json()["errors"][0]["message"] == "approve takes no comments: only revise takes it"
+    )
     assert (await decide(front, job_id, *[WHY] * 51)).status_code == 422
     plain = await front.paused()
     answer = await decide(front, plain, WHY)
