@@ -18,7 +18,9 @@ from api.schemas.key import DayLimits, KeyRequest
 from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
+from jobs.model import event_data, review_data, run_data
 from jobs.model.event_data import KINDS
+from jobs.model.field_docs import field_docs
 
 _REF = "#/components/schemas/"
 _MODELS: tuple[type[BaseModel], ...] = (
@@ -187,6 +189,7 @@ def _schema(app: FastAPI) -> dict[str, Any]:
     components = schema.setdefault("components", {}).setdefault("schemas", {})
     components.update(schemas["$defs"])
     _name_kinds(components)
+    _describe_fields(components)
     components["Event"] = components.pop("Event")  # after its parts, for generators
     for path in schema["paths"].values():
         for operation in path.values():
@@ -203,6 +206,15 @@ def _name_kinds(components: dict[str, Any]) -> None:
     components["ProblemType"] = {"type": "string", "enum": types, "x-enum-varnames": names}
     for name in ("Problem", "ProblemKind"):
         components[name]["properties"]["type"] = {"$ref": f"{_REF}ProblemType"}
+
+
+def _describe_fields(components: dict[str, Any]) -> None:
+    """Add the docstrings of the fields of event data."""
+    for module in (run_data, event_data, review_data):
+        for name, docs in field_docs(module).items():
+            properties = components.get(name, {}).get("properties", {})
+            for field in docs.keys() & properties.keys():
+                properties[field].setdefault("description", docs[field])
 
 
 def _add_headers(status: str, answer: dict[str, Any]) -> None:

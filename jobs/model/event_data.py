@@ -1,13 +1,13 @@
-"""The data of each kind of event: declared here, and nowhere else.
+"""The data of each kind of event. The only declaration of them.
 
-`LIFE` are the events of the job's own life, `WORK` those of work done. A field that may be missing
-(`NotRequired`) either belongs to some jobs alone or was not written by an older release. The
-description of the HTTP API is made of these declarations, and tests compare the events of real
-workers with them.
+`LIFE` has the events of the job's own life, and `WORK` the events of work done. A field that may be
+missing (`NotRequired`) belongs to some jobs only, or Fettle 0.1.0 did not write it. The description
+of the HTTP API comes from these declarations, and tests compare the events of real workers with
+them.
 
 Steps that run in parallel are branches: their model_called, run_finished, repaired and tool_used
-have `step`, the number in the plan. Numbers of runs are unique; gaps remain where a branch has made
-fewer runs than another.
+have `step`, the number of the step in the plan. Numbers of runs are unique. Gaps remain if a branch
+has made fewer runs than another.
 
 Why: docs/decisions/0033-event-kinds-are-declared-once.md
 """
@@ -39,99 +39,110 @@ Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
 
 
 class SubmittedData(TypedDict):
-    """The job is on record; `retry_of` is the job that it retries, `rebase_of` the job with the
-    change that it rebases. `by` is the name of the key that submitted it, `person` the key's
-    person."""
+    """The job is on record."""
 
     by: str
+    """The name of the key that submitted it."""
     person: NotRequired[str]
+    """The person of that key."""
     task: str
     review: bool
     model: str | None
     priority: Priority
     retry_of: NotRequired[str]
+    """The job that it retries."""
     rebase_of: NotRequired[str]
+    """The job with the change that it rebases."""
 
 
 class StartedData(TypedDict):
-    """A worker has claimed it."""
+    """A worker has claimed the job."""
 
     attempt: int
+    """The number of the attempt, from 1."""
     worker: str
+    """The worker's id."""
 
 
 class FetchStartedData(TypedDict):
-    """The job's repository is being fetched, and checked out; `url` is null of one that was
-    sent."""
+    """The worker fetches the job's repository and checks it out."""
 
     url: str | None
+    """Null: the repository was uploaded."""
     ref: str | None
+    """A branch, a tag or a commit. Null: HEAD."""
 
 
 class SetupLeftOutData(TypedDict):
-    """The repository's files suggest `command` to install its dependencies, and the operator has
-    named no hosts for that: it was not run."""
+    """No dependencies were installed, because the operator allows no hosts to load them from."""
 
     command: str
+    """The command that the repository's files suggest."""
 
 
 class SetupStartedData(TypedDict):
-    """The repository's dependencies are being installed."""
+    """The installation of the repository's dependencies has started."""
 
     command: str
 
 
 class SetupFinishedData(TypedDict):
-    """They are installed, in `seconds` (`reused`: another job had done so), or `output` is the end
-    of what the command printed."""
+    """The installation of the repository's dependencies has ended."""
 
     command: str
     ok: bool
     reused: bool
+    """Another job had installed the same dependencies before."""
     seconds: float
     output: str
+    """The end of the command's output."""
 
 
 class RoutedData(TypedDict):
-    """Which model the router has chosen for the executor; null: the default."""
+    """The router has chosen a model for the executor."""
 
     difficulty: Literal["simple", "medium", "hard"]
     model: str | None
+    """Null: the default model."""
     reason: str
     by: Literal["model", "default", "signals"]
 
 
 class PlannedData(TypedDict):
-    """The plan. `waves`: numbers of the steps that run in parallel, where the job asks for that."""
+    """The job has a plan."""
 
     steps: list[str]
     source: Literal["model", "caller", "default"]
     note: str | None
     waves: NotRequired[list[list[int]]]
+    """The numbers of the steps that run in parallel, if the job asks for parallel steps."""
 
 
 class ConflictData(TypedDict):
-    """A file that branches have changed differently; `copies` are the paths of their versions."""
+    """A file that branches have changed in different ways."""
 
     path: str
     steps: list[int]
+    """The numbers of these branches' steps."""
     copies: list[str]
+    """The paths at which the version of each branch is kept."""
     what: str
+    """The kind of conflict."""
 
 
 class LeftOutData(TypedDict):
-    """A branch whose files did not fit."""
+    """A branch whose files were not merged."""
 
     step: int
     why: str
 
 
 class MergedData(TypedDict):
-    """The files of branches were merged into one workspace; `files` are paths written or
-    removed."""
+    """The files of branches were merged into one workspace."""
 
     steps: list[int]
     files: list[str]
+    """The paths that the merge wrote or removed."""
     conflicts: list[ConflictData]
     left_out: list[LeftOutData]
     artifacts: list[ArtifactData]
@@ -145,65 +156,75 @@ class PassedOverData(TypedDict):
 
 
 class ModelCalledData(StepOfBranch):
-    """A reply of a model. `cost_usd` is null if no price is known, or if the provider reported
-    no usage (no tokens); `fell_back_from` are models passed over for the one that answered;
-    `recorded` is the digest of its turn."""
+    """A model has replied."""
 
     call: str
+    """The id of the call."""
     role: str
+    """The role that called, such as `planner`."""
     model: str
     input_tokens: int
     output_tokens: int
     cost_usd: Usd | None
+    """Null: the price is unknown, or the provider reported no usage (no tokens)."""
     seconds: float
     cached_input_tokens: NotRequired[int]
+    """The part of `input_tokens` that the provider read from its cache."""
     fell_back_from: NotRequired[list[PassedOverData]]
+    """The models that were called before, and gave no reply."""
     recorded: NotRequired[str]
+    """The digest of the recorded turn."""
 
 
 class StepData(TypedDict):
-    """A step of the plan, from 1, began or ended as the executor says; a branch that comes back
-    says `text` and which `runs` it has made."""
+    """The executor has started or finished a step of the plan."""
 
     step: int
+    """The number of the step, from 1."""
     revision: int
     text: NotRequired[str]
+    """The report of a branch that has finished."""
     runs: NotRequired[list[str]]
+    """The ids of the runs of a branch that has finished."""
 
 
 class QuestionData(TypedDict):
-    """A question of the planner's, and what counts where nobody answers."""
+    """A question of the planner."""
 
     question: str
     default: str
+    """The answer that counts if no person answers."""
 
 
 class AskedData(TypedDict):
-    """What the planner would like to know."""
+    """The planner asks a person."""
 
     questions: list[QuestionData]
     note: str
 
 
 class DroppedData(TypedDict):
-    """A test that was dropped, since it proves nothing."""
+    """A test that was dropped, because it proves nothing."""
 
     id: str
     why: str
 
 
 class TestsWrittenData(TypedDict):
-    """The tester's tests; `files` are paths, `tests` names."""
+    """The tester has written acceptance tests."""
 
     files: list[str]
+    """The paths of the test files."""
     tests: list[str]
+    """The ids of the tests."""
     dropped: list[DroppedData]
     interface: str
+    """The names that the tests expect in the solution."""
     note: str
 
 
 class LinesData(TypedDict):
-    """How much was changed."""
+    """The size of a change."""
 
     added: int
     removed: int
@@ -211,33 +232,39 @@ class LinesData(TypedDict):
 
 class _RepairedData(StepOfBranch):
     run: str
+    """The id of the run that ended well."""
     of: str
+    """The id of the run that had failed."""
     cause: str
+    """The cause of that failure."""
     diff: TextData
+    """The change between both runs."""
     lines: LinesData
     model: str
     level: int
+    """The position of the model in the executor's chain of stronger models, from 0."""
     attempt: int
+    """The number of the try, from 1."""
     revision: int
 
 
-_Class = TypedDict("_Class", {"class": FailureKind})  # a word of Python's
+_Class = TypedDict("_Class", {"class": FailureKind})  # `class` is a keyword of Python
 
 
 class RepairedData(_RepairedData, _Class):
-    """The verification `run` ended well after `of` had failed: what was changed between them."""
+    """A verification ended well after a verification had failed."""
 
 
 class ExperimentData(TypedDict):
-    """The verification run again over changed files: as they were before the job (`kind` is
-    `before`), or unable to load (`unloadable`, also without `kind`). `still_green`: it passed all
-    the same. `undecided`: a limit ended the run, so it shows nothing."""
+    """The verification was run again over changed files, to see whether it fails."""
 
     kind: NotRequired[Literal["before", "unloadable"]]
     """`before`: the files `replaced` are as they were before the job. `unloadable` (the default):
     they cannot load."""
     replaced: list[str]
+    """The paths of the changed files."""
     still_green: bool
+    """The verification passed although the files were changed."""
     undecided: NotRequired[bool]
     """A limit ended the run, so it shows nothing."""
     end: RunEnd
@@ -251,22 +278,24 @@ Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "p
 
 
 class UnnoticedMutationData(TypedDict):
-    """A small change of the code after which the verification still passes: the number of the line
-    from 1, and the line before and after the change."""
+    """A small change of the code after which the verification still passes."""
 
     path: str
     line: int
+    """The number of the line, from 1."""
     before: str
+    """The line before the change."""
     after: str
+    """The line after the change."""
 
 
 class StrengthData(TypedDict):
-    """How many of the mutations that were tried the verification notices."""
+    """How many mutations of the code the verification notices."""
 
     noticed: int
     tried: int
     untried: NotRequired[int]
-    """For which no time was left; events of older jobs lack it."""
+    """The mutations for which no time remained."""
     unnoticed: list[UnnoticedMutationData]
 
 
@@ -279,20 +308,22 @@ class ChangedFunctionsData(TypedDict):
 
 
 class VerifiedData(TypedDict):
-    """Whether the files of a pass, or of a person's edit, are shown to work: `command` ended well
-    in `run`, over exactly these files, and `experiments` show that it can fail. `source` is where
-    the command comes from (`program`: the job leaves no source files, and its last program is the
-    work), null where nothing was run; `problem` says why it is no evidence; `workspace` is the
-    digest of the files."""
+    """The verification of a pass, or of a person's edit: whether its files are shown to work."""
 
     revision: int
     source: Source | None
+    """The source of the command. `program`: the job leaves no source files, and its last program is
+    the work. Null: no command was run."""
     command: str | None
     run: str | None
+    """The id of the run of the command over exactly these files."""
     holds: bool
+    """The run ended well, and the experiments show that it can fail."""
     problem: str | None
+    """Why the run is no evidence."""
     experiments: list[ExperimentData]
     workspace: str | None
+    """The digest of the files."""
     strength: NotRequired[StrengthData | None]
     """Null: no mutation was tried."""
     functions: NotRequired[ChangedFunctionsData | None]
@@ -306,73 +337,81 @@ class VerifiedData(TypedDict):
 
 
 class ToolUsedData(StepOfBranch):
-    """A use of a tool that makes no run of the job; `artifacts`: what it wrote."""
+    """A tool was used that makes no run of the job."""
 
     tool: str
     path: str | None
     ok: bool
     note: NotRequired[str]
     artifacts: NotRequired[list[ArtifactData]]
+    """The files that the tool wrote."""
     diff: NotRequired[str]
     """The change of a file that existed before, as a unified diff. Missing if it has more than
     16,000 characters."""
     by: NotRequired[Literal["critic"]]
     """Missing: the executor used it."""
     output: NotRequired[str]
-    """The report of the critic's `run_again`, cut to size. The run is no run of the job: nothing
-    is kept of it, and no verification rests on it."""
+    """The report of the critic's `run_again`, cut to size. The run is no run of the job: its files
+    are not kept, and no verification rests on it."""
 
 
 class AnsweredData(TypedDict):
-    """The executor's answer at the end of a pass."""
+    """The executor has answered at the end of a pass."""
 
     revision: int
     text: str
 
 
 class ReviewOpenedData(TypedDict):
-    """A person is asked; `digest`: of what the review shows, see `model.review_digest`."""
+    """A person is asked for a decision."""
 
     review_id: str
     kind: ReviewKind
     digest: NotRequired[str]
+    """The digest of the review: see `jobs.model.review_digest`."""
 
 
 class ReviewWaitsData(TypedDict):
-    """A review still waits."""
+    """A review still waits for a person."""
 
     review_id: str
     waited_seconds: int
 
 
 class ReviewExpiredData(TypedDict):
-    """Nobody has decided in time, and what counts then."""
+    """No person has decided in time."""
 
     review_id: str
     then: OnExpiry | Literal["answer"]
+    """The consequence."""
 
 
 class _PersonsData(TypedDict):
     review_id: str
     by: str
+    """The name of the person's key."""
     key_id: NotRequired[str]
+    """The id of that key."""
     person: NotRequired[str]
     feedback: NotRequired[str]
     override: NotRequired[bool]
+    """The person approved although the evidence failed."""
     digest: NotRequired[str]
+    """The digest of the review."""
     digest_named: NotRequired[bool]
+    """The request named this digest."""
 
 
 class VotedData(_PersonsData):
-    """A person's approval of a review that takes more; `approvals`: so many now. `digest_named`:
-    the author has named what it is about."""
+    """A person has approved a review that needs further approvals."""
 
     approvals: int
+    """The number of approvals so far."""
     approvals_needed: int
 
 
 class CommentData(TypedDict):
-    """A comment on a line of the patch, see `model.review.Comment`."""
+    """A comment on a line of the patch: see `jobs.model.review.Comment`."""
 
     path: str
     line: int
@@ -384,66 +423,73 @@ class CommentData(TypedDict):
 
 
 class DecidedData(_PersonsData):
-    """A review is closed; `approvals` are the persons who approved, `answers` those to
-    questions, `comments` those on lines of the patch."""
+    """A person has closed a review."""
 
     action: Action
     approvals: NotRequired[list[str]]
+    """The persons who approved."""
     answers: NotRequired[list[str]]
+    """The answers to questions."""
     comments: NotRequired[list[CommentData]]
+    """The comments on lines of the patch."""
 
 
 class BegunAnewData(TypedDict):
-    """The job restarts from its task; `format` is that of the checkpoints that no longer count."""
+    """The job restarts from its task."""
 
     by: str
     format: int | None
+    """The format of the discarded checkpoints."""
 
 
 class CheckedData(CheckReportData):
-    """A run of the acceptance checks; `revision` is null of a verification."""
+    """The acceptance checks were run."""
 
     revision: int | None
+    """Null: the job is a verification."""
 
 
 class UnmetData(TypedDict):
-    """A criterion of the task that the work does not meet: its place (such as `shop.py:12`, or
-    empty), and the reason."""
+    """A criterion of the task that the work does not meet."""
 
     criterion: str
     location: str
+    """A place in the files, such as `shop.py:12`. May be empty."""
     reason: str
 
 
 class CritiquedData(TypedDict):
-    """A verdict. `overruled` says why the critic's own verdict did not count, `ends` why the job
-    ends although revisions are left; `checks` is how many passed, and the total."""
+    """The critic has judged the work."""
 
     revision: int
     verdict: Verdict
     feedback: str
     run: NotRequired[str | int | None]
-    """Of older jobs; `runs` begins with it."""
+    """Written by Fettle 0.1.0: the first of `runs`."""
     runs: NotRequired[list[str]]
+    """The ids of the runs that the verdict names."""
     score: NotRequired[float | None]
-    """Of older jobs."""
+    """Written by Fettle 0.1.0."""
     failed: NotRequired[list[str]]
-    """Of older jobs, in place of `unmet`."""
+    """Written by Fettle 0.1.0 instead of `unmet`."""
     unmet: NotRequired[list[UnmetData]]
     overruled: NotRequired[str | None]
+    """Why the critic's own verdict did not count."""
     by: NotRequired[Literal["critic", "rules"]]
     ends: NotRequired[str | None]
+    """Why the job ends although it may make further revisions."""
     checks: NotRequired[dict[str, int] | None]
+    """The number of acceptance checks that passed, and their total number."""
 
 
 class SummarizedData(TypedDict):
-    """What the conversation remembers of the job."""
+    """The conversation has a summary of the job."""
 
     text: str
 
 
 class DeliveredData(TypedDict):
-    """The change was pushed as `branch`; see `jobs.model.record.Push`."""
+    """The change was pushed: see `jobs.model.record.Push`."""
 
     branch: str
     commit: str
@@ -454,41 +500,45 @@ class DeliveredData(TypedDict):
 
 
 class GivenBackData(TypedDict):
-    """A worker has returned the job to the queue: because it drains or cannot go on (`drained`, not
-    counted as a try), or to try again in `delay_ms` (`retry`); `waits_for` names what was not
-    available, such as `groq`, and `cause` its kind."""
+    """A worker has returned the job to the queue."""
 
     why: Literal["drained", "retry"]
+    """`drained`: the worker drains or cannot continue, and the attempt counts as no retry. `retry`:
+    the job is tried again."""
     cause: NotRequired[Cause]
     detail: str
     delay_ms: int
+    """The delay before the next try."""
     waits_for: NotRequired[str]
+    """What was not available, such as `groq`."""
 
 
 class LeaseLostData(TypedDict):
-    """A worker stopped renewing its lease."""
+    """A worker has not renewed its lease in time."""
 
     worker: str
     crashes: int
+    """The number of crashes in a row."""
 
 
 class SucceededData(TypedDict):
-    """The end. `approved_by`: critic, or the names of persons. Null: the job has no approval, and
-    was accepted because its request allows that (`unapproved`), or because it is a verification."""
+    """The job has succeeded."""
 
     approved_by: str | None
+    """`critic`, `rules`, or the names of persons. Null: the job has no approval. Either its request
+    allows that (`unapproved`), or it is a verification."""
     unapproved: NotRequired[bool]
 
 
 class FailedData(TypedDict):
-    """The end, and why."""
+    """The job has failed."""
 
     reason: Reason
     detail: str
 
 
 class CancelledData(TypedDict):
-    """The end, by whom."""
+    """The job was cancelled."""
 
     by: str
 

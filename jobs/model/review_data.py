@@ -12,7 +12,7 @@ from jobs.model.run_data import ArtifactData, CheckReportData, RunData
 
 
 class PatchData(TypedDict):
-    """The change of the review; see `jobs.model.record.PatchRef`."""
+    """The change of the review: see `jobs.model.record.PatchRef`."""
 
     digest: str
     size: int
@@ -23,10 +23,12 @@ class PatchData(TypedDict):
 
 
 class EarlierCommentData(CommentData):
-    """A comment of an earlier decision; see `jobs.view.comments.mark_outdated`."""
+    """A comment of an earlier decision: see `jobs.view.comments.mark_outdated`."""
 
     outdated: NotRequired[bool]
+    """The line has changed since."""
     now: NotRequired[int | None]
+    """The present number of the line. Null: the patch does not show it."""
 
 
 class EarlierDecisionData(TypedDict):
@@ -41,27 +43,25 @@ class EarlierDecisionData(TypedDict):
 
 
 class StoredFormatData(TypedDict):
-    """The format of the job's checkpoints, and the release that wrote them."""
+    """The format of the job's checkpoints."""
 
     format: int
     release: str | None
+    """The release of Fettle that wrote them."""
 
 
 class ReadFormatsData(StoredFormatData):
-    """The format that a worker writes, and the formats that it reads."""
+    """The format that a worker writes."""
 
     reads: list[int]
+    """The formats that the worker reads."""
 
 
 class ReviewPayload(TypedDict, total=False):
-    """All that a person needs to decide. The kind of the review determines the fields.
-
-    `review`: `plan` to `paused`; of a job on a repository `patch` and `bundle` (a digest), too.
-    `unproven` says why an approval would be an override, or is null. `questions`: `task` and
-    `questions`. `upgrade`: `reason` to `place`.
-    """
+    """All facts that a person needs to decide. The kind of the review determines the fields."""
 
     plan: list[str]
+    """This and the next fields, up to `bundle`: of the kind `review`."""
     answer: str
     code: str
     runs: list[RunData]
@@ -70,15 +70,23 @@ class ReviewPayload(TypedDict, total=False):
     decisions: list[EarlierDecisionData]
     revision: int
     unproven: str | None
+    """Why an approval would be an override. Null: the verification holds."""
     verification: VerifiedData | None
     checks: CheckReportData | None
     paused: bool
+    """The work stopped after a run, and continues at `revise`."""
     patch: PatchData
+    """The change, if the job is on a repository."""
     bundle: str
+    """The digest of the same change as a git bundle."""
     task: str
+    """This and `questions`: of the kind `questions`."""
     questions: list[QuestionData]
     reason: str
+    """This and the next fields: of the kind `upgrade`."""
     found: StoredFormatData
     worker: ReadFormatsData
     choices: dict[str, str]
+    """The possible decisions, and their effects."""
     place: str
+    """The damaged checkpoint or journal entry, if one is damaged."""

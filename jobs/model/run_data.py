@@ -1,4 +1,4 @@
-"""A run, its failure, its artifacts and a report of checks, as events carry them."""
+"""The data of runs, failures, artifacts and check reports in events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RunEnd = TypeAliasType(
         "killed",
     ],
 )
-"""How a run ended: `sandbox.protocol.End`, which this package does not know."""
+"""How a run ended. The same values as `sandbox.protocol.End`, which this package cannot import."""
 FailureKind = TypeAliasType(
     "FailureKind",
     Literal[
@@ -42,9 +42,9 @@ FailureKind = TypeAliasType(
         "unknown",
     ],
 )
-"""What kind of failure it was: `agents.failures.failure.FailureClass`."""
+"""The kind of failure. The same values as `agents.failures.failure.FailureClass`."""
 Tool = TypeAliasType("Tool", Literal["python", "shell", "verify"])
-"""What a run was made with: `agents.tools`."""
+"""The tool that made a run: see `agents.tools`."""
 TestOutcome = TypeAliasType(
     "TestOutcome", Literal["passed", "failed", "error", "skipped", "not_run"]
 )
@@ -58,46 +58,55 @@ its end."""
 
 
 class StepOfBranch(TypedDict):
-    """The event of a branch has its step's number in the plan."""
+    """Data that may come from a branch."""
 
     step: NotRequired[int]
+    """The number of the branch's step in the plan."""
 
 
 class TextData(TypedDict):
-    """A text. Of a long one `text` is head and tail, and `digest` names the whole in the artifact
-    store; `dropped_bytes` counts what was not kept. The API adds `href`, the path of the whole."""
+    """A text."""
 
     text: str
+    """The text, or its head and tail if it is long."""
     dropped_bytes: int
+    """The bytes that `text` leaves out."""
     digest: str | None
+    """The digest of the full text in the artifact store. Null: `text` is the full text."""
     href: NotRequired[str]
+    """The path of the full text. The API adds it."""
 
 
 class ArtifactData(TypedDict):
-    """A file that was made; `digest` is the sha256 of its bytes. The API adds `href`, its path.
-    `description` is the text in a picture: for a chart of matplotlib its axes, labels, ranges and
-    numbers of points."""
+    """A file that a run or a tool has written."""
 
     name: str
     digest: str
+    """The sha256 of its bytes, hexadecimal."""
     size: int
+    """In bytes."""
     media_type: str
     description: NotRequired[str]
+    """The text in a picture. For a chart of matplotlib: its axes, labels, ranges and numbers of
+    points."""
     href: NotRequired[str]
+    """The path of the file. The API adds it."""
 
 
 class _FailureData(TypedDict):
     cause: str
     exception: NotRequired[str | None]
     file: NotRequired[str | None]
+    """The position in the job's own code."""
     line: NotRequired[int | None]
+    """From 1."""
 
 
-_Class = TypedDict("_Class", {"class": FailureKind})  # a word of Python's
+_Class = TypedDict("_Class", {"class": FailureKind})  # `class` is a keyword of Python
 
 
 class FailureData(_FailureData, _Class):
-    """Why a run failed; `file` and `line` are where, in the job's own code."""
+    """Why a run failed."""
 
 
 class RunTestData(TypedDict):
@@ -109,22 +118,22 @@ class RunTestData(TypedDict):
 
 
 class RunTestsData(TypedDict):
-    """Tests that a run made; `counts` is how many by outcome."""
+    """The tests of a run."""
 
     counts: dict[str, int]
+    """The number of tests by outcome."""
     tests: list[RunTestData]
 
 
 class RunData(StepOfBranch):
-    """A run. `on` and `workspace` are the digests of the files before and after it, null for none;
-    `tool` is python where it is missing, else shell or verify; `tests` is of the latter, of tests
-    that pytest ran; `wall_seconds` of a shell that
-    was given less time than the job's limit."""
+    """A run has ended."""
 
     id: str
     number: int
+    """Counts the job's runs, from 1."""
     revision: int
     by: str
+    """The model that wrote the code, or the person who edited it."""
     code: TextData
     end: RunEnd
     exit_code: int | None
@@ -135,24 +144,31 @@ class RunData(StepOfBranch):
     succeeded: bool
     artifacts: list[ArtifactData]
     refused: list[str]
+    """The files that were not kept, each with the reason."""
     tool: NotRequired[Tool]
+    """Missing: `python`."""
     failure: NotRequired[FailureData | None]
     on: NotRequired[str | None]
+    """The digest of the files before the run. Null: no files."""
     workspace: NotRequired[str | None]
+    """The digest of the files after the run. Null: no files."""
     tests: NotRequired[RunTestsData]
+    """The tests, if the tool is `verify` and the command is pytest."""
     wall_seconds: NotRequired[float]
+    """The time limit of a shell, if it is less than the job's limit."""
 
 
 class CheckTestData(TypedDict):
-    """One test of the checks. `missing`: it is in their files, but was not reported."""
+    """One test of the checks."""
 
     id: str
     outcome: CheckOutcome
+    """`missing`: the files have the test, but it was not reported."""
     detail: NotRequired[str]
 
 
 class CheckRunData(TypedDict):
-    """How the checks' own run ended."""
+    """The run of the checks."""
 
     end: RunEnd
     exit_code: int | None
@@ -161,12 +177,14 @@ class CheckRunData(TypedDict):
 
 
 class CheckReportData(TypedDict):
-    """The report of acceptance checks. `problem` is a reason against them that is not the outcome
-    of a test."""
+    """The result of the checks."""
 
     passed: bool
     problem: str | None
+    """A reason against the work that is not the outcome of a test."""
     tests: list[CheckTestData]
     run: CheckRunData
     seconds: float
     judged_by: NotRequired[JudgedBy]
+    """`tests`: each test was reported. `script`: the script reached its end. `exit_code`: only the
+    exit code of the command counts. `cases`: only the cases count."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import get_args
 
 from agents.failures.failure import FailureClass
+from api.app import create_app
 from jobs.model.event_data import KINDS, LIFE, WORK
 from jobs.model.events import FINAL_KINDS
 from jobs.model.record import Status
 from jobs.model.run_data import FailureKind, RunEnd
 from sandbox.protocol import End
+from settings.api import ApiSettings
 
 
 def test_every_kind_is_of_work_or_of_the_jobs_life():
@@ -21,3 +23,13 @@ def test_every_kind_is_of_work_or_of_the_jobs_life():
 def test_what_this_package_may_not_import_is_declared_alike():
     assert set(get_args(RunEnd.__value__)) == set(End)
     assert set(get_args(FailureKind.__value__)) == set(FailureClass)
+
+
+def test_the_docstring_of_a_field_describes_it_in_the_api() -> None:
+    schemas = create_app(ApiSettings()).openapi()["components"]["schemas"]
+    properties = {name: schemas[name]["properties"] for name in ("RunData", "VerifiedData")}
+    assert properties["RunData"]["number"]["description"] == "Counts the job's runs, from 1."
+    assert properties["RunData"]["step"]["description"].startswith(
+        "The number of the branch's step"
+    )
+    assert properties["VerifiedData"]["experiments"].get("description") is None
