@@ -1,4 +1,4 @@
-"""What the backends have in common: a session that is opened when it is needed, its pool, a run."""
+"""The common part of the backends: opens a session, keeps its pool, and runs commands."""
 
 from __future__ import annotations
 
@@ -9,181 +9,183 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from sandbox import layered_trial, policy
-from sandbox.layers import probe
-from sandbox.order import Order, require
-from sandbox.pool import Instance, Pool, SandboxLost, Session, to_its_end
+from sandbox import policy, trees
+from sandbox.isolation_layers import probe_command
+from sandbox.order import EncodedOrder, require_valid
+from sandbox.pool import BackendSession, Instance, Pool, SandboxLost, wait_until_done
 from sandbox.protocol import (
     Command,
     End,
-    Layer,
+    IsolationLayer,
     Limits,
     PoolCount,
     RunResult,
     SandboxUnavailable,
 )
-from sandbox.proxy import answered
+from sandbox.proxy import answer_connections
 from sandbox.result import (
     HEADER_BYTES,
-    Forged,
+    ForgedAnswer,
     build_result,
     explain_failure,
-    no_answer,
-    read_header,
+    parse_header,
+    result_without_answer,
 )
 
-S = TypeVar("S", bound=Session)
+S = TypeVar("S", bound=BackendSession)
 
 
 class PooledSandbox(ABC, Generic[S]):
-    """Runs each command in a sandbox of its own; implements `protocol.Sandbox`.
+    """Runs each command in a new sandbox; implements `protocol.Sandbox`.
 
-    The session is opened with the first run, and again after it was lost. One instance belongs to
-    one event loop; make it after a fork, not before.
+    The first run opens the session, and so does the first run after the session was lost. One
+    instance belongs to one event loop; create it after a fork, not before.
     """
 
-    def __init__(self, pool_size: int, limits: Limits, layers: Path | None) -> None:
-        self._pool_size, self._limits, self._layers_at = pool_size, limits, layers
-        self._no_layers = ""  # why this session's runs cannot begin with any
+    def __init__(self, pool_size: int, limits: Limits, trees_directory: Path | None) -> None:
+        self._pool_size, self._limits, self._trees_directory = pool_size, limits, trees_directory
+        self._trees_fault = ""
+        """Why runs of this session cannot begin with trees; empty if they can."""
         self._session: S | None = None
         self._pool: Pool | None = None
-        self._opening: asyncio.Task[tuple[S, Pool]] | None = None
-        self._closing: asyncio.Task[None] | None = None
+        self._open_task: asyncio.Task[tuple[S, Pool]] | None = None
+        self._close_task: asyncio.Task[None] | None = None
 
     @abstractmethod
-    async def _start(self) -> S:
-        """A new session. Raises SandboxUnavailable."""
+    async def _start_session(self) -> S:
+        """Start a new session. Raises SandboxUnavailable."""
 
     @abstractmethod
-    def _layers(self, session: S, found: str) -> tuple[Layer, ...]:
-        """The layers of isolation, from what a probe has printed."""
+    def _isolation_layers(self, session: S, probe_output: str) -> tuple[IsolationLayer, ...]:
+        """The isolation layers, from the output of `isolation_layers.probe_command`."""
 
     @abstractmethod
-    def _way(self, session: S) -> str:
-        """How a run begins with the layers of its command."""
+    def _describe_tree_mode(self, session: S) -> str:
+        """How a run begins with the trees of its command: an overlay, or a copy."""
 
     @property
     def pool(self) -> PoolCount:
-        """The sandboxes that no run has; from any thread."""
+        """The numbers of unused sandboxes; can be called from any thread."""
         session, pool = self._session, self._pool
         return PoolCount() if session is None or pool is None or session.lost else pool.count
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        """See `protocol.Sandbox.run`. A run is free of effects, so one whose sandbox or session was
-        lost is made once more.
+        """See `protocol.Sandbox.run`. A run has no side effects, so if its sandbox or session is
+        lost, the run is repeated once.
         """
-        require(command, limits)  # what is wrong with it is reported before anything starts
-        self._require_layers(command.layers)
+        require_valid(command, limits)  # before any work starts
+        self._require_trees(command.trees)
         try:
             return await self._run(command, limits)
         except SandboxUnavailable as error:
-            if self._closing is None:
+            if self._close_task is None:
                 raise
-            # Whatever a run meets while this is closed comes of that.
-            raise _was_closed() from error
+            # While the backend is closed, any error of a run is a consequence of that.
+            raise _backend_closed() from error
 
-    def _require_layers(self, names: Iterable[str]) -> None:
+    def _require_trees(self, names: Iterable[str]) -> None:
         for name in names:
-            if self._layers_at is None:
-                raise SandboxUnavailable("this backend was given no directory of layers")
+            if self._trees_directory is None:
+                raise SandboxUnavailable("this backend is configured without a directory of trees")
             try:
-                is_there = (self._layers_at / name).is_dir()
+                exists = (self._trees_directory / name).is_dir()
             except OSError as error:
-                raise SandboxUnavailable(_of_no_use(self._layers_at, error)) from error
-            if not is_there:
+                raise SandboxUnavailable(_unusable(self._trees_directory, error)) from error
+            if not exists:
                 raise SandboxUnavailable(
-                    self._no_layers or f"{self._layers_at} has no layer {name}"
+                    self._trees_fault or f"{self._trees_directory} has no tree {name}"
                 )
 
-    def _prepared_layers(self, finish: Callable[[Path], None]) -> Path | None:
-        """The directory of layers, with that of the trial; None where there is none or it is of no
-        use, which costs the runs without layers nothing. See `layered_trial.make`.
+    def _prepare_trees_directory(self, finish: Callable[[Path], None]) -> Path | None:
+        """Make the directory of trees and its trial tree (`trees.make_trial_tree`). Returns None if
+        the backend has no such directory, or if it cannot be used; runs without trees still work.
         """
-        self._no_layers = ""
-        if (top := self._layers_at) is None:
+        self._trees_fault = ""
+        if (directory := self._trees_directory) is None:
             return None
         try:
-            top.mkdir(mode=0o755, parents=True, exist_ok=True)
-            layered_trial.make(top, finish)
+            directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            trees.make_trial_tree(directory, finish)
         except OSError as error:
-            self._no_layers = _of_no_use(top, error)
+            self._trees_fault = _unusable(directory, error)
             return None
-        return top
+        return directory
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """See `protocol.Sandbox.check`."""
-        result = await self.run(probe(), self._limits)
+        result = await self.run(probe_command(), self._limits)
         if not result.succeeded:
             raise SandboxUnavailable(f"a first run failed: {result.end}: {result.stderr.text}")
-        session, _ = await self._opened()
-        found = self._layers(session, result.stdout.text)
-        if self._layers_at is None:
-            return found
-        fault = await layered_trial.fault(lambda: self.run(layered_trial.COMMAND, self._limits))
-        return (*found, layered_trial.report(fault, self._way(session)))
+        session, _ = await self._open()
+        layers = self._isolation_layers(session, result.stdout.text)
+        if self._trees_directory is None:
+            return layers
+        fault = await trees.run_trial(lambda: self.run(trees.TRIAL_COMMAND, self._limits))
+        return (*layers, trees.trial_layer(fault, self._describe_tree_mode(session)))
 
-    async def warmed(self) -> None:
-        """Wait until as many sandboxes as are kept stand ready. Raises SandboxUnavailable."""
-        _, pool = await self._opened()
-        await pool.warmed()
+    async def wait_until_warm(self) -> None:
+        """Wait until the pool is full. Raises SandboxUnavailable."""
+        _, pool = await self._open()
+        await pool.wait_until_warm()
 
     async def close(self) -> None:
         """See `protocol.Sandbox.close`."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close())
-        await asyncio.shield(self._closing)  # who stops waiting does not stop it half-way
+        if self._close_task is None:
+            self._close_task = asyncio.create_task(self._close())
+        await asyncio.shield(self._close_task)  # a cancelled caller does not stop it
 
     async def _close(self) -> None:
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait({self._opening})
-        await self._leave()
+        if self._open_task is not None:
+            self._open_task.cancel()
+            await asyncio.wait({self._open_task})
+        await self._close_session()
 
     async def _run(self, command: Command, limits: Limits) -> RunResult:
-        session, pool = await self._opened()
-        if command.layers and self._no_layers:
-            raise SandboxUnavailable(self._no_layers)
+        session, pool = await self._open()
+        if command.trees and self._trees_fault:
+            raise SandboxUnavailable(self._trees_fault)
         try:
             await session.prepare(command)
             return await run_once(session, pool, command, limits)
         except SandboxUnavailable as error:
-            again = session.lost or isinstance(error, SandboxLost)
-            if not again or self._closing is not None:
+            is_repeatable = session.lost or isinstance(error, SandboxLost)
+            if not is_repeatable or self._close_task is not None:
                 raise
-        session, pool = await self._opened()
+        session, pool = await self._open()
         return await run_once(session, pool, command, limits, fresh=True)
 
-    async def _opened(self) -> tuple[S, Pool]:
-        """The session that all runs use; who needs a new one waits with all others for the same,
-        and gets the same error where there is none.
-        """
-        if self._closing is not None:
-            raise _was_closed()
-        if self._opening is None or _is_over(self._opening):
-            self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(_is_over)  # looked at, though nobody waits any more
-        opening = self._opening
-        await asyncio.wait({opening})
-        if opening.cancelled():  # by `close`
-            raise _was_closed()
-        return opening.result()
-
     async def _open(self) -> tuple[S, Pool]:
-        await self._leave()
-        self._session = await self._start()
+        """The session that all runs share. Runs that need a new session wait for the same task, and
+        get the same error if it fails.
+        """
+        if self._close_task is not None:
+            raise _backend_closed()
+        if self._open_task is None or _must_open_again(self._open_task):
+            self._open_task = asyncio.create_task(self._open_session())
+            # Retrieves an exception even if no run waits for the task any more.
+            self._open_task.add_done_callback(_must_open_again)
+        task = self._open_task
+        await asyncio.wait({task})
+        if task.cancelled():  # by `close`
+            raise _backend_closed()
+        return task.result()
+
+    async def _open_session(self) -> tuple[S, Pool]:
+        await self._close_session()
+        self._session = await self._start_session()
         self._pool = Pool(self._session, self._limits)
         try:
-            await self._try_out(self._session, self._pool)
+            await self._try_session(self._session, self._pool)
         except BaseException:
-            await to_its_end(asyncio.create_task(self._leave()))
+            await wait_until_done(asyncio.create_task(self._close_session()))
             raise
         self._pool.keep(self._pool_size)
         return self._session, self._pool
 
-    async def _try_out(self, session: S, pool: Pool) -> None:
-        """See whether a new session is of use. Raises SandboxUnavailable."""
+    async def _try_session(self, session: S, pool: Pool) -> None:
+        """Test a new session. Raises SandboxUnavailable if it cannot be used."""
 
-    async def _leave(self) -> None:
+    async def _close_session(self) -> None:
         session, pool = self._session, self._pool
         if session is None:
             return
@@ -195,82 +197,82 @@ class PooledSandbox(ABC, Generic[S]):
 
 
 async def run_once(
-    session: Session, pool: Pool, command: Command, limits: Limits, *, fresh: bool = False
+    session: BackendSession, pool: Pool, command: Command, limits: Limits, *, fresh: bool = False
 ) -> RunResult:
-    """One run in one sandbox. Raises SandboxLost, SandboxUnavailable."""
+    """Run a command in one sandbox. Raises SandboxLost, SandboxUnavailable."""
     try:
-        return await _run_taken(session, pool, command, limits, fresh=fresh)
+        return await _run_in_instance(session, pool, command, limits, fresh=fresh)
     except SandboxUnavailable as error:
-        session.notice(error)
+        session.handle_error(error)
         raise
 
 
-async def _run_taken(
-    session: Session, pool: Pool, command: Command, limits: Limits, *, fresh: bool
+async def _run_in_instance(
+    session: BackendSession, pool: Pool, command: Command, limits: Limits, *, fresh: bool
 ) -> RunResult:
     has_proxy = command.proxy is not None
-    taken = await pool.take(limits, fresh=fresh, layers=command.layers, proxy=has_proxy)
-    answer: RunResult | None = None
-    cut = False
-    started = time.monotonic()
+    instance = await pool.take(limits, fresh=fresh, trees=command.trees, proxy=has_proxy)
+    result: RunResult | None = None
+    was_cut = False
+    started_at = time.monotonic()
     try:
         try:
             async with asyncio.timeout(limits.wall_seconds + policy.GRACE_SECONDS) as deadline:
-                async with answered(taken, command.proxy):
-                    answer = await _exchange(session, taken, command, limits)
-        except (EOFError, OSError, Forged) as error:
-            cut = not deadline.expired() and not isinstance(error, Forged)
-        if answer is not None and answer.succeeded:
-            return answer
-        elapsed = time.monotonic() - started
-        report = await taken.report(answer, cut=cut)
-        if answer is None and report.lost:
+                async with answer_connections(instance, command.proxy):
+                    result = await _exchange(session, instance, command, limits)
+        except (EOFError, OSError, ForgedAnswer) as error:
+            was_cut = not deadline.expired() and not isinstance(error, ForgedAnswer)
+        if result is not None and result.succeeded:
+            return result
+        elapsed = time.monotonic() - started_at
+        report = await instance.report(result, was_cut=was_cut)
+        if result is None and report.lost:
             raise SandboxLost(report.why)
-        # An agent that falls silent or lies was its code's doing.
+        # If an agent is silent or sends a forged answer, its code is the cause.
         end = End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED
-        return explain_failure(answer or no_answer(end, elapsed), report)
+        return explain_failure(result or result_without_answer(end, elapsed), report)
     finally:
-        ending = pool.give_back(taken)
-        if answer is None:
-            await to_its_end(ending)
+        end_task = pool.give_back(instance)
+        if result is None:
+            await wait_until_done(end_task)
 
 
 async def _exchange(
-    session: Session, taken: Instance, command: Command, limits: Limits
+    session: BackendSession, instance: Instance, command: Command, limits: Limits
 ) -> RunResult:
-    """Send the order and read the answer, of which nothing is believed without a check."""
-    # Not the loop's clock: uvloop's counts whole milliseconds, and a run would seem to have taken
-    # longer than its sandbox was there, which is taken for a lie.
-    started = time.monotonic()
-    await _send(taken.writer, session.order(command, limits))
-    size = int.from_bytes(await taken.reader.readexactly(4), "big")
+    """Send the order and read the answer. The answer is untrusted: each part of it is checked."""
+    # Not the loop's clock: uvloop's counts whole milliseconds, so a run would seem to take longer
+    # than its sandbox existed, which counts as forged.
+    started_at = time.monotonic()
+    await _send(instance.writer, session.encode_order(command, limits))
+    size = int.from_bytes(await instance.reader.readexactly(4), "big")
     if size > HEADER_BYTES:
-        raise Forged(f"a header of {size} bytes")
-    text = await taken.reader.readexactly(size)
-    answer = read_header(text, command, limits, time.monotonic() - started)
-    blobs = [await taken.reader.readexactly(size) for size in answer.sizes]
-    return build_result(answer, blobs)
+        raise ForgedAnswer(f"a header of {size} bytes")
+    text = await instance.reader.readexactly(size)
+    header = parse_header(text, command, limits, time.monotonic() - started_at)
+    blobs = [await instance.reader.readexactly(size) for size in header.sizes]
+    return build_result(header, blobs)
 
 
-async def _send(writer: asyncio.StreamWriter, order: Order) -> None:
-    """Send an order in the frames of `agent/wire.py`. Raises OSError where the sandbox is gone."""
-    writer.write(order.head)
+async def _send(writer: asyncio.StreamWriter, order: EncodedOrder) -> None:
+    """Send an order as a frame of `agent/wire.py`. Raises OSError if the sandbox has ended."""
+    writer.write(order.framed_header)
     for blob in order.blobs:
         writer.write(blob)
         await writer.drain()
     await writer.drain()
 
 
-def _of_no_use(layers: Path, error: OSError) -> str:
-    return f"the directory of layers, {layers}, cannot be used: {error}"
+def _unusable(directory: Path, error: OSError) -> str:
+    return f"the directory of trees, {directory}, cannot be used: {error}"
 
 
-def _was_closed() -> SandboxUnavailable:
+def _backend_closed() -> SandboxUnavailable:
     return SandboxUnavailable("this sandbox was closed")
 
 
-def _is_over(opening: asyncio.Task[tuple[Session, Pool]]) -> bool:
-    """Whether another is to be opened: this one failed, or what it opened was lost."""
-    if not opening.done():
+def _must_open_again(task: asyncio.Task[tuple[BackendSession, Pool]]) -> bool:
+    """Whether a new session has to be opened: the task failed, or its session was lost."""
+    if not task.done():
         return False
-    return opening.cancelled() or opening.exception() is not None or opening.result()[0].lost
+    return task.cancelled() or task.exception() is not None or task.result()[0].lost

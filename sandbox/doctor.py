@@ -1,6 +1,6 @@
-"""Whether code can be run here: `python -m sandbox.doctor [--backend docker] [--json]`.
+"""Checks whether this machine can run code: `python -m sandbox.doctor [--backend docker] [--json]`.
 
-Prints the layers of isolation and exits 0, or the reason and its remedy and exits 1.
+Prints the isolation layers and exits 0, or prints the reason with its remedy and exits 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Layer, Sandbox, SandboxUnavailable
+from sandbox.protocol import IsolationLayer, Sandbox, SandboxUnavailable
 
 _PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 
@@ -40,37 +40,39 @@ def main() -> int:
     return 0
 
 
-async def _check(options: argparse.Namespace) -> tuple[Layer, ...]:
-    with tempfile.TemporaryDirectory(prefix="fettle-layers-") as folder:
-        sandbox = _sandbox(options, Path(folder) / "layers")
+async def _check(options: argparse.Namespace) -> tuple[IsolationLayer, ...]:
+    with tempfile.TemporaryDirectory(prefix="fettle-trees-") as folder:
+        sandbox = _create_backend(options, Path(folder) / "trees")
         try:
             return await sandbox.check()
         finally:
             await sandbox.close()
 
 
-def _sandbox(options: argparse.Namespace, layers: Path) -> Sandbox:
+def _create_backend(options: argparse.Namespace, trees_directory: Path) -> Sandbox:
     if options.backend == "local":
-        return LocalSandbox(options.python, pool_size=0, layers=layers)
+        return LocalSandbox(options.python, pool_size=0, trees_directory=trees_directory)
     return DockerSandbox(
         options.image,
         pool_size=0,
         engine=options.engine,
         tls=options.tls,
         runtime=options.runtime,
-        layers=layers,
+        trees_directory=trees_directory,
     )
 
 
-def _print(options: argparse.Namespace, layers: tuple[Layer, ...], reason: str | None) -> None:
+def _print(
+    options: argparse.Namespace, layers: tuple[IsolationLayer, ...], reason: str | None
+) -> None:
     if options.json:
-        found = {
+        report = {
             "backend": options.backend,
             "available": reason is None,
             "reason": reason,
             "layers": [asdict(layer) for layer in layers],
         }
-        print(json.dumps(found))
+        print(json.dumps(report))
     elif reason is not None:
         print(f"sandbox {options.backend}: not available\n  {reason}")
     else:

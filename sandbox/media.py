@@ -1,9 +1,9 @@
-"""What a file is, by its bytes. Pure.
+"""Determines the media type of a file from its bytes. Pure.
 
-A name is believed only as far as the bytes agree: a web page called `plot.png` is text, a
-program called `table.csv` is no table. A server that sends a file with this type, with
-`X-Content-Type-Options: nosniff`, serves nothing that a browser would take for more than it is;
-HTML, SVG and scripts get their own types under their own names alone, for they can act.
+The suffix of the name counts only if the bytes agree: a web page called `plot.png` is text, and a
+program called `table.csv` is not a table. A server that sends a file with this type, and with
+`X-Content-Type-Options: nosniff`, sends no file that a browser would run by mistake. HTML, SVG and
+scripts can run code, so they get their types only with their own suffixes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 HEAD_BYTES = 4096
-"""So much of a file is looked at."""
+"""The part of a file that determines its type."""
 UNKNOWN = "application/octet-stream"
 PLAIN = "text/plain"
 
@@ -57,7 +57,7 @@ _ARCHIVES: Mapping[str, str] = MappingProxyType(
         "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     }
 )
-"""By suffix, what a ZIP archive may be besides."""
+"""The types of ZIP archives with these suffixes."""
 
 _TEXTS: Mapping[str, str] = MappingProxyType(
     {
@@ -83,16 +83,16 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
         "yml": "application/yaml",
     }
 )
-"""By suffix, what text may be besides."""
+"""The types of text files with these suffixes."""
 
 _TEXT_CONTROLS = frozenset(b"\t\n\x0c\r\x1b")
-_BINARY = bytes(sign for sign in (*range(32), 127) if sign not in _TEXT_CONTROLS)
+_BINARY = bytes(byte for byte in (*range(32), 127) if byte not in _TEXT_CONTROLS)
 
 
 def media_type(path: str, content: bytes) -> str:
-    """The media type of a file, from its first bytes, and its name where that fits them.
+    """The media type of a file, from its first bytes, and from its name if the name fits them.
 
-    Bytes of no known kind are `application/octet-stream`, text of none is `text/plain`.
+    Unknown bytes are `application/octet-stream`, and text of an unknown kind is `text/plain`.
     """
     head = content[:HEAD_BYTES]
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
@@ -106,30 +106,31 @@ def media_type(path: str, content: bytes) -> str:
     return _TEXTS.get(suffix, PLAIN)
 
 
-def description_of(content: bytes) -> str:
+def read_description(content: bytes) -> str:
     """The text `Description` of a PNG or SVG file, on one line; empty if there is none.
 
-    Charts of matplotlib get one in a sandbox (`zygote/charts.py`), and every program can write one:
-    it is text of the program.
+    In a sandbox, charts of matplotlib get one (`zygote/charts.py`). Every program can write one, so
+    the text is untrusted.
     """
     if content.startswith(_PNG):
         text = _png_description(content)
     else:
         text = _svg_description(content[:_TEXT_BYTES])
-    shown = "".join(sign if sign.isprintable() else " " for sign in text)
-    return " ".join(shown.split())[:DESCRIPTION_CHARACTERS].strip()
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(printable.split())[:DESCRIPTION_CHARACTERS].strip()
 
 
 def _png_description(content: bytes) -> str:
-    view, place = memoryview(content), len(_PNG)
-    while place + 12 <= len(view):
-        length, kind = int.from_bytes(view[place : place + 4]), bytes(view[place + 4 : place + 8])
+    view, offset = memoryview(content), len(_PNG)
+    while offset + 12 <= len(view):
+        length = int.from_bytes(view[offset : offset + 4])
+        kind = bytes(view[offset + 4 : offset + 8])
         if kind in {b"IDAT", b"IEND"}:  # texts may follow the pixels; matplotlib's do not
             break
         is_text = kind in {b"tEXt", b"iTXt"} and length <= _TEXT_BYTES
-        if is_text and (text := _png_text(kind, bytes(view[place + 8 : place + 8 + length]))):
+        if is_text and (text := _png_text(kind, bytes(view[offset + 8 : offset + 8 + length]))):
             return text
-        place += 12 + length
+        offset += 12 + length
     return ""
 
 
@@ -140,19 +141,19 @@ def _svg_description(head: bytes) -> str:
 
 
 def _png_text(kind: bytes, data: bytes) -> str:
-    """The text of a chunk with the keyword `Description`; compressed ones are not read."""
-    keyword, _, rest = data.partition(b"\0")
+    """The text of a chunk with the keyword `Description`; empty for a compressed text."""
+    keyword, _, text = data.partition(b"\0")
     if keyword != b"Description":
         return ""
     if kind == b"iTXt":
-        if rest[:1] != b"\0":
+        if text[:1] != b"\0":
             return ""
-        rest = rest[2:].partition(b"\0")[2].partition(b"\0")[2]
-    return rest.decode("latin-1" if kind == b"tEXt" else "utf-8", errors="replace")
+        text = text[2:].partition(b"\0")[2].partition(b"\0")[2]
+    return text.decode("latin-1" if kind == b"tEXt" else "utf-8", errors="replace")
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether it is UTF-8 without control characters; the last character may be cut."""
+    """Whether the bytes are UTF-8 without control characters; the last character may be cut."""
     if head.translate(None, _BINARY) != head:
         return False
     try:

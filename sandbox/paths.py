@@ -1,16 +1,16 @@
-"""Which paths may name a file of the workspace. Pure; used outside and inside of a sandbox.
+"""Checks which paths may name a file of the workspace. Pure; used outside and inside of a sandbox.
 
-A path is relative POSIX text: no empty, `.` or `..` parts, no control characters (C1's among them:
-U+009B begins an escape sequence), no sign that ends a line or turns the direction of the text after
-it, valid UTF-8, and within the kernel's lengths. Every other name that git takes is valid, with
-spaces of any kind and joined emoji. The rule is the same for the files of a caller and for the
-files of a run; a name that breaks it is refused, not changed. `jobs.blobs.manifest` repeats the
-rule; a test compares both.
+A path is relative POSIX text in valid UTF-8, within the kernel's lengths. It has no empty, `.` or
+`..` parts, no control characters (including C1: U+009B begins an escape sequence), and no character
+that ends a line or changes the direction of the following text. Every other name that git accepts
+is valid, with spaces of any kind and joined emoji. The rule is the same for the files of a caller
+and for the files of a run; an invalid path is refused, not changed. `jobs.blobs.manifest` repeats
+the rule; a test compares both.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as in `sandbox/`, where this is read too: no slow imports
+TYPE_CHECKING = False  # a sandbox imports this module, so it avoids slow imports
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ TARGET_BYTES = 4095
 DEPTH = 32
 ELF = b"\x7fELF"
 REFUSALS = 20
-"""How many files that were not collected are listed by name."""
+"""How many files that were not collected a result names."""
 _DECEPTIVE = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 """Line and paragraph separators; embeddings, overrides and isolates of the writing direction."""
 
@@ -33,8 +33,8 @@ _IGNORED_BY_HFS = dict.fromkeys(
 
 def fault(path: str) -> str | None:
     """The reason why `path` may not name a workspace file, in a few words; None if it may."""
-    if (deceptive := _deceptive(path)) is not None:
-        return f"{deceptive} in its name"
+    if (deception := _find_deception(path)) is not None:
+        return f"{deception} in its name"
     try:
         sizes = [len(part.encode()) for part in path.split("/")]
     except UnicodeEncodeError:
@@ -47,7 +47,7 @@ def fault(path: str) -> str | None:
 
 
 def is_program(data: bytes) -> bool:
-    """Whether a file can be executed by default: it is compiled, or names its interpreter."""
+    """Whether a file is executable by default: it is compiled, or names its interpreter."""
     return data.startswith((b"#!", ELF))
 
 
@@ -55,8 +55,8 @@ def target_fault(target: str) -> str | None:
     """The reason why a symbolic link of the workspace may not have this target; None if it may. A
     link may lead anywhere, because only code in a sandbox follows it.
     """
-    if (deceptive := _deceptive(target)) is not None:
-        return f"a symbolic link with {deceptive} in its target"
+    if (deception := _find_deception(target)) is not None:
+        return f"a symbolic link with {deception} in its target"
     try:
         size = len(target.encode())
     except UnicodeEncodeError:
@@ -64,19 +64,19 @@ def target_fault(target: str) -> str | None:
     return None if 0 < size <= TARGET_BYTES else "a symbolic link with too long a target, or none"
 
 
-def _deceptive(text: str) -> str | None:
+def _find_deception(text: str) -> str | None:
     if not text.isprintable():
-        if any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in text):
+        if any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in text):
             return "a control character"
-        if any(sign in _DECEPTIVE for sign in text):
-            return "a sign that would change how the rest is shown"
+        if any(char in _DECEPTIVE for char in text):
+            return "a character that changes the display of the following text"
     return None
 
 
-def is_gits(path: str) -> bool:
-    """Whether git, on any system, takes a part of the path for `.git`: file systems of macOS ignore
-    characters that are not seen, and those of Windows a case, an end and a short name. No commit
-    can have such a path, and checking it out would change the user's repository.
+def is_git_internal(path: str) -> bool:
+    """Whether git on any system reads a part of the path as `.git`. File systems of macOS ignore
+    invisible characters; file systems of Windows ignore case and trailing dots and spaces, and know
+    short names. No commit can have such a path: to check it out would change the user's repository.
     """
     return any(_is_git_folder(part) for part in path.split("/"))
 

@@ -1,7 +1,7 @@
-"""Sandboxes that stand ready, each for one run; those that are being made; those that end.
+"""Keeps sandboxes ready, each for one run, and ends them after their runs.
 
-Both backends share this pool. A `Session` (a supervisor, a container engine) makes each `Instance`;
-the pool decides when, hands them out, and sees to their end.
+Both backends share this pool. A `BackendSession` (a supervisor, a container engine) makes each
+`Instance`. The pool decides when an instance is made, gives it to a run, and ends it.
 
 Why: docs/decisions/0042-one-kind-of-sandbox.md
 """
@@ -12,30 +12,29 @@ import asyncio
 import time
 from typing import Any, Protocol
 
-from sandbox.order import Order
+from sandbox.order import EncodedOrder
 from sandbox.protocol import Command, Limits, PoolCount, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
 
 REFILL_SECONDS = 0.1
-"""A sandbox that was taken is replaced after this time, or after its run where that ends earlier:
-making one takes a processor for longer than most runs last."""
-BUILDERS = 1
-"""How many are made at a time in the background: the runs of the moment want the processors more.
-"""
+"""A sandbox that was taken is replaced after this time, or at the end of its run if that is
+earlier: to make a sandbox takes more processor time than most runs."""
+MAX_BUILDERS = 1
+"""How many sandboxes are made at a time in the background; runs need the processors more."""
 LIFE_SECONDS = 3600.0
-"""One that stands ready for longer is replaced."""
+"""A sandbox that was ready for longer is replaced."""
 TEND_SECONDS = 30.0
 
 
 class SandboxLost(SandboxUnavailable):
-    """A sandbox ended by no fault of what ran in it. The run can be made once more."""
+    """A sandbox ended, and the code in it was not the cause. The run can be repeated once."""
 
 
-class Reader(Protocol):
-    """What an agent's answer is read from."""
+class AnswerReader(Protocol):
+    """The stream of an agent's answer."""
 
     async def readexactly(self, size: int, /) -> bytes:
-        """Exactly `size` bytes. Raises asyncio.IncompleteReadError where it has ended, OSError."""
+        """Exactly `size` bytes. Raises OSError, and asyncio.IncompleteReadError if the stream has ended."""
         ...
 
 
@@ -43,17 +42,17 @@ class Instance(Protocol):
     """One sandbox whose agent waits for its order."""
 
     def fits(self, limits: Limits) -> bool:
-        """Whether it was made as a run with these limits needs it."""
+        """Whether a run with these limits can use it."""
         ...
 
     @property
-    def reader(self) -> Reader:
-        """The agent's answer."""
+    def reader(self) -> AnswerReader:
+        """The stream of the agent's answer."""
         ...
 
     @property
     def writer(self) -> asyncio.StreamWriter:
-        """To the agent."""
+        """The stream to the agent."""
         ...
 
     @property
@@ -62,17 +61,17 @@ class Instance(Protocol):
         ...
 
     async def start(self, limits: Limits) -> None:
-        """Bound it for its run. Raises SandboxUnavailable."""
+        """Set the limits of its run. Raises SandboxUnavailable."""
         ...
 
     @property
-    def acceptors(self) -> int:
-        """How many connections are waited for at a time, where it has a proxy."""
+    def max_acceptors(self) -> int:
+        """How many `accept` calls may wait at a time, if it has a proxy."""
         ...
 
     @property
-    def connections(self) -> int:
-        """How many there can be at a time, those that are waited for included."""
+    def max_connections(self) -> int:
+        """How many connections may be open at a time, including waiting `accept` calls."""
         ...
 
     async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -81,84 +80,85 @@ class Instance(Protocol):
         """
         ...
 
-    async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
-        """How it fared in a run that failed, or (None) gave no answer; `cut` where its connection
-        ended instead. Raises SandboxLost.
+    async def report(self, result: RunResult | None, *, was_cut: bool) -> ExitReport:
+        """How the sandbox ended. `result` is the answer of a run that failed; None: the agent gave
+        no answer. `was_cut`: its connection ended instead. Raises SandboxLost.
         """
         ...
 
     async def end(self) -> None:
-        """Kill all that is in it; returns when nothing is left. A second call does nothing."""
+        """Kill all of its processes, and wait for their end. A second call does nothing."""
         ...
 
 
-class Session(Protocol):
-    """What makes sandboxes: one supervisor, or one engine."""
+class BackendSession(Protocol):
+    """Makes the sandboxes of a backend: one supervisor, or one engine."""
 
     @property
     def lost(self) -> bool:
-        """Whether it has ended, and another must be opened."""
+        """Whether the session has ended, so that a new session must be opened."""
         ...
 
-    def order(self, command: Command, limits: Limits) -> Order:
-        """The command as the agent of one of its sandboxes takes it. Raises ValueError."""
+    def encode_order(self, command: Command, limits: Limits) -> EncodedOrder:
+        """The command as an order for the agent of one of its sandboxes. Raises ValueError."""
         ...
 
     async def prepare(self, command: Command) -> None:
-        """Wait for what makes the command's run cheaper. Raises SandboxUnavailable."""
+        """Wait for work that makes the command's run cheaper. Raises SandboxUnavailable."""
         ...
 
     async def make(
-        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
+        self, limits: Limits, *, load: bool, trees: tuple[str, ...] = (), proxy: bool = False
     ) -> Instance:
-        """A new sandbox, whose `/work` begins with `layers`, with a `proxy` to connect to or
-        without; `load` where it is to stand ready, with libraries loaded. Of one that fails or is
-        cancelled nothing is left. Raises SandboxUnavailable.
+        """Make a sandbox. Its `/work` begins with `trees`; with `proxy`, code can connect to the
+        proxy port. `load`: the sandbox will be kept ready, so load libraries first. If the call
+        fails or is cancelled, no part of the sandbox remains. Raises SandboxUnavailable.
         """
         ...
 
-    def notice(self, error: SandboxUnavailable) -> None:
-        """Learn from what has ended a run that this is `lost`, if it is."""
+    def handle_error(self, error: SandboxUnavailable) -> None:
+        """Find out from the error of a run whether this session is `lost`."""
         ...
 
     async def warm(self) -> None:
-        """Returns when `make` loads libraries. Raises SandboxUnavailable."""
+        """Wait until new sandboxes have libraries loaded. Raises SandboxUnavailable."""
         ...
 
     async def stop(self) -> None:
-        """Make no more. Raises nothing."""
+        """Make no more sandboxes. Raises nothing."""
         ...
 
     async def close(self) -> None:
-        """Let go of everything, after the last sandbox has ended. Raises nothing."""
+        """Release all resources, after the last sandbox has ended. Raises nothing."""
         ...
 
 
 class Pool:
-    """Keeps sandboxes ready for `limits`; none before `keep`.
+    """Keeps sandboxes ready for runs with `limits`; none before `keep`.
 
-    Only who asks for more than stands ready, or for limits that do not fit, waits for a start, and
-    nobody for an end.
+    A run waits for a new sandbox only if no sandbox is ready or fits its limits. No run waits for
+    the end of a sandbox.
     """
 
-    def __init__(self, session: Session, limits: Limits) -> None:
+    def __init__(self, session: BackendSession, limits: Limits) -> None:
         self._session, self._size, self._limits = session, 0, limits
-        self._ready: list[tuple[Instance, float]] = []  # and when it was made, monotonic
-        self._builders: set[asyncio.Task[None]] = set()
-        self._makings: set[asyncio.Task[Instance]] = set()
-        self._taken: set[Instance] = set()
-        self._endings: dict[Instance, asyncio.Task[None]] = {}
-        self._refill: asyncio.TimerHandle | None = None
+        self._ready: list[tuple[Instance, float]] = []
+        """With the time when each was made (monotonic clock)."""
+        self._build_tasks: set[asyncio.Task[None]] = set()
+        self._make_tasks: set[asyncio.Task[Instance]] = set()
+        self._in_use: set[Instance] = set()
+        self._end_tasks: dict[Instance, asyncio.Task[None]] = {}
+        self._refill_timer: asyncio.TimerHandle | None = None
         self._closed = False
-        self._tending = asyncio.create_task(self._tend())
+        self._tend_task = asyncio.create_task(self._tend())
 
     @property
     def count(self) -> PoolCount:
-        """Its sandboxes that no run has; from any thread."""
-        return PoolCount(len(self._ready), len(self._makings), self._size)
+        """The numbers of unused sandboxes; can be called from any thread."""
+        return PoolCount(len(self._ready), len(self._make_tasks), self._size)
 
     def keep(self, size: int) -> None:
-        """From now on have that many stand ready."""
+        """From now on keep `size` sandboxes ready."""
         self._size = size
         self.fill()
 
@@ -167,160 +167,157 @@ class Pool:
         limits: Limits,
         *,
         fresh: bool = False,
-        layers: tuple[str, ...] = (),
+        trees: tuple[str, ...] = (),
         proxy: bool = False,
     ) -> Instance:
-        """One for a run with these limits: at once where one that fits stands ready, else a new
-        one; always a new one where it is to be `fresh`, or has `layers` or a `proxy`. Raises
-        SandboxUnavailable.
+        """Take a sandbox for a run with these limits: a ready one that fits, or else a new one. A
+        run that asks for a `fresh` sandbox, or has `trees` or a `proxy`, always gets a new one.
+        Raises SandboxUnavailable.
         """
-        self._discard()
-        is_special = fresh or layers or proxy
-        if self._ready and self._ready[0][0].fits(limits) and not is_special:
-            found, _ = self._ready.pop(0)
+        self._discard_old()
+        needs_new = fresh or trees or proxy
+        if self._ready and self._ready[0][0].fits(limits) and not needs_new:
+            instance, _ = self._ready.pop(0)
             self._refill_in(REFILL_SECONDS)
         else:
             self.fill()
-            found = await self._make(limits, load=False, layers=layers, proxy=proxy)
-        self._taken.add(found)
+            instance = await self._make(limits, load=False, trees=trees, proxy=proxy)
+        self._in_use.add(instance)
         try:
-            await self._start(found, limits)
+            await self._start(instance, limits)
         except BaseException:
-            await to_its_end(self.give_back(found))
+            await wait_until_done(self.give_back(instance))
             raise
-        return found
+        return instance
 
     def give_back(self, instance: Instance) -> asyncio.Task[None]:
-        """Its run is over: it is ended in the background, or waited for by who awaits this."""
-        self._taken.discard(instance)
+        """End a sandbox after its run, in the background; returns the task."""
+        self._in_use.discard(instance)
         self._refill_in(0.0)
         return self._end(instance)
 
-    async def warmed(self) -> None:
-        """Wait until all stand ready, with the libraries loaded; at once where that cannot be. A
-        failure ends it too.
-        """
+    async def wait_until_warm(self) -> None:
+        """Wait until all sandboxes are ready, with libraries loaded. Also returns if making one
+        fails."""
         await self._session.warm()
-        self._discard()
+        self._discard_old()
         self.fill()
-        while len(self._ready) < self._size and self._builders:
-            await asyncio.wait(tuple(self._builders), return_when=asyncio.FIRST_COMPLETED)
+        while len(self._ready) < self._size and self._build_tasks:
+            await asyncio.wait(tuple(self._build_tasks), return_when=asyncio.FIRST_COMPLETED)
 
     def fill(self) -> None:
-        """Have as many made as are missing and may be made at a time."""
+        """Start to make the missing sandboxes, at most `MAX_BUILDERS` at a time."""
         if self._closed:
             return
-        missing = self._size - len(self._ready) - len(self._builders)
-        for _ in range(min(missing, BUILDERS - len(self._builders))):
+        missing = self._size - len(self._ready) - len(self._build_tasks)
+        for _ in range(min(missing, MAX_BUILDERS - len(self._build_tasks))):
             task = asyncio.create_task(self._build(self._limits))
-            self._builders.add(task)
-            task.add_done_callback(self._built)
+            self._build_tasks.add(task)
+            task.add_done_callback(self._on_built)
 
     async def close(self) -> None:
-        """End all of them, those with a run in them too; returns when none is left."""
+        """End all sandboxes, also those with a run, and wait for their end."""
         self._closed = True
         self._stop_timer()
-        tasks = (self._tending, *self._builders, *self._makings)
+        tasks = (self._tend_task, *self._build_tasks, *self._make_tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for instance in (*self._taken, *(each for each, _ in self._ready)):
+        for instance in (*self._in_use, *(each for each, _ in self._ready)):
             self._end(instance)
-        self._taken.clear()
+        self._in_use.clear()
         self._ready.clear()
-        await asyncio.gather(*self._endings.values(), return_exceptions=True)
+        await asyncio.gather(*self._end_tasks.values(), return_exceptions=True)
 
     async def _make(
-        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
+        self, limits: Limits, *, load: bool, trees: tuple[str, ...] = (), proxy: bool = False
     ) -> Instance:
-        """One that is made in a task of its own: it ends whole or undone, whether it is this pool
-        that is closed meanwhile, or who asked for it that is cancelled.
+        """Make a sandbox in a separate task. The task either completes or leaves no part of a
+        sandbox, also if this pool is closed or the caller is cancelled.
         """
         if self._closed:
-            raise _closed()
-        making = asyncio.create_task(
-            self._session.make(limits, load=load, layers=layers, proxy=proxy)
-        )
-        self._makings.add(making)
-        making.add_done_callback(self._makings.discard)
+            raise _pool_closed()
+        task = asyncio.create_task(self._session.make(limits, load=load, trees=trees, proxy=proxy))
+        self._make_tasks.add(task)
+        task.add_done_callback(self._make_tasks.discard)
         try:
-            await asyncio.wait({making})
+            await asyncio.wait({task})
         except asyncio.CancelledError:
-            await to_its_end(asyncio.create_task(self._unmake(making)))
+            await wait_until_done(asyncio.create_task(self._cancel_make(task)))
             raise
-        if making.cancelled():
-            raise _closed()
-        return making.result()
+        if task.cancelled():
+            raise _pool_closed()
+        return task.result()
 
     async def _start(self, instance: Instance, limits: Limits) -> None:
-        if self._closed:  # at the moment when it was made
-            raise _closed()
+        if self._closed:  # closed while the sandbox was made
+            raise _pool_closed()
         await instance.start(limits)
 
-    async def _unmake(self, making: asyncio.Task[Instance]) -> None:
-        making.cancel()
-        await asyncio.wait({making})
-        if not making.cancelled() and making.exception() is None:  # it was made just then
-            await asyncio.wait({self._end(making.result())})
+    async def _cancel_make(self, task: asyncio.Task[Instance]) -> None:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled() and task.exception() is None:  # completed before the cancellation
+            await asyncio.wait({self._end(task.result())})
 
     async def _build(self, limits: Limits) -> None:
-        made = await self._make(limits, load=True)
+        instance = await self._make(limits, load=True)
         if self._closed:
-            self._end(made)
+            self._end(instance)
         else:
-            self._ready.append((made, time.monotonic()))
+            self._ready.append((instance, time.monotonic()))
 
-    def _built(self, task: asyncio.Task[None]) -> None:
-        """Go on; but not after a failure, which the next run will meet and report."""
-        self._builders.discard(task)
+    def _on_built(self, task: asyncio.Task[None]) -> None:
+        """Make the next missing sandbox. Stop after a failure, because the next run reports it."""
+        self._build_tasks.discard(task)
         if not self._closed and not task.cancelled() and task.exception() is None:
             self.fill()
 
-    def _discard(self) -> None:
-        """Let go of those that are of no use any more."""
+    def _discard_old(self) -> None:
+        """End the ready sandboxes that have ended by themselves or are too old."""
         oldest = time.monotonic() - LIFE_SECONDS
-        kept = []
-        for each, made in self._ready:
-            if each.lost or made < oldest:
-                self._end(each)
+        usable = []
+        for instance, made_at in self._ready:
+            if instance.lost or made_at < oldest:
+                self._end(instance)
             else:
-                kept.append((each, made))
-        self._ready = kept
+                usable.append((instance, made_at))
+        self._ready = usable
 
     def _refill_in(self, seconds: float) -> None:
         self._stop_timer()
         if not self._closed:
-            self._refill = asyncio.get_running_loop().call_later(seconds, self.fill)
+            self._refill_timer = asyncio.get_running_loop().call_later(seconds, self.fill)
 
     def _stop_timer(self) -> None:
-        if self._refill is not None:
-            self._refill.cancel()
-            self._refill = None
+        if self._refill_timer is not None:
+            self._refill_timer.cancel()
+            self._refill_timer = None
 
     def _end(self, instance: Instance) -> asyncio.Task[None]:
-        """The one task that ends it."""
-        task = self._endings.get(instance)
+        """The task that ends a sandbox; at most one for each sandbox."""
+        task = self._end_tasks.get(instance)
         if task is None:
-            task = self._endings[instance] = asyncio.create_task(instance.end())
-            task.add_done_callback(lambda done: self._ended(instance, done))
+            task = self._end_tasks[instance] = asyncio.create_task(instance.end())
+            task.add_done_callback(lambda done: self._on_ended(instance, done))
         return task
 
-    def _ended(self, instance: Instance, task: asyncio.Task[None]) -> None:
-        del self._endings[instance]
+    def _on_ended(self, instance: Instance, task: asyncio.Task[None]) -> None:
+        del self._end_tasks[instance]
         if not task.cancelled():
-            task.exception()  # a lost session is reported by the next run
+            task.exception()  # marks it as retrieved; the next run reports a lost session
 
     async def _tend(self) -> None:
-        """Now and then: replace what has ended or grown old."""
+        """Periodically replace sandboxes that have ended or are too old."""
         while True:
             await asyncio.sleep(TEND_SECONDS)
-            self._discard()
+            self._discard_old()
             self.fill()
 
 
-async def to_its_end(task: asyncio.Task[Any]) -> None:
-    """Wait for it, however often who waits is cancelled; who was cancelled meanwhile is so
-    afterwards. How the task ended is not looked at.
+async def wait_until_done(task: asyncio.Task[Any]) -> None:
+    """Wait for the task even if this coroutine is cancelled; then re-raise the cancellation.
+    Ignores the task's result and exception.
     """
     cancelled = False
     while not task.done():
@@ -332,5 +329,5 @@ async def to_its_end(task: asyncio.Task[Any]) -> None:
         raise asyncio.CancelledError
 
 
-def _closed() -> SandboxLost:
-    return SandboxLost("the sandbox's session was left before a run began")
+def _pool_closed() -> SandboxLost:
+    return SandboxLost("the sandbox's session was closed before the run began")

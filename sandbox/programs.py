@@ -1,18 +1,22 @@
-"""The programs that code finds on its PATH, beside those of its interpreter: the same on each
-machine, as far as the machine has them.
+"""The programs that code finds on its PATH: a fixed list, as far as the machine has them, and the
+programs of the interpreter's environment.
 
-This is no layer of isolation: `/usr` can be read, so code can start another program there by its
-full path. It decides what a command line means, and what prompts say of the shell.
+The list does not isolate: `/usr` is readable, so code can start another program by its full path.
+The list makes command lines mean the same on each machine, and prompts describe the shell by it.
 
 Why: docs/decisions/0051-prompts-name-what-is-there.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
-PLACE: Final = "/opt/bin"
-"""The directory of the symbolic links to them, in sandboxes of this machine's own."""
+from sandbox import policy
+
+BIN_DIRECTORY: Final = "/opt/bin"
+"""`local`: the directory of symbolic links to the programs of the list."""
 
 SHELLS = ("bash", "sh", "dash")
 COREUTILS = (
@@ -34,3 +38,20 @@ ARCHIVES = ("bunzip2", "bzip2", "gunzip", "gzip", "tar", "unxz", "unzip", "xz", 
 PROCESSES = ("kill", "pgrep", "pkill", "ps", "getopt", "flock")
 
 PROGRAMS = (*SHELLS, *COREUTILS, *TEXT, *ARCHIVES, *PROCESSES)
+
+EXCLUDED_SCRIPTS = "pip*"
+"""A sandbox has no network from which pip could install."""
+
+
+def environment_scripts(environment: Path) -> Iterator[tuple[str, bytes]]:
+    """The programs that pip installed in a virtual environment, such as `pytest`: name and text.
+
+    The first line of such a program names the interpreter by its path on this machine. A sandbox
+    shows the environment at another path, so the text here has that path.
+    """
+    host_prefix = f"#!{environment.absolute()}/bin/".encode()
+    for path in sorted((environment / "bin").iterdir()):
+        if path.is_file() and not path.is_symlink() and not path.match(EXCLUDED_SCRIPTS):
+            data = path.read_bytes()
+            if data.startswith(host_prefix):
+                yield path.name, data.replace(host_prefix, f"#!{policy.VENV}/bin/".encode(), 1)

@@ -1,7 +1,7 @@
-"""The one way out of a run's network: connections to a port inside, which the worker answers.
+"""Answers the connections of a run to its proxy port, its only way out of its network.
 
-What has made the connections differs with the backend (`pool.Instance.accept`). Here they are
-answered, a bounded number at a time, for as long as the run lasts.
+The backends accept connections in different ways (`pool.Instance.accept`). This module passes a
+bounded number of them at a time to the command's handler, until the end of the run.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from sandbox.pool import Instance
 from sandbox.protocol import ConnectionHandler, SandboxUnavailable
 
 _PAUSE_SECONDS = 1.0
-"""After a connection could not be taken: this process may be short of descriptors for a while."""
+"""After a failed `accept`: this process may be out of descriptors for a while."""
 _END_SECONDS = 1.0
-"""How long those that are being answered at a run's end may take to notice it."""
+"""How long the handlers may take to end after the end of the run."""
 
 
 @asynccontextmanager
-async def answered(instance: Instance, handler: ConnectionHandler | None) -> AsyncIterator[None]:
-    """Have the code's connections answered meanwhile. At the end all are cut."""
+async def answer_connections(
+    instance: Instance, handler: ConnectionHandler | None
+) -> AsyncIterator[None]:
+    """Answer the code's connections inside of the context. At its end, cut all connections."""
     if handler is None:
         yield
         return
     proxy = _Proxy(instance, handler)
-    proxy.fill()
+    proxy.start_tasks()
     try:
         yield
     finally:
@@ -35,30 +37,30 @@ async def answered(instance: Instance, handler: ConnectionHandler | None) -> Asy
 
 
 class _Proxy:
-    """The tasks that wait for a connection each, or answer one."""
+    """The tasks of one run; each waits for a connection and then answers it."""
 
     def __init__(self, instance: Instance, handler: ConnectionHandler) -> None:
         self._instance, self._handler = instance, handler
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._waiting = 0
-        self._over = False
+        self._ended = False
 
-    def fill(self) -> None:
-        """Wait for further connections, where more may be answered."""
+    def start_tasks(self) -> None:
+        """Wait for further connections, up to the limits of the backend."""
         while (
-            not self._over
-            and self._waiting < self._instance.acceptors
-            and len(self._tasks) < self._instance.connections
+            not self._ended
+            and self._waiting < self._instance.max_acceptors
+            and len(self._tasks) < self._instance.max_connections
         ):
             self._waiting += 1
-            task = asyncio.create_task(self._take())
+            task = asyncio.create_task(self._answer_next())
             self._tasks.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(self._on_done)
 
     async def end(self) -> None:
-        """Cut all connections, and wait a little for who answers them."""
-        self._over = True
+        """Cut all connections, and wait a short time for their handlers."""
+        self._ended = True
         for writer in self._writers:
             writer.transport.abort()
         for task in self._tasks:
@@ -66,15 +68,15 @@ class _Proxy:
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=_END_SECONDS)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is not None:  # the handler's own: it is reported as a server's of asyncio would be
+        if error is not None:  # of the handler: report it as a server of asyncio does
             context = {"message": "a connection of a sandbox was not answered", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
-        self.fill()
+        self.start_tasks()
 
-    async def _take(self) -> None:
+    async def _answer_next(self) -> None:
         try:
             reader, writer = await self._instance.accept()
         except (OSError, EOFError, SandboxUnavailable):
@@ -83,9 +85,9 @@ class _Proxy:
         finally:
             self._waiting -= 1
         self._writers.add(writer)
-        self.fill()
+        self.start_tasks()
         try:
-            # The code hung up, or sent less than it had to.
+            # The code may have closed the connection, or sent less than the handler needs.
             with contextlib.suppress(OSError, EOFError):
                 await self._handler(reader, writer)
                 writer.close()

@@ -1,8 +1,7 @@
-"""Reading what came out of a sandbox. Everything here is the word of a possibly hostile sender.
-Pure.
+"""Checks and decodes the answer of a sandbox's agent. The sender may be hostile. Pure.
 
-A header is checked in full before a byte of what follows it is read, so that a forged one costs
-nothing; whatever does not add up raises Forged.
+A header is checked completely before the data after it is read, so that a forged header costs
+little. Any inconsistency raises ForgedAnswer.
 """
 
 from __future__ import annotations
@@ -14,90 +13,95 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox import paths
-from sandbox.agent.wire import lines
-from sandbox.order import REMOVED
+from sandbox.agent.wire import parse_lines
+from sandbox.order import MAX_REMOVED
 from sandbox.protocol import Command, End, Limits, RunResult, Stream
 
 HEADER_BYTES = 32 * 1024 * 1024
-"""Ten thousand paths of a KiB, twice; what is deleted of layers; and some."""
-_WORDS = 1024
-_MOST = 1 << 40
-_FASTEST = 1.09
-"""An agent's clock beside the worker's: that of a remote engine's machine may run 8.3 % faster
-while it is set right (chrony's `maxslewrate`).
+"""Twice ten thousand paths of a KiB, and the deleted paths of trees."""
+_MAX_LINE_CHARACTERS = 1024
+_MAX_COUNT = 1 << 40
+_CLOCK_TOLERANCE = 1.09
+"""The clock of a remote engine's machine may run 8.3 % faster while it is corrected (chrony's
+`maxslewrate`), and the agent measures with that clock.
 """
 _SINGLE = ("end", "status", "seconds", "cpu_seconds", "stdout", "stderr")
 _REPEATED = ("changed", "link", "executable", "deleted", "refused")
 _LIMIT_ENDS = {End.TIMEOUT, End.CPU, End.MEMORY, End.OUTPUT, End.DISK, End.PROCESSES}
 
 
-class Forged(Exception):
-    """What came out of the sandbox is not an answer that its agent gives."""
+class ForgedAnswer(Exception):
+    """The data from the sandbox is not an answer that its agent would send."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExitReport:
-    """How a sandbox ended, as who made it saw it. `lost`: by no fault of what ran in it, and `why`.
-    The counts are those of its control group, 0 where it had none.
+    """How a sandbox ended, as its backend observed it. The counts are from its control group, and 0
+    if it had none.
     """
 
     lost: bool = False
+    """Whether it ended, and the code in it was not the cause."""
     oom_kills: int = 0
     refused_forks: int = 0
     why: str = ""
+    """The reason, if it was lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A header that was found in order. `sizes` are those of the blobs that follow it."""
+class AnswerHeader:
+    """A checked header."""
 
     end: End
     exit_code: int | None
     signal: int | None
     seconds: float
     dropped: tuple[int, int]
+    """Dropped bytes of stdout and stderr."""
     changed: tuple[str, ...]
     deleted: frozenset[str]
     refused: tuple[str, ...]
     executable: frozenset[str]
     links: tuple[str, ...]
     sizes: tuple[int, ...]
+    """The sizes of the blobs that follow: head and tail of stdout and stderr, the changed files,
+    the targets of links."""
 
 
-def read_header(text: bytes, command: Command, limits: Limits, elapsed: float) -> Answer:
-    """Check a header against what was ordered, `elapsed` seconds ago. Raises Forged."""
+def parse_header(text: bytes, command: Command, limits: Limits, elapsed: float) -> AnswerHeader:
+    """Check a header against a command sent `elapsed` seconds ago. Raises ForgedAnswer."""
     try:
-        return _answer(_fields(text), command, limits, elapsed)
+        return _parse(_fields(text), command, limits, elapsed)
     except ValueError as error:
-        raise Forged(str(error)) from None
+        raise ForgedAnswer(str(error)) from None
 
 
-def build_result(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
-    """The result, from a header and the blobs it announced. Raises Forged."""
+def build_result(header: AnswerHeader, blobs: Sequence[bytes]) -> RunResult:
+    """The result, from a header and the blobs that it announced. Raises ForgedAnswer."""
     out_head, out_tail, err_head, err_tail, *files = blobs
-    targets = [_target(each) for each in files[len(answer.changed) :]]
+    targets = [_decode_target(data) for data in files[len(header.changed) :]]
     return RunResult(
-        end=answer.end,
-        exit_code=answer.exit_code,
-        signal=answer.signal,
-        stdout=stream(out_head, out_tail, answer.dropped[0]),
-        stderr=stream(err_head, err_tail, answer.dropped[1]),
-        seconds=answer.seconds,
-        changed=dict(zip(answer.changed, files[: len(answer.changed)], strict=True)),
-        deleted=answer.deleted,
-        refused=answer.refused,
-        executable=answer.executable,
-        links=dict(zip(answer.links, targets, strict=True)),
+        end=header.end,
+        exit_code=header.exit_code,
+        signal=header.signal,
+        stdout=decode_stream(out_head, out_tail, header.dropped[0]),
+        stderr=decode_stream(err_head, err_tail, header.dropped[1]),
+        seconds=header.seconds,
+        changed=dict(zip(header.changed, files[: len(header.changed)], strict=True)),
+        deleted=header.deleted,
+        refused=header.refused,
+        executable=header.executable,
+        links=dict(zip(header.links, targets, strict=True)),
     )
 
 
-def no_answer(end: End, seconds: float) -> RunResult:
-    """The result of a sandbox that gave no answer."""
+def result_without_answer(end: End, seconds: float) -> RunResult:
+    """The result of a run whose agent sent no answer."""
     return RunResult(end, None, None, Stream(), Stream(), seconds)
 
 
 def explain_failure(result: RunResult, report: ExitReport) -> RunResult:
-    """The result of a run that failed, given what its sandbox's control group has counted."""
+    """The result of a failed run, with the limit that its control group enforced as its end."""
     if result.succeeded or result.end not in {End.EXITED, End.SIGNALED, End.KILLED}:
         return result
     if not (report.oom_kills or report.refused_forks):
@@ -106,48 +110,52 @@ def explain_failure(result: RunResult, report: ExitReport) -> RunResult:
     return replace(result, end=end, exit_code=None, signal=None)
 
 
-def stream(head: bytes, tail: bytes, dropped: int) -> Stream:
-    """Decode an output, leaving out a character that was cut where bytes were dropped."""
+def decode_stream(head: bytes, tail: bytes, dropped: int) -> Stream:
+    """Decode an output. Omits a character that was cut by dropping bytes."""
     if not dropped:
         return Stream((head + tail).decode(errors="replace"))
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    start = decoder.decode(head)
-    starts = (at for at, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80)
-    cut = next(starts, len(tail) if len(tail) < 4 else 0)  # four such bytes are no character's rest
-    end = tail[cut:].decode(errors="replace")
-    return Stream(f"{start}\n[... {dropped} bytes left out ...]\n{end}", dropped)
+    head_text = decoder.decode(head)
+    starts = (index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80)
+    # Four continuation bytes cannot be the end of one character.
+    cut = next(starts, len(tail) if len(tail) < 4 else 0)
+    tail_text = tail[cut:].decode(errors="replace")
+    return Stream(f"{head_text}\n[... {dropped} bytes left out ...]\n{tail_text}", dropped)
 
 
 def _fields(text: bytes) -> dict[str, list[str]]:
-    """The values of each key, in order; just the keys that an agent sends."""
+    """The values of each key, in order. Only the keys that an agent sends are allowed."""
     fields: dict[str, list[str]] = {key: [] for key in (*_SINGLE, *_REPEATED)}
-    for key, value in lines(text.decode()):
+    for key, value in parse_lines(text.decode()):
         _require(key in fields, "an unknown key")
         fields[key].append(value)
-    _require(all(len(fields[key]) == 1 for key in _SINGLE), "a key that is not there once")
+    _require(all(len(fields[key]) == 1 for key in _SINGLE), "a missing or repeated key")
     return fields
 
 
-def _answer(
+def _parse(
     fields: Mapping[str, list[str]], command: Command, limits: Limits, elapsed: float
-) -> Answer:
-    names, sizes = _files([*fields["changed"], *fields["link"]], limits)
+) -> AnswerHeader:
+    names, sizes = _parse_files([*fields["changed"], *fields["link"]], limits)
     changed, links = names[: len(fields["changed"])], names[len(fields["changed"]) :]
     deleted, refused, executable = fields["deleted"], fields["refused"], fields["executable"]
     if not command.collect:
-        _require(not (names or deleted or refused), "files that nobody wants")
+        _require(not (names or deleted or refused), "files that were not requested")
     _require_deleted(deleted, names, command)
-    paths.require((_written(command) - set(deleted)) | set(names))
+    paths.require((_written_paths(command) - set(deleted)) | set(names))
     _require(all(size <= paths.TARGET_BYTES for size in sizes[len(changed) :]), "too long a link")
     _require(set(executable) <= set(changed), "a mode without a file")
     _require(len(set(executable)) == len(executable), "a mode twice")
     _require(len(refused) <= paths.REFUSALS + 1, "too many refusals")
-    _require(all(len(line) <= _WORDS and line.isprintable() for line in refused), "odd words")
-    streams = [_stream(fields[name][0], limits) for name in ("stdout", "stderr")]
-    seconds = _seconds(fields["seconds"][0])
-    _require(seconds <= _FASTEST * elapsed, "a time that did not pass")
-    end, code, number = _end(fields, limits)
-    return Answer(
+    _require(
+        all(len(line) <= _MAX_LINE_CHARACTERS and line.isprintable() for line in refused),
+        "an invalid refusal",
+    )
+    streams = [_parse_stream(fields[name][0], limits) for name in ("stdout", "stderr")]
+    seconds = _parse_seconds(fields["seconds"][0])
+    _require(seconds <= _CLOCK_TOLERANCE * elapsed, "a time longer than the run")
+    end, code, number = _parse_end(fields, limits)
+    return AnswerHeader(
         end=end,
         exit_code=code,
         signal=number,
@@ -163,76 +171,83 @@ def _answer(
 
 
 def _require_deleted(deleted: list[str], changed: tuple[str, ...], command: Command) -> None:
-    """What the layers have is not known here: of it, any path may be gone that could be there."""
-    gone = set(deleted)
-    if not command.layers:
-        _require(gone <= _written(command), "a deleted file that was not there")
-    removed = command.removed - _written(command)
-    _require(len(gone) == len(deleted) <= REMOVED, "too many deleted files")
-    _require(gone.isdisjoint(changed) and gone.isdisjoint(removed), "a deleted file twice")
-    _require(all(paths.fault(path) is None for path in gone), "no path of a workspace")
+    """Check the deleted paths. The files of trees are not known here, so any valid path may be a
+    deleted one if the command has trees."""
+    deleted_paths = set(deleted)
+    written = _written_paths(command)
+    if not command.trees:
+        _require(deleted_paths <= written, "a deleted file that did not exist")
+    removed = command.removed - written
+    _require(len(deleted_paths) == len(deleted) <= MAX_REMOVED, "too many deleted files")
+    _require(
+        deleted_paths.isdisjoint(changed) and deleted_paths.isdisjoint(removed),
+        "a deleted file twice",
+    )
+    _require(all(paths.fault(path) is None for path in deleted_paths), "not a workspace path")
 
 
-def _written(command: Command) -> set[str]:
+def _written_paths(command: Command) -> set[str]:
     return command.files.keys() | command.links.keys()
 
 
-def _target(data: bytes) -> str:
+def _decode_target(data: bytes) -> str:
     try:
         target = data.decode()
     except UnicodeDecodeError:
-        raise Forged("a link's target that is not UTF-8") from None
+        raise ForgedAnswer("a link's target that is not UTF-8") from None
     if paths.target_fault(target) is not None:
-        raise Forged("a link's target that no agent sends")
+        raise ForgedAnswer("a link's target that no agent sends")
     return target
 
 
-def _end(fields: Mapping[str, list[str]], limits: Limits) -> tuple[End, int | None, int | None]:
-    """How the run ended, its exit code and its signal: the first limit hit, else its status."""
-    code = os.waitstatus_to_exitcode(_count(fields["status"][0], 0xFFFF))
-    cpu = _seconds(fields["cpu_seconds"][0])
+def _parse_end(
+    fields: Mapping[str, list[str]], limits: Limits
+) -> tuple[End, int | None, int | None]:
+    """How the run ended, its exit code, and its signal. The first exceeded limit counts."""
+    code = os.waitstatus_to_exitcode(_parse_count(fields["status"][0], 0xFFFF))
+    cpu_seconds = _parse_seconds(fields["cpu_seconds"][0])
     if fields["end"][0] != "-":
         end = End(fields["end"][0])
-        _require(end in _LIMIT_ENDS, "no end of a limit")
+        _require(end in _LIMIT_ENDS, "an end that is not a limit")
         return end, None, None
     if code >= 0:
         return End.EXITED, code, None
     if -code == signal.SIGXFSZ:
         return End.DISK, None, None
-    if -code == signal.SIGXCPU or (-code == signal.SIGKILL and cpu >= limits.cpu_seconds):
+    if -code == signal.SIGXCPU or (-code == signal.SIGKILL and cpu_seconds >= limits.cpu_seconds):
         return End.CPU, None, None
     return End.SIGNALED, None, -code
 
 
-def _files(values: list[str], limits: Limits) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Names and sizes of the files that changed."""
+def _parse_files(values: list[str], limits: Limits) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Names and sizes of the changed files."""
     _require(len(values) <= limits.workspace_files, "too many files")
     pairs = [value.partition(" ") for value in values]
     names = tuple(name for _, _, name in pairs)
-    sizes = tuple(_count(size, limits.file_bytes) for size, _, _ in pairs)
+    sizes = tuple(_parse_count(size, limits.file_bytes) for size, _, _ in pairs)
     _require(len(set(names)) == len(names), "a file twice")
     _require(sum(sizes) <= limits.workspace_bytes, "too many bytes")
     return names, sizes
 
 
-def _stream(value: str, limits: Limits) -> tuple[int, int, int]:
-    """A stream's head, tail and dropped bytes, as sizes."""
-    head, tail, dropped = (_count(word, _MOST) for word in value.split(" "))
+def _parse_stream(value: str, limits: Limits) -> tuple[int, int, int]:
+    """The sizes of a stream's head, tail and dropped bytes."""
+    head, tail, dropped = (_parse_count(word, _MAX_COUNT) for word in value.split(" "))
     _require(head + tail <= limits.output_bytes, "too much output")
     return head, tail, dropped
 
 
-def _count(word: str, most: int) -> int:
-    _require(len(word) < 20 and word.isascii() and word.isdecimal(), "no number")
-    _require(int(word) <= most, "a number out of range")
+def _parse_count(word: str, maximum: int) -> int:
+    _require(len(word) < 20 and word.isascii() and word.isdecimal(), "not a number")
+    _require(int(word) <= maximum, "a number out of range")
     return int(word)
 
 
-def _seconds(word: str) -> float:
-    whole, _, part = word.partition(".")
-    return _count(whole, _MOST) + _count(part, 999_999) / 1e6
+def _parse_seconds(word: str) -> float:
+    seconds, _, microseconds = word.partition(".")
+    return _parse_count(seconds, _MAX_COUNT) + _parse_count(microseconds, 999_999) / 1e6
 
 
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(what)
+def _require(condition: bool, fault: str) -> None:
+    if not condition:
+        raise ValueError(fault)

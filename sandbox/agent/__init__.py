@@ -1,7 +1,9 @@
-"""What runs inside a sandbox, ahead of the code: standard library only, read from `/agent`.
+"""The agent: code that runs inside a sandbox before the job's code. It is read from `/agent`.
 
-Nothing here is trusted by the host: the code shares the agent's uid and may kill or stop it.
+The host does not trust the agent, because the job's code has the agent's uid and may kill or stop
+it.
 
-Every sandbox imports these modules anew, so they do without what is slow to import (dataclasses,
-typing, pathlib, json, socket: 30 ms together, four times what the interpreter itself takes).
+Each sandbox imports these modules anew. They use the standard library only, and none of its slow
+modules: dataclasses, typing, pathlib, json and socket take 30 ms together, four times as long as
+the start of the interpreter.
 """

@@ -1,6 +1,7 @@
-"""Looks around in a sandbox, run as code is run, and prints what it finds as one JSON object.
+"""Examines the sandbox that it runs in, as the code of a run, and prints one JSON object.
 
-It reports what happens, not what is configured: each lock is tried.
+It reports what the sandbox really does, not its configuration: it tries each protection.
+`isolation_layers.py` reads the object.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pathlib import Path
 
 _NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt", "cgroup")
 _CLONE_NEWUSER = 0x10000000
-_PLACES = ("/usr/probe", "/etc/probe", "/opt/probe", "/probe")
+_READ_ONLY_PATHS = ("/usr/probe", "/etc/probe", "/opt/probe", "/probe")
 _TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the sandbox's own)
-_OWN = {"tmpfs", "proc", "devpts", "mqueue", "overlay"}
+_OWN_FILE_SYSTEMS = {"tmpfs", "proc", "devpts", "mqueue", "overlay"}
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_VERSION = 444, 1
 
 
@@ -34,9 +35,9 @@ def main() -> None:
         "no_new_privs": status["NoNewPrivs"] == "1",
         "seccomp": int(status["Seccomp"]),
         "unshare": _unshare_error(),
-        "writable": [place for place in _PLACES if _can_write(place)],
-        "tmpfs": {place: _size(place) for place in _TMPFS},
-        "shared": _shared(),
+        "writable": [path for path in _READ_ONLY_PATHS if _can_write(path)],
+        "tmpfs": {path: _capacity(path) for path in _TMPFS},
+        "shared": _shared_directories(),
         "landlock": _landlock_version(),
         "landlocked": _is_landlocked(),
         "environment_of_init": _environment_of_init(),
@@ -47,36 +48,39 @@ def main() -> None:
 
 
 def _unshare_error() -> str:
-    """What the kernel answers to a new user namespace, where attacks on it tend to begin."""
+    """The kernel's error for a new user namespace; empty if the kernel allows one."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWUSER) == 0:
         return ""
     return errno.errorcode[ctypes.get_errno()]
 
 
-def _can_write(place: str) -> bool:
+def _can_write(path: str) -> bool:
     try:
-        Path(place).write_text("")
+        Path(path).write_text("")
     except OSError:
         return False
     return True
 
 
-def _size(place: str) -> tuple[int, int]:
-    """Bytes and files that a place can hold; (0, 0) where that has no end."""
-    found = os.statvfs(place)
-    return found.f_frsize * found.f_blocks, found.f_files
+def _capacity(path: str) -> tuple[int, int]:
+    """The bytes and the files that a file system can hold; (0, 0) if it has no limit."""
+    stats = os.statvfs(path)
+    return stats.f_frsize * stats.f_blocks, stats.f_files
 
 
-def _shared() -> list[str]:
-    """Trees of the host that are the very ones that other sandboxes see, in which locks meet."""
+def _shared_directories() -> list[str]:
+    """The directories whose files are the same as in other sandboxes, so that locks meet there."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    # A later mount at a place covers an earlier one; a part of something else is bound to it.
-    own = {each[4]: each[3] == "/" and each[each.index("-") + 1] in _OWN for each in mounts}
-    if not own["/"]:  # the base container's, which holds names and a few lines
-        own = {"/etc": False, "/agent": False} | own | {"/": True}
-    seen = (at for at, is_own in own.items() if not is_own and Path(at).is_dir())
-    return sorted(at for at in seen if os.access(at, os.R_OK))  # who cannot open it locks nothing
+    # A later mount on a path covers an earlier one. A part of another file system is a bind mount.
+    is_own = {
+        fields[4]: fields[3] == "/" and fields[fields.index("-") + 1] in _OWN_FILE_SYSTEMS
+        for fields in mounts
+    }
+    if not is_own["/"]:  # the base container's, which holds names and a few lines
+        is_own = {"/etc": False, "/agent": False} | is_own | {"/": True}
+    shared = (path for path, own in is_own.items() if not own and Path(path).is_dir())
+    return sorted(path for path in shared if os.access(path, os.R_OK))  # to lock, code must read
 
 
 def _landlock_version() -> int:
@@ -89,17 +93,17 @@ def _landlock_version() -> int:
 
 
 def _is_landlocked() -> bool:
-    """Whether a file that is a process's own to write, by its mode and mount, is refused to it."""
-    own = Path("/proc/self/oom_score_adj")
+    """Whether writing is refused to a file that this process may write by its mode and mount."""
+    score = Path("/proc/self/oom_score_adj")
     try:
-        own.write_text(own.read_text())
+        score.write_text(score.read_text())
     except PermissionError as error:
         return error.errno == errno.EACCES
     return False
 
 
 def _environment_of_init() -> int:
-    """How much of pid 1's environment is seen: nothing, too, where it may not be looked at."""
+    """The readable size of pid 1's environment; 0 also if reading it is refused."""
     try:
         return len(Path("/proc/1/environ").read_bytes())
     except PermissionError:

@@ -1,6 +1,6 @@
-"""What `/proc` shows of the processes of a sandbox.
+"""Reads from `/proc` which processes a sandbox has, and what they use.
 
-Runs inside a sandbox: the standard library alone.
+Runs inside a sandbox: imports the standard library only.
 """
 
 # ruff: noqa: PTH208
@@ -11,26 +11,28 @@ import os
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _FILE_BYTES = 4096
-_THREADS_ASKED = 8
-"""Of a process, one after the other, where each has ended before it could be asked."""
+_MAX_THREAD_READS = 8
+"""How many threads of a process are read, one after the other, if each ends before it is read."""
 
 
-def own_memory() -> int:
-    """The bytes of this process that a fork of it begins with: those of files are mapped anew."""
+def private_memory() -> int:
+    """The bytes of this process that its forks share with it. Mapped files are not counted, because
+    a fork maps them again.
+    """
     text = read_proc_file("/proc/self/statm")  # man 5 proc: size resident shared
     if text is None:
         return 0
-    _, resident_pages, of_files, *_ = map(int, text.split())
-    return (resident_pages - of_files) * PAGE
+    _, resident_pages, file_pages, *_ = map(int, text.split())
+    return (resident_pages - file_pages) * PAGE
 
 
-def mapped(pid: int) -> int:
-    """The bytes that a process has mapped; 0 where it is gone."""
+def mapped_memory(pid: int) -> int:
+    """The bytes that a process has mapped; 0 if the process has ended."""
     return _statm(pid, 0)
 
 
-def resident(pid: int) -> int:
-    """A process's resident bytes; 0 where it is gone."""
+def resident_memory(pid: int) -> int:
+    """A process's resident bytes; 0 if the process has ended."""
     return _statm(pid, 1)
 
 
@@ -39,15 +41,17 @@ def _statm(pid: int, field: int) -> int:
     return 0 if text is None else int(text.split()[field]) * PAGE
 
 
-def stat(pid: int) -> list[bytes] | None:
-    """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
+def read_stat(pid: int) -> list[bytes] | None:
+    """The fields of `/proc/PID/stat` from the third, the state; None if the process has ended."""
     text = read_proc_file(f"/proc/{pid}/stat")
     return None if text is None else text.rpartition(b")")[2].split()
 
 
 def read_proc_file(path: str) -> bytes | None:
-    """What a short file of `/proc` says; None where its process is gone. Not by `open`, whose
-    objects lie on pages that a fresh copy of a process would have to copy.
+    """Read a short file of `/proc`; None if its process has ended.
+
+    Does not use `open`: its objects are on memory pages that a fresh copy of a process would have
+    to copy.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -61,42 +65,43 @@ def read_proc_file(path: str) -> bytes | None:
         os.close(fd)
 
 
-def numbers() -> list[int]:
-    """Of every process of the sandbox but the agent."""
-    own = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
+def list_pids() -> list[int]:
+    """The pids of all processes of the sandbox except the agent."""
+    agent = os.getpid()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != agent]
 
 
-def processes() -> list[int]:
-    """The same without relays, each by a number for what the process holds (`seen`)."""
-    return [number for number, fields in map(seen, numbers()) if not is_relay(fields)]
+def list_measured_pids() -> list[int]:
+    """The pids of `list_pids` without relays; for a process whose first thread has ended, the id of
+    a live thread (`read_live_stat`)."""
+    return [pid for pid, fields in map(read_live_stat, list_pids()) if not is_relay(fields)]
 
 
-def seen(pid: int) -> tuple[int, list[bytes] | None]:
-    """A process's number and its `stat`; where its first thread has ended, that of another one, for
-    `/proc` says of the first then that it has no memory.
+def read_live_stat(pid: int) -> tuple[int, list[bytes] | None]:
+    """A process's pid and `read_stat`. If its first thread has ended, the id and the fields of
+    another thread, because `/proc` then shows no memory for the first thread.
     """
-    fields = stat(pid)
-    for _ in range(_THREADS_ASKED):
-        if not is_led_by_the_dead(fields):
+    fields = read_stat(pid)
+    for _ in range(_MAX_THREAD_READS):
+        if not has_dead_leader(fields):
             break
         thread = _last_thread(pid)
-        others = stat(thread)
-        if others is not None and others[0] != b"Z":
-            return thread, others
-        fields = stat(pid)
+        thread_fields = read_stat(thread)
+        if thread_fields is not None and thread_fields[0] != b"Z":
+            return thread, thread_fields
+        fields = read_stat(pid)
     return pid, fields
 
 
 def is_relay(fields: list[bytes] | None) -> bool:
-    """Whether an engine has put a process into the sandbox (`relay.py`): it has no parent here, as
-    nobody else has but the agent, or the init above it. What the code leaves behind is init's.
+    """Whether an engine has started the process in the sandbox (`relay.py`): its parent pid is 0.
+    Only the agent and the init above it also have that parent. Orphans of the code belong to init.
     """
     return fields is not None and fields[1] == b"0"
 
 
-def is_led_by_the_dead(fields: list[bytes] | None) -> bool:
-    """Whether the first thread of a process has ended, and others live."""
+def has_dead_leader(fields: list[bytes] | None) -> bool:
+    """Whether the first thread of a process has ended, and other threads live."""
     return fields is not None and fields[0] == b"Z" and int(fields[17]) > 1
 
 

@@ -1,11 +1,12 @@
-"""Counting what the whole tree of a run's processes uses: rlimits count for one process each, and
-eight processes hold eight times as much.
+"""Measures what all processes of a run use together. An rlimit counts for one process, so eight
+processes could use eight times as much.
 
-Memory is counted in two ways. Resident pages are cheap to ask for and count what is shared once a
-process; where they pass the limit, the shares are asked for, which takes the kernel a walk over
-every page. What no process has in its tables, shared mappings whose pages others filled and sockets
-with what waits in them, is only known by its size: it may come to twice the limit, with the rest.
-Where sandboxes have a cgroup all of this only comes before it.
+Memory is counted in two ways. Resident pages are quick to read, but count a shared page once for
+each process. If they exceed the limit, the monitor reads proportional set sizes, for which the
+kernel walks over every page. Two kinds of memory are in no process's page table: shared mappings
+with pages that another process filled, and sockets with unread data. The monitor knows only their
+size; together with the rest it may reach twice the limit. If sandboxes have a control group, all of
+this only acts earlier.
 """
 
 # ruff: noqa: PTH112, PTH116, PTH123
@@ -15,200 +16,263 @@ from __future__ import annotations
 import os
 import time
 
-from sandbox.agent.cpu_time import TICKS, CpuTime
 from sandbox.agent.landlock import WRITABLE
 from sandbox.agent.processes import (
     PAGE,
     is_relay,
-    mapped,
-    numbers,
-    own_memory,
-    processes,
-    resident,
-    seen,
+    list_measured_pids,
+    list_pids,
+    mapped_memory,
+    private_memory,
+    read_live_stat,
+    resident_memory,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+TICKS = os.sysconf("SC_CLK_TCK")
 INIT = 1
 FULL_BLOCKS = 16
-"""A file system with less free than this is full: nobody writes a byte at a time."""
+"""A file system with fewer free blocks is full, because programs do not write single bytes."""
 
-SOONEST_SECONDS = 0.004
+MIN_WAIT_SECONDS = 0.004
 FILL_RATE = 8 << 30
-"""Bytes that a machine's processors fill in a second, at most; the next look is no later than
-the memory that is left could be filled. (Two cores here fill 2 to 5 GiB/s.)"""
+"""Bytes per second that the processors of a machine can fill at most. The next sample is taken
+before the remaining memory could be full. (Two cores of a test machine fill 2 to 5 GiB/s.)"""
 SOCKET_BYTES = 256 << 10
-"""What a socket holds at most, more or less: net.core.wmem_default, and what goes with it."""
-SHARED = (b"/dev/zero", b"/memfd:", b"/SYSV")
-"""How the names of shared mappings begin that belong to no file, and so to no sized tmpfs."""
-CAREFUL_SECONDS = 0.25
-"""Processor time for asking after shares, and as much for mappings, in one look: a tree may have
-millions of them, and while they are counted nobody watches. The rest is taken at its full size."""
+"""The approximate maximum that a socket holds: net.core.wmem_default, and its overhead."""
+SHARED_NAMES = (b"/dev/zero", b"/memfd:", b"/SYSV")
+"""The beginnings of the names of shared mappings without a file. No sized tmpfs limits these."""
+SHARES_SECONDS = 0.25
+"""Processor time for reading proportional sizes in one sample, and as much for mappings. A tree may
+have millions of mappings, and no limit is checked while they are counted. The remaining processes
+count with their full size."""
 MAPS_BYTES = 2 << 20
-"""Of one process's list of mappings: longer ones are not read to their end."""
+"""A longer list of one process's mappings is not read to its end."""
 EXACT_SHARE = 0.25
-LOOK_SHARE = 0.05
-"""The parts of the time that may go into shares, and into looking at all."""
-MOST_LOCKS = 4096
-"""More end a run: programs have a handful. They take a MiB, and reading of them some 2 ms."""
-LOCKS_WORTH_SECONDS = 0.02
-"""Of system time: in less, nobody makes so many that it would be worth a look."""
+SAMPLE_SHARE = 0.05
+"""The parts of the time that may go into reading proportional sizes, and into all samples."""
+MAX_LOCKS = 4096
+"""More file locks end a run; programs have a few. These use 1 MiB, and take some 2 ms to read."""
+LOCKS_SYSTEM_SECONDS = 0.02
+"""The locks are counted after this much system time: in less, code cannot make too many."""
 _TABLE_BYTES = 512 << 10
-"""Of the table: a machine's own locks may fill it."""
+"""The maximum that is read of the table of locks: the machine's own locks may fill it."""
 _TABLE_PART_BYTES = 64 << 10
 
 
-class ResourceMonitor:
-    """Looks at a run's processes; keeps the totals, and the limit that was passed."""
+class CpuTime:
+    """The processor time of a run: the highest of several counters, because none is complete.
+
+    If a process ignores SIGCHLD, the kernel adds the time of its children to no process (man 2
+    wait). Only a control group counts that time; without a group, `add_process` counts what was
+    sampled while the child lived.
+    """
 
     def __init__(self) -> None:
-        self._loaded = own_memory()
-        self._places: list[str] | None = None
-        self._exact_at = self._left = 0.0
+        self.clock: int | None = None
+        """A descriptor of the control group's counter: `cpuacct.usage` of version 1 or `cpu.stat`
+        of version 2. None: the sandbox has no group."""
+        self._group_seconds_at_start = 0.0
+        self._ticks_by_pid: dict[int, int] = {}
+        self._sampled_ticks = self._total_ticks = 0
+
+    def start(self) -> None:
+        """Do not count what the group has used until now."""
+        self._group_seconds_at_start = self._read_group_seconds()
+
+    def add_process(self, pid: int, ticks: int) -> None:
+        """Count what one process has used; its time stays counted after its end. If a count goes
+        back, the pid now belongs to another process.
+        """
+        previous = self._ticks_by_pid.get(pid, 0)
+        self._sampled_ticks += ticks - previous if ticks >= previous else ticks
+        self._ticks_by_pid[pid] = ticks
+
+    def set_total(self, ticks: int) -> None:
+        """Count what all existing processes have used, together with the children that they have
+        waited for."""
+        self._total_ticks = max(self._total_ticks, ticks)
+
+    @property
+    def seconds(self) -> float:
+        """The run's processor time until now, as far as it is known."""
+        counted = max(self._total_ticks, self._sampled_ticks) / TICKS
+        return max(counted, self._read_group_seconds() - self._group_seconds_at_start)
+
+    def _read_group_seconds(self) -> float:
+        """The seconds of the group without this process; 0 without a group."""
+        if self.clock is None:
+            return 0.0
+        text = os.pread(self.clock, 256, 0)
+        if text.startswith(b"usage_usec"):
+            seconds = int(text.split(None, 2)[1]) / 1e6
+        else:
+            seconds = int(text) / 1e9
+        return seconds - time.process_time()
+
+
+class ResourceMonitor:
+    """Samples a run's processes, and reports the limit that they exceed."""
+
+    def __init__(self) -> None:
+        self._library_bytes = private_memory()
+        self._own_tmpfs: list[str] | None = None
+        self._next_exact_at = self._remaining_bytes = 0.0
         self._limits: Mapping[str, float] = {}
         self.cpu = CpuTime()
-        self.crowded = self.full = False
-        """Whether the processes were as many, or a file system as full, as may be."""
+        self.has_hit_process_limit = False
+        """Whether a sample has counted as many processes and threads as the limit."""
+        self.has_full_disk = False
+        """Whether the last sample has seen a full file system."""
         self.locks: int | None = None
-        """A descriptor of the kernel's table of locks, where there is one (`_held_locks`)."""
-        self._system_ticks = self._asked_ticks = 0
+        """A descriptor of the kernel's table of locks, if the kernel has one (`_count_locks`)."""
+        self._system_ticks = self._counted_system_ticks = 0
         self.wait = 0.0
-        """How long the next look can wait, in seconds."""
+        """How long the next sample can wait, in seconds."""
 
-    def begin(self, limits: Mapping[str, float]) -> None:
-        """Count against `limits` from here on."""
+    def start(self, limits: Mapping[str, float]) -> None:
+        """Compare with `limits` from now on."""
         self._limits = limits
-        self.cpu.begin()
+        self.cpu.start()
 
-    def look(self) -> str | None:
-        """Count; returns the limit of the whole tree that is passed at this moment, if one is."""
-        started = time.monotonic()
-        over = self._memory_passed(started, *self._count())
-        if self._locks_passed():
-            over = over or "memory"
+    def sample(self) -> str | None:
+        """Measure; returns the limit of the whole tree that is exceeded now: "memory", "cpu" or
+        "disk"."""
+        started_at = time.monotonic()
+        exceeded = self._check_memory(started_at, *self._count_processes())
+        if self._has_too_many_locks():
+            exceeded = exceeded or "memory"
         if self.cpu.seconds > self._limits["cpu_seconds"]:
-            over = over or "cpu"
-        if self._disk() > self._limits["inodes"]:
-            over = over or "disk"
-        cost = time.monotonic() - started
-        soon = max(SOONEST_SECONDS, self._left / FILL_RATE, cost / LOOK_SHARE)
-        self.wait = min(soon, self._limits["sample_seconds"])
-        return over
+            exceeded = exceeded or "cpu"
+        if self._count_inodes() > self._limits["inodes"]:
+            exceeded = exceeded or "disk"
+        cost = time.monotonic() - started_at
+        wait = max(MIN_WAIT_SECONDS, self._remaining_bytes / FILL_RATE, cost / SAMPLE_SHARE)
+        self.wait = min(wait, self._limits["sample_seconds"])
+        return exceeded
 
-    def last(self) -> None:
-        """Look once more, when the program has ended and nothing is killed yet."""
-        self._count()
-        self._disk()
+    def sample_at_end(self) -> None:
+        """Measure once more after the program has ended, before its other processes are killed."""
+        self._count_processes()
+        self._count_inodes()
 
-    def _count(self) -> tuple[int, int]:
-        """Processor time, processes and threads; returns resident bytes, shared ones for each
-        process, and mapped ones.
+    def _count_processes(self) -> tuple[int, int]:
+        """Count processor time, processes and threads. Returns the resident bytes (shared pages
+        count once for each process) and the mapped bytes.
         """
-        pages, ticks, tasks, sizes, system = 0, 0, 0, 0, 0
-        if os.getpid() == INIT:  # what its orphans used, and they alone
+        pages, ticks, tasks, mapped_bytes, system_ticks = 0, 0, 0, 0, 0
+        if os.getpid() == INIT:  # the time of its orphans, and of no other process
             times = os.times()
             ticks = int((times.children_user + times.children_system) * TICKS)
-        for each in numbers():
-            pid, fields = seen(each)
+        for listed_pid in list_pids():
+            pid, fields = read_live_stat(listed_pid)
             if fields is None or (is_relay(fields) and pid != INIT):
                 continue
             # man 5 proc, from field 3: utime, stime, cutime, cstime, num_threads, vsize, rss
             ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
             if pid != INIT:
-                self.cpu.see(each, int(fields[11]) + int(fields[12]))
+                self.cpu.add_process(listed_pid, int(fields[11]) + int(fields[12]))
                 tasks += max(1, int(fields[17]))
-                system += int(fields[12])
-                sizes += int(fields[20])
+                system_ticks += int(fields[12])
+                mapped_bytes += int(fields[20])
                 pages += int(fields[21])
-        self.cpu.wait(ticks)
-        self.crowded = self.crowded or tasks >= self._limits["processes"]
-        self._system_ticks = system
-        return pages * PAGE, sizes
+        self.cpu.set_total(ticks)
+        is_at_limit = tasks >= self._limits["processes"]
+        self.has_hit_process_limit = self.has_hit_process_limit or is_at_limit
+        self._system_ticks = system_ticks
+        return pages * PAGE, mapped_bytes
 
-    def _memory_passed(self, now: float, most: int, mapped: int) -> str | None:
+    def _check_memory(self, now: float, resident_bytes: int, mapped_bytes: int) -> str | None:
         limit = self._limits["memory_bytes"]
-        self._left = limit - max(0, most - self._loaded)
-        unseen = sockets() * SOCKET_BYTES
-        if most + mapped + unseen <= limit or now < self._exact_at:
+        own_bytes = max(0, resident_bytes - self._library_bytes)
+        self._remaining_bytes = limit - own_bytes
+        unmapped_bytes = count_sockets() * SOCKET_BYTES
+        is_surely_below = resident_bytes + mapped_bytes + unmapped_bytes <= limit
+        if is_surely_below or now < self._next_exact_at:
             return None
-        began = time.thread_time()  # by the clock, a busy machine would put off the next look
-        used = shared_out(self._loaded) if most > limit else max(0, most - self._loaded)
-        unseen += shared_sizes(processes()) if mapped > limit else 0
-        cost = time.thread_time() - began
-        self._exact_at = time.monotonic() + cost / EXACT_SHARE - cost
-        self._left = limit - used
-        return "memory" if used > limit or used + unseen > 2 * limit else None
+        # By processor time: by the clock, a busy machine would postpone the next exact sample.
+        started_at = time.thread_time()
+        used_bytes = (
+            proportional_memory(self._library_bytes) if resident_bytes > limit else own_bytes
+        )
+        unmapped_bytes += shared_mapping_bytes(list_measured_pids()) if mapped_bytes > limit else 0
+        cost = time.thread_time() - started_at
+        self._next_exact_at = time.monotonic() + cost / EXACT_SHARE - cost
+        self._remaining_bytes = limit - used_bytes
+        is_exceeded = used_bytes > limit or used_bytes + unmapped_bytes > 2 * limit
+        return "memory" if is_exceeded else None
 
-    def _locks_passed(self) -> bool:
-        """Whether there are too many locks. They take system time to be made."""
-        used = abs(self._system_ticks - self._asked_ticks) / TICKS
-        if self.locks is None or used < LOCKS_WORTH_SECONDS:
+    def _has_too_many_locks(self) -> bool:
+        """Whether the processes hold too many file locks. To make them takes system time."""
+        new_seconds = abs(self._system_ticks - self._counted_system_ticks) / TICKS
+        if self.locks is None or new_seconds < LOCKS_SYSTEM_SECONDS:
             return False
-        self._asked_ticks = self._system_ticks
-        return _held_locks(self.locks) > MOST_LOCKS
+        self._counted_system_ticks = self._system_ticks
+        return _count_locks(self.locks) > MAX_LOCKS
 
-    def _disk(self) -> int:
-        """Inodes in use, all of the sandbox's own file systems together."""
-        if self._places is None:
-            self._places = own_places()
-        stats = [os.statvfs(place) for place in self._places]
-        self.full = any(
+    def _count_inodes(self) -> int:
+        """The inodes in use on all of the sandbox's own file systems."""
+        if self._own_tmpfs is None:
+            self._own_tmpfs = own_file_systems()
+        stats = [os.statvfs(path) for path in self._own_tmpfs]
+        self.has_full_disk = any(
             each.f_bavail < FULL_BLOCKS or (each.f_files and not each.f_ffree) for each in stats
         )
         return sum(each.f_files - each.f_ffree for each in stats)
 
 
-def own_places() -> list[str]:
-    """Those of the writable places that are file systems of their own."""
+def own_file_systems() -> list[str]:
+    """The writable directories that are file systems of the sandbox."""
     root = os.stat("/").st_dev
-    return [place for place in WRITABLE if os.path.isdir(place) and os.stat(place).st_dev != root]
+    return [path for path in WRITABLE if os.path.isdir(path) and os.stat(path).st_dev != root]
 
 
-def shared_out(loaded: int) -> int:
-    """The bytes that the run's processes hold, shared pages by share (proportional set sizes).
+def proportional_memory(library_bytes: int) -> int:
+    """The bytes of the run's processes; a page that n processes share counts 1/n in each
+    (proportional set size).
 
-    The agent is a fork of the same loaded process as the code, and holds little else: its share is
-    each process's share of the libraries that were loaded for all. That is not counted against
-    the code; nor is more than the size of those libraries, `loaded` bytes.
+    The agent is a fork of the same process as the code and has little memory of its own, so its
+    size is also each process's share of the preloaded libraries. That share is not counted against
+    the code, up to the size of the libraries (`library_bytes`).
     """
-    until = time.thread_time() + CAREFUL_SECONDS
+    deadline = time.thread_time() + SHARES_SECONDS
     sizes = [
-        _share(pid) if time.thread_time() < until else resident(pid)
-        for pid in processes()
+        _proportional_size(pid) if time.thread_time() < deadline else resident_memory(pid)
+        for pid in list_measured_pids()
         if pid != INIT
     ]
-    libraries = min(loaded, len(sizes) * _share(os.getpid()))
+    libraries = min(library_bytes, len(sizes) * _proportional_size(os.getpid()))
     return max(0, sum(sizes) - libraries)
 
 
-def shared_sizes(pids: Iterable[int]) -> int:
-    """The sizes of the shared mappings without a file, each counted once. Whoever
-    has too many mappings to be asked, or hides them, is counted with all that he has mapped.
+def shared_mapping_bytes(pids: Iterable[int]) -> int:
+    """The total size of the shared mappings without a file; each counts once. A process with too
+    many mappings, or with hidden mappings, counts with all that it has mapped.
     """
     sizes: dict[bytes, int] = {}
-    until = time.thread_time() + CAREFUL_SECONDS
+    deadline = time.thread_time() + SHARES_SECONDS
     for pid in pids:
-        text = _mappings(pid) if time.thread_time() < until else None
+        text = _read_mappings(pid) if time.thread_time() < deadline else None
         if text is None:
-            sizes[b"of %d" % pid] = mapped(pid)
+            sizes[b"of %d" % pid] = mapped_memory(pid)
             continue
-        if not any(name in text for name in SHARED):
+        if not any(name in text for name in SHARED_NAMES):
             continue
         for line in text.splitlines():  # man 5 proc: address perms offset dev inode pathname
             fields = line.split(None, 5)
-            if fields[1][3:] == b"s" and fields[-1].startswith(SHARED):
+            if fields[1][3:] == b"s" and fields[-1].startswith(SHARED_NAMES):
                 first, _, last = fields[0].partition(b"-")
                 end = int(fields[2], 16) + int(last, 16) - int(first, 16)
                 sizes[fields[4]] = max(end, sizes.get(fields[4], 0))
     return sum(sizes.values())
 
 
-def _mappings(pid: int) -> bytes | None:
-    """A process's mappings, a line each; empty where it is gone, None where they are too many or
-    not to be read: a process may hide what is its own (PR_SET_DUMPABLE).
+def _read_mappings(pid: int) -> bytes | None:
+    """A process's mappings, one on each line; empty if the process has ended. None if they are too
+    many or cannot be read: a process may hide its mappings (PR_SET_DUMPABLE).
     """
     try:
         with open(f"/proc/{pid}/maps", "rb") as file:
@@ -220,8 +284,8 @@ def _mappings(pid: int) -> bytes | None:
     return text if len(text) < MAPS_BYTES else None
 
 
-def sockets() -> int:
-    """How many sockets there are in the sandbox's network namespace; 0 where nobody says."""
+def count_sockets() -> int:
+    """How many sockets the sandbox's network namespace has; 0 if the kernel does not report it."""
     try:
         with open("/proc/net/sockstat", "rb") as file:
             return int(file.readline().split()[2])  # sockets: used 3
@@ -229,8 +293,8 @@ def sockets() -> int:
         return 0
 
 
-def _share(pid: int) -> int:
-    """A process's proportional set size in bytes; its resident size where it hides that."""
+def _proportional_size(pid: int) -> int:
+    """A process's proportional set size in bytes; its resident size if the process hides it."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
@@ -238,23 +302,24 @@ def _share(pid: int) -> int:
                     return int(line.split()[1]) * 1024
     except OSError:
         pass
-    return resident(pid) if pid != os.getpid() else 0
+    return resident_memory(pid) if pid != os.getpid() else 0
 
 
-def _held_locks(table: int) -> int:
-    """How many file locks the sandbox's processes hold, counted to just beyond `MOST_LOCKS`.
+def _count_locks(table: int) -> int:
+    """How many file locks the sandbox's processes hold, counted to just beyond `MAX_LOCKS`.
 
-    Each takes memory of the kernel's that nobody is charged for (CVE-2022-0480), and there is no
-    bound to their number. The kernel's table names whose they are, and shows a sandbox none of
-    others but those of open files, which are not counted: a sandbox can have none. It does not show
-    those of a process that is gone where another one keeps them: nor can a sandbox have such
-    (`conditions.py`). It is masked, and was opened before that (`isolation.py`).
+    Each lock uses kernel memory that is charged to no process (CVE-2022-0480), and the kernel does
+    not limit their number. The kernel's table shows a sandbox the locks of its own processes only.
+    It also shows all locks of open files, which are not counted, because the filter refuses them to
+    a sandbox. It hides the locks of a process that has ended while another process keeps its table
+    of files; the filter refuses that too (`conditions.py`). The table is masked in a sandbox, so
+    `isolation.py` opens it first.
     """
-    count = place = 0
-    while count <= MOST_LOCKS and place < _TABLE_BYTES:
-        text = os.pread(table, _TABLE_PART_BYTES, place)
+    count = offset = 0
+    while count <= MAX_LOCKS and offset < _TABLE_BYTES:
+        text = os.pread(table, _TABLE_PART_BYTES, offset)
         if not text:
             break
-        count += text.count(b" POSIX ")  # whole lines: the kernel breaks none
-        place += len(text)
+        count += text.count(b" POSIX ")  # the kernel returns complete lines only
+        offset += len(text)
     return count

@@ -1,8 +1,9 @@
 """Frames on the control socket: a header's length (4 bytes, big-endian), the header, the blobs.
 
-A header is UTF-8 text, one `key value` a line; a line that announces a blob begins its value with
-the blob's size, and blobs follow in that order. Nothing that a line holds contains a newline. The
-host's side is `sandbox/backend.py`; `sandbox/order.py` and `sandbox/result.py` have the lines.
+A header is UTF-8 text with one `key value` pair on each line. The value of a line that announces a
+blob begins with the size of the blob; the blobs follow in the order of their lines. No value
+contains a newline. `sandbox/backend.py` is the host's side; `sandbox/order.py` and
+`sandbox/result.py` define the lines.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import os
 
 READY = b"R"
-"""What an agent says first, before its order."""
+"""The first message of an agent: it waits for its order."""
 BROKEN = b"!"
-"""What it says in place of that, and then why."""
+"""The first message of an agent that cannot start; the reason follows."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,23 +21,23 @@ if TYPE_CHECKING:
 
 
 def receive_lines(control: int) -> list[tuple[str, str]]:
-    """The next header, as keys and values. Raises EOFError where the host has gone."""
-    return lines(receive_sized(control).decode())
+    """Receive a header, as keys and values. Raises EOFError if the host has closed the socket."""
+    return parse_lines(receive_sized(control).decode())
 
 
-def lines(text: str) -> list[tuple[str, str]]:
-    """A header's lines, as keys and values."""
+def parse_lines(text: str) -> list[tuple[str, str]]:
+    """The lines of a header, as keys and values."""
     pairs = (line.partition(" ") for line in text.split("\n"))
     return [(key, value) for key, _, value in pairs]
 
 
 def receive_sized(control: int) -> bytes:
-    """What `write_sized` has written. Raises EOFError where the host has gone."""
-    return receive(control, int.from_bytes(receive(control, 4), "big"))
+    """Receive the data of one `write_sized`. Raises EOFError if the sender has ended."""
+    return receive_bytes(control, int.from_bytes(receive_bytes(control, 4), "big"))
 
 
-def receive(control: int, size: int) -> bytes:
-    """Exactly `size` bytes. Raises EOFError where the host has gone."""
+def receive_bytes(control: int, size: int) -> bytes:
+    """Receive exactly `size` bytes. Raises EOFError if the sender has closed the socket."""
     data = bytearray()
     while len(data) < size:
         part = os.read(control, min(size - len(data), 1 << 20))
@@ -46,16 +47,16 @@ def receive(control: int, size: int) -> bytes:
     return bytes(data)
 
 
-def send(control: int, header: Iterable[str], blobs: Iterable[bytes]) -> None:
-    """One frame, of the header's lines and the blobs they announce."""
+def send_frame(control: int, header: Iterable[str], blobs: Iterable[bytes]) -> None:
+    """Send the lines of a header, and the blobs that they announce."""
     write_sized(control, "\n".join(header).encode())
     for blob in blobs:
         write_all(control, blob)
 
 
-def hand_over(fd: int, data: bytes, descriptor: int) -> None:
-    """Write a little over the socket `fd`, and with it a descriptor, which is closed here."""
-    import socket  # noqa: PLC0415  (which few agents need)
+def send_descriptor(fd: int, data: bytes, descriptor: int) -> None:
+    """Send a few bytes and a descriptor over the socket `fd`; closes the descriptor here."""
+    import socket  # noqa: PLC0415  (few agents need it)
 
     try:
         with socket.socket(fileno=os.dup(fd)) as out:
@@ -65,12 +66,12 @@ def hand_over(fd: int, data: bytes, descriptor: int) -> None:
 
 
 def write_sized(fd: int, data: bytes) -> None:
-    """Write the length of `data`, and it."""
+    """Write the length of `data` in 4 bytes, then `data`."""
     write_all(fd, len(data).to_bytes(4, "big") + data)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write everything to a descriptor that blocks."""
+    """Write all of `data` to a blocking descriptor."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

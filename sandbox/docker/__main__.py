@@ -1,4 +1,4 @@
-"""`python -m sandbox.docker`: makes what the backend `docker` needs on its engine.
+"""`python -m sandbox.docker`: builds the sandboxes' image, and prints its parts.
 
 build [NAME]        builds the image (default: fettle-sandbox) on the engine that DOCKER_HOST names;
                     from FETTLE_SANDBOX_ENVIRONMENT (.venv/sandbox), or from FETTLE_BASE_IMAGE
@@ -15,36 +15,39 @@ from pathlib import Path
 from subprocess import CalledProcessError
 
 from sandbox.docker import image
-from sandbox.seccomp import engine_profile
+from sandbox.seccomp.filters import engine_profile
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command of the arguments."""
     match sys.argv[1:]:
         case ["build", *names] if len(names) < 2:
             _build(*names)
         case ["files", directory]:
-            image.write(Path(directory))
+            image.write_files(Path(directory))
         case ["filter"]:
-            print(json.dumps(engine_profile.profile(), indent=1))
+            print(json.dumps(engine_profile(), indent=1))
         case _:
             sys.exit(__doc__)
 
 
 def _build(name: str = "fettle-sandbox") -> None:
     try:
-        from docker.errors import DockerException  # noqa: PLC0415 - an extra; the rest goes without
+        # The other commands work without this extra.
+        from docker.errors import DockerException  # noqa: PLC0415
 
-        from sandbox.docker.image_build.build import build  # noqa: PLC0415
+        from sandbox.docker.image_build import build_image  # noqa: PLC0415
     except ModuleNotFoundError:
         sys.exit("building an image needs Docker's client: pip install 'fettle[docker]'")
     environment = Path(os.environ.get("FETTLE_SANDBOX_ENVIRONMENT", ".venv/sandbox"))
     try:
-        print(build(name, environment, os.environ.get("FETTLE_BASE_IMAGE", "")))
+        print(build_image(name, environment, os.environ.get("FETTLE_BASE_IMAGE", "")))
     except (DockerException, OSError, CalledProcessError) as error:
         notes = "\n".join(getattr(error, "__notes__", ()))
-        where = os.environ.get("DOCKER_HOST", "the usual socket: DOCKER_HOST names another engine")
-        sys.exit(f"{name} was not built on {where}\n{error}\n{notes}".strip())
+        engine = os.environ.get(
+            "DOCKER_HOST", "the default socket (set DOCKER_HOST for another engine)"
+        )
+        sys.exit(f"{name} was not built on {engine}\n{error}\n{notes}".strip())
 
 
 main()

@@ -1,6 +1,7 @@
-"""The little of HTTP/1.1 that an engine's API needs: one request a connection, JSON both ways.
+"""HTTP/1.1 requests to an engine, as far as its API needs it: one request for each connection, with
+JSON in both directions.
 
-The engine is trusted, but not to be quick or whole: every wait and every size has a bound.
+The engine is trusted, but it may be slow or end at any time: every wait and every size has a limit.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.docker.address import Address, Connection, connect
+from sandbox.docker.connection import EngineAddress, EngineConnection, connect
 
-BODY_BYTES = 16 * 1024 * 1024
-_HEAD_LINES = 100
-_FAULTS = (OSError, EOFError, ValueError)
-"""Of a connection: refused, timed out or cut (OSError), ended early, not HTTP."""
+MAX_BODY_BYTES = 16 * 1024 * 1024
+_MAX_HEAD_LINES = 100
+_CONNECTION_ERRORS = (OSError, EOFError, ValueError)
+"""The connection was refused, timed out or was cut (OSError), ended early, or was not HTTP."""
 
 
 class NoAnswer(Exception):
-    """There was no whole answer: nobody there, a timeout, or an answer that is not HTTP."""
+    """There was no complete response: no engine, a timeout, or a response that is not HTTP."""
 
 
-class Refused(Exception):
-    """There was a whole answer, but not the stream that was asked for."""
+class RequestRefused(Exception):
+    """The engine sent a complete response, but not the requested stream."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.message)
@@ -32,39 +33,41 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """A response's status and header fields (names in lower case)."""
+class ResponseHead:
+    """A response's status and header fields."""
 
     status: int
     fields: Mapping[str, str]
+    """By their names in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response. `body` is decoded JSON, or text where it is not."""
+    """A complete response."""
 
     status: int
     fields: Mapping[str, str]
     body: Any
+    """Decoded JSON, or the text if it is not JSON."""
 
     @property
     def message(self) -> str:
-        """What the engine says of an error."""
+        """The engine's error text."""
         text = self.body.get("message", "") if isinstance(self.body, dict) else self.body
         return str(text).strip()[:600]
 
 
-async def ask(
-    address: Address, method: str, path: str, body: object = None, *, seconds: float
+async def request(
+    address: EngineAddress, method: str, path: str, body: object = None, *, seconds: float
 ) -> Response:
-    """One request and its whole response within `seconds`. Raises NoAnswer."""
+    """One request and its complete response within `seconds`. Raises NoAnswer."""
     connection = None
     try:
         async with asyncio.timeout(seconds):
             connection = await connect(address)
             head = await _send(connection, method, path, body, {"Connection": "close"})
-            return await _whole(connection, head)
-    except _FAULTS as error:
+            return await _read_response(connection, head)
+    except _CONNECTION_ERRORS as error:
         raise _no_answer(address, error) from error
     finally:
         if connection is not None:
@@ -72,10 +75,10 @@ async def ask(
 
 
 async def upload(
-    address: Address, path: str, parts: AsyncIterator[bytes], *, seconds: float
+    address: EngineAddress, path: str, parts: AsyncIterator[bytes], *, seconds: float
 ) -> Response:
-    """A tar archive, sent by PUT in `parts`, and the whole response to it, within `seconds`. Raises
-    NoAnswer.
+    """Send a tar archive by PUT in `parts`; returns the complete response. All of it has to end
+    within `seconds`. Raises NoAnswer.
     """
     connection = None
     try:
@@ -89,33 +92,35 @@ async def upload(
                 await connection.writer.drain()
             connection.writer.write(b"0\r\n\r\n")
             await connection.writer.drain()
-            return await _whole(connection, await _head(connection.reader))
-    except _FAULTS as error:
+            return await _read_response(connection, await _read_head(connection.reader))
+    except _CONNECTION_ERRORS as error:
         raise _no_answer(address, error) from error
     finally:
         if connection is not None:
             connection.close()
 
 
-async def hijack(address: Address, path: str, body: object = None, *, seconds: float) -> Connection:
-    """A connection that is a program's streams from here on. Raises NoAnswer, Refused."""
+async def hijack(
+    address: EngineAddress, path: str, body: object = None, *, seconds: float
+) -> EngineConnection:
+    """Open a connection that carries the streams of a program. Raises NoAnswer, RequestRefused."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "tcp"}
-    connection, _ = await _begin(address, "POST", path, upgrade, {101, 200}, seconds, body)
+    connection, _ = await _open_stream(address, "POST", path, upgrade, {101, 200}, seconds, body)
     return connection
 
 
-async def follow(address: Address, path: str, *, seconds: float) -> EventStream:
-    """A response that goes on, as JSON a line; `seconds` are for its beginning. Raises NoAnswer,
-    Refused.
+async def follow(address: EngineAddress, path: str, *, seconds: float) -> EventStream:
+    """Open a response without an end, with JSON on each line. It has to begin within `seconds`.
+    Raises NoAnswer, RequestRefused.
     """
-    closing = {"Connection": "close"}
-    return EventStream(*await _begin(address, "GET", path, closing, {200}, seconds))
+    fields = {"Connection": "close"}
+    return EventStream(*await _open_stream(address, "GET", path, fields, {200}, seconds))
 
 
 class EventStream:
-    """JSON values of a response without an end. Iterate it once; `close` ends the iteration."""
+    """The JSON values of a response without an end. Iterate it once; `close` ends the iteration."""
 
-    def __init__(self, connection: Connection, head: Head) -> None:
+    def __init__(self, connection: EngineConnection, head: ResponseHead) -> None:
         self._connection, self._head = connection, head
 
     @property
@@ -124,116 +129,116 @@ class EventStream:
         return self._head.fields
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        rest = b""
+        incomplete_line = b""
         try:
-            async for data in _parts(self._connection.reader, self._head):
-                *whole, rest = (rest + data).split(b"\n")
-                for line in filter(bytes.strip, whole):
+            async for data in _read_body(self._connection.reader, self._head):
+                *lines, incomplete_line = (incomplete_line + data).split(b"\n")
+                for line in filter(bytes.strip, lines):
                     yield json.loads(line)
-                if len(rest) > BODY_BYTES:
+                if len(incomplete_line) > MAX_BODY_BYTES:
                     return
-        except _FAULTS:
+        except _CONNECTION_ERRORS:
             return
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
-async def _begin(
-    address: Address,
+async def _open_stream(
+    address: EngineAddress,
     method: str,
     path: str,
     fields: Mapping[str, str],
-    wanted: set[int],
+    expected_statuses: set[int],
     seconds: float,
     body: object = None,
-) -> tuple[Connection, Head]:
-    """A connection on which a request was answered with one of the `wanted` statuses."""
+) -> tuple[EngineConnection, ResponseHead]:
+    """Send a request; returns the open connection if the status is an expected one."""
     connection = None
     try:
         async with asyncio.timeout(seconds):
             connection = await connect(address)
             head = await _send(connection, method, path, body, fields)
-            if head.status not in wanted:
-                raise Refused(await _whole(connection, head))
-    except _FAULTS as error:
+            if head.status not in expected_statuses:
+                raise RequestRefused(await _read_response(connection, head))
+    except _CONNECTION_ERRORS as error:
         raise _no_answer(address, error) from error
     else:
-        kept, connection = connection, None
-        return kept, head
+        opened, connection = connection, None
+        return opened, head
     finally:
         if connection is not None:
             connection.close()
 
 
-def _no_answer(address: Address, error: Exception) -> NoAnswer:
+def _no_answer(address: EngineAddress, error: Exception) -> NoAnswer:
     return NoAnswer(f"{address}: {str(error) or type(error).__name__}")
 
 
 async def _send(
-    connection: Connection, method: str, path: str, body: object, fields: Mapping[str, str]
-) -> Head:
+    connection: EngineConnection, method: str, path: str, body: object, fields: Mapping[str, str]
+) -> ResponseHead:
     data = b"" if body is None else json.dumps(body).encode()
     lines = [f"{method} {path} HTTP/1.1", "Host: docker", f"Content-Length: {len(data)}"]
     lines += ["Content-Type: application/json"] if data else []
     lines += [f"{name}: {value}" for name, value in fields.items()]
     connection.writer.write("\r\n".join((*lines, "", "")).encode("ascii") + data)
     await connection.writer.drain()
-    return await _head(connection.reader)
+    return await _read_head(connection.reader)
 
 
-async def _head(reader: asyncio.StreamReader) -> Head:
-    version, _, rest = (await _line(reader)).partition(" ")
+async def _read_head(reader: asyncio.StreamReader) -> ResponseHead:
+    version, _, status_text = (await _read_line(reader)).partition(" ")
     if not version.startswith("HTTP/1."):
-        raise ValueError("the answer is not HTTP")
+        raise ValueError("the response is not HTTP")
     fields: dict[str, str] = {}
-    for _ in range(_HEAD_LINES):
-        line = await _line(reader)
+    for _ in range(_MAX_HEAD_LINES):
+        line = await _read_line(reader)
         if not line:
-            return Head(int(rest[:3]), fields)
+            return ResponseHead(int(status_text[:3]), fields)
         name, _, value = line.partition(":")
         fields[name.lower()] = value.strip()
-    raise ValueError("the answer's head has no end")
+    raise ValueError("the response has too many header lines")
 
 
-async def _line(reader: asyncio.StreamReader) -> str:
+async def _read_line(reader: asyncio.StreamReader) -> str:
     line = await reader.readline()
     if not line.endswith(b"\n"):
-        raise EOFError("the engine hung up")
+        raise EOFError("the engine closed the connection")
     return line.decode("latin-1").rstrip("\r\n")
 
 
-async def _whole(connection: Connection, head: Head) -> Response:
+async def _read_response(connection: EngineConnection, head: ResponseHead) -> Response:
     data = bytearray()
-    async for part in _parts(connection.reader, head):
+    async for part in _read_body(connection.reader, head):
         data += part
-        if len(data) > BODY_BYTES:
-            raise ValueError(f"an answer of more than {BODY_BYTES} bytes")
-    return Response(head.status, head.fields, _decoded(bytes(data)))
+        if len(data) > MAX_BODY_BYTES:
+            raise ValueError(f"a response of more than {MAX_BODY_BYTES} bytes")
+    return Response(head.status, head.fields, _decode_body(bytes(data)))
 
 
-async def _parts(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:
-    """The body as it comes: chunked, of a known length, or up to the end of the connection."""
+async def _read_body(reader: asyncio.StreamReader, head: ResponseHead) -> AsyncIterator[bytes]:
+    """Read the body in parts: chunked, of a known length, or up to the end of the connection."""
     if head.status in {204, 304}:
         return
     if "chunked" in head.fields.get("transfer-encoding", ""):
-        while size := int((await _line(reader)).partition(";")[0], 16):
-            if size > BODY_BYTES:
+        while size := int((await _read_line(reader)).partition(";")[0], 16):
+            if size > MAX_BODY_BYTES:
                 raise ValueError(f"a chunk of {size} bytes")
             yield await reader.readexactly(size)
-            await _line(reader)
+            await _read_line(reader)
     elif "content-length" in head.fields:
         size = int(head.fields["content-length"])
-        if size > BODY_BYTES:
-            raise ValueError(f"an answer of {size} bytes")
+        if size > MAX_BODY_BYTES:
+            raise ValueError(f"a response of {size} bytes")
         yield await reader.readexactly(size)
     else:
         while part := await reader.read(1 << 16):
             yield part
 
 
-def _decoded(data: bytes) -> Any:
+def _decode_body(data: bytes) -> Any:
     try:
         return json.loads(data) if data.strip() else None
     except ValueError:

@@ -1,15 +1,18 @@
-"""What a container may see, hold and do: the one file to read in a security review. Pure.
+"""The policy of a container: what code may see, write, reach and use. Read this file in a security
+review. Pure.
 
-It is `policy.py` in the engine's words: the same sizes, masks and rlimits. Beside it stands
-`seccomp.py`, which makes the engine's system call filter of the same tables as the local one.
+It states `policy.py` in the engine's terms: the same sizes, masks and rlimits. The engine's system
+call filter has the same tables as the one of the backend `local` (`seccomp/filters.py`).
 
-- It sees: its image (read-only), a `/proc` with the telling files masked, no `/sys`.
-- It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
-- It reaches: its own loopback, over sockets with small buffers. There is no other interface, and no
-  mount or socket of the host. Where its command has a proxy, relays (`zygote/relay.py`) take
-  what is connected to one port of that loopback to the caller.
-- It is: an unprivileged user without capabilities, who cannot gain any.
-- It holds: memory without swap, processes and CPU time by its cgroup; the rlimits per process.
+- Visible: its image (read-only), and a `/proc` in which the files of `MASKED` are covered; no
+  `/sys`.
+- Writable: `/work`, `/tmp`, `/run` and `/dev/shm`. Each is a tmpfs of a fixed size, which ends with
+  the container.
+- Network: its own loopback, with small socket buffers. It has no other interface, and no mount or
+  socket of the host. If its command has a proxy, relays (`zygote/relay.py`) take connections to one
+  port of that loopback to the caller.
+- Identity: an unprivileged user without capabilities, who cannot gain any.
+- Limits: memory without swap, processes and CPU time by its cgroup; the rlimits for each process.
 """
 
 from __future__ import annotations
@@ -22,31 +25,31 @@ from sandbox import policy
 from sandbox.protocol import MIB, Limits
 
 UIDS = range(60_580, 61_092)
-"""The users that sandboxes run as, each another: timers, descriptors in flight and watches are
-counted by the kernel for each user of a machine, and what one sandbox takes is not to be missing in
-another. Nobody else is one of them, nor is `policy.HOST_UID`.
+"""The uids of sandboxes; each sandbox has a different one. The kernel counts timers, descriptors in
+flight and watches for each user of a machine, so one sandbox must not use up the limit of another.
+No other program uses these uids, and `policy.HOST_UID` is not one of them.
 """
 HOSTNAME = "sandbox"
-LOADED_BYTES = 96 * MIB
-"""What the libraries take that a container's agent has loaded (81 MiB here). On `local` they are
-charged to the process that all sandboxes are forked from."""
-OWN_PROCESSES = 1
-"""The agent, which is the container's init: out of reach of the code's signals, and it reaps what
-the code leaves. The engine's own init would be one more process that the code can look at.
+LIBRARY_BYTES = 96 * MIB
+"""The memory of the libraries that a container's agent has loaded (81 MiB here). On `local` they
+are charged to the zygote."""
+AGENT_PROCESSES = 1
+"""The agent, which is the container's init: the code's signals cannot reach it, and it reaps the
+code's orphans. The engine's own init would be one more process that the code can see.
 """
 RELAY_BYTES = 8 * MIB
 RELAY_THREADS = 2
-"""What one relay takes (`zygote/relay.py`)."""
+"""The resources of one relay (`zygote/relay.py`)."""
 STOP_SECONDS = 1
 
 MASKED = (*policy.MASKED, "/proc/stat", "/sys")
-"""An engine masks a file with an empty one: `/proc/stat`, too."""
+"""An engine masks a file with an empty file, also `/proc/stat`."""
 READ_ONLY = ("/proc/sys",)
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerLimits:
-    """What is fixed when a container is made, as far as limits decide it. In bytes; CPUs."""
+    """The limits that are fixed when a container is made."""
 
     work_bytes: int
     memory_bytes: int
@@ -56,7 +59,7 @@ class ContainerLimits:
 
 @dataclass(frozen=True, slots=True)
 class ContainerTemplate:
-    """What all containers of a backend have in common."""
+    """The common part of all containers of a backend."""
 
     image: str
     runtime: str | None
@@ -68,22 +71,23 @@ class ContainerTemplate:
 
 
 def container_limits(limits: Limits) -> ContainerLimits:
-    """The shape of a sandbox for these limits.
+    """The limits of a container for a run with these limits.
 
-    The cgroup holds the run to its memory at every moment, as the one of a `local` sandbox does.
-    What the code's processes hold is sampled by the agent, too: but that shares their processors.
+    The cgroup limits the memory of the run at every moment, as in a `local` sandbox. The agent
+    samples the memory of the code's processes, too, but its samples may be late, because it shares
+    the processors of the code.
     """
     return ContainerLimits(
         work_bytes=policy.work_bytes(limits),
-        memory_bytes=policy.group_bytes(limits) + LOADED_BYTES,
-        processes=limits.processes + OWN_PROCESSES,
+        memory_bytes=policy.cgroup_bytes(limits) + LIBRARY_BYTES,
+        processes=limits.processes + AGENT_PROCESSES,
         work_files=policy.work_inodes(limits),
     )
 
 
-def with_base(container_limits: ContainerLimits, work_bytes: int, files: int) -> ContainerLimits:
-    """The shape of a sandbox whose `/work` begins as a copy of so many bytes and files: they are
-    the engine's memory, and not the code's.
+def add_trees(container_limits: ContainerLimits, work_bytes: int, files: int) -> ContainerLimits:
+    """Add a copy of trees with so many bytes and files in `/work`. They are not counted as the
+    code's memory.
     """
     return replace(
         container_limits,
@@ -93,10 +97,8 @@ def with_base(container_limits: ContainerLimits, work_bytes: int, files: int) ->
     )
 
 
-def with_relays(container_limits: ContainerLimits, relays: int) -> ContainerLimits:
-    """The shape of a sandbox with a proxy, in which so many relays may run: they are not the code's
-    processes.
-    """
+def add_relays(container_limits: ContainerLimits, relays: int) -> ContainerLimits:
+    """Add so many relays, which are not counted as the code's processes."""
     return replace(
         container_limits,
         memory_bytes=container_limits.memory_bytes + relays * RELAY_BYTES,
@@ -104,14 +106,14 @@ def with_relays(container_limits: ContainerLimits, relays: int) -> ContainerLimi
     )
 
 
-def name(uid: int) -> str:
-    """A container's. An engine gives each name once, so no two sandboxes of it are one user, not
-    even those of different workers.
+def container_name(uid: int) -> str:
+    """The name of the container with this uid. An engine gives each name once, so no two sandboxes
+    of an engine have the same uid, also of different workers.
     """
     return f"fettle-sandbox-{uid}"
 
 
-def container(
+def create_request(
     template: ContainerTemplate,
     container_limits: ContainerLimits,
     command: tuple[str, ...],
@@ -130,7 +132,7 @@ def container(
         "Labels": dict(template.labels),
         "NetworkDisabled": True,
         "Tty": False,
-        # Its input ends when the attached client goes away; the agent ends with its input.
+        # Its input ends when the attached client disconnects, and the agent ends with its input.
         "OpenStdin": True,
         "StdinOnce": True,
         "AttachStdin": True,
@@ -138,11 +140,11 @@ def container(
         "AttachStderr": True,
         "StopTimeout": STOP_SECONDS,
         "Healthcheck": {"Test": ["NONE"]},
-        "HostConfig": _host(template, container_limits, uid),
+        "HostConfig": _host_config(template, container_limits, uid),
     }
 
 
-def _host(
+def _host_config(
     template: ContainerTemplate, container_limits: ContainerLimits, uid: int
 ) -> dict[str, Any]:
     return {
@@ -175,27 +177,23 @@ def _host(
 
 
 def _tmpfs(container_limits: ContainerLimits, uid: int) -> dict[str, str]:
-    places = {
-        "/work": (container_limits.work_bytes, container_limits.work_files, "0755"),
-        "/tmp": (policy.TMP_BYTES, policy.TMPFS_INODES, "1777"),  # noqa: S108
-        "/run": (policy.RUN_BYTES, policy.OWN_INODES, "0755"),
-        "/dev/shm": (policy.SHM_BYTES, policy.OWN_INODES, "1777"),  # noqa: S108
-    }
+    work = policy.work_tmpfs(container_limits.work_bytes, container_limits.work_files)
     return {
-        at: f"rw,nosuid,nodev,exec,size={size},nr_inodes={files},mode={mode},uid={uid},gid={uid}"
-        for at, (size, files, mode) in places.items()
+        it.path: f"rw,nosuid,nodev,exec,size={it.size_bytes},nr_inodes={it.inodes},mode={it.mode},"
+        f"uid={uid},gid={uid}"
+        for it in (work, *policy.FIXED_TMPFS)
     }
 
 
 def _ulimits() -> list[dict[str, Any]]:
-    """The rlimits that no order loosens; the order's own are set for its code by the agent."""
+    """The rlimits that do not depend on a command; the agent sets the others for its code."""
     fixed = ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO", "SIGPENDING")
-    given = policy.rlimits(Limits())
+    rlimits = policy.rlimits(Limits())
     return [
         {
             "Name": name.lower(),
-            "Soft": given[f"RLIMIT_{name}"][0],
-            "Hard": given[f"RLIMIT_{name}"][1],
+            "Soft": rlimits[f"RLIMIT_{name}"][0],
+            "Hard": rlimits[f"RLIMIT_{name}"][1],
         }
         for name in fixed
     ]

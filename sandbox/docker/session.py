@@ -1,4 +1,4 @@
-"""An engine in use: its facts and our image as they were found, and its events."""
+"""One engine in use: its facts, the sandboxes' image, its events, and the removal of containers."""
 
 from __future__ import annotations
 
@@ -7,122 +7,129 @@ import contextlib
 import uuid
 from pathlib import Path
 
-from sandbox.docker import garbage_collection, image, profile
-from sandbox.docker.containers import container
-from sandbox.docker.containers.container import DockerInstance
-from sandbox.docker.containers.events import EVENTS, RunEvents
-from sandbox.docker.engine import Engine, EngineLost, Events, Facts
+from sandbox.docker import container, garbage_collection, image, profile
+from sandbox.docker.container import EVENTS, DockerInstance, RunEvents
+from sandbox.docker.engine import ContainerEvents, DockerEngine, EngineFacts, EngineLost
 from sandbox.docker.garbage_collection import MARK, OWNER, Owner
-from sandbox.docker.image import Image
-from sandbox.docker.layered.images import LayeredImages
+from sandbox.docker.image import SandboxImage
 from sandbox.docker.profile import ContainerTemplate
-from sandbox.order import Order, order
+from sandbox.docker.tree_images import TreeImages
+from sandbox.order import EncodedOrder, encode_order
 from sandbox.protocol import Command, Limits, SandboxUnavailable
-from sandbox.seccomp import engine_profile
+from sandbox.seccomp.filters import engine_profile_text
 
 SWEEP_SECONDS = 60.0
-CUT_SECONDS = 0.2
-"""Before what was cut is connected anew: less than a run waits for word of a kill."""
+RECONNECT_SECONDS = 0.2
+"""Before a cut event stream is opened again: less than a run waits for the event of a kill."""
 
 
 class DockerSession:
-    """Begun by `open_session`; of use until `lost`, which it is when the engine has gone.
-    Implements `pool.Session`.
+    """Opened by `open_session`; `lost` after the engine has ended. Implements
+    `pool.BackendSession`.
     """
 
     def __init__(
         self,
-        engine: Engine,
-        facts: Facts,
-        found: Image,
+        engine: DockerEngine,
+        facts: EngineFacts,
+        image: SandboxImage,
         template: ContainerTemplate,
         owner: Owner,
-        events: Events,
-        layers: Path | None = None,
+        events: ContainerEvents,
+        trees_directory: Path | None = None,
     ) -> None:
-        self.engine, self.facts, self.image, self.template = engine, facts, found, template
+        self.engine, self.facts, self.image, self.template = engine, facts, image, template
         self.lost = self.closed = False
         self._owner, self._events = owner, events
-        self._images = None if layers is None else LayeredImages(engine, found, layers, owner)
-        self._held: set[str] = set()
+        self._tree_images = (
+            None if trees_directory is None else TreeImages(engine, image, trees_directory, owner)
+        )
+        self._used_marks: set[str] = set()
+        """The marks of containers that this session uses or makes."""
         self._run_events: dict[str, RunEvents] = {}
-        self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
+        self._tasks = (
+            asyncio.create_task(self._follow_events()),
+            asyncio.create_task(self._sweep()),
+        )
 
-    def order(self, command: Command, limits: Limits) -> Order:
-        """See `pool.Session.order`. RLIMIT_NPROC would count over the whole machine, because the
-        container has no user namespace of its own; so it is set only if the cgroup cannot count.
+    def encode_order(self, command: Command, limits: Limits) -> EncodedOrder:
+        """See `pool.BackendSession.encode_order`. The container has no user namespace of its own,
+        so RLIMIT_NPROC would count over the full machine. It is set only if the cgroup cannot
+        count.
         """
-        files = 0 if self._images is None else self._images.files(command.layers)
-        bounds = {"memory": "RLIMIT_AS", "pids": "RLIMIT_NPROC"}
-        grouped = [rlimit for bound, rlimit in bounds.items() if bound in self.facts.bounds]
-        return order(command, limits, image.PYTHON, grouped=grouped, base_files=files)
+        files = 0 if self._tree_images is None else self._tree_images.files(command.trees)
+        rlimit_of = {"memory": "RLIMIT_AS", "pids": "RLIMIT_NPROC"}
+        limitable = self.facts.limitable
+        omitted = [rlimit for resource, rlimit in rlimit_of.items() if resource in limitable]
+        return encode_order(
+            command, limits, image.PYTHON, omitted_rlimits=omitted, base_files=files
+        )
 
     async def make(
-        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
+        self, limits: Limits, *, load: bool, trees: tuple[str, ...] = (), proxy: bool = False
     ) -> DockerInstance:
-        """See `pool.Session.make`."""
+        """See `pool.BackendSession.make`."""
         mark = uuid.uuid4().hex
-        self._held.add(mark)
+        self._used_marks.add(mark)
         try:
-            return await self._make(limits, mark, load=load, layers=layers, proxy=proxy)
+            return await self._make(limits, mark, load=load, trees=trees, proxy=proxy)
         except BaseException:
-            self._held.discard(mark)
+            self._used_marks.discard(mark)
             raise
 
-    def notice(self, error: SandboxUnavailable) -> None:
-        """See `pool.Session.notice`."""
+    def handle_error(self, error: SandboxUnavailable) -> None:
+        """See `pool.BackendSession.handle_error`."""
         if isinstance(error, EngineLost) and not self.closed:
-            self.lost = True  # one that is being closed has containers to remove yet
+            self.lost = True  # a session that is being closed still has to remove containers
 
     async def prepare(self, command: Command) -> None:
-        """See `pool.Session.prepare`: there is nothing to wait for."""
+        """See `pool.BackendSession.prepare`: does nothing."""
 
     async def warm(self) -> None:
-        """See `pool.Session.warm`: a container that stands ready has the libraries loaded."""
+        """See `pool.BackendSession.warm`: each container that is kept ready has the libraries."""
 
     async def stop(self) -> None:
-        """See `pool.Session.stop`. With an engine that is gone, or hangs, what is under way is cut:
-        there is nothing to wait for but its ping.
-        """
+        """See `pool.BackendSession.stop`. If the engine does not answer a ping, cuts all calls."""
         self.closed = True
         self.lost = self.lost or not await self.engine.answers()
         if self.lost:
             self.engine.drop()
-        for each in self._chores:
-            each.cancel()
-        await asyncio.gather(*self._chores, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """See `pool.Session.close`."""
-        if not self.lost:  # only strays are left now, and what has been ended just before
-            self._held.clear()
+        """See `pool.BackendSession.close`."""
+        if not self.lost:  # the pool has ended its sandboxes; containers may remain after an error
+            self._used_marks.clear()
             with contextlib.suppress(SandboxUnavailable):
-                await self._remove_left(f"{OWNER}={self._owner.id}")
-        self._events.lines.close()
+                await self._remove_unused(f"{OWNER}={self._owner.id}")
+        self._events.stream.close()
 
-    def begin(self, id_: str, run_events: RunEvents) -> None:
-        """From now on what the engine reports of a container goes to this fate."""
-        self._run_events[id_] = run_events
+    def follow_run(self, container: str, events: RunEvents) -> None:
+        """Add the engine's events of a container to `events`."""
+        self._run_events[container] = events
 
-    async def remove(self, id_: str, mark: str) -> None:
+    async def remove(self, container: str, mark: str) -> None:
         """Remove a container."""
-        self._run_events.pop(id_, None)
+        self._run_events.pop(container, None)
         try:
             if not self.lost:
-                await self.engine.remove(id_)
+                await self.engine.remove(container)
         finally:
-            self._held.discard(mark)  # gone, or a stray: the engine refused to remove it
+            # If the engine refused to remove it, `_sweep` tries again.
+            self._used_marks.discard(mark)
 
     async def _make(
-        self, limits: Limits, mark: str, *, load: bool, layers: tuple[str, ...], proxy: bool
+        self, limits: Limits, mark: str, *, load: bool, trees: tuple[str, ...], proxy: bool
     ) -> DockerInstance:
         container_limits = profile.container_limits(limits)
         try:
-            layered = None
-            if layers and self._images is not None:
-                layered = await self._images.image(layers, self._held)
+            tree_image = None
+            if trees and self._tree_images is not None:
+                tree_image = await self._tree_images.image(trees, self._used_marks)
             return await container.make(
-                self, container_limits, mark, load=load, layered=layered, proxy=proxy
+                self, container_limits, mark, load=load, tree_image=tree_image, proxy=proxy
             )
         except EngineLost:
             raise
@@ -131,48 +138,48 @@ class DockerSession:
                 raise EngineLost("the engine was lost while a container was made") from error
             raise
 
-    async def _listen(self) -> None:
-        """Note how containers fare, until the engine has gone. A connection that is cut on its way,
-        as by a proxy that takes it for idle, is made anew: no run is the worse for it.
+    async def _follow_events(self) -> None:
+        """Pass events to runs until the engine has ended. If the connection is cut, for example by
+        a proxy that ends idle connections, opens it again; runs do not notice.
         """
-        began = self._events.began
+        started_at = self._events.started_at
         while True:
-            async for event in self._events.lines:
+            async for event in self._events.stream:
                 run_events = self._run_events.get(event.get("Actor", {}).get("ID", ""))
                 if run_events is not None:
-                    run_events.note(event)
-            self._events.lines.close()
-            await asyncio.sleep(CUT_SECONDS)
+                    run_events.add(event)
+            self._events.stream.close()
+            await asyncio.sleep(RECONNECT_SECONDS)
             try:
                 if await self.engine.facts() != self.facts:
                     break
-                self._events = await follow(self.engine, self._owner, began)
+                self._events = await open_events(self.engine, self._owner, started_at)
             except SandboxUnavailable:
                 break
         self.lost = True
 
     async def _sweep(self) -> None:
-        """Remove what dead workers left, and strays, now and from time to time."""
+        """Remove unused containers and images now, and periodically."""
         while True:
             with contextlib.suppress(SandboxUnavailable):  # the next run will report it
-                await self._remove_left(OWNER)
-                if self._images is not None:
-                    await self._images.remove_left()
+                await self._remove_unused(OWNER)
+                if self._tree_images is not None:
+                    await self._tree_images.remove_unused()
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def _remove_left(self, label: str) -> None:
-        """Remove, of what has the label, what dead workers left, and what is this owner's and
-        held by nobody: its making was not answered in time, or an engine under load did not manage
-        to remove it. One that the engine refuses to remove does not save the others.
+    async def _remove_unused(self, label: str) -> None:
+        """Remove containers with the label that belong to dead workers, and containers of this
+        owner that it does not use: the engine did not answer the call that made one, or could not
+        remove it. If the engine refuses to remove one of them, continues with the next.
         """
-        for seen in await self.engine.containers(label):
-            is_own = seen.labels.get(OWNER) == self._owner.id
-            stray = is_own and seen.labels.get(MARK) not in self._held
-            if stray or garbage_collection.is_left(
-                seen.labels, seen.age, self._owner, garbage_collection.is_alive
+        for listed in await self.engine.containers(label):
+            is_own = listed.labels.get(OWNER) == self._owner.id
+            is_unused = is_own and listed.labels.get(MARK) not in self._used_marks
+            if is_unused or garbage_collection.is_left(
+                listed.labels, listed.age, self._owner, garbage_collection.is_alive
             ):
                 try:
-                    await self.engine.remove(seen.id)
+                    await self.engine.remove(listed.id)
                 except EngineLost:
                     raise
                 except SandboxUnavailable:
@@ -180,41 +187,43 @@ class DockerSession:
 
 
 async def open_session(
-    engine: Engine,
+    engine: DockerEngine,
     owner: Owner,
-    name: str,
+    image_name: str,
     runtime: str | None,
     cpus: float,
-    layers: Path | None = None,
+    trees_directory: Path | None = None,
 ) -> DockerSession:
-    """Find the engine, what it can do and our image. Raises SandboxUnavailable.
+    """Connect to the engine, and check its capabilities and its image. Raises SandboxUnavailable.
 
-    An owner has one at a time: what is left of one that was lost is swept by his next.
+    An owner has one session at a time: the next session removes the containers of a lost one.
     """
     await engine.open()
     facts = await engine.facts()
-    _require(facts, runtime)
-    found = image.require(name, await engine.image(name))
+    _require_suitable(facts, runtime)
+    sandbox_image = image.require_image(image_name, await engine.image(image_name))
     template = ContainerTemplate(
-        # By its id: whatever takes the name later was not looked at.
-        image=found.id,
+        # By its id, because another image may get the name later.
+        image=sandbox_image.id,
         runtime=runtime,
         cpus=cpus,
-        filter=engine_profile.text(),
+        filter=engine_profile_text(),
         environment=image.environment(),
         labels=owner.labels,
     )
-    events = await follow(engine, owner)
-    return DockerSession(engine, facts, found, template, owner, events, layers)
+    events = await open_events(engine, owner)
+    return DockerSession(engine, facts, sandbox_image, template, owner, events, trees_directory)
 
 
-async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:
-    """The events of this owner's containers. Earlier events may come twice."""
+async def open_events(
+    engine: DockerEngine, owner: Owner, since: int | None = None
+) -> ContainerEvents:
+    """Follow the events of this owner's containers. Earlier events may be repeated."""
     return await engine.events(f"{OWNER}={owner.id}", EVENTS, since)
 
 
-def _require(facts: Facts, runtime: str | None) -> None:
-    """Raises SandboxUnavailable where the engine cannot hold a sandbox as it must be held."""
+def _require_suitable(facts: EngineFacts, runtime: str | None) -> None:
+    """Raise SandboxUnavailable if the engine cannot isolate a sandbox."""
     if runtime is not None and runtime not in facts.runtimes:
         raise SandboxUnavailable(
             f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes)}. Name it in "

@@ -1,4 +1,4 @@
-"""A worker's end of the conversation with its supervisor (`supervisor.py` has the messages)."""
+"""The worker's side of its supervisor (`supervisor.py` documents the messages)."""
 
 from __future__ import annotations
 
@@ -18,70 +18,73 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import policy
-from sandbox.local.layer_sizes import Size, size_of
 from sandbox.local.supervisor import MESSAGE_BYTES
-from sandbox.order import Order, order
-from sandbox.pool import SandboxLost, to_its_end
+from sandbox.order import EncodedOrder, encode_order
+from sandbox.pool import SandboxLost, wait_until_done
 from sandbox.protocol import PROXY_PORT, Command, Limits, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
+from sandbox.trees import TreeSize, measure_trees
 from sandbox.zygote.preload import INSTALLED
 
 LOADING_SECONDS = 15.0
-"""Runs wait so long at most for libraries that are being loaded; it takes about 2 s."""
+"""How long a run waits at most for libraries that are being loaded; it takes about 2 s."""
+MAX_CONNECTIONS = 64
+"""To one run's proxy at a time. Further connections wait in the sandbox, in its memory."""
 _EXIT_SECONDS = 10.0
-CONNECTIONS = 64
-"""To one run's proxy at a time. Others wait in the sandbox, in its memory."""
 _BUFFER_BYTES = 1024 * 1024
 _LIBRARIES = tuple(name.partition(".")[0].encode() for name in INSTALLED)
-_LOST = "the sandbox's supervisor has ended"
+_SUPERVISOR_ENDED = "the sandbox's supervisor has ended"
 
 
-def _future() -> asyncio.Future[Any]:
+def _new_future() -> asyncio.Future[Any]:
     return asyncio.get_running_loop().create_future()
 
 
 @dataclass(eq=False, slots=True)
-class _Entry:
-    """What is waited for of one number: its socket, with that of its proxy, its start, its end."""
+class _SandboxState:
+    """The state of one sandbox in the worker, by messages of the supervisor."""
 
-    libraries: bool = False
+    has_libraries: bool = False
     copied_bytes: int = 0
-    made: asyncio.Future[list[socket.socket]] = field(default_factory=_future)
-    started: asyncio.Future[None] = field(default_factory=_future)
-    ended: asyncio.Future[ExitReport] = field(default_factory=_future)
+    """The size of the copy of its trees."""
+    made: asyncio.Future[list[socket.socket]] = field(default_factory=_new_future)
+    """Its agent's socket, and the listening socket of its proxy."""
+    started: asyncio.Future[None] = field(default_factory=_new_future)
+    ended: asyncio.Future[ExitReport] = field(default_factory=_new_future)
 
 
 class LocalSession:
-    """One supervisor, started by `open` and ended by `close`, or by this process's own end.
-    Implements `pool.Session`.
-
-    `cpus` is the processor time of each sandbox, where there are control groups; None: all there
-    is. `own_interpreter` gives each run an interpreter of its own.
+    """One supervisor, started by `open` and ended by `close`, or by the end of this process.
+    Implements `pool.BackendSession`.
     """
 
     def __init__(self, cpus: float | None, *, own_interpreter: bool) -> None:
+        """`cpus`: the processors of each sandbox, if there are control groups; None: all.
+        `own_interpreter`: start a new interpreter for each run.
+        """
         self._cpus, self._own_interpreter = cpus, own_interpreter
         self._loop = asyncio.get_running_loop()
         self._socket, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with supervisor_end:
-            self._process = _start(supervisor_end.fileno())
+            self._process = _start_supervisor(supervisor_end.fileno())
         self._socket.setblocking(False)
         self._loop.add_reader(self._socket, self._receive)
         self._numbers = itertools.count(1)
         self._opened: asyncio.Future[dict[str, Any]] = self._loop.create_future()
-        self._entries: dict[int, _Entry] = {}
+        self._states: dict[int, _SandboxState] = {}
         self._warm: asyncio.Future[None] = self._loop.create_future()
-        self._loading_ends = 0.0  # by the loop's clock; 0: nobody has asked for libraries
-        self._layers: Path | None = None
-        self._sizes: dict[tuple[str, ...], Size] = {}
+        self._loading_deadline = 0.0
+        """By the loop's clock; 0: no run has asked for libraries."""
+        self._trees_directory: Path | None = None
+        self._tree_sizes: dict[tuple[str, ...], TreeSize] = {}
         self.facts: dict[str, Any] = {}
         self.lost = False
-        self.copies = False
-        """Whether a sandbox begins with a copy of its layers, not with an overlay of them."""
+        self.copies_trees = False
+        """Whether a sandbox begins with a copy of its trees, not with an overlay."""
 
     @property
     def pid(self) -> int:
-        """The supervisor's."""
+        """The supervisor's pid."""
         return self._process.pid
 
     async def open(
@@ -92,30 +95,38 @@ class LocalSession:
         rotation: int,
         private: Sequence[str] = (),
         programs: Sequence[str] = (),
-        layers: Path | None = None,
+        trees_directory: Path | None = None,
     ) -> None:
-        """Begin, where no sandbox sees a `private` path, and each finds these `programs` beside
-        those of `sandbox.programs`, and its layers below the directory `layers`. From then on
-        there are `facts`: `bubblewrap`, `uid`, `python` (in the sandbox), `cgroup` (what it bounds)
-        or else `no_cgroup` (why), `no_layers` (why none can be had, or empty). Raises
-        SandboxUnavailable.
+        """Start to serve; `LocalSandbox` documents the arguments. Sets `facts`: `bubblewrap`,
+        `uid`, `python` (in the sandbox), `cgroup` (the limited resources) or `no_cgroup` (the
+        reason), and `no_trees` (the reason why the directory of trees cannot be used, or empty).
+        Raises SandboxUnavailable.
         """
-        program = None if bwrap is None else str(bwrap)
-        begin = {"python": str(python), "bwrap": program, "uid": uid, "rotation": rotation}
-        lists = {"private": list(private), "programs": list(programs)}
-        self._layers, at = layers, None if layers is None else str(layers)
-        await self.send({"do": "open", **begin, **lists, "layers": at})
+        self._trees_directory = trees_directory
+        await self._send(
+            {
+                "do": "open",
+                "python": str(python),
+                "bwrap": None if bwrap is None else str(bwrap),
+                "uid": uid,
+                "rotation": rotation,
+                "private": list(private),
+                "programs": list(programs),
+                "trees_directory": None if trees_directory is None else str(trees_directory),
+            }
+        )
         self.facts = await self._opened
 
-    def order(self, command: Command, limits: Limits) -> Order:
-        """See `pool.Session.order`. A control group always limits memory (`cgroups.detection`)."""
-        return order(
+    def encode_order(self, command: Command, limits: Limits) -> EncodedOrder:
+        """See `pool.BackendSession.encode_order`. If there is a control group, it always limits
+        memory (`cgroups.detection`)."""
+        return encode_order(
             command,
             limits,
             self.facts["python"],
-            grouped=("RLIMIT_AS",) if self.facts["cgroup"] else (),
+            omitted_rlimits=("RLIMIT_AS",) if self.facts["cgroup"] else (),
             own_interpreter=self._own_interpreter,
-            base_files=self._sizes.get(command.layers, Size()).files,
+            base_files=self._tree_sizes.get(command.trees, TreeSize()).files,
         )
 
     async def make(
@@ -123,95 +134,106 @@ class LocalSession:
         limits: Limits,
         *,
         load: bool,  # noqa: ARG002
-        layers: tuple[str, ...] = (),
+        trees: tuple[str, ...] = (),
         proxy: bool = False,
     ) -> LocalInstance:
-        """See `pool.Session.make`; what has libraries loaded is the supervisor's choice."""
+        """See `pool.BackendSession.make`. The supervisor decides which sandboxes have libraries."""
         if self.lost:
-            raise SandboxLost(_LOST)
-        copies = bool(layers) and self.copies
-        copied = await self._copied(layers) if copies else Size()
-        number, entry = next(self._numbers), _Entry(copied_bytes=copied.bytes)
-        self._entries[number] = entry
-        size = _work_size(limits, copied)
+            raise SandboxLost(_SUPERVISOR_ENDED)
+        copies_trees = bool(trees) and self.copies_trees
+        copy_size = await self._measure(trees) if copies_trees else TreeSize()
+        number, state = next(self._numbers), _SandboxState(copied_bytes=copy_size.bytes)
+        self._states[number] = state
+        work_size = _work_size(limits, copy_size)
+        request = {
+            "do": "make",
+            "number": number,
+            **work_size,
+            "trees": trees,
+            "copies_trees": copies_trees,
+            "proxy_port": PROXY_PORT if proxy else 0,
+        }
         try:
-            port = PROXY_PORT if proxy else 0
-            wanted = {"number": number, **size, "layers": layers, "copies": copies}
-            await self.send({"do": "make", **wanted, "proxy_port": port})
-            made, *listening = await entry.made
-            streams = await asyncio.open_unix_connection(sock=made, limit=_BUFFER_BYTES)
+            await self._send(request)
+            agent_socket, *proxy_sockets = await state.made
+            streams = await asyncio.open_unix_connection(sock=agent_socket, limit=_BUFFER_BYTES)
         except BaseException:
-            _close_made(entry)
-            await to_its_end(asyncio.create_task(self.end(number)))
+            _close_unused_sockets(state)
+            await wait_until_done(asyncio.create_task(self.end(number)))
             raise
-        return LocalInstance(self, number, entry, size, listening, *streams)
+        return LocalInstance(self, number, state, work_size, proxy_sockets, *streams)
 
-    async def _copied(self, layers: tuple[str, ...]) -> Size:
-        """What a copy of these layers takes."""
-        if self._layers is not None and layers not in self._sizes:
-            self._sizes[layers] = await asyncio.to_thread(size_of, self._layers, layers)
-        return self._sizes[layers]
+    async def _measure(self, trees: tuple[str, ...]) -> TreeSize:
+        """The space that a copy of these trees takes."""
+        if self._trees_directory is not None and trees not in self._tree_sizes:
+            size = await asyncio.to_thread(measure_trees, self._trees_directory, trees)
+            self._tree_sizes[trees] = size
+        return self._tree_sizes[trees]
 
-    def notice(self, error: SandboxUnavailable) -> None:
-        """See `pool.Session.notice`: its socket says it earlier."""
+    def handle_error(self, error: SandboxUnavailable) -> None:
+        """See `pool.BackendSession.handle_error`: the supervisor's socket reports its end first."""
 
     @property
-    def warmed(self) -> bool:
-        """Whether sandboxes were made with libraries loaded at some time."""
+    def is_warm(self) -> bool:
+        """Whether new sandboxes have libraries loaded."""
         return self._warm.done() and self._warm.exception() is None
 
     async def prepare(self, command: Command) -> None:
-        """See `pool.Session.prepare`. The first run that names a library has it loaded and waits:
-        many that import it themselves would take a busy machine's processors from the loading.
+        """See `pool.BackendSession.prepare`. The first run that names a library starts to load the
+        libraries, and runs that name one wait for them. If many runs imported a library themselves,
+        they would take a busy machine's processors from the loading.
         """
-        if self.warmed or self._own_interpreter or not _names_a_library(command):
+        if self.is_warm or self._own_interpreter or not _names_library(command):
             return
-        await self._load()
-        left = self._loading_ends - self._loop.time()
-        await asyncio.wait({self._warm}, timeout=max(left, 0.0))
+        await self._load_libraries()
+        remaining_seconds = self._loading_deadline - self._loop.time()
+        await asyncio.wait({self._warm}, timeout=max(remaining_seconds, 0.0))
 
     async def warm(self) -> None:
-        """See `pool.Session.warm`."""
-        await self._load()
+        """See `pool.BackendSession.warm`."""
+        await self._load_libraries()
         await asyncio.shield(self._warm)
 
-    async def _load(self) -> None:
-        if not self._loading_ends:
-            self._loading_ends = self._loop.time() + LOADING_SECONDS
-            await self.send({"do": "warm"})
+    async def _load_libraries(self) -> None:
+        if not self._loading_deadline:
+            self._loading_deadline = self._loop.time() + LOADING_SECONDS
+            await self._send({"do": "warm"})
 
     async def start(self, number: int, limits: Limits) -> None:
-        """Bound the sandbox for its run. Raises SandboxLost, SandboxUnavailable."""
-        entry = self._entries.get(number)
-        if entry is None:
+        """Set the limits of the sandbox for its run. Raises SandboxLost, SandboxUnavailable."""
+        state = self._states.get(number)
+        if state is None:
             raise SandboxLost("a sandbox ended before its run began")
-        bounds = {
-            "seconds": limits.wall_seconds + policy.GRACE_SECONDS,
-            "memory": policy.group_bytes(limits) + entry.copied_bytes,
-            "processes": policy.group_processes(limits),
-            "cpus": self._cpus,
-        }
-        await self.send({"do": "start", "number": number, **bounds})
-        await entry.started
+        await self._send(
+            {
+                "do": "start",
+                "number": number,
+                "seconds": limits.wall_seconds + policy.GRACE_SECONDS,
+                "memory": policy.cgroup_bytes(limits) + state.copied_bytes,
+                "processes": policy.cgroup_processes(limits),
+                "cpus": self._cpus,
+            }
+        )
+        await state.started
 
     async def end(self, number: int) -> None:
-        """Destroy a sandbox, or its making; returns when nothing of it is left."""
-        entry = self._entries.get(number)
-        if entry is not None:
+        """Destroy a sandbox, or cancel its request; waits until all of its processes have ended."""
+        state = self._states.get(number)
+        if state is not None:
             with contextlib.suppress(SandboxLost):
-                await self.send({"do": "end", "number": number})
-            await asyncio.wait({entry.ended})
+                await self._send({"do": "end", "number": number})
+            await asyncio.wait({state.ended})
 
     async def stop(self) -> None:
-        """See `pool.Session.stop`. With the supervisor all sandboxes end."""
-        self._lose()
+        """See `pool.BackendSession.stop`. All sandboxes end with the supervisor."""
+        self._mark_lost()
 
     async def close(self) -> None:
-        """End the supervisor and with it every sandbox; returns when it has ended."""
-        self._lose()
-        await asyncio.to_thread(_reap, self._process)
+        """End the supervisor and every sandbox; returns after the supervisor has ended."""
+        self._mark_lost()
+        await asyncio.to_thread(_reap_supervisor, self._process)
 
-    async def send(self, message: dict[str, Any]) -> None:
+    async def _send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises SandboxLost."""
         data = json.dumps(message).encode()
         while not self.lost:
@@ -220,10 +242,10 @@ class LocalSession:
             except BlockingIOError:
                 await asyncio.sleep(0.001)
             except OSError:
-                self._lose()
+                self._mark_lost()
             else:
                 return
-        raise SandboxLost(_LOST)
+        raise SandboxLost(_SUPERVISOR_ENDED)
 
     def _receive(self) -> None:
         try:
@@ -233,70 +255,72 @@ class LocalSession:
         except OSError:
             data, fds = b"", []
         if not data:
-            self._lose()
+            self._mark_lost()
             return
         match json.loads(data):
             case {"made": number, "libraries": libraries}:
-                made = [socket.socket(fileno=fd) for fd in fds]
-                self._arrived(self._entries.get(number), made, libraries=libraries)
+                sockets = [socket.socket(fileno=fd) for fd in fds]
+                self._on_made(self._states.get(number), sockets, has_libraries=libraries)
             case {"warm": _}:
-                _settle(self._warm, None)
-            case {"cold": why}:  # nobody waits any more: runs import what they need
-                _settle(self._warm, SandboxUnavailable(f"libraries could not be loaded: {why}"))
+                _set_once(self._warm, None)
+            case {"cold": why}:  # runs no longer wait: they import the libraries themselves
+                _set_once(self._warm, SandboxUnavailable(f"libraries could not be loaded: {why}"))
             case {"open": facts}:
-                _settle(self._opened, facts)
+                _set_once(self._opened, facts)
             case {"unavailable": why}:
-                _settle(self._opened, SandboxUnavailable(why))
+                _set_once(self._opened, SandboxUnavailable(why))
             case message:
-                self._noticed(message)
+                self._on_sandbox_message(message)
 
-    def _noticed(self, message: dict[str, Any]) -> None:
-        """What has become of one number, which may not be waited for any more."""
+    def _on_sandbox_message(self, message: dict[str, Any]) -> None:
+        """Handle a message about one sandbox, which may be unknown by now."""
         match message:
-            case {"started": number} if number in self._entries:
-                _settle(self._entries[number].started, None)
-            case {"failed": number, "why": why, "lost": lost} if number in self._entries:
-                self._failed(number, SandboxLost(why) if lost else SandboxUnavailable(why))
-            case {"ended": number, "report": report} if number in self._entries:
-                self._ended(number, ExitReport(**report))
+            case {"started": number} if number in self._states:
+                _set_once(self._states[number].started, None)
+            case {"failed": number, "why": why, "lost": lost} if number in self._states:
+                self._on_failed(number, SandboxLost(why) if lost else SandboxUnavailable(why))
+            case {"ended": number, "report": report} if number in self._states:
+                self._on_ended(number, ExitReport(**report))
 
-    def _arrived(self, entry: _Entry | None, made: list[socket.socket], *, libraries: bool) -> None:
-        if entry is None or entry.made.done():
-            for each in made:
-                each.close()
+    def _on_made(
+        self, state: _SandboxState | None, sockets: list[socket.socket], *, has_libraries: bool
+    ) -> None:
+        if state is None or state.made.done():
+            for unused in sockets:
+                unused.close()
         else:
-            for each in made:
-                each.setblocking(False)
-            entry.libraries = libraries
-            entry.made.set_result(made)
+            for received in sockets:
+                received.setblocking(False)
+            state.has_libraries = has_libraries
+            state.made.set_result(sockets)
 
-    def _failed(self, number: int, reason: SandboxUnavailable) -> None:
-        """It could not be made, and is gone or about to go; or it could not be started."""
-        entry = self._entries[number]
-        if entry.made.done():
-            _settle(entry.started, reason)
+    def _on_failed(self, number: int, error: SandboxUnavailable) -> None:
+        """A sandbox could not be made, and has ended or will end; or it could not be started."""
+        state = self._states[number]
+        if state.made.done():
+            _set_once(state.started, error)
         else:
-            _settle(entry.made, reason)
-            self._ended(number, ExitReport())
+            _set_once(state.made, error)
+            self._on_ended(number, ExitReport())
 
-    def _ended(self, number: int, report: ExitReport) -> None:
-        entry = self._entries.pop(number)
-        _settle(entry.ended, report)
-        reason = SandboxLost(report.why or "a sandbox ended before its run began")
-        for waiting in (entry.made, entry.started):
-            _settle(waiting, reason)
+    def _on_ended(self, number: int, report: ExitReport) -> None:
+        state = self._states.pop(number)
+        _set_once(state.ended, report)
+        error = SandboxLost(report.why or "a sandbox ended before its run began")
+        for future in (state.made, state.started):
+            _set_once(future, error)
 
-    def _lose(self) -> None:
-        """The supervisor is gone, or is not wanted any more: who waits for it learns so."""
+    def _mark_lost(self) -> None:
+        """The supervisor has ended, or is no longer needed: report that to all waiting tasks."""
         if self.lost:
             return
         self.lost = True
         self._loop.remove_reader(self._socket)
         self._socket.close()
-        for number in tuple(self._entries):
-            self._ended(number, ExitReport(lost=True, why=_LOST))
-        for waiting in (self._opened, self._warm):
-            _settle(waiting, SandboxLost(_LOST))
+        for number in tuple(self._states):
+            self._on_ended(number, ExitReport(lost=True, why=_SUPERVISOR_ENDED))
+        for future in (self._opened, self._warm):
+            _set_once(future, SandboxLost(_SUPERVISOR_ENDED))
 
 
 class LocalInstance:
@@ -306,45 +330,45 @@ class LocalInstance:
         self,
         session: LocalSession,
         number: int,
-        entry: _Entry,
+        state: _SandboxState,
         work_size: dict[str, int],
-        listening: list[socket.socket],
+        proxy_sockets: list[socket.socket],
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        self._session, self._number, self._entry = session, number, entry
+        self._session, self._number, self._state = session, number, state
         self._work_size, self.reader, self.writer = work_size, reader, writer
-        self._listening = listening
+        self._proxy_sockets = proxy_sockets
 
     def fits(self, limits: Limits) -> bool:
-        """See `pool.Instance.fits`: all but `/work` is bounded when a run begins."""
-        return self._work_size == _work_size(limits, Size())
+        """See `pool.Instance.fits`: only the size of `/work` is fixed before a run starts."""
+        return self._work_size == _work_size(limits, TreeSize())
 
     @property
     def lost(self) -> bool:
-        """See `pool.Instance.lost`; of no more use, too, where others have libraries loaded."""
-        is_outdated = self._session.warmed and not self._entry.libraries
-        return self._entry.ended.done() or is_outdated
+        """See `pool.Instance.lost`. Also true without libraries if new sandboxes have them."""
+        is_outdated = self._session.is_warm and not self._state.has_libraries
+        return self._state.ended.done() or is_outdated
 
     async def start(self, limits: Limits) -> None:
         """See `pool.Instance.start`."""
         await self._session.start(self._number, limits)
 
-    acceptors, connections = 1, CONNECTIONS
+    max_acceptors, max_connections = 1, MAX_CONNECTIONS
 
     async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """See `pool.Instance.accept`."""
-        connection, _ = await asyncio.get_running_loop().sock_accept(self._listening[0])
+        connection, _ = await asyncio.get_running_loop().sock_accept(self._proxy_sockets[0])
         try:
             return await asyncio.open_connection(sock=connection)
         except BaseException:
             connection.close()
             raise
 
-    async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:  # noqa: ARG002
-        """See `pool.Instance.report`: its control group says it when it has ended."""
+    async def report(self, result: RunResult | None, *, was_cut: bool) -> ExitReport:  # noqa: ARG002
+        """See `pool.Instance.report`. The control group's counters are complete after the end."""
         await self.end()
-        return self._entry.ended.result()
+        return self._state.ended.result()
 
     async def end(self) -> None:
         """See `pool.Instance.end`."""
@@ -352,26 +376,28 @@ class LocalInstance:
             await self._session.end(self._number)
         finally:
             self.writer.close()
-            for each in self._listening:
-                each.close()
+            for proxy_socket in self._proxy_sockets:
+                proxy_socket.close()
 
 
-def _work_size(limits: Limits, copied: Size) -> dict[str, int]:
+def _work_size(limits: Limits, copy_size: TreeSize) -> dict[str, int]:
     return {
-        "bytes": policy.work_bytes(limits) + copied.bytes,
-        "inodes": policy.work_inodes(limits) + copied.files,
+        "bytes": policy.work_bytes(limits) + copy_size.bytes,
+        "inodes": policy.work_inodes(limits) + copy_size.files,
     }
 
 
-def _names_a_library(command: Command) -> bool:
-    """Whether a run may use a library that can be loaded beforehand. A wrong guess costs time."""
+def _names_library(command: Command) -> bool:
+    """Whether a run may use a library that can be preloaded. A wrong answer only costs time."""
     code = (word.encode(errors="replace") for word in command.argv)
     files = (data for path, data in command.files.items() if path.endswith(".py"))
     return any(name in data for data in (*code, *files) for name in _LIBRARIES)
 
 
-def _settle(future: asyncio.Future[Any], value: object) -> None:
-    """Set a result or an exception, which nobody needs to wait for, where there is none yet."""
+def _set_once(future: asyncio.Future[Any], value: object) -> None:
+    """Set the result or exception of a future that has none. An exception counts as retrieved, so
+    that no task has to wait for it.
+    """
     if future.done():
         return
     if isinstance(value, Exception):
@@ -381,18 +407,18 @@ def _settle(future: asyncio.Future[Any], value: object) -> None:
         future.set_result(value)
 
 
-def _close_made(entry: _Entry) -> None:
-    """Close the socket of a sandbox that nobody wants any more."""
-    made = entry.made
+def _close_unused_sockets(state: _SandboxState) -> None:
+    """Close the sockets of a sandbox that is not used any more."""
+    made = state.made
     if made.done() and not made.cancelled() and made.exception() is None:
-        for each in made.result():
-            each.close()
+        for unused in made.result():
+            unused.close()
     else:
         made.cancel()
 
 
-def _start(descriptor: int) -> subprocess.Popen[bytes]:
-    """Start a supervisor with an empty environment, out of the terminal's reach."""
+def _start_supervisor(descriptor: int) -> subprocess.Popen[bytes]:
+    """Start a supervisor with an empty environment, in a session without this terminal."""
     return subprocess.Popen(
         [sys.executable, "-m", "sandbox.local", str(descriptor)],
         env={},
@@ -404,22 +430,22 @@ def _start(descriptor: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a supervisor whose socket is closed; one that hangs is killed.
+def _reap_supervisor(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a supervisor whose socket is closed; kill it if it hangs.
 
-    A supervisor that was killed itself may leave sandboxes that had not begun (see `orphans`): they
-    are still of its process group. That is killed before the supervisor is reaped: until then its
-    number is nobody else's.
+    If a supervisor was killed, sandboxes that had not started may remain (`zygote.adopt_orphans`)
+    in its process group. This kills the group before it reaps the supervisor, because afterwards
+    another process may get the group's number.
     """
-    ended = os.pidfd_open(process.pid)
-    end = select.poll()
-    end.register(ended, select.POLLIN)
+    pidfd = os.pidfd_open(process.pid)
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
     try:
-        if not end.poll(1000 * _EXIT_SECONDS):
+        if not poll.poll(1000 * _EXIT_SECONDS):
             process.kill()
-            end.poll()
+            poll.poll()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     finally:
-        os.close(ended)
+        os.close(pidfd)
     process.wait()

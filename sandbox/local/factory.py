@@ -1,9 +1,10 @@
-"""A supervisor's sandboxes, and the zygotes that they are copied from.
+"""Makes a supervisor's sandboxes, and the zygotes that they are copied from.
 
-One zygote makes the sandboxes. The first one has no libraries loaded, which would take a processor
-for two seconds: before the first run that names one, another zygote loads them and follows. After a
-number of sandboxes a zygote is followed by another one in the same way, and ends with its last
-sandbox. One that ends unasked takes its sandboxes with it; the next sandbox has a new one.
+One zygote makes the sandboxes. The first zygote has no libraries loaded, because to load them takes
+a processor for two seconds. Before the first run that names a library, a second zygote loads them
+and then replaces the first. After `rotation` sandboxes, a zygote is replaced in the same way, and
+ends with its last sandbox. If a zygote ends unexpectedly, its sandboxes end too; the next sandbox
+starts a new zygote.
 """
 
 from __future__ import annotations
@@ -12,249 +13,254 @@ import contextlib
 import selectors
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from sandbox.local import remedies
+from sandbox.local.base_container import ContainerSpec
 from sandbox.local.cgroups.groups import Cgroups, SandboxGroup
-from sandbox.local.rootfs import RootfsSpec
-from sandbox.local.zygote import Instance, Wanted, Zygote
+from sandbox.local.zygote import SandboxProcess, SandboxRequest, Zygote
 from sandbox.result import ExitReport
 
 LINGER_SECONDS = 1.0
-"""A sandbox that was killed is gone within milliseconds; one that is not is killed more thoroughly.
-"""
+"""A killed sandbox ends within milliseconds. If it takes longer, all members of its group are
+killed."""
 PAUSE_SECONDS = 10.0
-"""After a zygote that was to follow another and did not get warm."""
+"""After a replacing zygote was killed before it was ready."""
 FAILED_PAUSE_SECONDS = 300.0
-"""The same where it said why: its libraries cannot be loaded beforehand, and trying takes seconds
-of a processor."""
-_EARLIER = "the zygote ended early"
+"""After a replacing zygote failed with an error: its libraries cannot be preloaded, and each
+attempt takes seconds of a processor."""
+_ZYGOTE_ENDED = "the zygote ended early"
 
 
 class Factory:
-    """What it has to report is in `outbox`: messages, each with a descriptor or None."""
+    """Makes and ends sandboxes, and collects messages for the worker in `outbox`."""
 
     def __init__(
         self,
-        spec: RootfsSpec,
+        spec: ContainerSpec,
         groups: Cgroups | None,
         rotation: int,
         selector: selectors.BaseSelector,
     ) -> None:
         self._spec, self._groups, self._rotation = spec, groups, rotation
         self._selector = selector
-        self._all: dict[int, Instance] = {}
-        self._waiting: deque[Wanted] = deque()  # for want of a zygote
+        self._sandboxes: dict[int, SandboxProcess] = {}
+        self._waiting: deque[SandboxRequest] = deque()
+        """Requests that wait for a zygote."""
         self._current: Zygote | None = None
         self._next: Zygote | None = None
         self._zygotes: list[Zygote] = []
-        self._next_at = float("inf")  # when the next zygote is to be started
-        self._libraries = False  # whether it loads them
-        self.outbox: list[tuple[dict[str, Any], Instance | None]] = []
+        self._next_start = float("inf")
+        """When the next zygote starts, by the monotonic clock."""
+        self._loads_libraries = False
+        """Whether the next zygote loads libraries."""
+        self.outbox: list[tuple[dict[str, Any], SandboxProcess | None]] = []
+        """Messages for the worker, each with a sandbox if the worker gets its sockets."""
 
-    def make(self, wanted: Wanted) -> None:
-        """Make a sandbox, as soon as there is a zygote."""
-        self._waiting.append(wanted)
-        if self._current is not None and self._current.lost():
-            self._current = None  # it is dying, as will be noticed
+    def make(self, request: SandboxRequest) -> None:
+        """Make a sandbox, as soon as a zygote is ready."""
+        self._waiting.append(request)
+        if self._current is not None and self._current.has_ended():
+            self._current = None  # its pidfd will report its end
         if self._current is None:
             try:
-                self._current = self._start(libraries=False)
+                self._current = self._start_zygote(libraries=False)
             except OSError as error:
                 self._fail_waiting(str(error), lost=False)
                 return
-            self._load()
-        self._serve()
+            self._schedule_libraries()
+        self._serve_waiting()
 
     def warm(self) -> None:
-        """Have the libraries loaded; `warm` is reported when they are."""
-        self._libraries = True
-        self._load()
+        """Load the libraries; the message `warm` reports when new sandboxes have them."""
+        self._loads_libraries = True
+        self._schedule_libraries()
 
     def start(
         self, number: int, seconds: float, memory: int, processes: int, cpus: float | None
     ) -> None:
-        """Bound a sandbox for its run, which ends with it after `seconds` at the latest."""
-        instance = self._all.get(number)
-        if instance is None:
+        """Set the limits of a sandbox for its run, and kill it after `seconds`."""
+        sandbox = self._sandboxes.get(number)
+        if sandbox is None:
             return  # its end was reported
         try:
-            if instance.group is not None:
-                instance.group.limit(memory, processes, cpus)
-        except OSError as error:  # one run's trouble, and no other's
-            self._fail(number, f"one could not be bounded: {error}")
+            if sandbox.group is not None:
+                sandbox.group.set_limits(memory, processes, cpus)
+        except OSError as error:  # affects this run only
+            self._fail(number, f"its limits could not be set: {error}")
             return
-        instance.until = time.monotonic() + seconds
+        sandbox.deadline = time.monotonic() + seconds
         self.outbox.append(({"started": number}, None))
 
     def end(self, number: int) -> None:
-        """End a sandbox, or its making; that is reported when nothing of it is left."""
-        instance = self._all.get(number)
-        if instance is not None:
-            instance.until = time.monotonic() + LINGER_SECONDS
-            instance.kill()
+        """End a sandbox, or cancel its request. The message `ended` reports when it has ended."""
+        sandbox = self._sandboxes.get(number)
+        if sandbox is not None:
+            sandbox.deadline = time.monotonic() + LINGER_SECONDS
+            sandbox.kill()
             return
-        before = len(self._waiting)
-        self._waiting = deque(each for each in self._waiting if each.number != number)
-        if len(self._waiting) < before:
-            self._ended(number, ExitReport())
+        waiting = len(self._waiting)
+        self._waiting = deque(request for request in self._waiting if request.number != number)
+        if len(self._waiting) < waiting:
+            self._report_ended(number, ExitReport())
 
-    def overdue(self) -> float:
-        """Kill what has taken too long; returns the seconds until there may be more of it."""
+    def enforce_deadlines(self) -> float:
+        """Kill overdue sandboxes and zygotes; returns the seconds until the next deadline."""
         now = time.monotonic()
-        for each in self._all.values():
-            if each.until <= now:
-                each.until = now + LINGER_SECONDS
-                each.kill_thoroughly()
+        for sandbox in self._sandboxes.values():
+            if sandbox.deadline <= now:
+                sandbox.deadline = now + LINGER_SECONDS
+                sandbox.kill_all_members()
         for zygote in self._zygotes:
-            if zygote.until <= now:
-                zygote.until = float("inf")
+            if zygote.deadline <= now:
+                zygote.deadline = float("inf")
                 zygote.kill()
-        if self._next_at <= now:
-            self._start_next()
-        due = [each.until for each in self._all.values()] + [each.until for each in self._zygotes]
-        return max(0.0, min((*due, self._next_at)) - now)
+        if self._next_start <= now:
+            self._start_next_zygote()
+        deadlines = [sandbox.deadline for sandbox in self._sandboxes.values()]
+        deadlines += [zygote.deadline for zygote in self._zygotes]
+        return max(0.0, min((*deadlines, self._next_start)) - now)
 
     def close(self) -> None:
-        """Kill every zygote, and with it its sandboxes; returns when nothing of them is left."""
+        """Kill every zygote and its sandboxes, and wait for their end."""
         for zygote in self._zygotes:
             zygote.kill()
         for zygote in self._zygotes:
             zygote.close()
 
-    def _serve(self) -> None:
-        """Have the current zygote make what is waited for."""
+    def _serve_waiting(self) -> None:
+        """Let the current zygote make the waiting requests."""
         zygote = self._current
         if zygote is None or not zygote.ready:
             return
         while self._waiting:
-            wanted = self._waiting.popleft()
+            request = self._waiting.popleft()
             group: SandboxGroup | None = None
             try:
-                group = None if self._groups is None else self._groups.take()
-                self._all[wanted.number] = zygote.make(wanted, group)
+                group = None if self._groups is None else self._groups.make_group()
+                self._sandboxes[request.number] = zygote.request_sandbox(request, group)
             except OSError as error:
                 if self._groups is not None and group is not None:
                     self._groups.give_back(group)
-                self._fail(wanted.number, str(error))
-        if zygote.made >= self._rotation and self._next is None:
-            self._next_at = min(self._next_at, time.monotonic())
+                self._fail(request.number, str(error))
+        if zygote.sandboxes_made >= self._rotation and self._next is None:
+            self._next_start = min(self._next_start, time.monotonic())
 
-    def _load(self) -> None:
-        """Start a zygote with libraries, where they were asked for and none is starting."""
-        if self._libraries and self._next is None:
-            self._next_at = min(self._next_at, time.monotonic())
+    def _schedule_libraries(self) -> None:
+        """Start a zygote with libraries now, if they are needed and no other zygote is starting."""
+        if self._loads_libraries and self._next is None:
+            self._next_start = min(self._next_start, time.monotonic())
 
-    def _start_next(self) -> None:
-        self._next_at = float("inf")
+    def _start_next_zygote(self) -> None:
+        self._next_start = float("inf")
         try:
-            self._next = self._start(libraries=self._libraries)
-        except OSError:  # short of something: the one that there is goes on meanwhile
-            self._next_at = time.monotonic() + PAUSE_SECONDS
+            self._next = self._start_zygote(libraries=self._loads_libraries)
+        except OSError:  # a resource is missing: the current zygote continues
+            self._next_start = time.monotonic() + PAUSE_SECONDS
 
-    def _start(self, *, libraries: bool) -> Zygote:
+    def _start_zygote(self, *, libraries: bool) -> Zygote:
         zygote = Zygote(self._spec, libraries=libraries)
         self._zygotes.append(zygote)
-        self._watch(zygote.talk, partial(self._zygote_spoke, zygote))
-        self._watch(zygote.pidfd, partial(self._zygote_ended, zygote))
+        self._watch(zygote.channel, partial(self._on_zygote_message, zygote))
+        self._watch(zygote.pidfd, partial(self._on_zygote_end, zygote))
         return zygote
 
-    def _zygote_spoke(self, zygote: Zygote) -> None:
+    def _on_zygote_message(self, zygote: Zygote) -> None:
         try:
             made = zygote.receive()
-        except EOFError:  # its end is noticed by its pidfd
-            self._selector.unregister(zygote.talk)
+        except EOFError:  # its pidfd reports its end
+            self._selector.unregister(zygote.channel)
             return
         if made is not None:
-            self._made(*made)
+            self._on_made(*made)
         elif zygote.ready and zygote is self._next:
             old, self._current, self._next = self._current, zygote, None
             if zygote.libraries:
                 self.outbox.append(({"warm": True}, None))
             else:
-                self._load()  # they may have been asked for meanwhile
+                self._schedule_libraries()  # a run may have asked for them since
             if old is not None:
-                self._retire(old)
-        self._serve()
+                self._end_if_unused(old)
+        self._serve_waiting()
 
-    def _zygote_ended(self, zygote: Zygote) -> None:
-        stderr_text = zygote.stderr_text()
-        lost = zygote.ready or not stderr_text  # one without an error text was killed
-        stderr_text = stderr_text or _EARLIER
+    def _on_zygote_end(self, zygote: Zygote) -> None:
+        stderr_text = zygote.read_stderr()
+        lost = zygote.ready or not stderr_text  # a zygote without an error text was killed
+        stderr_text = stderr_text or _ZYGOTE_ENDED
         self._zygotes.remove(zygote)
-        for each in tuple(self._all.values()):
-            if each.zygote is zygote and each.pidfd is None:  # it will never be born
-                self._closed(each)
-                self._fail(each.number, stderr_text, lost=True)
-        for source in (zygote.talk, zygote.pidfd):
+        for sandbox in tuple(self._sandboxes.values()):
+            if sandbox.zygote is zygote and sandbox.pidfd is None:  # it will never be made
+                self._close(sandbox)
+                self._fail(sandbox.number, stderr_text, lost=True)
+        for source in (zygote.channel, zygote.pidfd):
             self._unwatch(source)
         zygote.close()
         if zygote is self._next:
             pause = PAUSE_SECONDS if lost else FAILED_PAUSE_SECONDS
-            self._next, self._next_at = None, time.monotonic() + pause
+            self._next, self._next_start = None, time.monotonic() + pause
             if zygote.libraries and not lost:
                 self.outbox.append(({"cold": stderr_text[-500:]}, None))
         elif zygote is self._current:
             self._current = None
             self._fail_waiting(stderr_text, lost=lost)
 
-    def _retire(self, zygote: Zygote) -> None:
-        """End a zygote that another one has followed, with its last sandbox."""
-        is_old = zygote in self._zygotes and zygote not in {self._current, self._next}
-        if is_old and not zygote.living:
+    def _end_if_unused(self, zygote: Zygote) -> None:
+        """End a replaced zygote if it has no sandboxes."""
+        is_replaced = zygote in self._zygotes and zygote not in {self._current, self._next}
+        if is_replaced and not zygote.sandboxes_alive:
             zygote.kill()
 
-    def _made(self, instance: Instance, why: str) -> None:
-        """The zygote has made a sandbox, or could not."""
-        if instance.pidfd is None:
-            self._closed(instance)
-            self._fail(instance.number, why)
+    def _on_made(self, sandbox: SandboxProcess, reason: str) -> None:
+        """The zygote has made a sandbox, or has failed for this reason."""
+        if sandbox.pidfd is None:
+            self._close(sandbox)
+            self._fail(sandbox.number, reason)
             return
-        self._watch(instance.pidfd, partial(self._instance_ended, instance))
-        self._watch(instance.control, partial(self._instance_spoke, instance))
+        self._watch(sandbox.pidfd, partial(self._on_sandbox_end, sandbox))
+        self._watch(sandbox.control, partial(self._on_agent_message, sandbox))
 
-    def _instance_spoke(self, instance: Instance) -> None:
-        """The agent of a sandbox that was being made has sent something, or hung up."""
-        self._selector.unregister(instance.control)
-        why = instance.became_ready()
-        if why is None:
-            libraries = instance.zygote.libraries
-            self.outbox.append(({"made": instance.number, "libraries": libraries}, instance))
+    def _on_agent_message(self, sandbox: SandboxProcess) -> None:
+        """The agent of a new sandbox has sent its first message, or has closed its socket."""
+        self._selector.unregister(sandbox.control)
+        reason = sandbox.receive_ready()
+        if reason is None:
+            message = {"made": sandbox.number, "libraries": sandbox.zygote.libraries}
+            self.outbox.append((message, sandbox))
             return
-        if not instance.doomed:
-            self._fail(instance.number, why, lost=instance.zygote.lost())
-        instance.kill()
+        if not sandbox.is_killed:
+            self._fail(sandbox.number, reason, lost=sandbox.zygote.has_ended())
+        sandbox.kill()
 
-    def _instance_ended(self, instance: Instance) -> None:
-        """Nothing of a sandbox is left."""
-        self._ended(instance.number, self._closed(instance))
-        self._retire(instance.zygote)
+    def _on_sandbox_end(self, sandbox: SandboxProcess) -> None:
+        self._report_ended(sandbox.number, self._close(sandbox))
+        self._end_if_unused(sandbox.zygote)
 
-    def _closed(self, instance: Instance) -> ExitReport:
-        del self._all[instance.number]
-        for source in (instance.pidfd, instance.control):
+    def _close(self, sandbox: SandboxProcess) -> ExitReport:
+        del self._sandboxes[sandbox.number]
+        for source in (sandbox.pidfd, sandbox.control):
             if source is not None:
                 self._unwatch(source)
-        report = instance.close()
-        if self._groups is not None and instance.group is not None:
-            self._groups.give_back(instance.group)
+        report = sandbox.close()
+        if self._groups is not None and sandbox.group is not None:
+            self._groups.give_back(sandbox.group)
         return report
 
-    def _ended(self, number: int, report: ExitReport) -> None:
+    def _report_ended(self, number: int, report: ExitReport) -> None:
         self.outbox.append(({"ended": number, "report": asdict(report)}, None))
 
-    def _fail_waiting(self, stderr_text: str, *, lost: bool) -> None:
+    def _fail_waiting(self, reason: str, *, lost: bool) -> None:
         while self._waiting:
-            self._fail(self._waiting.popleft().number, stderr_text, lost=lost)
+            self._fail(self._waiting.popleft().number, reason, lost=lost)
 
-    def _fail(self, number: int, stderr_text: str, *, lost: bool = False) -> None:
-        why = stderr_text if lost else remedies.explain(stderr_text, remedies.look())
+    def _fail(self, number: int, reason: str, *, lost: bool = False) -> None:
+        why = reason if lost else remedies.explain(reason, remedies.read_host_facts())
         self.outbox.append(({"failed": number, "why": why, "lost": lost}, None))
 
-    def _watch(self, source: Any, act: Any) -> None:
-        self._selector.register(source, selectors.EVENT_READ, act)
+    def _watch(self, source: Any, callback: Callable[[], None]) -> None:
+        self._selector.register(source, selectors.EVENT_READ, callback)
 
     def _unwatch(self, source: Any) -> None:
         with contextlib.suppress(KeyError, ValueError):  # not watched any more, or closed

@@ -1,7 +1,8 @@
-"""Remedies: from an error while making a sandbox to what a person can do. Pure but for `look`.
+"""Finds remedies for an error while a sandbox is made. Pure, except `read_host_facts`.
 
 Each rule reads the error text and this machine's facts, and names commands that remove the cause.
-What only a person can decide (to loosen a kernel's setting) is described, never done.
+The commands are only described, because an operator has to decide whether to relax a setting of the
+kernel.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kuber
 
 _REFUSED = ("namespace", "uid map", "Permission denied", "Operation not permitted", "unshare")
 _PROC, _ROOT = ("mount proc", "mounting proc"), ("pivot_root", "make / slave", "bind mount")
-_LAYERS, _UPPER = "overlay /work", "extended attributes of tmpfs"
+_TREES, _UPPER = "overlay /work", "extended attributes of tmpfs"
+"""Names of isolation steps (`agent/isolation.py`)."""
 _FULL = ("No space left on device", "Resource temporarily unavailable")
 _CONTAINER = (
     "let the container make namespaces: docker run --security-opt "
@@ -30,79 +32,80 @@ _CONTAINER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """What decides whether an unprivileged user may have namespaces."""
+class HostFacts:
+    """The facts that decide whether an unprivileged user may have namespaces."""
 
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    """By name; those that this kernel has."""
-    contained: bool = False
+    """Values by name, of the settings that this kernel has."""
+    in_container: bool = False
     """Whether this process runs inside a container."""
-    filtered: bool = False
-    """Whether a system call filter is on this process already."""
-    namespaces: bool = True
+    has_filter: bool = False
+    """Whether this process has a system call filter already."""
+    has_user_namespaces: bool = True
     """Whether this kernel has user namespaces at all."""
 
 
-def look() -> Host:
+def read_host_facts() -> HostFacts:
     """Read the facts of this machine."""
     values = {
         name: _read(f"/proc/sys/{name.replace('.', '/')}").strip()
         for name in (*_SWITCHES, *_COUNTS)
     }
-    return Host(
+    return HostFacts(
         sysctls={name: value for name, value in values.items() if value},
-        contained=any(Path(mark).exists() for mark in _CONTAINER_MARKS),
-        filtered="\nSeccomp:\t2" in _read("/proc/self/status"),
-        namespaces=Path("/proc/self/ns/user").exists(),
+        in_container=any(Path(mark).exists() for mark in _CONTAINER_MARKS),
+        has_filter="\nSeccomp:\t2" in _read("/proc/self/status"),
+        has_user_namespaces=Path("/proc/self/ns/user").exists(),
     )
 
 
-def explain(stderr_text: str, host: Host) -> str:
-    """The error text, and what may remove its cause, the likeliest first."""
-    text = stderr_text.strip()[-600:] or "bubblewrap ended without a word"
-    advice = tuple(_advice(text, host))
+def explain(error_text: str, host: HostFacts) -> str:
+    """The error text, and remedies for its cause, the most likely remedy first."""
+    text = error_text.strip()[-600:] or "bubblewrap ended without an error text"
+    advice = tuple(_advise(text, host))
     remedy = f" Try: {'; or: '.join(advice)}." if advice else ""
     return f"no sandbox could be made: {text}.{remedy}"
 
 
-def _advice(said: str, host: Host) -> Iterator[str]:
-    if _UPPER in said:
-        yield "a kernel from 6.6 on, where an overlay takes what is written into a tmpfs"
+def _advise(text: str, host: HostFacts) -> Iterator[str]:
+    if _UPPER in text:
+        yield "a kernel from 6.6 on, on which an overlay can write to a tmpfs"
         return
-    if _LAYERS in said:
+    if _TREES in text:
         yield (
-            "a kernel from 5.11 on, where a user may mount an overlay, or the docker backend: runs "
-            "on layers, as jobs on repositories make them, need it. Others do not"
+            "a kernel from 5.11 on, on which a user may mount an overlay, or the docker backend: "
+            "jobs on repositories need this; other jobs do not"
         )
         return
-    if not any(word in said for word in (*_REFUSED, *_PROC, *_ROOT, *_FULL)):
+    if not any(word in text for word in (*_REFUSED, *_PROC, *_ROOT, *_FULL)):
         return
-    if not host.namespaces:
+    if not host.has_user_namespaces:
         yield "a kernel with user namespaces (CONFIG_USER_NS), or the docker backend"
         return
-    yield from _switches(said, host)
-    full = any(word in said for word in _FULL)
-    if host.contained or host.filtered:
-        yield "give the container more processes (docker run --pids-limit)" if full else _CONTAINER
-    elif full:
+    yield from _advise_sysctls(text, host)
+    is_at_limit = any(word in text for word in _FULL)
+    if host.in_container or host.has_filter:
+        more_processes = "give the container more processes (docker run --pids-limit)"
+        yield more_processes if is_at_limit else _CONTAINER
+    elif is_at_limit:
         yield "raise the user's limit of processes (ulimit -u), which sandboxes count against"
-    elif "namespace" in said and all(
+    elif "namespace" in text and all(
         host.sysctls.get(name, good) == good for name, good in _SWITCHES.items()
     ):
         yield "allow unprivileged user namespaces on this kernel, or use the docker backend"
 
 
-def _switches(said: str, host: Host) -> Iterator[str]:
-    """Settings of the kernel that are wrong, each with the command, and how it lasts."""
+def _advise_sysctls(text: str, host: HostFacts) -> Iterator[str]:
+    """The commands that correct settings of the kernel, now and after a restart."""
     commands = [
         f"sysctl -w {name}={good}"
         for name, good in _SWITCHES.items()
         if host.sysctls.get(name, good) != good
     ]
-    full = _FULL[0] in said
+    is_at_limit = _FULL[0] in text
     for name in _COUNTS:
         count = host.sysctls.get(name, "")
-        if count == "0" or (full and count.isdigit() and int(count) < _ENOUGH):
+        if count == "0" or (is_at_limit and count.isdigit() and int(count) < _ENOUGH):
             commands.append(f"sysctl -w {name}={_ENOUGH}")
     for command in commands:
         setting = command.removeprefix("sysctl -w ")

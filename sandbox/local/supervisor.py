@@ -1,23 +1,24 @@
 """The process that owns every sandbox of one worker: `python -m sandbox.local FD`.
 
 It has one thread, because bubblewrap's `--die-with-parent` follows the thread that started it. It
-lives as long as the socket FD: when its other end closes, for whatever reason, all sandboxes die
-and it exits. Messages are JSON datagrams; job bytes never pass here, for a sandbox's own socket is
-handed over (SCM_RIGHTS). The worker chooses the numbers.
+lives as long as the other end of the socket FD is open: then it ends all sandboxes and exits.
+Messages are JSON datagrams. No bytes of a job pass through it, because it hands the socket of each
+sandbox to the worker (SCM_RIGHTS). The worker chooses the numbers of sandboxes.
 
-    open {python, bwrap, uid, rotation, private, programs, layers}
-                             -> {"open": {...}} or {"unavailable": why}
-    make {number, bytes, inodes, layers, copies, proxy_port}
-                             -> {"made": number, "libraries"} + descriptor, when its agent is
-                                ready, and another of the listening socket of a proxy; or
+    open {python, bwrap, uid, rotation, private, programs, trees_directory}
+                             -> {"open": {...}} or {"unavailable": reason}
+    make {number, bytes, inodes, trees, copies_trees, proxy_port}
+                             -> {"made": number, "libraries"} + descriptor, when the agent is ready,
+                                + the listening socket of a proxy, if there is one; or
                                 {"failed": number, "why", "lost"}
     start {number, seconds, memory, processes, cpus}
                              -> {"started": number}, or {"failed": ...}
     end {number}             -> {"ended": number, "report": {...}}
-    warm {}                  -> {"warm": true}, when sandboxes are made with libraries loaded,
-                                or {"cold": WHY}, where they cannot be loaded beforehand
+    warm {}                  -> {"warm": true}, when new sandboxes have libraries loaded, or
+                                {"cold": reason}, if they cannot be preloaded
 
-`ended` is also sent unasked, once for each sandbox that was made, when nothing of it is left.
+`ended` is sent once for each sandbox that was made, after all of its processes have ended, also
+without a request.
 """
 
 from __future__ import annotations
@@ -33,38 +34,39 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from sandbox.local import host, orphans, rootfs, stepdown
+from sandbox.local import host, stepdown
+from sandbox.local.base_container import read_spec
 from sandbox.local.cgroups.groups import Cgroups
 from sandbox.local.factory import Factory
-from sandbox.local.zygote import Wanted
+from sandbox.local.zygote import SandboxRequest, adopt_orphans
 from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
-_MOST_DESCRIPTORS = 1 << 20
-"""Some sixty sandboxes' worth. Where a machine allows a thousand times as many, a process that
-closes all that he has one by one would take minutes (a kernel without close_range).
+_MAX_DESCRIPTORS = 1 << 20
+"""Enough for some sixty sandboxes. On a kernel without close_range, a process that closes all of
+its possible descriptors one by one would take minutes with a much higher limit.
 """
 
 
-class Supervisor:
+class SandboxSupervisor:
     """One conversation with one worker."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        # Not epoll: its watches are counted for each user of the host, and sandboxes take them,
-        # too.
+        # Not epoll: the kernel counts its watches for each user of the host, and sandboxes use
+        # them, too.
         self._selector = selectors.PollSelector()
         self._selector.register(control, selectors.EVENT_READ, self._receive)
         self._factory: Factory | None = None
         self._groups: Cgroups | None = None
-        self._over = False
+        self._worker_has_ended = False
 
     def serve(self) -> None:
-        """Answer messages until the worker is gone; then every sandbox is killed."""
+        """Answer messages until the worker has ended; then kill every sandbox."""
         self._control.set_inheritable(False)
         try:
-            while not self._over:
-                self._step()
+            while not self._worker_has_ended:
+                self._handle_events()
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
@@ -73,43 +75,43 @@ class Supervisor:
             if self._groups is not None:
                 self._groups.close()
 
-    def _step(self) -> None:
-        """Wait for whatever comes next, deal with it, and report what came of it."""
-        wait = float("inf") if self._factory is None else self._factory.overdue()
+    def _handle_events(self) -> None:
+        """Wait for the next events, handle them, and send the messages that result."""
+        wait = float("inf") if self._factory is None else self._factory.enforce_deadlines()
         for key, _ in self._selector.select(None if wait == float("inf") else wait):
-            # What was dealt with earlier in this round may have let go of it.
+            # An event that was handled before may have unregistered this one.
             if self._selector.get_map().get(key.fd) is key:
                 key.data()
         if self._factory is not None:
-            self._report(self._factory)
+            self._send_outbox(self._factory)
 
-    def _report(self, factory: Factory) -> None:
+    def _send_outbox(self, factory: Factory) -> None:
         while factory.outbox:
-            message, instance = factory.outbox.pop(0)
-            if instance is None:
+            message, sandbox = factory.outbox.pop(0)
+            if sandbox is None:
                 self._send(message)
                 continue
             try:
-                self._send(message, instance.control.fileno(), *instance.listening)
+                self._send(message, sandbox.control.fileno(), *sandbox.proxy_sockets)
             except (BrokenPipeError, ConnectionResetError):
-                raise  # there is nobody to give it to
-            except OSError as error:  # too many descriptors are on their way
-                instance.kill()
-                why = f"one could not be handed over: {error}"
-                self._send({"failed": instance.number, "why": why, "lost": False})
-            instance.give_away()
+                raise  # the worker has ended
+            except OSError as error:  # too many descriptors are in flight
+                sandbox.kill()
+                why = f"a sandbox could not be passed to the worker: {error}"
+                self._send({"failed": sandbox.number, "why": why, "lost": False})
+            sandbox.close_sockets()
 
     def _receive(self) -> None:
         data = self._control.recv(MESSAGE_BYTES)
         if not data:
-            self._over = True
+            self._worker_has_ended = True
             return
         message = json.loads(data)
         match message.pop("do"), self._factory:
             case "open", None:
                 self._open(**message)
             case "make", Factory() as factory:
-                factory.make(Wanted(**message))
+                factory.make(SandboxRequest(**message))
             case "start", Factory() as factory:
                 factory.start(**message)
             case "end", Factory() as factory:
@@ -125,30 +127,30 @@ class Supervisor:
         rotation: int,
         private: list[str],
         programs: list[str],
-        layers: str | None,
+        trees_directory: str | None,
     ) -> None:
         try:
-            orphans.adopt()
-            found = host.find(python, bwrap, programs, layers)
-            host.require_unseen(found, private)
-            spec = rootfs.spec(found)  # reads our own source: before the step down
-            version = host.version(found)
-            groups = Cgroups.open(uid)  # root's affair, if anyone's
+            adopt_orphans()
+            host_env = host.find_environment(python, bwrap, programs, trees_directory)
+            host.require_invisible(host_env, private)
+            spec = read_spec(host_env)  # reads this package's source, before the step down
+            bwrap_version = host.bwrap_version(host_env)
+            groups = Cgroups.open(uid)  # usually needs root
             self._groups = groups if isinstance(groups, Cgroups) else None
-            spec = replace(spec, host_env=stepdown.step_down(found, uid))
-        except SandboxUnavailable as reason:
-            self._send({"unavailable": str(reason)})
+            spec = replace(spec, host_env=stepdown.step_down(host_env, uid))
+        except SandboxUnavailable as error:
+            self._send({"unavailable": str(error)})
             return
-        if no_layers := host.closed_layers(spec.host_env):
-            spec = replace(spec, host_env=replace(spec.host_env, layers=None))
+        if trees_fault := host.find_trees_fault(spec.host_env):
+            spec = replace(spec, host_env=replace(spec.host_env, trees=None))
         self._factory = Factory(spec, self._groups, rotation, self._selector)
         facts = {
-            "bubblewrap": version,
+            "bubblewrap": bwrap_version,
             "uid": os.geteuid(),
-            "python": found.python,
+            "python": host_env.python,
             "cgroup": groups.detail if isinstance(groups, Cgroups) else None,
             "no_cgroup": None if isinstance(groups, Cgroups) else groups.reason,
-            "no_layers": no_layers,
+            "no_trees": trees_fault,
         }
         self._send({"open": facts})
 
@@ -159,20 +161,22 @@ class Supervisor:
 def main() -> None:
     """Serve the socket whose descriptor is the only argument."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A terminal's or an init's signal is meant for the worker, which may want to drain first.
-        # Caught, not ignored: what is ignored stays so in the programs that are started.
+        # A signal of a terminal or an init is meant for the worker, which may have to drain first.
+        # It is handled, not ignored: an ignored signal stays ignored in started programs.
         signal.signal(number, lambda *_: None)
-    _raise_descriptors()
+    _raise_descriptor_limit()
     with contextlib.suppress(OSError):
         os.chdir("/")
-    Supervisor(socket.socket(fileno=int(sys.argv[1]))).serve()
+    SandboxSupervisor(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 
-def _raise_descriptors() -> None:
-    """Descriptors that are on their way through sockets are counted for each user of the host, and
-    sandboxes send some, too. Who has more of them than his own limit sends none, so that of
-    supervisor and zygotes is to be as high as it goes; code has a low one (`policy.rlimits`).
+def _raise_descriptor_limit() -> None:
+    """Raise this process's limit of descriptors, also for its zygotes.
+
+    The kernel counts descriptors in flight through sockets for each user of the host, and sandboxes
+    send some, too. A process whose user has more of them in flight than its own limit cannot send
+    any. The code's limit is low (`policy.rlimits`).
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

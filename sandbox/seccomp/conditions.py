@@ -1,8 +1,8 @@
-"""System calls that a sandbox gets by their arguments: which it may pass. Data, for two readers.
+"""Conditions on the arguments of system calls. Data for both forms of the filter (`filters.py`).
 
-`seccomp.py` makes a filter of it, and the Docker backend a profile; so a condition is what both can
-say: one of several alternatives holds, each a list of arguments that are among some values. All is
-stated as what is allowed; the rest is refused with the condition's error.
+A condition has several alternatives; each alternative is a list of tests of arguments against
+values. Both forms of the filter can express this. A call is allowed if all tests of one alternative
+hold; otherwise it is refused with the condition's error.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sandbox.seccomp.allowed_arguments import (
     IGNORED_SETSOCKOPT,
     IOCTL,
     PRCTL,
-    numbers,
-    options,
+    socket_options,
+    sorted_values,
 )
 
 _INT = 0xFFFF_FFFF
@@ -29,41 +29,43 @@ _POINTER = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Argument `index`, under `mask`, is among `values`; or, `unlike`, is not the only one of them.
-    The kernel takes an int's low half.
+class ArgumentTest:
+    """Tests whether argument `index`, under `mask`, is one of `values`. The kernel uses only the
+    low half of an int.
     """
 
     index: int
     values: tuple[int, ...]
     mask: int = _INT
     unlike: bool = False
+    """The test holds if the argument differs from the only one of `values`."""
 
-    def single(self) -> list[Where]:
-        """Alternatives that say the same with one value each, for a reader who can do no more than
-        compare: what is unlike a number differs from it in some bit.
+    def with_single_values(self) -> list[ArgumentTest]:
+        """Equivalent alternatives with one value each, because an engine's profile has only a
+        comparison with one value. A number that is unlike another differs from it in some bit.
         """
         if not self.unlike:
-            return [Where(self.index, (value,), self.mask) for value in self.values]
+            return [ArgumentTest(self.index, (value,), self.mask) for value in self.values]
         (value,) = self.values
-        bits = (1 << place for place in range(self.mask.bit_length()))
-        return [Where(self.index, (~value & bit,), bit) for bit in bits if self.mask & bit]
+        bits = (1 << position for position in range(self.mask.bit_length()))
+        return [ArgumentTest(self.index, (~value & bit,), bit) for bit in bits if self.mask & bit]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Allowed when all of one alternative holds; else answered as if done, and not done, when all
-    of `ignored` holds; else refused with `error`.
-    """
+    """The condition under which a system call is allowed."""
 
     error: int
-    alternatives: tuple[tuple[Where, ...], ...]
-    ignored: tuple[Where, ...] = ()
+    """The error of a refused call."""
+    alternatives: tuple[tuple[ArgumentTest, ...], ...]
+    """The call is allowed if all tests of one alternative hold."""
+    ignored: tuple[ArgumentTest, ...] = ()
+    """If all these tests hold, the call returns success, but has no effect."""
 
-    def single(self) -> Iterator[tuple[Where, ...]]:
-        """The same with one value a place, for a reader who has no sets."""
+    def alternatives_with_single_values(self) -> Iterator[tuple[ArgumentTest, ...]]:
+        """Equivalent alternatives in which each test has one value."""
         for alternative in self.alternatives:
-            yield from itertools.product(*(where.single() for where in alternative))
+            yield from itertools.product(*(test.with_single_values() for test in alternative))
 
 
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (clone has no NEWTIME.)
@@ -72,7 +74,7 @@ _CLONE_FILES, _CLONE_THREAD = 0x400, 0x1_0000
 
 _TYPE = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
-_NETLINK_ROUTE = 0  # what getaddrinfo and if_nameindex ask
+_NETLINK_ROUTE = 0  # getaddrinfo and if_nameindex use it
 
 _MAP_HUGETLB = 0x4_0000  # asm-generic/mman-common.h
 
@@ -84,83 +86,90 @@ _AGENT = 1
 _PIDS = 0x3F_FFFF  # below PID_MAX_LIMIT, linux/threads.h
 
 
-def _not_the_agent(index: int) -> Where:
-    """That argument is a pid: anybody's of the sandbox but the agent's."""
-    return Where(index, (_AGENT,), _PIDS, unlike=True)
+def _not_the_agent(index: int) -> ArgumentTest:
+    """The argument is the pid of any process of the sandbox except the agent."""
+    return ArgumentTest(index, (_AGENT,), _PIDS, unlike=True)
 
 
-# A process that controls when the agent runs, and how much, decides whether it keeps the deadline.
-# So these take any process of the code's own; no user and no process group, which the agent may be
-# one of.
+# A process that controls the agent's scheduling could keep the agent from enforcing the deadline.
+# So these calls accept any process of the code, but no user and no process group, which may include
+# the agent.
 _SCHEDULING = Condition(errno.EPERM, ((_not_the_agent(0),),))
 
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
-        # Threads and processes, but no namespace. Only threads share a table of open files: what a
-        # process had locked in another's would outlive it, and be in nobody's count
-        # (`lab/drills/attacks` tries it).
+        # Threads and processes, but no namespace. Only threads may share a table of open files: if
+        # processes shared one, a lock could outlive the process that set it, and the agent would
+        # not count it (`resource_monitor`).
         "clone": Condition(
             errno.EPERM,
             (
-                (Where(0, (0,), _NAMESPACES | _CLONE_FILES),),
-                (Where(0, (_CLONE_THREAD,), _NAMESPACES | _CLONE_THREAD),),
+                (ArgumentTest(0, (0,), _NAMESPACES | _CLONE_FILES),),
+                (ArgumentTest(0, (_CLONE_THREAD,), _NAMESPACES | _CLONE_THREAD),),
             ),
         ),
-        # What these four may be asked is named value by value: `allowed_arguments.py`.
-        "fcntl": Condition(errno.EINVAL, ((Where(1, numbers(FCNTL)),),)),
-        "ioctl": Condition(errno.ENOTTY, ((Where(1, numbers(IOCTL)),),)),
-        "prctl": Condition(errno.EINVAL, ((Where(0, numbers(PRCTL)),),)),
+        # `allowed_arguments.py` names each value that these four calls may take.
+        "fcntl": Condition(errno.EINVAL, ((ArgumentTest(1, sorted_values(FCNTL)),),)),
+        "ioctl": Condition(errno.ENOTTY, ((ArgumentTest(1, sorted_values(IOCTL)),),)),
+        "prctl": Condition(errno.EINVAL, ((ArgumentTest(0, sorted_values(PRCTL)),),)),
         "setsockopt": Condition(
             errno.ENOPROTOOPT,
-            tuple((Where(1, (level,)), Where(2, these)) for level, these in options().items()),
+            tuple(
+                (ArgumentTest(1, (level,)), ArgumentTest(2, options))
+                for level, options in socket_options().items()
+            ),
             ignored=(
-                Where(1, (socket.SOL_SOCKET,)),
-                Where(2, numbers((IGNORED_SETSOCKOPT,))),
+                ArgumentTest(1, (socket.SOL_SOCKET,)),
+                ArgumentTest(2, sorted_values((IGNORED_SETSOCKOPT,))),
             ),
         ),
-        # Files, FIFOs, sockets; of device nodes the kernel would grant one (0, 0) to anybody.
+        # Files, FIFOs, sockets. The kernel would let any user make one device node (0, 0).
         "mknod": Condition(
             errno.EPERM,
-            ((Where(1, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
+            ((ArgumentTest(1, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
         ),
         "mknodat": Condition(
             errno.EPERM,
-            ((Where(2, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
+            ((ArgumentTest(2, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
         ),
-        # No pages of a machine's pool of huge ones: they are counted with nobody's memory.
-        "mmap": Condition(errno.ENOMEM, ((Where(3, (0,), _MAP_HUGETLB),),)),
-        # To be asked, or set to what it is.
-        "personality": Condition(errno.EPERM, ((Where(0, (0, _INT)),),)),
+        # No pages of a machine's pool of huge pages: they are charged to no process.
+        "mmap": Condition(errno.ENOMEM, ((ArgumentTest(3, (0,), _MAP_HUGETLB),),)),
+        # To read it, or to set its current value.
+        "personality": Condition(errno.EPERM, ((ArgumentTest(0, (0, _INT)),),)),
         "ioprio_set": Condition(
-            errno.EPERM, ((Where(0, (_IOPRIO_WHO_PROCESS,)), _not_the_agent(1)),)
+            errno.EPERM, ((ArgumentTest(0, (_IOPRIO_WHO_PROCESS,)), _not_the_agent(1)),)
         ),
-        # A process's own limits, or to be asked: the agent has the code's uid.
-        "prlimit64": Condition(errno.EPERM, ((Where(0, (0,)),), (Where(2, (0,), _POINTER),))),
+        # To set the calling process's limits, or to read any: the agent has the code's uid.
+        "prlimit64": Condition(
+            errno.EPERM, ((ArgumentTest(0, (0,)),), (ArgumentTest(2, (0,), _POINTER),))
+        ),
         "sched_setaffinity": _SCHEDULING,
         "sched_setattr": _SCHEDULING,
         "sched_setparam": _SCHEDULING,
         "sched_setscheduler": _SCHEDULING,
-        "setpriority": Condition(errno.EPERM, ((Where(0, (_PRIO_PROCESS,)), _not_the_agent(1)),)),
-        # Loopback takes TCP and UDP. Other families and protocols (vsock, AF_ALG, packet, raw,
-        # SCTP, ...) are only the kernel's attackers' in a sandbox, and asking for one loads a
-        # module.
+        "setpriority": Condition(
+            errno.EPERM, ((ArgumentTest(0, (_PRIO_PROCESS,)), _not_the_agent(1)),)
+        ),
+        # TCP and UDP work on loopback. In a sandbox, only attacks on the kernel need the other
+        # families and protocols (vsock, AF_ALG, packet, raw, SCTP, ...), and to open such a socket
+        # loads a kernel module.
         "socket": Condition(
             errno.EAFNOSUPPORT,
             (
-                (Where(0, (socket.AF_UNIX,)),),
+                (ArgumentTest(0, (socket.AF_UNIX,)),),
                 (
-                    Where(0, _INTERNET),
-                    Where(1, (socket.SOCK_STREAM,), _TYPE),
-                    Where(2, (0, socket.IPPROTO_TCP)),
+                    ArgumentTest(0, _INTERNET),
+                    ArgumentTest(1, (socket.SOCK_STREAM,), _TYPE),
+                    ArgumentTest(2, (0, socket.IPPROTO_TCP)),
                 ),
                 (
-                    Where(0, _INTERNET),
-                    Where(1, (socket.SOCK_DGRAM,), _TYPE),
-                    Where(2, (0, socket.IPPROTO_UDP)),
+                    ArgumentTest(0, _INTERNET),
+                    ArgumentTest(1, (socket.SOCK_DGRAM,), _TYPE),
+                    ArgumentTest(2, (0, socket.IPPROTO_UDP)),
                 ),
-                (Where(0, (socket.AF_NETLINK,)), Where(2, (_NETLINK_ROUTE,))),
+                (ArgumentTest(0, (socket.AF_NETLINK,)), ArgumentTest(2, (_NETLINK_ROUTE,))),
             ),
         ),
-        "socketpair": Condition(errno.EAFNOSUPPORT, ((Where(0, (socket.AF_UNIX,)),),)),
+        "socketpair": Condition(errno.EAFNOSUPPORT, ((ArgumentTest(0, (socket.AF_UNIX,)),),)),
     }
 )

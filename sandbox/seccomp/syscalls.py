@@ -1,12 +1,12 @@
 """The system calls of a sandbox: an allow-list, with numbers for x86-64 and for 64-bit ARM.
 
-What is on no list here is refused with EPERM. That is, among others: looking into another process
-(ptrace, process_vm_*, pidfd_getfd, kcmp), namespaces and mounts (unshare, setns, mount and the new
-mount calls, pivot_root, chroot, file handles), the parts of the kernel that attacks begin with
-(bpf, perf, io_uring, userfaultfd, keyrings, vmsplice, cachestat, NUMA's move_pages and friends),
-everything that acts on the machine (modules, kexec, reboot, clocks, swap, quota, accounting, host
-names, I/O ports, syslog, sync and syncfs), more filters (seccomp), and what only museums run
-(uselib, ustat, sysfs).
+A call that is on no list here is refused with EPERM. These are, for example: access to another
+process (ptrace, process_vm_*, pidfd_getfd, kcmp), namespaces and mounts (unshare, setns, mount and
+the new mount calls, pivot_root, chroot, file handles), the parts of the kernel that attacks often
+use (bpf, perf, io_uring, userfaultfd, keyrings, vmsplice, cachestat, NUMA's move_pages and similar
+calls), calls that act on the machine (modules, kexec, reboot, clocks, swap, quota, accounting, host
+names, I/O ports, syslog, sync and syncfs), more filters (seccomp), and obsolete calls (uselib,
+ustat, sysfs).
 
 Source: Linux 6.17's `asm/unistd_64.h` and `asm-generic/unistd.h`; from 424 on both number alike.
 
@@ -19,13 +19,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 NEWEST = 469
-"""The last number known here (`file_setattr`, Linux 6.17). Whatever is newer does not exist."""
+"""The last number known here (`file_setattr`, Linux 6.17). Newer calls return ENOSYS."""
 
 MACHINES = ("x86_64", "aarch64")
 
-# Name and numbers by machine; a minus where the architecture never had it.
+# Name and numbers by machine; a minus if the architecture never had the call.
 _ALLOWED = {
-    "Open files, and what is in them": """
+    "Open files and their content": """
         read 0 63, write 1 64, open 2 -, openat 257 56, openat2 437 437, creat 85 -, close 3 57,
         close_range 436 436, lseek 8 62, pread64 17 67, pwrite64 18 68, readv 19 65,
         writev 20 66, preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287,
@@ -34,7 +34,7 @@ _ALLOWED = {
         fallocate 285 47, fadvise64 221 223, readahead 187 213, sendfile 40 71,
         copy_file_range 326 285, splice 275 76, tee 276 77, pipe 22 -, pipe2 293 59
     """,
-    "Names, and what is known of them": """
+    "Names of files, and their attributes": """
         stat 4 -, fstat 5 80, lstat 6 -, newfstatat 262 79, statx 332 291, statfs 137 43,
         fstatfs 138 44, access 21 -, faccessat 269 48, faccessat2 439 439, getdents 78 -,
         getdents64 217 61, getcwd 79 17, chdir 80 49, fchdir 81 50, rename 82 -,
@@ -54,7 +54,7 @@ _ALLOWED = {
         mlockall 151 230, munlockall 152 231, mseal 462 462, membarrier 324 283,
         pkey_alloc 330 289, pkey_free 331 290, pkey_mprotect 329 288, map_shadow_stack 453 453
     """,
-    "Waiting for something": """
+    "Waiting for events": """
         poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72, epoll_create 213 -,
         epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -, epoll_pwait 281 22,
         epoll_pwait2 441 441, eventfd 284 -, eventfd2 290 19, signalfd 282 -, signalfd4 289 74,
@@ -84,28 +84,28 @@ _ALLOWED = {
         sched_get_priority_min 147 126, sched_rr_get_interval 148 127, getpriority 140 141,
         ioprio_get 252 31, getcpu 309 168, getrlimit 97 163, setrlimit 160 164, getrusage 98 165
     """,
-    "Who one is: nobody gains anything, without a capability": """
+    "Identity: without a capability, no process gains a right by these": """
         getuid 102 174, geteuid 107 175, getresuid 118 148, getgid 104 176, getegid 108 177,
         getresgid 120 150, getgroups 115 158, setuid 105 146, setreuid 113 145,
         setresuid 117 147, setfsuid 122 151, setgid 106 144, setregid 114 143,
         setresgid 119 149, setfsgid 123 152, setgroups 116 159, capget 125 90, capset 126 91
     """,
-    "Rights to be given up; nothing is won by it": """
+    "Giving up rights": """
         landlock_create_ruleset 444 444, landlock_add_rule 445 445,
         landlock_restrict_self 446 446
     """,
-    "Sockets, once there is one": """
+    "Existing sockets": """
         bind 49 200, listen 50 201, accept 43 202, accept4 288 242, connect 42 203,
         getsockname 51 204, getpeername 52 205, getsockopt 55 209, sendto 44 206,
         recvfrom 45 207, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269,
         recvmmsg 299 243, shutdown 48 210
     """,
-    "The machine, as everybody may know it": """
+    "Public facts about the machine": """
         uname 63 160, sysinfo 99 179, getrandom 318 278
     """,
 }
 
-# Let through or not by their arguments: `conditions.py`.
+# Allowed or refused by their arguments: `conditions.py`.
 _CONDITIONAL = """
     clone 56 220, fcntl 72 25, ioctl 16 29, ioprio_set 251 30, mknod 133 -, mknodat 259 33,
     mmap 9 222, personality 135 92, prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122,
@@ -113,11 +113,11 @@ _CONDITIONAL = """
     setpriority 141 140, setsockopt 54 208, socket 41 198, socketpair 53 199
 """
 
-# Answered as by a kernel without them, so that libraries take their other way. clone3 passes its
-# flags by pointer, which a filter cannot read; glibc then uses clone. memfd and System V's objects
-# hold memory that belongs to no process, where no sample of the tree would see it. inotify, aio and
-# message queues are counted for each user of the host, and all sandboxes are one: a sandbox that
-# takes all there is would take it from its neighbours.
+# Answered with ENOSYS, as by a kernel without them, so that libraries use an alternative. clone3
+# passes its flags by pointer, which a filter cannot read; glibc then uses clone. The memory of
+# memfd and of System V's objects belongs to no process, so samples would not include it. The kernel
+# counts inotify, aio and message queues for each user of the host, and all sandboxes are one user:
+# one sandbox could use up the limit of all.
 _ABSENT = """
     clone3 435 435, io_uring_setup 425 425, listmount 458 458, statmount 457 457,
     memfd_create 319 279, memfd_secret 447 447, msgget 68 186, semget 64 190, shmget 29 194,
@@ -126,17 +126,17 @@ _ABSENT = """
 
 
 def allowed(machine: str) -> Mapping[str, int]:
-    """Calls that pass whatever their arguments are, on `machine` (as `uname -m` says it)."""
+    """Calls that are allowed with any arguments, on `machine` (a name as of `uname -m`)."""
     return _column(",".join(_ALLOWED.values()), machine)
 
 
 def conditional(machine: str) -> Mapping[str, int]:
-    """Calls whose arguments decide."""
+    """Calls that are allowed or refused by their arguments."""
     return _column(_CONDITIONAL, machine)
 
 
 def absent(machine: str) -> Mapping[str, int]:
-    """Calls that answer ENOSYS, as do all beyond `NEWEST`."""
+    """Calls that return ENOSYS, as all calls after `NEWEST` do."""
     return _column(_ABSENT, machine)
 
 

@@ -1,4 +1,6 @@
-"""Processes that are forked ready for code, libraries loaded: standard library only, in a sandbox.
+"""Processes that are forked with libraries loaded, ready to run code. They run inside a sandbox and
+use the standard library only.
 
-Two entries: `server.py` of the local backend's zygote, `container.py` of a Docker container.
+There are two entry points: `server.py` is the zygote of the backend `local`, `container.py` is the
+first process of a Docker container.
 """

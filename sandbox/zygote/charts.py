@@ -1,10 +1,14 @@
-"""Describes the charts that a program saves: each PNG or SVG file of matplotlib gets a text
-`Description`, for readers who do not see pictures.
+"""Describes the charts that a program saves, and saves the figures that it only draws.
 
+Each PNG or SVG file of matplotlib gets a text `Description`, for readers who do not see pictures.
 The Agg backend gets a canvas that adds the description to the metadata of a file, unless the
-program sets one, and remembers that its figure was saved. The canvas is installed at once if the
-backend is loaded, or else when the program imports the backend. A program that is no fork of a
-zygote gets this file as a line of a `.pth` file, so it imports nothing of Fettle.
+program sets one, and marks its figure as saved. The canvas is installed at once if the backend is
+loaded, or else when the program imports the backend. A program that is not a fork of a zygote gets
+this file as a line of a `.pth` file, so it imports no module of Fettle.
+
+After a successful run, `save_unsaved_figures` writes the open figures of pyplot that were never
+saved to `/work/figure-N.png`. `show` would have displayed them on a screen. That is part of the
+run, and counts against its limits.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 import importlib.machinery
 import os
 import sys
+import time
+import warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +28,17 @@ SAVED = "_saved_by_program"
 """An attribute of a figure that was saved."""
 KEYWORD = "Description"
 FORMATS = ("png", "svg")
-MOST_CHARACTERS = 1_000
-MOST_AXES = 12
-MOST_ARTISTS = 12
-"""In one description, and on each pair of axes."""
-_LABELS = 8
+MAX_CHARACTERS = 1_000
+MAX_AXES = 12
+"""Pairs of axes in one description."""
+MAX_ARTISTS = 12
+"""Lines, bars and so on of one pair of axes."""
+MAX_FIGURES = 10
+"""Unsaved figures that are saved at the end of a run."""
+MAX_PIXELS = 8_000_000
+MAX_SECONDS = 2.0
+"""After this time, no further figure is saved."""
+_MAX_LABELS = 8
 _LABEL_CHARACTERS = 60
 _AGG = "matplotlib.backends.backend_agg"
 _WAIT_FOR_BACKEND = """
@@ -44,7 +56,7 @@ sys.meta_path.insert(0, WaitForBackend())
 
 
 def install() -> None:
-    """Have the Agg backend describe the figures that it saves."""
+    """Make the Agg backend describe the figures that it saves."""
     if _AGG in sys.modules:
         _install(sys.modules[_AGG])
     else:
@@ -61,7 +73,7 @@ def pth_line() -> str:
 
 
 class _OnImport:
-    """A finder that installs the canvas when the backend is imported, and is gone by then."""
+    """A finder that installs the canvas when the backend is imported; it removes itself first."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, _target: object = None) -> Any:
         if name != _AGG:
@@ -80,15 +92,15 @@ class _OnImport:
 
 
 def _install(agg: Any) -> None:
-    if agg.FigureCanvas is not agg.FigureCanvasAgg:  # it is there, from before a fork
+    if agg.FigureCanvas is not agg.FigureCanvasAgg:  # installed before a fork
         return
 
     class Canvas(agg.FigureCanvasAgg):  # type: ignore[misc]
         def print_figure(self, filename: Any, *args: Any, **kwargs: Any) -> Any:
-            described = _with_description(self, filename, kwargs)
-            done = super().print_figure(filename, *args, **described)
+            options = _with_description(self, filename, kwargs)
+            result = super().print_figure(filename, *args, **options)
             setattr(self.figure, SAVED, True)
-            return done
+            return result
 
     Canvas.__name__ = Canvas.__qualname__ = "FigureCanvasAgg"
     agg.FigureCanvas = agg._BackendAgg.FigureCanvas = Canvas  # noqa: SLF001
@@ -106,52 +118,53 @@ def _with_description(canvas: Any, filename: Any, options: dict[str, Any]) -> di
 
 
 def description(figure: Any) -> str:
-    """What a figure shows, on one line: title, axes with labels and ranges, and the number of
-    points of each line, bar chart and so on. Empty if there is nothing to describe. Nothing of
-    this fails."""
+    """Describe a figure on one line: title, axes with labels and ranges, and the number of points
+    of each line, bar chart and so on. Empty for an empty figure, and if matplotlib fails."""
     try:
         title = figure.get_suptitle() if hasattr(figure, "get_suptitle") else ""
         drawn = [axes for axes in figure.axes if axes.get_visible() and axes.has_data()]
         drawn = [axes for axes in drawn if axes.get_label() != "<colorbar>"]
-        texts = [_axes(axes) for axes in drawn[:MOST_AXES]]
-        if len(drawn) > MOST_AXES:
-            texts.append(f"and {len(drawn) - MOST_AXES} more charts")
+        texts = [_axes(axes) for axes in drawn[:MAX_AXES]]
+        if len(drawn) > MAX_AXES:
+            texts.append(f"and {len(drawn) - MAX_AXES} more charts")
         if len(drawn) > 1:
             texts = [f"({number}) {text}" for number, text in enumerate(texts, 1)]
         text = " ".join(([f"{_quoted(title)}."] if title else []) + texts)
     except Exception:  # noqa: BLE001
         return ""
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 4] + " ..."
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 4] + " ..."
 
 
 def _axes(axes: Any) -> str:
     marks = list(_marks(axes))
-    if len(marks) > MOST_ARTISTS:
-        marks = [*marks[:MOST_ARTISTS], f"and {len(marks) - MOST_ARTISTS} more"]
+    if len(marks) > MAX_ARTISTS:
+        marks = [*marks[:MAX_ARTISTS], f"and {len(marks) - MAX_ARTISTS} more"]
     title = axes.get_title()
-    named = f"{_quoted(title)}: " if title else ""
+    heading = f"{_quoted(title)}: " if title else ""
     parts = ["; ".join(marks) or "a drawing"]
     if axes.axison:
         parts += [_axis("x", axes.xaxis), _axis("y", axes.yaxis)]
-    return f"{named}{', '.join(filter(None, parts))}."
+    return f"{heading}{', '.join(filter(None, parts))}."
 
 
 def _axis(name: str, axis: Any) -> str:
-    """The label of an axis, and its range: the texts at its ticks if they are no numbers. Empty
+    """The label of an axis, and its range; the texts at its ticks if they are not numbers. Empty
     for an axis without ticks."""
     if not len(axis.get_majorticklocs()):
         return ""
     label = axis.get_label_text()
-    named = f"{name} axis {_quoted(label)}" if label else f"{name} axis"
+    heading = f"{name} axis {_quoted(label)}" if label else f"{name} axis"
     ticks = [
         _short(text) for text in (tick.get_text() for tick in axis.get_majorticklabels()) if text
     ]
     scale = axis.get_scale()
     if ticks and not all(_is_number(text) for text in ticks):
-        shown = ticks if len(ticks) <= _LABELS else [*ticks[: _LABELS - 1], "...", ticks[-1]]
-        return f"{named} {', '.join(shown)}"
+        if len(ticks) > _MAX_LABELS:
+            ticks = [*ticks[: _MAX_LABELS - 1], "...", ticks[-1]]
+        return f"{heading} {', '.join(ticks)}"
     low, high = sorted(map(float, axis.get_view_interval()))
-    return f"{named} {_number(low)} to {_number(high)}{'' if scale == 'linear' else f' ({scale})'}"
+    scale_note = "" if scale == "linear" else f" ({scale})"
+    return f"{heading} {_number(low)} to {_number(high)}{scale_note}"
 
 
 def _marks(axes: Any) -> Iterable[str]:
@@ -160,20 +173,20 @@ def _marks(axes: Any) -> Iterable[str]:
     in_bars = {id(patch) for bar in bars for patch in bar.patches}
     for bar in bars:
         heights = [patch.get_height() for patch in bar.patches]
-        across = bar.orientation == "horizontal" if hasattr(bar, "orientation") else False
-        values = [patch.get_width() for patch in bar.patches] if across else heights
+        is_horizontal = bar.orientation == "horizontal" if hasattr(bar, "orientation") else False
+        values = [patch.get_width() for patch in bar.patches] if is_horizontal else heights
         yield _mark("bar", len(values), bar.get_label(), values)
     for line in axes.lines:
         values = line.get_ydata(orig=False)
         if len(values):
             kind = "line" if line.get_linestyle() not in {"None", "", " "} else "row of markers"
             yield _mark("point", len(values), line.get_label(), values, of=f"{kind} with ")
-    for each in axes.collections:
-        offsets = each.get_offsets()
-        if any(kind.__name__ == "PathCollection" for kind in type(each).__mro__):
-            yield _mark("point", len(offsets), each.get_label(), offsets[:, 1], of="scatter of ")
+    for collection in axes.collections:
+        offsets, label = collection.get_offsets(), collection.get_label()
+        if any(kind.__name__ == "PathCollection" for kind in type(collection).__mro__):
+            yield _mark("point", len(offsets), label, offsets[:, 1], of="scatter of ")
         else:
-            yield type(each).__name__
+            yield type(collection).__name__
     for image in axes.images:
         rows, columns = image.get_array().shape[:2]
         yield f"image of {rows} x {columns} values"
@@ -181,9 +194,9 @@ def _marks(axes: Any) -> Iterable[str]:
     if wedges:
         names = ", ".join(filter(None, (_short(_label(each.get_label())) for each in wedges)))
         yield f"{len(wedges)} wedges{f' ({names})' if names else ''}"
-    others = [each for each in axes.patches if id(each) not in in_bars and each not in wedges]
-    if others:
-        yield f"{len(others)} shapes"
+    shapes = [each for each in axes.patches if id(each) not in in_bars and each not in wedges]
+    if shapes:
+        yield f"{len(shapes)} shapes"
 
 
 def _mark(noun: str, count: int, label: object, values: Any, of: str = "") -> str:
@@ -224,3 +237,40 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return text.startswith("$")  # mathematics, as on a logarithmic axis
     return True
+
+
+def save_unsaved_figures(work: str) -> None:
+    """Save the open figures that were never saved into the directory `work`; ignores errors."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if helpers is None or not helpers.Gcf.figs:
+        return
+    deadline = time.monotonic() + MAX_SECONDS
+    number = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for figure in _unsaved_figures(helpers):
+                if time.monotonic() >= deadline:
+                    return
+                number = _next_free_number(work, number + 1)
+                figure.savefig(f"{work}/figure-{number}.png", format="png")
+    except BaseException:  # noqa: BLE001, S110
+        pass
+
+
+def _unsaved_figures(helpers: Any) -> list[Any]:
+    figures = [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()]
+    unsaved = [each for each in figures if each.axes and not hasattr(each, SAVED)]
+    return [each for each in unsaved if _count_pixels(each) <= MAX_PIXELS][:MAX_FIGURES]
+
+
+def _count_pixels(figure: Any) -> float:
+    width, height = figure.get_size_inches()
+    return float(width * height * figure.dpi**2)
+
+
+def _next_free_number(work: str, number: int) -> int:
+    """The first number from `number` on for which no file exists."""
+    while os.path.lexists(f"{work}/figure-{number}.png"):
+        number += 1
+    return number

@@ -1,7 +1,7 @@
-"""The entry of a sandbox that is a container: the agent's control is the container's own streams.
+"""The entry point of a sandbox in a container: the container's own streams are the control channel.
 
-Standard output would carry whatever a library prints while it is loaded, so the control moves to
-other descriptors first, which no program that the agent starts inherits.
+Libraries may print to standard output while they are loaded, so the control channel moves to other
+descriptors first. No program that the agent starts inherits these.
 """
 
 # ruff: noqa: PTH103, PTH112, PTH123, PTH208
@@ -11,44 +11,52 @@ from __future__ import annotations
 import os
 import signal
 
-from sandbox.agent import landlock, program, serve
-from sandbox.agent.copy import copy_layers
+from sandbox.agent import code_process, landlock, serve
 from sandbox.agent.resource_monitor import ResourceMonitor
-from sandbox.agent.walk import Base
-from sandbox.zygote import interpreter
+from sandbox.agent.workspace import WorkTrees, copy_trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sandbox.zygote.interpreter import ServeOrder
 
 FONTS = "/agent/fonts"
-GIVEN = "/agent/given"
+CONTEXT = "/agent/context"
 
 
-def main(*, load: bool, base: str | None, port: int) -> None:
-    """Serve one order; with the usual libraries loaded before saying that the sandbox is ready, or
-    without, which is quicker where an order waits already. `/work` begins as a copy of `base`. What
-    connects to `port` gets out by relays; 0: nobody listens.
+def prepare_agent(
+    *, load: bool, trees: str | None, proxy_port: int
+) -> tuple[serve.AgentContext, ServeOrder]:
+    """Prepare the agent of this container (`interpreter.PrepareAgent`).
+
+    `load`: load the usual libraries before the sandbox is ready; without, the sandbox is ready
+    earlier, which is quicker if an order waits already. `trees`: the directory that is copied to
+    `/work`. `proxy_port`: the port whose connections relays take to the caller; 0: no proxy.
     """
-    control = _control()
-    given = _given()
+    control = _take_control()
+    context = _read_context()
     if load:
         from sandbox.zygote import preload  # noqa: PLC0415
 
         preload.load()
-    # The agent is the container's init: what it does not handle does not reach it.
+    # The agent is the container's init: the kernel delivers it only signals that it handles.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
     serve.harden()
-    if port:
+    if proxy_port:
         from sandbox.zygote import relay  # noqa: PLC0415
 
-        relay.listen(port, control)
-    copied = None if base is None else _copied(base)
+        relay.listen(proxy_port, control)
+    copied = None if trees is None else _copy_trees(trees)
     monitor = ResourceMonitor()
-    waiting = interpreter.prepare(given)
-    serve.serve(*control, given, waiting, monitor, copied)
-    os._exit(0)
+
+    def serve_order(waiting: code_process.WaitingProcess) -> None:
+        serve.serve(*control, context, waiting, monitor, copied)
+
+    return context, serve_order
 
 
-def _control() -> tuple[int, int]:
-    """Take standard input and output for the control, and put nothing in their place."""
+def _take_control() -> tuple[int, int]:
+    """Take standard input and output as the control channel; the null device replaces them."""
     control = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1):
@@ -57,23 +65,23 @@ def _control() -> tuple[int, int]:
     return control
 
 
-def _copied(place: str) -> Base:
-    base = Base(())
-    base.layers = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
-    copy_layers(base, program.WORK)
-    return base
+def _copy_trees(directory: str) -> WorkTrees:
+    trees = WorkTrees((), is_copy=True)
+    trees.original = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    copy_trees(trees, code_process.WORK)
+    return trees
 
 
-def _given() -> serve.AgentContext:
-    """What the image says; and matplotlib's font cache where it may also write: a read-only one
-    makes it complain.
+def _read_context() -> serve.AgentContext:
+    """Read the agent's context from the image, and set its environment. Copies matplotlib's font
+    cache to a writable directory, because matplotlib warns about a read-only one.
     """
-    given = serve.AgentContext.read(GIVEN)
-    os.environ.clear()  # the engine has put something of its own into it
-    os.environ.update(given.env)
-    place = given.env["MPLCONFIGDIR"]
-    os.makedirs(place, exist_ok=True)
+    context = serve.AgentContext.read(CONTEXT)
+    os.environ.clear()  # the engine has added variables of its own
+    os.environ.update(context.env)
+    font_cache = context.env["MPLCONFIGDIR"]
+    os.makedirs(font_cache, exist_ok=True)
     for name in os.listdir(FONTS) if os.path.isdir(FONTS) else ():
-        with open(f"{FONTS}/{name}", "rb") as source, open(f"{place}/{name}", "wb") as file:
+        with open(f"{FONTS}/{name}", "rb") as source, open(f"{font_cache}/{name}", "wb") as file:
             file.write(source.read())
-    return given
+    return context

@@ -1,7 +1,7 @@
-"""Loading the usual libraries once, in the process that code processes are forked from.
+"""Loads the usual libraries once, in the process that code processes are forked from.
 
-A library that is loaded here costs a run nothing. It must be there unseen: no thread, no state
-that a program would notice, nothing that two runs share and could recognise each other by.
+A library that is loaded here costs a run no time. Loading must leave no trace: no thread, no state
+that a program would notice, and no value that two runs share and could recognise.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "p
 
 
 def load(*, libraries: bool = True) -> None:
-    """Import what programs usually do, also the usual `libraries`, leaving out those that are not
-    installed, and pay what their first use costs. Raises RuntimeError where a thread was started:
-    forks would be without it.
+    """Import the modules that programs usually need, and with `libraries` also the installed ones
+    of `INSTALLED`; then use them once, because the first use is slow. Raises RuntimeError if a
+    library has started a thread, because forks would not have it.
     """
-    with _unchanged():
-        for word in (*STANDARD, *(INSTALLED if libraries else ())):
+    with _restoring_process_state():
+        for name in (*STANDARD, *(INSTALLED if libraries else ())):
             with contextlib.suppress(ImportError):
-                importlib.import_module(word)
+                importlib.import_module(name)
         if "matplotlib.pyplot" in sys.modules:
             importlib.import_module("matplotlib.backends.backend_agg")
             charts.install()
-            _draw()
+            _draw_figure()
     if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
-        raise RuntimeError("a library that was loaded ahead has started a thread")
-    _forget()
+        raise RuntimeError("a preloaded library has started a thread")
+    _clear_caches()
     gc.collect()
-    gc.freeze()  # collections in a fork leave these objects, and their pages, alone
+    gc.freeze()  # collections in a fork do not touch these objects and their memory pages
 
 
-def _forget() -> None:
-    """Empty the caches that a program would see, and those of fonts, which are open files."""
+def _clear_caches() -> None:
+    """Clear the caches that a program would see, and the caches of fonts, which are open files."""
     linecache.clearcache()
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.font_manager"]._get_font.cache_clear()  # noqa: SLF001
@@ -57,8 +57,8 @@ def _forget() -> None:
 
 
 @contextlib.contextmanager
-def _unchanged() -> Iterator[None]:
-    """Put back what imports change beside `sys.modules`."""
+def _restoring_process_state() -> Iterator[None]:
+    """Restore the module path and the environment after imports that change them."""
     environment, path = dict(os.environ), list(sys.path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,8 +69,9 @@ def _unchanged() -> Iterator[None]:
         os.environ.update(environment)
 
 
-def _draw() -> None:
-    """Draw and save a figure of the usual kinds: fonts, ticks, text and the backend are ready."""
+def _draw_figure() -> None:
+    """Draw and save a figure of the usual kinds, so that fonts, ticks, text and the backend are
+    ready."""
     matplotlib = sys.modules["matplotlib"]
     pyplot = sys.modules["matplotlib.pyplot"]
     with matplotlib.rc_context():

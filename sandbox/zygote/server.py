@@ -1,17 +1,20 @@
-"""The zygote: an interpreter that has its libraries loaded, and is copied into every sandbox.
+"""The zygote: an interpreter with loaded libraries, which is copied into every sandbox.
 
 It is the first process of the base container, has one thread, holds no secret and never receives a
-byte of a job: a datagram from the supervisor says how large `/work` is to be, which port is to be
-listened on for a proxy (0: none) and which layers `/work` begins with, as a copy of them where COPY
-is 1; and it brings the socket that the sandbox's agent will talk over, descriptors of its control
-group's member lists, and where CLOCK is 1 that group's count of processor time. The answer brings a
-pidfd of the sandbox's first process. The job comes over that socket, whose one end is in the
-sandbox and whose other end is the worker's.
+byte of a job. For each sandbox, the supervisor sends one datagram:
 
-    make BYTES INODES PORT CLOCK COPY [LAYER ...] + descriptors -> made + descriptor, or failed WHY
+    make BYTES INODES PORT CLOCK COPY [TREE ...] + descriptors
+                                                 -> made + descriptor, or failed REASON
 
-Before that the zygote says `ready` once. When the supervisor is gone it ends, and the kernel ends
-every sandbox with it, for they are in pid namespaces below its own.
+BYTES and INODES are the size of `/work`; PORT is the port on which the sandbox listens for a proxy
+(0: none). The TREEs are the directory trees that `/work` begins with, as a copy if COPY is 1. The
+descriptors are: the socket of the sandbox's agent; the member lists of the sandbox's control group;
+if CLOCK is 1, the group's counter of processor time. The answer contains a pidfd of the sandbox's
+first process. The job arrives over the agent's socket: one end is in the sandbox, the other end is
+the worker's.
+
+Before the first datagram the zygote sends `ready` once. When the supervisor has ended, the zygote
+ends too. The kernel then ends every sandbox, because their pid namespaces are below the zygote's.
 """
 
 # ruff: noqa: PTH115, PTH118, PTH123, PTH208
@@ -24,20 +27,24 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
-from typing import NoReturn
 
-from sandbox.agent import serve, wire
+from sandbox.agent import code_process, serve, wire
 from sandbox.agent.isolation import Isolation
 from sandbox.agent.resource_monitor import ResourceMonitor
-from sandbox.agent.walk import Base
-from sandbox.zygote import interpreter, preload
+from sandbox.agent.workspace import WorkTrees
+from sandbox.zygote import preload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sandbox.zygote.interpreter import ServeOrder
 
 MESSAGE_BYTES = 4096
-_DESCRIPTORS = 8
-"""At most: a sandbox's socket, a member list for each hierarchy of control groups, and a clock."""
+_MAX_DESCRIPTORS = 8
+"""Of one datagram: the agent's socket, a member list for each hierarchy of control groups, and a
+clock."""
 
 _BACKLOG = 64
-"""Connections to a proxy that nobody has taken yet."""
+"""Connections to a proxy that the worker has not accepted yet."""
 
 # linux/sched.h: NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; NEWCGROUP comes with `isolation`.
 _NAMESPACES = 0x20000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
@@ -47,98 +54,104 @@ _CLONE = ctypes.c_long({"x86_64": 56, "aarch64": 220}[os.uname().machine])
 _clone = ctypes.PyDLL(None, use_errno=True).syscall  # holds the interpreter's lock during a call
 
 
-class _Wanted:
-    """What one sandbox is to be."""
+class _SandboxRequest:
+    """One `make` datagram, in the sandbox that was made for it."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], descriptors: list[int]) -> None:
         self.work_bytes, self.work_inodes = int(words[0]), int(words[1])
         self.proxy_port = int(words[2])
-        self.base = Base(words[5:], copies=words[4] == "1") if words[5:] else None
+        self.agent_socket, *self.member_lists = descriptors
+        self.clock = self.member_lists.pop() if words[3] == "1" else None
+        self.trees = WorkTrees(words[5:], is_copy=words[4] == "1") if words[5:] else None
 
 
-class _Context:
-    """What every sandbox is given."""
+class _Template:
+    """The values that all sandboxes of this zygote share."""
 
     def __init__(
-        self, isolation: Isolation, given: serve.AgentContext, fonts: dict[str, bytes]
+        self, isolation: Isolation, context: serve.AgentContext, fonts: dict[str, bytes]
     ) -> None:
-        self.isolation, self.given, self.fonts = isolation, given, fonts
+        self.isolation, self.context, self.fonts = isolation, context, fonts
         self.monitor = ResourceMonitor()
 
 
-def main(control: int, *, libraries: bool) -> NoReturn:
-    """Serve the supervisor at the other end of the socket `control`, until it is gone, with the
-    usual `libraries` loaded or not; in a copy of this process, live the life of a sandbox.
+def prepare_agent(control: int, *, libraries: bool) -> tuple[serve.AgentContext, ServeOrder]:
+    """Serve the supervisor at the other end of the socket `control` until it has ended. Returns
+    only in a copy of this process: in the first process of a new sandbox, as
+    `interpreter.PrepareAgent`.
+
+    `libraries`: load the usual libraries before the first sandbox.
     """
-    # A copy comes back to here first, so that little stands around the code it will run.
-    _live(*_serve(control, libraries=libraries))
+    request, template = _serve_supervisor(control, libraries=libraries)
+    proxy_socket = _isolate(request, template)
+
+    def serve_order(waiting: code_process.WaitingProcess) -> None:
+        fd, monitor = request.agent_socket, template.monitor
+        serve.serve(fd, fd, template.context, waiting, monitor, request.trees, proxy_socket)
+
+    return template.context, serve_order
 
 
-def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], _Wanted, _Context]:
-    """Make the sandboxes that are asked for. Returns in each of them: its socket, the member lists
-    of its control group, what it is to be, and what all of them are given.
-    """
+def _serve_supervisor(control: int, *, libraries: bool) -> tuple[_SandboxRequest, _Template]:
+    """Make a sandbox for each datagram. Returns in each of the sandboxes."""
     os.set_inheritable(control, False)
     # The kernel reaps sandboxes that have ended; the supervisor learns of it by their pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process of a sandbox catches nothing
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a sandbox's first process handles no signal
     preload.load(libraries=libraries)
     with open("/agent/isolation", encoding="utf-8") as file, open("/agent/filter", "rb") as filter_:
         isolation = Isolation(file.read(), filter_.read())
-    context = _Context(isolation, serve.AgentContext.read("/agent/given"), _files(isolation.fonts))
+    context = serve.AgentContext.read("/agent/context")
+    template = _Template(isolation, context, _read_files(isolation.fonts))
     _require_no_descriptors(control)
-    talk = socket.socket(fileno=control)
-    talk.send(b"ready")
+    supervisor = socket.socket(fileno=control)
+    supervisor.send(b"ready")
     while True:
-        data, fds, _, _ = socket.recv_fds(talk, MESSAGE_BYTES, _DESCRIPTORS)
+        data, descriptors, _, _ = socket.recv_fds(supervisor, MESSAGE_BYTES, _MAX_DESCRIPTORS)
         if not data:
             os._exit(0)
-        if _make(talk, fds):
-            sandbox, *groups = fds
-            words = data.decode().split()[1:]
-            if words[3] == "1":
-                context.monitor.cpu.clock = groups.pop()
-            return sandbox, groups, _Wanted(words), context
+        if _make_sandbox(supervisor, descriptors):
+            return _SandboxRequest(data.decode().split()[1:], descriptors), template
 
 
-def _make(talk: socket.socket, given: list[int]) -> bool:
-    """Make one sandbox, and report it to the supervisor; True in the sandbox."""
+def _make_sandbox(supervisor: socket.socket, descriptors: list[int]) -> bool:
+    """Make one sandbox, and report it to the supervisor. Returns True in the sandbox."""
     try:
-        pidfd = _copy()
+        pidfd = _clone_process()
     except OSError as error:
-        talk.send(f"failed a new namespace: {error.strerror}".encode())
+        supervisor.send(f"failed a new namespace: {error.strerror}".encode())
     else:
         if pidfd is None:
-            os.close(talk.detach())
+            os.close(supervisor.detach())
             return True
-        _report(talk, pidfd)
-    for each in given:
-        os.close(each)
+        _report(supervisor, pidfd)
+    for fd in descriptors:
+        os.close(fd)
     return False
 
 
-def _report(talk: socket.socket, pidfd: int) -> None:
-    """Report a sandbox that has been made; or kill it, where its descriptor cannot be sent: too
-    many are on their way, of this user's.
+def _report(supervisor: socket.socket, pidfd: int) -> None:
+    """Report a new sandbox. If its pidfd cannot be sent, because too many descriptors of this user
+    are in flight, kills the sandbox.
     """
     try:
-        socket.send_fds(talk, [b"made"], [pidfd])
+        socket.send_fds(supervisor, [b"made"], [pidfd])
     except OSError as error:
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        talk.send(f"failed to report a new sandbox: {error.strerror}".encode())
+        supervisor.send(f"failed to report a new sandbox: {error.strerror}".encode())
     finally:
         os.close(pidfd)
 
 
-def _copy() -> int | None:
-    """Copy this process into new namespaces; a pidfd of the copy here, None in the copy.
+def _clone_process() -> int | None:
+    """Copy this process into new namespaces. Returns a pidfd of the copy here, None in the copy.
 
-    `os.fork` cannot do it: an `unshare` before it or after it leaves either the pid namespace or
-    the user namespace the wrong one, or takes a second copy. So it is the system call itself. What
-    CPython and glibc do around one repairs locks that other threads held, and the thread's number;
-    there are no other threads, and nothing here asks for the number. It is done in full where the
-    sandbox's first process forks the code's (`os.fork`), before anything of a job runs.
+    `os.fork` with an `unshare` before or after it would leave either the pid namespace or the user
+    namespace wrong, or need a second copy. So this makes the system call itself. CPython and glibc
+    add two repairs to a fork: of locks that other threads held, and of the thread's id. This
+    process has no other threads, and does not use the id. The repairs are made when the sandbox's
+    first process forks the code process (`os.fork`), before it receives data of a job.
     """
     pidfd = ctypes.c_int(-1)
     pid = _clone(_CLONE, _FLAGS, None, ctypes.byref(pidfd), None, None)
@@ -148,58 +161,56 @@ def _copy() -> int | None:
     return pidfd.value if pid else None
 
 
-def _live(sandbox: int, groups: list[int], wanted: _Wanted, context: _Context) -> NoReturn:
-    """The whole life of a sandbox, in its first process; never returns.
-
-    In the process that `prepare` forks, `interpreter.ForkedChild` unwinds the stack to its bottom,
-    and the code runs there. So no `try` may surround that call.
+def _isolate(request: _SandboxRequest, template: _Template) -> int | None:
+    """Isolate this sandbox, in its first process. Returns the listening socket of its proxy. If a
+    step fails, sends the reason to the supervisor and ends the process.
     """
-    base = wanted.base
     try:
-        for group in groups:  # what is charged from here on is the sandbox's
-            os.write(group, b"0")
-            os.close(group)
-        context.monitor.locks = context.isolation.apply(wanted.work_bytes, wanted.work_inodes, base)
-        listening = _listen(wanted.proxy_port) if wanted.proxy_port else None
-        _write_files(context.isolation.fonts, context.fonts)
-        os.dup2(1, 2)  # from here on nobody reads its stderr
+        for member_list in request.member_lists:  # the group is charged from here on
+            os.write(member_list, b"0")
+            os.close(member_list)
+        template.monitor.cpu.clock = request.clock
+        template.monitor.locks = template.isolation.apply(
+            request.work_bytes, request.work_inodes, request.trees
+        )
+        proxy_socket = _listen(request.proxy_port) if request.proxy_port else None
+        _write_files(template.isolation.fonts, template.fonts)
+        os.dup2(1, 2)  # the supervisor does not read the stderr of a sandbox
     except OSError as error:
-        os.write(sandbox, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
+        os.write(request.agent_socket, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
-    waiting = interpreter.prepare(context.given)
-    serve.serve(sandbox, sandbox, context.given, waiting, context.monitor, base, listening)
-    os._exit(0)
+    return proxy_socket
 
 
 def _listen(port: int) -> int:
-    """Listen where the code finds its proxy. Whoever is given the socket answers, in whatever
-    network namespace he is.
+    """Listen on the port of the proxy. The worker gets the socket and accepts connections from its
+    own network namespace.
     """
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", port))
-    listening.listen(_BACKLOG)
-    return listening.detach()
+    proxy_socket = socket.socket()
+    proxy_socket.bind(("127.0.0.1", port))
+    proxy_socket.listen(_BACKLOG)
+    return proxy_socket.detach()
 
 
 def _require_no_descriptors(control: int) -> None:
-    """A sandbox would inherit what is open here; and a library's own objects would close, by a
-    number that means something else by then, what the sandbox has opened. Raises RuntimeError.
+    """Raise RuntimeError if a descriptor is open. A sandbox would inherit it. Later, an object of a
+    library would close it by its number, which then belongs to a file of the sandbox.
     """
     for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):  # the listing's own
+        with contextlib.suppress(FileNotFoundError):  # the descriptor of this listing
             file = os.readlink(f"/proc/self/fd/{name}")
             if int(name) not in {0, 1, 2, control}:
                 raise RuntimeError(f"{file} was left open")
 
 
-def _files(directory: str) -> dict[str, bytes]:
-    """The files of a directory by name; none where it is not there."""
-    found: dict[str, bytes] = {}
+def _read_files(directory: str) -> dict[str, bytes]:
+    """The files of a directory, by name; empty if the directory does not exist."""
+    files: dict[str, bytes] = {}
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(directory):
             with open(os.path.join(directory, name), "rb") as file:
-                found[name] = file.read()
-    return found
+                files[name] = file.read()
+    return files
 
 
 def _write_files(directory: str, files: dict[str, bytes]) -> None:

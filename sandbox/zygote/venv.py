@@ -1,8 +1,8 @@
-"""The virtual environment of a run that has files for its `site-packages`.
+"""Makes the virtual environment of a run that has files for its `site-packages`.
 
-It is made as by `python -m venv`, but in a millisecond: a link to the interpreter, with a
-`pyvenv.cfg` next to it. So the interpreter itself sets its module path in every process, whichever
-environment variables the process has.
+The environment is like one of `python -m venv`, but takes a millisecond: a link to the interpreter,
+and a `pyvenv.cfg` next to it. So the interpreter sets its module path in every process, independent
+of the environment variables of the process.
 """
 
 # ruff: noqa: PTH101, PTH103, PTH119, PTH120, PTH123, PTH208, PTH211
@@ -22,7 +22,7 @@ PACKAGES_FILE = "~sandbox.pth"
 `Command.site` comes after this one.
 """
 _SCRIPTS = "/opt/scripts"
-_LONGEST_LINE = 128
+_MAX_LINE_BYTES = 128
 
 
 def make_venv(python: str, files: Mapping[str, bytes]) -> str:
@@ -44,15 +44,15 @@ def make_venv(python: str, files: Mapping[str, bytes]) -> str:
     site_paths = (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
     lines = (f"import site; site.addsitedir({path!r})\n" for path in site_paths)
     _write(f"{packages}/{PACKAGES_FILE}", "".join(lines).encode())
-    for name, data in _programs(python):
+    for name, data in _read_programs(python):
         if not os.path.lexists(f"{programs}/{name}"):
             _write(f"{programs}/{name}", data)
             os.chmod(f"{programs}/{name}", 0o755)  # noqa: S103
     return f"{programs}/python"
 
 
-def _programs(python: str) -> Iterator[tuple[str, bytes]]:
-    """The programs of the interpreter's own environment (such as `pytest`), as name and text. The
+def _read_programs(python: str) -> Iterator[tuple[str, bytes]]:
+    """Read the programs of the interpreter's environment (such as `pytest`), as name and text. The
     first line of a text names the interpreter of the new environment.
     """
     programs = os.path.dirname(python)
@@ -63,7 +63,7 @@ def _programs(python: str) -> Iterator[tuple[str, bytes]]:
             if os.path.islink(path) or not os.path.isfile(path):  # noqa: PTH113, PTH114
                 continue
             with open(path, "rb") as file:
-                line = file.readline(_LONGEST_LINE)
+                line = file.readline(_MAX_LINE_BYTES)
                 if line.startswith(interpreter) and line.endswith(b"\n"):
                     yield name, f"#!{ROOT}/bin/python\n".encode() + file.read()
 

@@ -1,1 +1,1 @@
-"""Control groups: found, delegated, one for each sandbox, and removed after a supervisor."""
+"""Control groups: finds this process's groups, makes one for each sandbox, and removes them."""

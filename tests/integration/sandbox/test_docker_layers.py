@@ -16,7 +16,7 @@ from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
 from sandbox.docker.garbage_collection import OWNER
-from sandbox.docker.layered.image import LAYERS
+from sandbox.docker.tree_images import LAYERS
 from sandbox.protocol import Command, Limits
 
 QUICK = Limits(wall_seconds=60.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.seccomp.bpf import program
+from sandbox.seccomp.filters import program
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 

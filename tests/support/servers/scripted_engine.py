@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from sandbox.docker import image
-from sandbox.docker.stream import STDOUT
+from sandbox.docker.connection import STDOUT
 
 STEPS = {
     "ping": r"GET /_ping",

@@ -12,7 +12,7 @@ import pytest
 from support.servers.scripted_engine import ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox
-from sandbox.docker.containers import events as container_events
+from sandbox.docker import container
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.docker import address, exchange
-from sandbox.docker.address import Address
+from sandbox.docker import connection, exchange
+from sandbox.docker.connection import Address
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.exchange import NoAnswer
 from sandbox.protocol import SandboxUnavailable

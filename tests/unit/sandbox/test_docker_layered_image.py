@@ -9,8 +9,8 @@ from support import layers
 
 from sandbox.docker.garbage_collection import MACHINE
 from sandbox.docker.image import Image
-from sandbox.docker.layered import image as layered_image
-from sandbox.docker.layered.image import KEPT_SECONDS, LAYERS, MADE_FROM, is_left
+from sandbox.docker import tree_images
+from sandbox.docker.tree_images import KEPT_SECONDS, LAYERS, MADE_FROM, is_left
 from sandbox.protocol import SandboxUnavailable
 
 LABELS = {MACHINE: "here", MADE_FROM: "sha256:1", LAYERS: "a b"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.docker.stream import STDERR, STDERR_BYTES, STDOUT, Streams
+from sandbox.docker.connection import STDERR, STDERR_BYTES, STDOUT, Streams
 
 
 def framed(template: int, data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sandbox.agent.collect import collect
 from sandbox.agent.supervise import CHUNK, Kept
-from sandbox.agent.write import Written, write_files
+from sandbox.agent.workspace import Written, write_files
 
 WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.local.configuration import configuration
+from sandbox.local.host import configuration
 
 
 @pytest.fixture

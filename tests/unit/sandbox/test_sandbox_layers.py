@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.layers import layers
+from sandbox.isolation_layers import layers
 from sandbox.protocol import Layer
 
 FOUND = {

@@ -11,7 +11,7 @@ import pytest
 
 from sandbox.seccomp import syscalls
 from sandbox.seccomp.allowed_arguments import FCNTL, IOCTL, PRCTL, SETSOCKOPT, Allowed, numbers
-from sandbox.seccomp.bpf import program
+from sandbox.seccomp.filters import program
 from sandbox.seccomp.conditions import CONDITIONS
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000

@@ -8,12 +8,12 @@ from pathlib import Path
 
 try:
     import matplotlib.font_manager
-except ModuleNotFoundError:  # an environment may well be without it
+except ModuleNotFoundError:  # an environment need not have it
     sys.exit()
 
 for cache in Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
-    found = json.loads(cache.read_text())
+    content = json.loads(cache.read_text())
     for kind in ("ttflist", "afmlist"):
-        # What matplotlib brings itself is listed relative to its own folder.
-        found[kind] = [font for font in found[kind] if not font["fname"].startswith("/")]
-    cache.write_text(json.dumps(found))
+        # matplotlib lists its own fonts relative to its own folder.
+        content[kind] = [font for font in content[kind] if not font["fname"].startswith("/")]
+    cache.write_text(json.dumps(content))

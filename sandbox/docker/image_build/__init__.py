@@ -1,1 +1,0 @@
-"""Building the sandboxes' image on an engine: `python -m sandbox.docker build`."""
