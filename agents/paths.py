@@ -99,7 +99,7 @@ def write_objection(
     """The reason if the job's workspace cannot take the `new` files (sizes by path), or None. Only
     files that the job made count against its limits; files of a repository can be in the way."""
     reason = objection(own_files(workspace), new, limits)
-    if reason is None and has_repository and any(map(sandbox_paths.is_gits, new)):
+    if reason is None and has_repository and any(map(sandbox_paths.is_git_internal, new)):
         reason = f"files in {GIT} belong to git, and no change of them is kept"
     return reason or _in_the_way(workspace, new)
 

@@ -43,7 +43,7 @@ class Tree:
             argv,
             self.files,
             stdin,
-            layers=self.layers,
+            trees=self.layers,
             removed=self.removed,
             executable=modes,
             links=self.links,

@@ -34,7 +34,9 @@ class AnswerReader(Protocol):
     """The stream of an agent's answer."""
 
     async def readexactly(self, size: int, /) -> bytes:
-        """Exactly `size` bytes. Raises OSError, and asyncio.IncompleteReadError if the stream has ended."""
+        """Exactly `size` bytes. Raises OSError, and asyncio.IncompleteReadError at the end of the
+        stream.
+        """
         ...
 
 

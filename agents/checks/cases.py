@@ -20,7 +20,7 @@ from agents.layout.site import site_of
 from agents.ports.checks import Case
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
-from sandbox.result import no_answer
+from sandbox.result import result_without_answer
 
 TOTAL_WALL_TIMES = 5
 """The time for all cases, as a multiple of the wall time of one run."""
@@ -57,7 +57,7 @@ async def run_cases(
 ) -> Report:
     """Run `cases` one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
-    shown, seconds = no_answer(End.EXITED, 0.0), 0.0
+    shown, seconds = result_without_answer(End.EXITED, 0.0), 0.0
     until = time.monotonic() + TOTAL_WALL_TIMES * limits.wall_seconds
     for case in cases:
         left = until - time.monotonic()
@@ -94,7 +94,7 @@ async def _tried(
         result = await sandbox.run(command, replace(limits, output_bytes=kept))
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         why = f"the files cannot be checked: {error}"
-        return Test(case.id, "error", why), no_answer(End.EXITED, 0.0)
+        return Test(case.id, "error", why), result_without_answer(End.EXITED, 0.0)
     wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, case_files)]
     broken = None
     if case.stdout_matches is not None:

@@ -24,7 +24,7 @@ from agents.runs.program import Program, placed
 from agents.texts import head_and_tail
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Sandbox, SandboxUnavailable
-from sandbox.result import no_answer
+from sandbox.result import result_without_answer
 
 NO_LINKS: Mapping[str, str] = {}
 MOST_TESTS = 500
@@ -90,7 +90,7 @@ async def _run_pytest(
         result = await sandbox.run(program, limits)
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         problem = f"the files cannot be checked: {error}"
-        return Report((), problem, no_answer(End.EXITED, 0.0), 0.0, "tests")
+        return Report((), problem, result_without_answer(End.EXITED, 0.0), 0.0, "tests")
     report = pytest_runs.report_in(result.changed)
     if report.tests is None and _NO_PYTEST.search(result.stderr.text):
         raise SandboxUnavailable(

@@ -29,7 +29,7 @@ async def run_helper(
 ) -> RunResult:
     """Run a helper program. Raises SandboxUnavailable, also if the sandbox (`purpose`, such as `of
     a page`) was killed from outside, which is neither the program's fault nor the model's."""
-    limits = helper_limits(ports.limits, large=large or bool(command.layers))
+    limits = helper_limits(ports.limits, large=large or bool(command.trees))
     result = await ports.sandbox.run(command, limits)
     if result.end is End.KILLED:
         raise SandboxUnavailable(f"the sandbox {purpose} was killed from outside")

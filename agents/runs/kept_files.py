@@ -25,7 +25,7 @@ from agents.errors import PathOutside
 from agents.links import submodule_of
 from agents.paths import GIT, checked, is_in_setup, is_scratch, own_files, visible
 from agents.ports import CallKey, Finished, Workspace
-from sandbox.paths import is_gits
+from sandbox.paths import is_git_internal
 
 MOST_NEW = 1_000
 """New files of one run that are kept. Each is a blob, and a line of every later manifest."""
@@ -73,7 +73,7 @@ def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
     """The reason why a workspace cannot hold the file or link; None if it can."""
     if is_in_setup(path):
         return "installed dependencies stay as they are"
-    if ports.repository is not None and is_gits(path):
+    if ports.repository is not None and is_git_internal(path):
         return f"what lies in {GIT} belongs to git"
     if submodule := submodule_of(ports.workspace, path):
         return f"changes in the submodule {visible(submodule)} belong to another repository"

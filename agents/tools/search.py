@@ -78,7 +78,7 @@ async def _search_by_python(ports: Ports, query: Search) -> dict[str, Any]:
     argv = (*ARGV, "-c", source("searching"))
     command = (await ports.workspace.tree()).command(argv, json.dumps(asdict(query)).encode())
     result = await run_helper(ports, command, "of a search")
-    return _read_answer(result, helper_limits(ports.limits, large=bool(command.layers)))
+    return _read_answer(result, helper_limits(ports.limits, large=bool(command.trees)))
 
 
 def _read_answer(result: RunResult, limits: Limits) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from settings.client import inherited
 from settings.sandbox import Backend, SandboxSettings
 
 USUAL = "unix:///var/run/docker.sock"
-"""Where a worker looks for an engine if none is set (`sandbox/docker/address.py`)."""
+"""Where a worker looks for an engine if none is set (`sandbox/docker/connection.py`)."""
 _DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 _WORDS = 15
 _ANSWER_SECONDS = 5.0

@@ -111,8 +111,8 @@ class ContainerStreams:
         self._stderr = bytearray()
 
     async def readexactly(self, size: int) -> bytes:
-        """`size` bytes of stdout. Raises asyncio.IncompleteReadError if the container has ended, or if the
-        data is not an engine's.
+        """`size` bytes of stdout. Raises asyncio.IncompleteReadError if the container has ended, or
+        if the data is not an engine's.
         """
         data = bytearray()
         while len(data) < size:

@@ -18,7 +18,7 @@ from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.media import description_of
+from sandbox.media import read_description
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
 from sandbox.zygote import charts
 
@@ -216,16 +216,16 @@ async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> No
     result = await sandbox.run(command, Limits(wall_seconds=60.0, cpu_seconds=60))
     assert result.succeeded, result
     assert result.stderr.text == ""
-    assert description_of(result.changed["chart.png"]) == (
+    assert read_description(result.changed["chart.png"]) == (
         '"Sales": 2 bars "shop" from 7.25 to 24.9, x axis May, June, y axis "amount" 0 to 26.145.'
     )
-    assert description_of(result.changed["own.png"]) == "of the program"
-    assert description_of(result.changed["chart.svg"]) == description_of(
+    assert read_description(result.changed["own.png"]) == "of the program"
+    assert read_description(result.changed["chart.svg"]) == read_description(
         result.changed["chart.png"]
     )
     assert result.changed["chart.pdf"].startswith(b"%PDF")
     if how == "python":
-        text = description_of(result.changed["figure-1.png"])
+        text = read_description(result.changed["figure-1.png"])
         assert text.startswith('(1) line with 3 points "a" from 1 to 4, x axis')
         assert "(2) scatter of 2 points from 3 to 5, x axis" in text
 

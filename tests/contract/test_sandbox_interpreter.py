@@ -140,7 +140,7 @@ async def backends(request: pytest.FixtureRequest) -> AsyncIterator[Backends]:
         if name not in made:
             host = request.getfixturevalue("docker_engine").host if name == "docker" else None
             made[name] = DockerSandbox(engines.IMAGE, engine=host) if host else LocalSandbox(PYTHON)
-            await made[name].warmed()
+            await made[name].wait_until_warm()
         return made[name]
 
     yield named
@@ -240,7 +240,7 @@ env -i $(command -v python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix
 @EACH
 async def test_what_is_forked_has_its_libraries_loaded(backends: Backends, backend: str) -> None:
     sandbox = await backends(backend)
-    await sandbox.warmed()  # of a container's sandboxes some may be cold by now
+    await sandbox.wait_until_warm()  # of a container's sandboxes some may be cold by now
     code = "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas'} <= set(sys.modules))"
     command = Command.python(code)
     assert (await sandbox.run(command, LIMITS)).stdout.text == "True\n"

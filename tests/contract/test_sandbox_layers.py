@@ -60,10 +60,12 @@ def top() -> Iterator[Path]:
 )
 async def sandbox(request: pytest.FixtureRequest, top: Path) -> AsyncIterator[Sandbox]:
     overlays = request.param != "local copies"
-    backend: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, layers=top, overlays=overlays)
+    backend: LocalSandbox | DockerSandbox = LocalSandbox(
+        PYTHON, trees_directory=top, overlays=overlays
+    )
     if request.param == "docker":
         host = request.getfixturevalue("docker_engine").host
-        backend = DockerSandbox(engines.IMAGE, engine=host, layers=top)
+        backend = DockerSandbox(engines.IMAGE, engine=host, trees_directory=top)
     yield backend
     await backend.close()
 
@@ -82,7 +84,7 @@ async def run(
     limits: Limits = QUICK,
 ) -> RunResult:
     named = tuple(f"{name}-{TOKEN}" for name in names)
-    command = Command(("python", "-c", code), files or {}, layers=named, removed=removed)
+    command = Command(("python", "-c", code), files or {}, trees=named, removed=removed)
     return await sandbox.run(command, limits)
 
 
@@ -176,7 +178,7 @@ os.symlink('../app', 'app/up'); os.symlink('nowhere', 'dangling'); os.symlink('l
     command = Command(
         ("python", "-c", code),
         {"b.txt": b"b"},
-        layers=named,
+        trees=named,
         executable={"b.txt": True},
         links={"mine": "a.txt", "kept": "/etc"},
     )
@@ -326,7 +328,7 @@ with open('a.txt') as file:
 
 async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:
     name = f"later-{secrets.token_hex(4)}"
-    with pytest.raises(SandboxUnavailable, match=f"no layer {name}"):
+    with pytest.raises(SandboxUnavailable, match=f"no tree {name}"):
         await run(sandbox, "pass", names=(name,))
     make(top, name, {"x": b"later"})
     assert (await run(sandbox, "print(open('x').read())", names=(name,))).stdout.text == "later\n"

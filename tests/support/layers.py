@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from sandbox.local.stepdown import give
+from sandbox.local.stepdown import give_to_sandbox_user
 
 
 def make(top: Path, name: str, files: Mapping[str, bytes | str]) -> Path:
@@ -22,5 +22,5 @@ def make(top: Path, name: str, files: Mapping[str, bytes | str]) -> Path:
             continue
         place.write_bytes(data)
         place.chmod(0o755 if data.startswith(b"#!") else 0o644)
-    give(layer)
+    give_to_sandbox_user(layer)
     return layer

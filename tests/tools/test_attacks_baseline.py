@@ -19,7 +19,7 @@ from lab.drills.attacks.environment.netspace import LAN
 from lab.drills.attacks.judges import held, reached
 from lab.drills.attacks.outcome import Kind, Outcome, Verdict
 from lab.drills.attacks.runner import Runner, environment
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, SandboxUnavailable
 
 PYTHON = Path("/usr/bin/python3") if Path("/usr/bin/python3").exists() else Path(sys.executable)
 SECRET = "canary-0123456789abcdef"
@@ -57,7 +57,7 @@ class Raising:
     def __init__(self) -> None:
         self.closed = False
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         return ()
 
     async def run(self, command: Command, limits: Limits) -> RunResult:

@@ -36,7 +36,7 @@ async def test_its_packages_work_and_the_usual_ones_are_loaded_beforehand() -> N
         ran = await sandbox.run(Command.python(WORK), limits)
         assert ran.stdout.text == "12 3\n8\n1\n{'a': 1}\n", ran.stderr.text
         assert ran.changed.keys() == {"t.xlsx", "t.parquet", "t.pdf"}
-        await sandbox.warmed()
+        await sandbox.wait_until_warm()
         loaded = "import sys; print({'pandas', 'pyarrow', 'matplotlib'} <= sys.modules.keys())"
         assert (await sandbox.run(Command.python(loaded), limits)).stdout.text == "True\n"
     finally:

@@ -38,7 +38,7 @@ def backend(
                 programs=settings.sandbox_programs,
                 private=(Path.cwd(), *filter(None, [named_file()]), *private),
                 limits=kept,
-                layers=layers,
+                trees_directory=layers,
             )
         case Backend.DOCKER:
             return DockerSandbox(
@@ -49,7 +49,7 @@ def backend(
                 runtime=settings.sandbox_runtime,
                 cpus=settings.run_cpus,
                 limits=kept,
-                layers=layers,
+                trees_directory=layers,
             )
 
 

@@ -12,7 +12,7 @@ from agents.runs.helper import describe
 from sandbox.protocol import (
     DEFAULT_LIMITS,
     Command,
-    Layer,
+    IsolationLayer,
     Limits,
     PoolCount,
     RunResult,
@@ -53,7 +53,7 @@ class Bounded:
         self._figures.ran(result, time.monotonic() - began)
         return result
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """See Sandbox; waits for nobody."""
         return await self._sandbox.check()
 
@@ -120,5 +120,5 @@ def watch_pool(pool: Callable[[], PoolCount], figures: Figures) -> None:
         lambda: pool().making,
     )
     figures.watch(
-        "fettle_sandboxes_wanted", "Sandboxes that are to stand ready", lambda: pool().wanted
+        "fettle_sandboxes_wanted", "Sandboxes that are to stand ready", lambda: pool().target
     )

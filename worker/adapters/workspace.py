@@ -21,7 +21,7 @@ from agents.tree import Tree
 from jobs.blobs.directory import Blobs, compute_digest
 from jobs.blobs.manifest import FileEntry, Manifest, load, normalize_path
 from jobs.errors import PathRefused
-from sandbox.paths import is_gits
+from sandbox.paths import is_git_internal
 from worker.adapters.base import Base, BaseFiles, nameable, special_mode
 from worker.repositories.patches import Kinds
 from worker.repositories.setups.setup import Installed
@@ -63,7 +63,9 @@ class ManifestWorkspace:
         """The workspace of manifest `digest` over a repository's commit."""
         manifest = await load(blobs, digest)
         if manifest.base is None:  # the files of the request
-            files = {path: entry for path, entry in manifest.files.items() if not is_gits(path)}
+            files = {
+                path: entry for path, entry in manifest.files.items() if not is_git_internal(path)
+            }
             files = {_placed(path, base): entry for path, entry in files.items()}
             manifest = replace(manifest, files=files, base=base.commit)
             digest = await blobs.put(manifest.dump())
@@ -184,8 +186,8 @@ class ManifestWorkspace:
         contents = {_inside(path): content for path, content in changed.items()}
         links = {_inside(path): target for path, target in (links or {}).items()}
         if self._base is not None:
-            contents = {path: data for path, data in contents.items() if not is_gits(path)}
-            links = {path: target for path, target in links.items() if not is_gits(path)}
+            contents = {path: data for path, data in contents.items() if not is_git_internal(path)}
+            links = {path: target for path, target in links.items() if not is_git_internal(path)}
         entries = {
             path: FileEntry(
                 await compute_digest(content),

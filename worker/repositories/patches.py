@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sandbox.paths import is_gits, is_program
+from sandbox.paths import is_git_internal, is_program
 from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.folders import Places
@@ -252,7 +252,9 @@ def _submodules(change: Change) -> set[str]:
 
 def _is_foreign(path: str, submodules: frozenset[str]) -> bool:
     """Whether a path belongs to git, or to another repository."""
-    return is_gits(path) or any(path == each or path.startswith(f"{each}/") for each in submodules)
+    return is_git_internal(path) or any(
+        path == each or path.startswith(f"{each}/") for each in submodules
+    )
 
 
 def _mode(change: Change, path: str) -> int:

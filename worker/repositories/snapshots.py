@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sandbox.local.stepdown import give, owner
+from sandbox.local.stepdown import give_to_sandbox_user, sandbox_uid
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.folders import BYTES_FILE, Lock, Places, moved, synced
@@ -167,7 +167,7 @@ async def _fill(source: Git, layer: Path, git: Git, commit: str, packed_refs: by
     await tree.run("checkout-index", "--all", "--quiet")
     await asyncio.to_thread(_settle, layer, _time(when))
     await tree.run("update-index", "-q", "--refresh")
-    await asyncio.to_thread(give, layer)
+    await asyncio.to_thread(give_to_sandbox_user, layer)
     await synced(layer)
 
 
@@ -202,7 +202,7 @@ def _repository(mirror: Path, new: Path, commit: str, packed_refs: bytes) -> Non
 
 def _linked(path: Path, new: Path) -> None:
     """A hard link; a copy where the layer will be another user's, for a mirror is the worker's."""
-    if owner() == os.geteuid():
+    if sandbox_uid() == os.geteuid():
         with suppress(OSError):  # a file system without hard links
             os.link(path, new)
             return

@@ -16,7 +16,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.runs.helper import describe
 from lab.benchmarks.overhead import job
-from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox
+from sandbox.protocol import Command, IsolationLayer, Limits, RunResult, Sandbox
 
 MODEL = "recording:experiments"
 TASK = "Find a word in a sorted list: find(words, word) in words.py, with tests."
@@ -37,7 +37,7 @@ class TimedSandbox:
         finally:
             self.seconds.append(time.perf_counter() - begun)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """See `sandbox.protocol.Sandbox`."""
         return await self.inner.check()
 

@@ -22,7 +22,7 @@ from agents.ports import Bounds
 from agents.ports.checks import Checks
 from lab.benchmarks.repair.path import RETRIES, Path
 from lab.provider import ProviderServer
-from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
+from sandbox.protocol import Command, IsolationLayer, Limits, RunResult, Sandbox, SandboxUnavailable
 from worker.failures import Fail, Retry, classify_failure
 
 TASK: Final = "Write a function that adds two numbers, and test it."
@@ -63,7 +63,7 @@ class Troubled:
             raise SandboxUnavailable("the engine is away")
         return await self.sandbox.run(command, limits)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """See `sandbox.protocol.Sandbox`."""
         return await self.sandbox.check()
 

@@ -26,7 +26,7 @@ from cli.output import Screen, print_json
 from lab.benchmarks.goal import judged
 from lab.drills.engine import engine
 from lab.drills.outer import report_errors
-from sandbox.local.stepdown import give
+from sandbox.local.stepdown import give_to_sandbox_user
 from sandbox.protocol import Command, Limits, Sandbox
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
@@ -88,7 +88,7 @@ def make(layer: Path, files: int, size: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         start = (number * 64) % (len(whole) - each) if each < len(whole) else 0
         (folder / f"f{number:06d}.py").write_bytes(whole[start : start + each])
-    give(layer)
+    give_to_sandbox_user(layer)
 
 
 async def measure(settings: SandboxSettings, top: Path, name: str, pairs: int) -> Figures:
@@ -96,8 +96,8 @@ async def measure(settings: SandboxSettings, top: Path, name: str, pairs: int) -
     sandbox = backend(settings, layers=top)
     kinds: Mapping[str, Command] = {
         "plain": Command(NOTHING),
-        "layered": Command(NOTHING, layers=(name,)),
-        "changed": Command(CHANGE, layers=(name,)),
+        "layered": Command(NOTHING, trees=(name,)),
+        "changed": Command(CHANGE, trees=(name,)),
     }
     try:
         await sandbox.run(kinds["plain"], LIMITS)

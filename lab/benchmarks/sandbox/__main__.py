@@ -84,7 +84,7 @@ async def docker(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> l
 
 async def _warm(fresh: Fresh, pace: Pace) -> None:
     """Warm up: fill the pool, and make the first runs, which do not count."""
-    await fresh.sandbox.warmed()
+    await fresh.sandbox.wait_until_warm()
     for program in (PRINT, PLOT, PRINT, PLOT):
         await fresh.run(program)
         await asyncio.sleep(pace.rest)

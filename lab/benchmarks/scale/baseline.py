@@ -47,7 +47,7 @@ async def fly(jobs: int, seconds: float) -> float:
     try:
         await sandbox.check()
         await asyncio.gather(*(run(model.flight(0)) for _ in range(min(WARM_JOBS, jobs))))
-        await pool_backend.warmed()
+        await pool_backend.wait_until_warm()
         begun = time.perf_counter()
         await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
         return time.perf_counter() - begun

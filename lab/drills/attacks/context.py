@@ -55,7 +55,7 @@ class Context:
         files = attack.files if files is None else files
         words = ("python", "-c", code)
         return await self.command(
-            Command(words, files, attack.stdin, layers=self.layers, proxy=self.proxy),
+            Command(words, files, attack.stdin, trees=self.layers, proxy=self.proxy),
             limits or self.limits,
         )
 

@@ -92,15 +92,15 @@ async def drill(
             say(f"{made} of {runs} runs, {time.monotonic() - begun:.0f} s")
 
     try:
-        await sandbox.warmed()
+        await sandbox.wait_until_warm()
         await Runs(sandbox, wrong).all(kinds(WARM_RUNS, seed=5), lambda: None)
-        await sandbox.warmed()
+        await sandbox.wait_until_warm()
         before = await _at_rest(census)
         at_rest = [census.memory_below()]
         begun = time.monotonic()
         await Runs(sandbox, wrong).all(kinds(runs), done)
         seconds = time.monotonic() - begun
-        await sandbox.warmed()
+        await sandbox.wait_until_warm()
         after = await _at_rest(census, before)
         at_rest.append(census.memory_below())
     finally:

@@ -105,7 +105,7 @@ async def run_tests(
         argv=("python", "-c", source("supervisor")),
         files=tree.files,
         stdin=json.dumps(order).encode(),
-        layers=tree.layers,
+        trees=tree.layers,
         removed=tree.removed,
     )
     try:

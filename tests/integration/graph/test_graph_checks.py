@@ -16,7 +16,7 @@ from agents.graph.job_input import job_fields
 from agents.ports import Bounds
 from agents.ports.checks import Checks
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, Layer, Limits, RunResult
+from sandbox.protocol import Command, IsolationLayer, Limits, RunResult
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 TASK = "Write add(a, b) in solution.py."
@@ -39,7 +39,7 @@ class Counted:
         self.runs += 1
         return await self.inner.run(command, limits)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         return await self.inner.check()
 
     async def close(self) -> None:

@@ -75,7 +75,7 @@ def uploads(tmp_path_factory: pytest.TempPathFactory) -> Uploads:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox(uploads: Uploads) -> AsyncIterator[LocalSandbox]:
-    backend = LocalSandbox(PYTHON, layers=uploads.repositories().layers)
+    backend = LocalSandbox(PYTHON, trees_directory=uploads.repositories().layers)
     yield backend
     await backend.close()
 

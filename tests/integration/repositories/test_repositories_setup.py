@@ -80,7 +80,7 @@ class Bench:
 async def bench(uploads: Uploads, project: Repository, server: WebServer) -> AsyncIterator[Bench]:
     project.commit(FILES)
     layers = uploads.repositories().layers
-    sandbox = LocalSandbox(sandbox_python(), pool_size=0, layers=layers)
+    sandbox = LocalSandbox(sandbox_python(), pool_size=0, trees_directory=layers)
     yield Bench(uploads, project, server, sandbox)
     await sandbox.close()
 
@@ -143,7 +143,7 @@ async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: 
         "git status --porcelain; cat hard.txt node/.bin/made; cat greet.py; ls tests;head -c 4 out"
     )
     layers = (made.layer, base.layer)
-    seen = await bench.sandbox.run(Command(("sh", "-c", look), layers=layers), DEFAULT_LIMITS)
+    seen = await bench.sandbox.run(Command(("sh", "-c", look), trees=layers), DEFAULT_LIMITS)
     commits, _, rest = seen.stdout.text.partition("from shout")
     assert commits == f"{base.commit}\n" * 2
     assert rest.endswith("test_greet.py\nuser")

@@ -37,7 +37,7 @@ async def test_a_container_begins_with_what_a_setup_left(
     repositories = uploads.repositories()
     setups = Setups(repositories.places, Indexes(settings))
     sandbox = DockerSandbox(
-        engines.IMAGE, engine=docker_engine.host, pool_size=0, layers=repositories.layers
+        engines.IMAGE, engine=docker_engine.host, pool_size=0, trees_directory=repositories.layers
     )
 
     async def begins() -> None:

@@ -22,7 +22,7 @@ import pytest
 from support.servers import docker_engine as engines
 
 from sandbox import policy
-from sandbox.docker import DockerSandbox, trial
+from sandbox.docker import DockerSandbox, runtime_trial
 from sandbox.docker.garbage_collection import OWNER
 from sandbox.protocol import MIB, Command, End, Limits, PoolCount, SandboxUnavailable
 
@@ -90,14 +90,14 @@ async def none_left(looking: docker.DockerClient) -> bool:
 
 async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
     async with sandbox() as backend:
-        await backend.warmed()
+        await backend.wait_until_warm()
         (first,) = sandboxes(looking)
         code = "import os; print(os.listdir('/tmp')); open('/tmp/mine', 'w').close()"
         said = {(await backend.run(Command.python(code), QUICK)).stdout.text for _ in range(2)}
         assert len(said) == 1
         assert "mine" not in said.pop()
-        await backend.warmed()
-        assert backend.pool == PoolCount(ready=1, making=0, wanted=1)
+        await backend.wait_until_warm()
+        assert backend.pool == PoolCount(ready=1, making=0, target=1)
         assert await come_to_be(lambda: first not in sandboxes(looking))
     assert sandboxes(looking) == []
 
@@ -109,13 +109,13 @@ async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(san
         "        n += 1\nexcept BlockingIOError: print(n)"
     )
     async with sandbox() as backend:
-        await backend.warmed()
+        await backend.wait_until_warm()
         assert (await backend.run(Command.python(hold), QUICK)).stdout.text == "held\n"
-        await backend.warmed()
+        await backend.wait_until_warm()
         small = Limits(memory_bytes=100 * MIB, wall_seconds=30.0)
         held = Command.python(f"{hold}\nimport time; time.sleep(20)")  # until it is looked at
         assert (await backend.run(held, small)).end is End.MEMORY
-        await backend.warmed()
+        await backend.wait_until_warm()
         assert (await backend.run(bomb, Limits(processes=10))).stdout.text == "9\n"
 
 
@@ -124,7 +124,7 @@ async def test_a_container_that_stands_still_is_killed_at_the_deadline(
 ) -> None:
     monkeypatch.setattr(policy, "GRACE_SECONDS", 0.5)
     async with sandbox() as backend:
-        await backend.warmed()
+        await backend.wait_until_warm()
         (taken,) = sandboxes(looking)
         looking.api.pause(taken)
         result = await backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5))
@@ -143,7 +143,7 @@ async def test_a_missing_engine_is_reported_and_nothing_else_is_tried(sandbox, t
 
 async def test_a_missing_image_is_reported_with_the_command_that_makes_it(sandbox) -> None:
     async with sandbox("no-such-image") as backend:
-        with pytest.raises(SandboxUnavailable, match=r"Make it: deploy/sandbox-image\.sh no-such"):
+        with pytest.raises(SandboxUnavailable, match=r"Build it: deploy/sandbox-image\.sh no-such"):
             await backend.run(HELLO, QUICK)
 
 
@@ -151,7 +151,7 @@ async def test_an_engine_that_dies_during_a_run_is_reported_and_found_again(
     engine, sandbox
 ) -> None:
     async with sandbox() as backend:
-        await backend.warmed()
+        await backend.wait_until_warm()
         running = asyncio.create_task(backend.run(Command.python(SLEEP), Limits(wall_seconds=90)))
         await asyncio.sleep(0.5)
         os.kill(int((engine.folder / "pid").read_text()), signal.SIGKILL)
@@ -163,18 +163,18 @@ async def test_an_engine_that_dies_during_a_run_is_reported_and_found_again(
             engines.script, "engine.sh", "start", str(engine.folder), str(os.getpid())
         )
         assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
-        await backend.warmed()
+        await backend.wait_until_warm()
         assert backend.pool.ready == 1
 
 
 WORKER = """
 import asyncio, sys
 from sandbox import policy
-from sandbox.docker import DockerSandbox, trial
+from sandbox.docker import DockerSandbox, runtime_trial
 from sandbox.protocol import Command, Limits
 async def work():
     backend = DockerSandbox(sys.argv[1], engine=sys.argv[2], pool_size=2)
-    await backend.warmed()
+    await backend.wait_until_warm()
     print('ready', flush=True)
     await backend.run(Command.python(sys.argv[3]), Limits(wall_seconds=60))
 asyncio.run(work())
@@ -234,7 +234,7 @@ async def test_a_runtime_that_the_engine_has_not_is_reported(sandbox) -> None:
 async def test_a_runtime_that_fails_its_trial_is_not_relied_on(
     sandbox, looking, monkeypatch
 ) -> None:
-    monkeypatch.setattr(trial, "RUNS", 10)
+    monkeypatch.setattr(runtime_trial, "RUNS", 10)
     async with sandbox(runtime="flaky") as backend:
         with pytest.raises(SandboxUnavailable, match=r"flaky failed [1-4] of 10 runs"):
             await backend.run(HELLO, QUICK)

@@ -16,7 +16,7 @@ from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
 from sandbox.docker.garbage_collection import OWNER
-from sandbox.docker.tree_images import LAYERS
+from sandbox.docker.tree_images import TREES_LABEL
 from sandbox.protocol import Command, Limits
 
 QUICK = Limits(wall_seconds=60.0)
@@ -34,9 +34,9 @@ async def test_layers_become_an_image_once_and_go_with_their_layer(
 ) -> None:
     name = f"base-{secrets.token_hex(4)}"
     layers.make(tmp_path, name, {"x": b"1"})
-    command = Command(("cat", "x"), layers=(name,))
+    command = Command(("cat", "x"), trees=(name,))
     for _ in range(2):
-        sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, layers=tmp_path)
+        sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, trees_directory=tmp_path)
         try:
             both = await asyncio.gather(*(sandbox.run(command, QUICK) for _ in range(2)))
             assert [result.stdout.text for result in both] == ["1", "1"]
@@ -46,7 +46,7 @@ async def test_layers_become_an_image_once_and_go_with_their_layer(
         (first,) = made.tags
     shutil.rmtree(tmp_path / name)
     async with asyncio.timeout(60):
-        sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, layers=tmp_path)
+        sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, trees_directory=tmp_path)
         try:
             await sandbox.run(Command(("true",)), QUICK)
             while images(looking, name):
@@ -59,11 +59,11 @@ async def test_layers_become_an_image_once_and_go_with_their_layer(
 async def test_nothing_but_the_image_is_left(docker_engine, looking, tmp_path: Path) -> None:
     name = f"base-{secrets.token_hex(4)}"
     layers.make(tmp_path, name, {"x": b"1"})
-    sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, layers=tmp_path)
+    sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, trees_directory=tmp_path)
     try:
         layer = (await sandbox.check())[-1]
         assert (layer.name, layer.active) == ("repositories", True)
-        assert (await sandbox.run(Command(("cat", "x"), layers=(name,)), QUICK)).succeeded
+        assert (await sandbox.run(Command(("cat", "x"), trees=(name,)), QUICK)).succeeded
     finally:
         await sandbox.close()
     until = time.monotonic() + 20.0
@@ -73,4 +73,4 @@ async def test_nothing_but_the_image_is_left(docker_engine, looking, tmp_path: P
 
 
 def images(looking: docker.DockerClient, layer: str) -> list:
-    return looking.images.list(filters={"label": f"{LAYERS}={layer}"})
+    return looking.images.list(filters={"label": f"{TREES_LABEL}={layer}"})

@@ -130,7 +130,7 @@ def remote(docker_engine, authority, tmp_path) -> Callable:
 
 async def test_runs_go_over_tls(remote, authority, tmp_path) -> None:
     async with remote(authority.folder(tmp_path / "worker")) as backend:
-        await backend.warmed()
+        await backend.wait_until_warm()
         for _ in range(3):
             assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
         large = {"in.bin": bytes(range(256)) * 4096 * 8}

@@ -54,7 +54,7 @@ async def test_without_pytest_and_other_libraries_sandboxes_stand_ready(own: Pat
     sandbox = LocalSandbox(own / "bin" / "python", pool_size=1)
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded
-        await sandbox.warmed()
+        await sandbox.wait_until_warm()
         assert sandbox.pool.ready == 1
     finally:
         await sandbox.close()
@@ -69,7 +69,7 @@ async def test_libraries_that_cannot_be_loaded_beforehand_are_waited_for_by_nobo
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded
         with pytest.raises(SandboxUnavailable, match="has started a thread"):
-            await sandbox.warmed()
+            await sandbox.wait_until_warm()
         assert (await sandbox.run(Command.python("import pandas"), QUICK)).succeeded
     finally:
         await sandbox.close()

@@ -20,9 +20,10 @@ import pytest
 
 from lab.drills import process_tree
 from sandbox.local.backend import LocalSandbox
-from sandbox.local.cgroups import delegation, removal
-from sandbox.local.cgroups.detection import Place, look, mounts
+from sandbox.local.cgroups import groups as cgroup_groups
+from sandbox.local.cgroups.detection import GroupDirectory, find_groups, parse_mounts
 from sandbox.local.cgroups.groups import Cgroups, NoCgroup, SandboxGroup
+from sandbox.local.cgroups.sandbox_group import remove_groups
 from sandbox.protocol import MIB, Command, End, Limits
 from sandbox.result import ExitReport
 
@@ -92,7 +93,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def program(group: SandboxGroup, code: str, *words: str) -> subprocess.Popen[str]:
         """One that is a member of the group."""
-        member_lists = group.member_lists()
+        member_lists = group.open_member_lists()
         argv = [sys.executable, "-I", "-c", JOINS + code, *words, ",".join(map(str, member_lists))]
         one = subprocess.Popen(
             argv,
@@ -130,7 +131,7 @@ def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
 
 def ours() -> list[Path]:
     """Groups of this process, in every hierarchy."""
-    places = look()
+    places = find_groups()
     assert not isinstance(places, NoCgroup)
     return [each for place in places for each in place.directory.glob(f"fettle-{os.getpid()}-*")]
 
@@ -140,50 +141,50 @@ def members(directory: Path) -> list[str]:
 
 
 def directories(group: SandboxGroup) -> set[Path]:
-    return {each.directory for each in group._places}
+    return {each.directory for each in group._directories}
 
 
 def test_memory_counts_over_eight_processes(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.take()
-    group.limit(200 * MIB, 64, None)
+    group = cgroups.make_group()
+    group.set_limits(200 * MIB, 64, None)
     program = start(group, EATERS, "50")
     whole, killed = map(int, read_line(program).split())
     assert killed >= 1
     assert whole * 50 <= 200
-    assert group.outcome().oom_kills == killed
+    assert group.read_report().oom_kills == killed
 
 
 def test_processes_are_counted(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.take()
-    group.limit(200 * MIB, 10, None)
+    group = cgroups.make_group()
+    group.set_limits(200 * MIB, 10, None)
     program = start(group, FORKS)
     assert read_line(program) == "9"
-    assert group.outcome() == ExitReport(refused_forks=1)
+    assert group.read_report() == ExitReport(refused_forks=1)
 
 
 def test_a_group_with_a_process_in_it_serves_no_other_sandbox_and_goes_with_it(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.take()
+    group = cgroups.make_group()
     program = start(group, "import time; time.sleep(60)")
     cgroups.give_back(group)
-    other = cgroups.take()
+    other = cgroups.make_group()
     assert directories(other).isdisjoint(directories(group))
-    assert not cgroups.sweep()
+    assert not cgroups.remove_empty()
     program.kill()
     program.wait()
-    until(cgroups.sweep)
+    until(cgroups.remove_empty)
     assert {each for top in ours() for each in top.iterdir() if each.is_dir()} == directories(other)
 
 
 def test_closing_kills_what_is_left_and_removes_everything(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    program = start(cgroups.take(), "import time; time.sleep(60)")
+    program = start(cgroups.make_group(), "import time; time.sleep(60)")
     cgroups.close()
     assert program.wait(10) == -signal.SIGKILL
     assert ours() == []
@@ -194,9 +195,9 @@ import os, sys, time
 from sandbox.local.cgroups.groups import Cgroups
 groups = Cgroups.open({UID})
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
-group = groups.take()
-group.limit(64 << 20, 10, None)
-members, (ready, joined) = group.member_lists(), os.pipe()
+group = groups.make_group()
+group.set_limits(64 << 20, 10, None)
+members, (ready, joined) = group.open_member_lists(), os.pipe()
 pid = os.fork()
 if not pid:
     for member_list in members:
@@ -218,7 +219,7 @@ def test_what_one_that_stepped_down_leaves_when_killed_goes_with_the_next_start(
     ) as owner:
         assert owner.stdout is not None
         pid, member = map(int, owner.stdout.readline().split())
-        places = look()
+        places = find_groups()
         assert not isinstance(places, NoCgroup)
         tops = [top for each in places for top in each.directory.glob(f"fettle-{pid}-*")]
         assert len(tops) == len(places)
@@ -232,18 +233,18 @@ def test_what_one_that_stepped_down_leaves_when_killed_goes_with_the_next_start(
 
 
 def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
-    places = look()
+    places = find_groups()
     assert not isinstance(places, NoCgroup)
     base = places[0].directory
     namespace = Path("/proc/self/ns/pid").stat().st_ino
     dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # our pid, and another start
-    alive = base / removal.name()
+    alive = base / cgroup_groups.supervisor_group_name()
     foreign = base / f"fettle-1-1-{namespace + 1}"
     for each in (dead, dead / "7", alive, foreign):
         each.mkdir()
     try:
-        assert removal.leftovers(base) == [dead]
-        assert removal.clear(removal.leftovers(base), time.monotonic() + 5)
+        assert cgroup_groups.leftover_groups(base) == [dead]
+        assert remove_groups(cgroup_groups.leftover_groups(base), time.monotonic() + 5)
         assert (dead.exists(), alive.exists(), foreign.exists()) == (False, True, True)
     finally:
         alive.rmdir()
@@ -264,14 +265,16 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def delegated() -> Iterator[Path]:
     """A group of version 2, such as a service has, with every controller of the machine's."""
-    at = next(m.at for m in mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2)
+    at = next(
+        m.path for m in parse_mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2
+    )
     given = words(Path(at, "cgroup.subtree_control"))
     added = words(Path(at, "cgroup.controllers")) - given
-    delegation.enable(Path(at), added)
+    cgroup_groups.enable_controllers(Path(at), added)
     unit = Path(at, f"test-{os.getpid()}")
     unit.mkdir()
     yield unit
-    assert removal.clear([unit], time.monotonic() + 10)
+    assert remove_groups([unit], time.monotonic() + 10)
     Path(at, "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in added))
 
 
@@ -287,15 +290,17 @@ def test_a_delegated_subtree_is_divided_and_no_other(
     program = sleeper
     (delegated / "cgroup.procs").write_text(str(program.pid))
     if mark is None:
-        with pytest.raises(delegation.NotDelegatedError, match="Delegate=yes"):
-            delegation.divisible(delegated, controllers)
+        with pytest.raises(cgroup_groups.NotDelegatedError, match="Delegate=yes"):
+            cgroup_groups.make_divisible(delegated, controllers)
         assert str(program.pid) in (delegated / "cgroup.procs").read_text().split()
         return
     os.setxattr(delegated, "trusted.delegate", mark)
-    for own in (delegated, delegated / delegation.LEAF):  # a second supervisor finds it done
-        assert delegation.divisible(own, controllers) == delegated
+    for own in (delegated, delegated / cgroup_groups.LEAF):  # a second supervisor finds it done
+        assert cgroup_groups.make_divisible(own, controllers) == delegated
     assert (delegated / "cgroup.procs").read_text() == ""
-    assert (delegated / delegation.LEAF / "cgroup.procs").read_text().split() == [str(program.pid)]
+    assert (delegated / cgroup_groups.LEAF / "cgroup.procs").read_text().split() == [
+        str(program.pid)
+    ]
     assert words(delegated / "cgroup.subtree_control") >= controllers
 
 
@@ -305,10 +310,10 @@ def test_a_sandbox_group_of_version_2_writes_the_files_that_are_there(tmp_path: 
         (tmp_path / file).write_text("")
     (tmp_path / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
     (tmp_path / "pids.events").write_text("max 5\n")
-    place = Place(tmp_path, frozenset({"memory", "pids", "cpu"}), 2)
+    place = GroupDirectory(tmp_path, frozenset({"memory", "pids", "cpu"}), 2)
     group = SandboxGroup((place,))
-    group.limit(MIB, 12, 0.5)
-    assert group.outcome() == ExitReport(oom_kills=2, refused_forks=5)
+    group.set_limits(MIB, 12, 0.5)
+    assert group.read_report() == ExitReport(oom_kills=2, refused_forks=5)
     assert (tmp_path / "memory.max").read_text() == str(MIB)
     assert (tmp_path / "pids.max").read_text() == "12"
     assert (tmp_path / "cpu.max").read_text() == "50000 100000"

@@ -52,10 +52,10 @@ async def test_it_costs_the_runs_without_layers_nothing(
     place = tmp_path / "data" / "layers"
     place.parent.mkdir()
     spoil(place)
-    sandbox: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, layers=place, pool_size=0)
+    sandbox: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, trees_directory=place, pool_size=0)
     if name == "docker":
         host = request.getfixturevalue("docker_engine").host
-        sandbox = DockerSandbox(engines.IMAGE, engine=host, layers=place, pool_size=0)
+        sandbox = DockerSandbox(engines.IMAGE, engine=host, trees_directory=place, pool_size=0)
     try:
         result = await sandbox.run(Command.python("print('fine')"), Limits(wall_seconds=60.0))
         assert result.stdout.text == "fine\n"
@@ -63,7 +63,7 @@ async def test_it_costs_the_runs_without_layers_nothing(
         assert not found["repositories"].active
         assert str(place) in found["repositories"].detail
         with pytest.raises(SandboxUnavailable, match=says):
-            await sandbox.run(Command(("true",), layers=("base",)), Limits())
+            await sandbox.run(Command(("true",), trees=("base",)), Limits())
     finally:
         await sandbox.close()
         if place.is_dir():

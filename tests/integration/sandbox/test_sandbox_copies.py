@@ -16,7 +16,7 @@ from support import layers
 
 from sandbox import policy
 from sandbox.local import LocalSandbox
-from sandbox.protocol import MIB, Command, Layer, Limits, RunResult
+from sandbox.protocol import MIB, Command, IsolationLayer, Limits, RunResult
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 SETXATTR = {"x86_64": 188, "aarch64": 5}[os.uname().machine]
@@ -49,7 +49,7 @@ async def old_kernel(place: Path) -> AsyncIterator[LocalSandbox]:
     bwrap.write_text(OLD_KERNEL)
     bwrap.chmod(0o755)
     (place / "bwrap.filter").write_bytes(NO_ATTRIBUTES)
-    sandbox = LocalSandbox(PYTHON, pool_size=0, bwrap=bwrap, layers=place / "layers")
+    sandbox = LocalSandbox(PYTHON, pool_size=0, bwrap=bwrap, trees_directory=place / "layers")
     yield sandbox
     await sandbox.close()
 
@@ -73,7 +73,7 @@ async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why
 
 @pytest.mark.skipif(KERNEL < (6, 6), reason="this kernel's tmpfs has no attributes of users")
 async def test_with_an_overlay_nothing_is_copied(place: Path) -> None:
-    sandbox = LocalSandbox(PYTHON, pool_size=0, layers=place / "layers")
+    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=place / "layers")
     try:
         layer = await repositories(sandbox)
         assert (layer.active, layer.detail.partition(":")[0]) == (True, "overlay")
@@ -90,7 +90,7 @@ async def test_a_copy_counts_in_no_limit_of_its_run(
     limits = Limits(
         memory_bytes=64 * MIB, workspace_bytes=8 * MIB, workspace_files=10, wall_seconds=60.0
     )
-    sandbox = LocalSandbox(PYTHON, pool_size=0, layers=place, overlays=False)
+    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=place, overlays=False)
     code = """
 import os, time
 time.sleep(0.1)
@@ -104,10 +104,10 @@ print(os.path.getsize('big') >> 20)
         await sandbox.close()
 
 
-async def repositories(sandbox: LocalSandbox) -> Layer:
+async def repositories(sandbox: LocalSandbox) -> IsolationLayer:
     (found,) = (each for each in await sandbox.check() if each.name == "repositories")
     return found
 
 
 async def run(sandbox: LocalSandbox, code: str, limits: Limits | None = None) -> RunResult:
-    return await sandbox.run(Command(("python", "-c", code), layers=("base",)), limits or Limits())
+    return await sandbox.run(Command(("python", "-c", code), trees=("base",)), limits or Limits())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.seccomp.filters import program
+from sandbox.seccomp.filters import bpf_filter
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 
@@ -35,7 +35,7 @@ def run(
     before = [sys.executable, "-c", BEHIND] if filtered else []
     return subprocess.run(
         [*before, str(PYTHON), "-c", code, *words],
-        input=program(platform.machine()),
+        input=bpf_filter(platform.machine()),
         capture_output=True,
         check=False,
         timeout=60,

@@ -28,7 +28,7 @@ HOSTILE = """#!/usr/bin/python3 -IS
 import os, signal, socket, sys
 if sys.argv[1:] == ["--version"]: sys.exit()
 info = int(sys.argv[sys.argv.index("--info-fd") + 1])
-control = int(sys.argv[-1].split("main(")[1].split(",")[0])
+control = int(sys.argv[-1].split("prepare_agent(")[1].split(",")[0])
 wait, go = os.pipe()
 zygote = os.fork()
 if zygote:
@@ -196,7 +196,7 @@ async def test_no_run_is_made_where_code_would_see_what_is_private(below: str) -
     place = Path(below.format(prefix=VENV_PYTHON.parent.parent))
     sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, private=(Path.cwd(), place))
     try:
-        with pytest.raises(SandboxUnavailable, match=re.escape(f"{place} lies in ")):
+        with pytest.raises(SandboxUnavailable, match=re.escape(f"{place} is in ")):
             await sandbox.run(Command.python(""), Limits())
     finally:
         await sandbox.close()

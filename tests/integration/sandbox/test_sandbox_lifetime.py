@@ -46,18 +46,18 @@ asyncio.run(main())
 STARTS = f"""
 import pathlib, time
 from dataclasses import replace
-from sandbox.local import host, orphans, rootfs, stepdown, zygote
-orphans.adopt()
-found = host.find({str(PYTHON)!r}, None)
-common = rootfs.spec(found)
-common = replace(common, host_env=stepdown.step_down(found, 61100))
+from sandbox.local import base_container, host, stepdown, zygote
+zygote.adopt_orphans()
+host_env = host.find_environment({str(PYTHON)!r}, None)
+spec = base_container.read_spec(host_env)
+spec = replace(spec, host_env=stepdown.step_down(host_env, 61100))
 for number in range(40):
-    made = zygote.Zygote(common, libraries=False)
-    wanted = zygote.Wanted(number, 1 << 20, 1000, (), copies=False, proxy_port=3128)
-    made.make(wanted, None)
+    started = zygote.Zygote(spec, libraries=False)
+    request = zygote.SandboxRequest(number, 1 << 20, 1000, (), copies_trees=False, proxy_port=3128)
+    started.request_sandbox(request, None)
     time.sleep(number * 0.002)
-    made.kill()
-    made.close()
+    started.kill()
+    started.close()
 """
 
 
@@ -84,7 +84,7 @@ async def test_a_run_with_limits_of_its_own_leaves_the_sandboxes_that_stand_read
     sandbox: LocalSandbox,
 ) -> None:
     await sandbox.run(Command.python(""), Limits())
-    await sandbox.warmed()
+    await sandbox.wait_until_warm()
     code = "import os; print(os.statvfs('/work').f_blocks * os.statvfs('/work').f_frsize >> 20)"
     larger = Limits(workspace_bytes=192 * MIB)
     assert int((await sandbox.run(Command.python(code), larger)).stdout.text) >= 192
@@ -143,7 +143,7 @@ async def test_libraries_are_loaded_once_a_run_names_one(sandbox: LocalSandbox) 
 @pytest.mark.invariant("J14")
 async def test_sandboxes_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
-    await sandbox.warmed()
+    await sandbox.wait_until_warm()
     assert sandbox._session is not None
     supervisor = sandbox._session.pid
     before = await asyncio.to_thread(_settled, supervisor)
@@ -180,7 +180,7 @@ async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbo
 
 @pytest.mark.invariant("J14")
 def test_sandboxes_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
-    """See `sandbox.local.orphans`. In a process of its own, since it steps down from root."""
+    """See `zygote.adopt_orphans`. In a process of its own, since it steps down from root."""
     before = _unbegun()
     ran = subprocess.run([sys.executable, "-c", STARTS], cwd=TOP, timeout=60, check=False)
     assert ran.returncode == 0

@@ -92,10 +92,12 @@ async def made(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name) / "layers"
         top.mkdir()
-        sandbox: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, pool_size=0, layers=top)
+        sandbox: LocalSandbox | DockerSandbox = LocalSandbox(
+            PYTHON, pool_size=0, trees_directory=top
+        )
         if getattr(request, "param", "local") == "docker":
             host = request.getfixturevalue("docker_engine").host
-            sandbox = DockerSandbox(engines.IMAGE, pool_size=0, engine=host, layers=top)
+            sandbox = DockerSandbox(engines.IMAGE, pool_size=0, engine=host, trees_directory=top)
 
         async def make(
             files: Mapping[str, bytes | str],
@@ -156,7 +158,7 @@ async def test_a_sandbox_without_grammars_makes_an_empty_map(made) -> None:
         top = Path(name) / "layers"
         top.mkdir()
         layers.make(top, "files", files)
-        other = LocalSandbox(Path("/usr/bin/python3"), pool_size=0, layers=top)
+        other = LocalSandbox(Path("/usr/bin/python3"), pool_size=0, trees_directory=top)
         try:
             assert await made(files, "x", other) == ""
         finally:

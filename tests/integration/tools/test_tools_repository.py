@@ -14,7 +14,7 @@ from support.graph.tool_runs import Used, use
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
 from jobs.blobs.directory import DirectoryBlobs
-from sandbox.protocol import Command, Layer, Limits, RunResult
+from sandbox.protocol import Command, IsolationLayer, Limits, RunResult
 from worker.adapters.workspace import ManifestWorkspace
 
 FILES = {
@@ -36,7 +36,7 @@ class AnsweringSandbox:
         self.commands.append(command)
         return self.results.pop(0)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         return ()
 
     async def close(self) -> None:
@@ -101,7 +101,7 @@ async def test_a_search_is_ripgreps(tmp_path: Path) -> None:
     done, sandbox = await used(tmp_path, asked, results=[found])
     assert done.texts[0].startswith("src/app.py:1: def f():\n[there are more")
     (command,) = sandbox.commands
-    assert (command.argv[0], command.layers) == ("rg", ("repo-fixed",))
+    assert (command.argv[0], command.trees) == ("rg", ("repo-fixed",))
     assert command.argv[-4:] == ("--glob=*.py", "--regexp", "f|1", "./")
 
 

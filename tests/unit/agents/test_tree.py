@@ -18,5 +18,5 @@ def test_changes_replace_files_and_bring_removed_ones_back() -> None:
 def test_a_command_has_all_of_the_tree() -> None:
     command = TREE.command(("python", "a.py"), b"in")
     assert command == Command(
-        ("python", "a.py"), TREE.files, b"in", layers=TREE.layers, removed=TREE.removed
+        ("python", "a.py"), TREE.files, b"in", trees=TREE.layers, removed=TREE.removed
     )

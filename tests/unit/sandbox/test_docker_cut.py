@@ -12,7 +12,7 @@ import pytest
 from support.servers.scripted_engine import ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox
-from sandbox.docker import container
+from sandbox.docker import container as docker_container
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")
@@ -24,8 +24,8 @@ NO_WORD_SECONDS = 0.2
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_events, "OOM_SECONDS", 0.02)
-    monkeypatch.setattr(container_events, "END_SECONDS", WORD_SECONDS)
+    monkeypatch.setattr(docker_container, "OOM_SECONDS", 0.02)
+    monkeypatch.setattr(docker_container, "END_SECONDS", WORD_SECONDS)
 
 
 async def ended(
@@ -35,7 +35,7 @@ async def ended(
     run = asyncio.create_task(backend.run(HELLO, Limits()))
     for word in words:
         container = await engine.orders.get()
-        container_events.END_SECONDS = (
+        docker_container.END_SECONDS = (
             NO_WORD_SECONDS if word is None else WORD_SECONDS
         )  # `quick` undoes it
         engine.containers[container].attached.close()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.docker import connection, exchange
-from sandbox.docker.connection import Address
-from sandbox.docker.engine import Engine, EngineLost
+from sandbox.docker import exchange
+from sandbox.docker.connection import EngineAddress, parse_address
+from sandbox.docker.engine import DockerEngine, EngineLost
 from sandbox.docker.exchange import NoAnswer
 from sandbox.protocol import SandboxUnavailable
 
@@ -41,8 +41,8 @@ def ask(tmp_path: Path) -> Callable:
     async def asked(answer: bytes, *, hold: bool = False, seconds: float = 5.0):
         place = tmp_path / "engine.sock"
         async with serving(place, answer, hold=hold):
-            there = Address("unix", str(place))
-            return await exchange.ask(there, "GET", "/x", {"a": 1}, seconds=seconds)
+            there = EngineAddress("unix", str(place))
+            return await exchange.request(there, "GET", "/x", {"a": 1}, seconds=seconds)
 
     return asked
 
@@ -85,8 +85,8 @@ async def test_an_engine_that_is_silent_is_not_waited_for_for_ever(ask) -> None:
 
 
 async def test_a_missing_engine_is_reported_with_what_to_do(tmp_path: Path) -> None:
-    engine = Engine(address.parse(f"unix://{tmp_path}/none.sock"))
-    with pytest.raises(EngineLost, match=r"Is it running.*FETTLE_SANDBOX_ENGINE"):
+    engine = DockerEngine(parse_address(f"unix://{tmp_path}/none.sock"))
+    with pytest.raises(EngineLost, match=r"Check that it is running.*FETTLE_SANDBOX_ENGINE"):
         await engine.open()
     assert not await engine.answers()
 
@@ -96,7 +96,7 @@ async def test_the_newest_version_that_both_know_is_spoken(tmp_path: Path) -> No
         place = tmp_path / theirs
         head = f"HTTP/1.1 200 OK\r\nApi-Version: {theirs}\r\nContent-Length: 2\r\n\r\n{{}}"
         async with serving(place, head.encode()) as asked:
-            engine = Engine(Address("unix", str(place)))
+            engine = DockerEngine(EngineAddress("unix", str(place)))
             await engine.open()
             await engine.facts()
             assert asked[1].startswith(b"GET " + spoken + b"info ")
@@ -107,8 +107,8 @@ async def test_what_is_no_engine_or_an_old_one_is_refused(tmp_path: Path, versio
     place = tmp_path / "engine.sock"
     answer = f"HTTP/1.1 200 OK\r\n{version}\r\nContent-Length: 2\r\n\r\nOK"
     async with serving(place, answer.encode()):
-        with pytest.raises(SandboxUnavailable, match=r"no Docker engine|Docker 20\.10"):
-            await Engine(Address("unix", str(place))).open()
+        with pytest.raises(SandboxUnavailable, match=r"not a Docker engine|Docker 20\.10"):
+            await DockerEngine(EngineAddress("unix", str(place))).open()
 
 
 async def test_a_refusal_carries_the_engines_text(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_a_refusal_carries_the_engines_text(tmp_path: Path) -> None:
     answer = b"HTTP/1.1 500 Oh\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
     async with serving(place, answer):
         with pytest.raises(SandboxUnavailable, match=r"refused.*500.*no space left on device"):
-            await Engine(Address("unix", str(place))).create({}, "sandbox")
+            await DockerEngine(EngineAddress("unix", str(place))).create({}, "sandbox")
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ async def test_a_refusal_carries_the_engines_text(tmp_path: Path) -> None:
     ],
 )
 def test_addresses_are_those_of_docker_host(host, scheme, place, port) -> None:
-    found = address.parse(host)
-    assert (found.scheme, found.place, found.port) == (scheme, place, port)
+    found = parse_address(host)
+    assert (found.scheme, found.path_or_host, found.port) == (scheme, place, port)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_addresses_are_those_of_docker_host(host, scheme, place, port) -> None:
 )
 def test_what_is_no_address_is_refused(host: str) -> None:
     with pytest.raises(SandboxUnavailable, match="not an engine's address"):
-        address.parse(host)
+        parse_address(host)

@@ -17,7 +17,7 @@ def engine_answer(**labels: str) -> dict:
 
 
 def test_an_image_with_our_digest_is_taken_by_its_id() -> None:
-    found = image.require("sandboxes", engine_answer(**{image.LABEL: image.digest()}))
+    found = image.require_image("sandboxes", engine_answer(**{image.LABEL: image.digest()}))
     assert (found.id, found.name) == ("sha256:abc", "sandboxes")
 
 
@@ -26,13 +26,13 @@ def test_an_image_with_our_digest_is_taken_by_its_id() -> None:
     [
         (None, "has no image 'sandboxes'"),
         (engine_answer(**{image.LABEL: "0" * 64}), "of another release"),
-        (engine_answer(), "no sandbox of Fettle's"),
-        ({"Id": "sha256:abc", "Config": {"Labels": None}}, "no sandbox of Fettle's"),
-        ({"Id": "sha256:abc", "Config": None}, "no sandbox of Fettle's"),
+        (engine_answer(), "is not a sandbox image of Fettle"),
+        ({"Id": "sha256:abc", "Config": {"Labels": None}}, "is not a sandbox image of Fettle"),
+        ({"Id": "sha256:abc", "Config": None}, "is not a sandbox image of Fettle"),
     ],
 )
 def test_any_other_is_refused_with_the_command_that_makes_it(found, words) -> None:
     with pytest.raises(SandboxUnavailable, match=words) as caught:
-        image.require("sandboxes", found)
-    assert str(caught.value).endswith("Make it: deploy/sandbox-image.sh sandboxes")
+        image.require_image("sandboxes", found)
+    assert str(caught.value).endswith("Build it: deploy/sandbox-image.sh sandboxes")
     assert (TOP / image.BUILD).is_file()

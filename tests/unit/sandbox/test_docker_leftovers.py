@@ -42,17 +42,17 @@ def test_labels_that_are_not_ours_are_left_to_time() -> None:
 
 
 def test_a_process_is_known_by_its_number_and_its_start() -> None:
-    own = garbage_collection.look()
+    own = garbage_collection.current_owner()
     assert garbage_collection.is_alive(own.process)
     assert not garbage_collection.is_alive(f"{os.getpid()} 1")
     assert not garbage_collection.is_alive("")
     assert not garbage_collection.is_alive("../self 1")
-    assert garbage_collection.look().id != own.id
+    assert garbage_collection.current_owner().id != own.id
 
 
 def test_a_process_that_has_ended_is_dead_before_it_is_reaped() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        since = garbage_collection.started(process.pid)
+        since = garbage_collection.read_start_time(process.pid)
         assert garbage_collection.is_alive(f"{process.pid} {since}")
         process.communicate(b"\n")
         assert not garbage_collection.is_alive(f"{process.pid} {since}")

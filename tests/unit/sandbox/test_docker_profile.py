@@ -13,8 +13,9 @@ from lab.drills.attacks.environment import baseline
 from sandbox import policy
 from sandbox.docker import profile
 from sandbox.protocol import MIB, Limits
-from sandbox.seccomp import engine_profile, syscalls
-from sandbox.seccomp.allowed_arguments import options
+from sandbox.seccomp import syscalls
+from sandbox.seccomp.allowed_arguments import socket_options
+from sandbox.seccomp.filters import engine_profile
 
 UID = profile.UIDS[1]
 TOP = Path(__file__).resolve().parents[3]
@@ -30,7 +31,7 @@ TEMPLATE = profile.ContainerTemplate(
 
 @pytest.fixture
 def body():
-    return profile.container(TEMPLATE, profile.container_limits(Limits()), ("agent",), UID)
+    return profile.create_request(TEMPLATE, profile.container_limits(Limits()), ("agent",), UID)
 
 
 def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) -> None:
@@ -48,7 +49,7 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
 def test_a_sandbox_is_another_user_than_any_other_and_owns_its_places(body) -> None:
     assert body["User"] == f"{UID}:{UID}"
     assert all(f"uid={UID},gid={UID}" in each for each in body["HostConfig"]["Tmpfs"].values())
-    assert len({profile.name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
+    assert len({profile.container_name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
     # Nobody's, by systemd.io/UIDS-GIDS; and no attack's control is one of them, which would end it.
     assert set(profile.UIDS) <= set(range(60_578, 61_184))
     assert not {policy.HOST_UID, *baseline.UIDS} & set(profile.UIDS)
@@ -98,20 +99,25 @@ def test_what_the_local_backend_masks_is_masked_here(body) -> None:
 
 def test_the_runtime_is_named_only_where_it_is_another() -> None:
     container_limits = profile.container_limits(Limits())
-    assert "Runtime" not in profile.container(TEMPLATE, container_limits, (), UID)["HostConfig"]
+    assert (
+        "Runtime" not in profile.create_request(TEMPLATE, container_limits, (), UID)["HostConfig"]
+    )
     gvisor = profile.ContainerTemplate(
         **{name: getattr(TEMPLATE, name) for name in TEMPLATE.__slots__} | {"runtime": "runsc"}
     )
-    assert profile.container(gvisor, container_limits, (), UID)["HostConfig"]["Runtime"] == "runsc"
+    assert (
+        profile.create_request(gvisor, container_limits, (), UID)["HostConfig"]["Runtime"]
+        == "runsc"
+    )
 
 
 def test_the_shipped_filter_is_current() -> None:
     shipped = json.loads((TOP / "deploy" / "seccomp-sandbox.json").read_text())
-    assert shipped == engine_profile.profile(), "run: python -m sandbox.docker filter"
+    assert shipped == engine_profile(), "run: python -m sandbox.docker filter"
 
 
 def test_the_filter_allows_what_the_local_one_allows_and_no_more() -> None:
-    made = engine_profile.profile()
+    made = engine_profile()
     assert made["defaultAction"] == "SCMP_ACT_ERRNO"
     free = {
         name
@@ -127,9 +133,7 @@ def test_the_filter_allows_what_the_local_one_allows_and_no_more() -> None:
 
 
 def test_socket_options_pass_by_name_and_a_wish_for_larger_buffers_in_words_alone() -> None:
-    rules = [
-        rule for rule in engine_profile.profile()["syscalls"] if rule["names"] == ["setsockopt"]
-    ]
+    rules = [rule for rule in engine_profile()["syscalls"] if rule["names"] == ["setsockopt"]]
     for rule in rules:  # runc takes two of one argument as alternatives
         assert len({each["index"] for each in rule["args"]}) == len(rule["args"])
 
@@ -142,7 +146,7 @@ def test_socket_options_pass_by_name_and_a_wish_for_larger_buffers_in_words_alon
             )
         }
 
-    named = {(level, each) for level, these in options().items() for each in these}
+    named = {(level, each) for level, these in socket_options().items() for each in these}
     for level in (0, socket.SOL_SOCKET, 2, socket.IPPROTO_TCP, 3 << 30, 1 << 32 | 1):
         for option in (*range(80), 1 << 31, 1 << 31 | 7, 1 << 32 | 8):
             passed = (level & 0xFFFF_FFFF, option & 0xFFFF_FFFF)  # the kernel takes an int

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.docker.connection import STDERR, STDERR_BYTES, STDOUT, Streams
+from sandbox.docker.connection import STDERR, STDERR_BYTES, STDOUT, ContainerStreams
 
 
 def framed(template: int, data: bytes) -> bytes:
     return bytes((template, 0, 0, 0)) + len(data).to_bytes(4, "big") + data
 
 
-def streams(*raw: bytes) -> Streams:
+def streams(*raw: bytes) -> ContainerStreams:
     reader = asyncio.StreamReader()
     reader.feed_data(b"".join(raw))
     reader.feed_eof()
-    return Streams(reader)
+    return ContainerStreams(reader)
 
 
 @given(st.lists(st.tuples(st.sampled_from([STDOUT, STDERR]), st.binary(max_size=40))))

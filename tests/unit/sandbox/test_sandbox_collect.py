@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.agent.collect import collect
-from sandbox.agent.supervise import CHUNK, Kept
-from sandbox.agent.workspace import Written, write_files
+from sandbox.agent.supervise import CHUNK, BoundedOutput
+from sandbox.agent.workspace import WrittenFiles, write_files
 
 WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
 
 
 def test_laid_files_that_stay_are_no_change(tmp_path: Path) -> None:
-    written = Written(
+    written = WrittenFiles(
         {"a": b"1", "d/e/f": b"2", "tool": b"x", "text": b"#!"},
         {"tool": True, "text": False},
         {"link": "a", "out": "/nowhere", "folder": "d"},
@@ -27,7 +27,9 @@ def test_laid_files_that_stay_are_no_change(tmp_path: Path) -> None:
 
 
 def test_modes_and_links_that_change_are_collected(tmp_path: Path) -> None:
-    written = Written({"a": b"1", "b": b"2"}, {"b": True}, {"link": "a", "gone": "a", "file": "a"})
+    written = WrittenFiles(
+        {"a": b"1", "b": b"2"}, {"b": True}, {"link": "a", "gone": "a", "file": "a"}
+    )
     write_files(str(tmp_path), written)
     (tmp_path / "a").chmod(0o744)
     (tmp_path / "b").chmod(0o644)
@@ -48,7 +50,7 @@ def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "f").write_bytes(b"secret")
-    written = Written({"d/f": b"1"})
+    written = WrittenFiles({"d/f": b"1"})
     write_files(str(work), written)
     (work / "d" / "f").unlink()
     (work / "d").rmdir()
@@ -59,8 +61,8 @@ def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
-    write_files(str(tmp_path), Written({"a": bytes(101)}))
-    found = collect(str(tmp_path), Written({"a": b"1"}), WIDE)
+    write_files(str(tmp_path), WrittenFiles({"a": bytes(101)}))
+    found = collect(str(tmp_path), WrittenFiles({"a": b"1"}), WIDE)
     assert (found.changed, found.deleted) == ({}, [])
     assert found.refused == ["a: 101 bytes, more than 100"]
 
@@ -68,7 +70,7 @@ def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0, 0o111, 0o444, 0o600])
 def test_directories_are_unlocked_first_the_top_one_too(tmp_path: Path, mode: int) -> None:
     work = tmp_path / "work"
-    write_files(str(work), Written({"d/e/f": b"1", "g": b"2"}))
+    write_files(str(work), WrittenFiles({"d/e/f": b"1", "g": b"2"}))
     (work / "g").chmod(mode & 0o111)
     for place in (work / "d" / "e", work / "d", work):
         place.chmod(mode)
@@ -89,7 +91,7 @@ def _as_nobody(top: str, work: str) -> dict[str, bytes]:
                 os.chroot(top)
                 os.setresuid(65534, 65534, 65534)
                 work = work.removeprefix(top)
-            found = collect(work, Written({}), WIDE)
+            found = collect(work, WrittenFiles({}), WIDE)
             os.write(write, repr(found.changed).encode())
         finally:
             os._exit(0)
@@ -102,7 +104,7 @@ def _as_nobody(top: str, work: str) -> dict[str, bytes]:
 
 @given(st.lists(st.binary(max_size=3 * CHUNK), max_size=6), st.integers(1, 2 * CHUNK))
 def test_head_and_tail_are_those_of_the_whole(chunks: list[bytes], limit: int) -> None:
-    kept = Kept(limit)
+    kept = BoundedOutput(limit)
     for chunk in chunks:
         kept.add(chunk)
     whole = b"".join(chunks)

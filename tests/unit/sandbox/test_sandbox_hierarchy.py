@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.local.cgroups.detection import NoCgroup, Place, choose, memberships, mounts
+from sandbox.local.cgroups.detection import (
+    GroupDirectory,
+    NoCgroup,
+    choose_groups,
+    parse_memberships,
+    parse_mounts,
+)
 
 V1 = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -27,10 +33,10 @@ ALL = frozenset({"memory", "pids", "cpu"})
 
 
 def test_version_1_has_a_place_for_each_hierarchy() -> None:
-    assert choose(mounts(V1), memberships(V1_OWN)) == (
-        Place(Path("/sys/fs/cgroup/cpu,cpuacct"), frozenset({"cpu", "cpuacct"}), 1),
-        Place(Path("/sys/fs/cgroup/memory/a/b"), frozenset({"memory"}), 1),
-        Place(Path("/sys/fs/cgroup/pids"), frozenset({"pids"}), 1),
+    assert choose_groups(parse_mounts(V1), parse_memberships(V1_OWN)) == (
+        GroupDirectory(Path("/sys/fs/cgroup/cpu,cpuacct"), frozenset({"cpu", "cpuacct"}), 1),
+        GroupDirectory(Path("/sys/fs/cgroup/memory/a/b"), frozenset({"memory"}), 1),
+        GroupDirectory(Path("/sys/fs/cgroup/pids"), frozenset({"pids"}), 1),
     )
 
 
@@ -38,10 +44,10 @@ def test_version_2_has_one_place_with_what_it_was_given(tmp_path: Path) -> None:
     own = tmp_path / "system.slice/fettle.service"
     own.mkdir(parents=True)
     (own / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    found = choose(mounts(V2.format(at=tmp_path)), memberships(V2_OWN))
-    assert found == (Place(own, ALL, 2),)
+    found = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
+    assert found == (GroupDirectory(own, ALL, 2),)
     (own / "cgroup.controllers").write_text("pids\n")  # as in a user's session
-    found = choose(mounts(V2.format(at=tmp_path)), memberships(V2_OWN))
+    found = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
     assert isinstance(found, NoCgroup)
     assert "memory controller" in found.reason
 
@@ -50,15 +56,15 @@ def test_memory_in_version_2_beside_others_in_version_1(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("memory\n")
     lines = [line for line in V1.splitlines(keepends=True) if "cgroup2" not in line]
     lines = [line for line in lines if "/memory" not in line] + [V2.format(at=tmp_path)]
-    assert choose(mounts("".join(lines)), memberships("8:pids:/\n0::/\n")) == (
-        Place(tmp_path, frozenset({"memory"}), 2),
+    assert choose_groups(parse_mounts("".join(lines)), parse_memberships("8:pids:/\n0::/\n")) == (
+        GroupDirectory(tmp_path, frozenset({"memory"}), 2),
     )
 
 
 def test_a_container_sees_its_own_group_at_the_mount() -> None:
-    own = memberships("4:memory:/docker/abc/inner\n")
-    found = choose(mounts(DOCKER.replace(" ro,", " rw,")), own)
-    assert found == (Place(Path("/sys/fs/cgroup/memory/inner"), frozenset({"memory"}), 1),)
+    own = parse_memberships("4:memory:/docker/abc/inner\n")
+    found = choose_groups(parse_mounts(DOCKER.replace(" ro,", " rw,")), own)
+    assert found == (GroupDirectory(Path("/sys/fs/cgroup/memory/inner"), frozenset({"memory"}), 1),)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +77,6 @@ def test_a_container_sees_its_own_group_at_the_mount() -> None:
     ],
 )
 def test_where_there_is_none_it_says_why(there: str, own: str, reason: str) -> None:
-    found = choose(mounts(there), memberships(own))
+    found = choose_groups(parse_mounts(there), parse_memberships(own))
     assert isinstance(found, NoCgroup)
     assert reason in found.reason

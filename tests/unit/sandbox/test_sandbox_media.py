@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.media import DESCRIPTION_CHARACTERS, PLAIN, UNKNOWN, description_of, media_type
+from sandbox.media import DESCRIPTION_CHARACTERS, PLAIN, UNKNOWN, media_type, read_description
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
 DRAWING = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -61,12 +61,12 @@ LATIN = (b"tEXt", b"Description\0Umsatz f\xfcr M\xe4rz:\n 3 bars")
     ],
 )
 def test_the_description_of_a_picture_is_its_text(content: bytes, text: str) -> None:
-    assert description_of(content) == text
+    assert read_description(content) == text
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_have_a_description_on_one_line(content: bytes) -> None:
-    assert description_of(PNG[:8] + content).isprintable()
+    assert read_description(PNG[:8] + content).isprintable()
 
 
 @pytest.mark.parametrize("path", ["plot.png", "photo.jpg", "a.pdf", "a.zip", "x", "a.html.png"])

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.agent.wire import lines
-from sandbox.order import order
+from sandbox.agent.wire import parse_lines
+from sandbox.order import encode_order
 from sandbox.protocol import Command, Limits
 
 PYTHON = "/opt/venv/bin/python"
 
 
 def found(command: Command, limits: Limits | None = None) -> tuple[list[tuple[str, str]], bytes]:
-    made = order(command, limits or Limits(), PYTHON)
-    return lines(made.header), b"|".join(made.blobs)
+    made = encode_order(command, limits or Limits(), PYTHON)
+    return parse_lines(made.header), b"|".join(made.blobs)
 
 
 def test_every_limit_is_in_the_header() -> None:
@@ -28,21 +28,21 @@ def test_every_limit_is_in_the_header() -> None:
         (Command(("x",), {"x": b"", "y": b""}), Limits(workspace_files=1)),
         (Command(("x",)), Limits(wall_seconds=0)),
         (Command(("x",), seed=-1), Limits()),
-        (Command(("x",), layers=("../x",)), Limits()),
-        (Command(("x",), layers=("a:b",)), Limits()),
-        (Command(("x",), layers=("a" * 81,)), Limits()),
-        (Command(("x",), layers=("a", "a")), Limits()),
-        (Command(("x",), layers=tuple(map(str, range(9)))), Limits()),
+        (Command(("x",), trees=("../x",)), Limits()),
+        (Command(("x",), trees=("a:b",)), Limits()),
+        (Command(("x",), trees=("a" * 81,)), Limits()),
+        (Command(("x",), trees=("a", "a")), Limits()),
+        (Command(("x",), trees=tuple(map(str, range(9)))), Limits()),
         (Command(("x",), removed=frozenset({"gone"})), Limits()),
-        (Command(("x",), layers=("a",), removed=frozenset({"a/../b"})), Limits()),
+        (Command(("x",), trees=("a",), removed=frozenset({"a/../b"})), Limits()),
     ],
 )
 def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limits) -> None:
-    with pytest.raises(ValueError, match=r"path|word|at most|positive|seed|layer"):
-        order(command, limits, PYTHON)
+    with pytest.raises(ValueError, match=r"path|word|at most|positive|seed|tree"):
+        encode_order(command, limits, PYTHON)
 
 
 def test_what_is_removed_is_in_the_header() -> None:
-    command = Command(("x",), layers=("base",), removed=frozenset({"b/a b", "a"}))
+    command = Command(("x",), trees=("base",), removed=frozenset({"b/a b", "a"}))
     pairs = found(command)[0]
     assert [value for key, value in pairs if key == "removed"] == ["a", "b/a b"]

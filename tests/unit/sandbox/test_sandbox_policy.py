@@ -2,24 +2,24 @@ from __future__ import annotations
 
 from sandbox import policy
 from sandbox.agent import resource_monitor
-from sandbox.local.base_container import Descriptors, command
-from sandbox.policy import HostEnvironment, Tree
+from sandbox.local.base_container import Descriptors, bwrap_command
+from sandbox.policy import HostEnvironment, HostMount
 from sandbox.protocol import Limits
 
 HOST_ENV = HostEnvironment(
     bwrap="/usr/bin/bwrap",
     python="/opt/venv/bin/python",
-    trees=(Tree("/usr", "/usr"), Tree("/tmp/0", "/opt/venv")),
+    mounts=(HostMount("/usr", "/usr"), HostMount("/tmp/0", "/opt/venv")),
     links=(("usr/bin", "/bin"),),
     masked=(("/proc/kcore", False), ("/proc/sys", True)),
 )
 GIVEN = Descriptors(
-    control=7, info=8, texts={"/etc/passwd": 10, "/agent/given": 11, "/agent/nothing": 12}
+    control=7, info=8, files={"/etc/passwd": 10, "/agent/context": 11, "/agent/empty-file": 12}
 )
 
 
 def words() -> list[str]:
-    return command(HOST_ENV, GIVEN, libraries=True)
+    return bwrap_command(HOST_ENV, GIVEN, libraries=True)
 
 
 def isolation() -> dict[str, list[str]]:
@@ -54,12 +54,16 @@ def test_what_a_sandbox_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> No
 
 
 def test_what_proc_tells_of_the_machine_is_covered_with_what_nobody_opens() -> None:
-    masks = ["/proc/kcore /agent/nothing", "/proc/sys /agent/nowhere", "/proc/stat /agent/stat"]
+    masks = [
+        "/proc/kcore /agent/empty-file",
+        "/proc/sys /agent/empty-directory",
+        "/proc/stat /agent/stat",
+    ]
     assert isolation()["mask"] == masks
     every = words()
-    at = every.index("/agent/nothing")
+    at = every.index("/agent/empty-file")
     assert every[at - 4 : at] == ["--perms", "0000", "--file", "12"]
-    at = every.index("/agent/nowhere")
+    at = every.index("/agent/empty-directory")
     assert every[at - 3 : at] == ["--perms", "0000", "--dir"]
 
 

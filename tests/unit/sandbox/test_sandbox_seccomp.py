@@ -10,9 +10,16 @@ import struct
 import pytest
 
 from sandbox.seccomp import syscalls
-from sandbox.seccomp.allowed_arguments import FCNTL, IOCTL, PRCTL, SETSOCKOPT, Allowed, numbers
-from sandbox.seccomp.filters import program
+from sandbox.seccomp.allowed_arguments import (
+    FCNTL,
+    IOCTL,
+    PRCTL,
+    SETSOCKOPT,
+    AllowedValues,
+    sorted_values,
+)
 from sandbox.seccomp.conditions import CONDITIONS
+from sandbox.seccomp.filters import bpf_filter
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -27,7 +34,7 @@ both = pytest.mark.parametrize("machine", syscalls.MACHINES)
 
 @functools.cache
 def assembled(machine: str) -> list[tuple[int, ...]]:
-    return list(struct.iter_unpack("<HBBI", program(machine)))
+    return list(struct.iter_unpack("<HBBI", bpf_filter(machine)))
 
 
 def verdict(machine: str, number: int, *arguments: int, arch: int | None = None) -> int:
@@ -165,7 +172,7 @@ TABLES = {
 @pytest.mark.parametrize("call", TABLES)
 def test_a_value_passes_where_it_is_named(machine: str, call: str) -> None:
     table, index, error = TABLES[call]
-    named = set(numbers(table))
+    named = set(sorted_values(table))
     around = {each + step for each in named for step in range(-40, 41) if each + step >= 0}
     for value in around | {value | 1 << 31 for value in named} | named:
         expected = ALLOW if value in named else refused(error)
@@ -173,7 +180,7 @@ def test_a_value_passes_where_it_is_named(machine: str, call: str) -> None:
 
 
 @pytest.mark.parametrize("table", [FCNTL, IOCTL, PRCTL, SETSOCKOPT])
-def test_every_value_has_a_name_of_its_own_and_a_reason(table: tuple[Allowed, ...]) -> None:
+def test_every_value_has_a_name_of_its_own_and_a_reason(table: tuple[AllowedValues, ...]) -> None:
     assert all(each.reason for each in table)
     names = [name for each in table for name in each.values]
     values = [(each.level, value) for each in table for value in each.values.values()]

@@ -102,7 +102,7 @@ def test_the_operators_page_names_every_figure_and_no_other() -> None:
     figures = Figures(slots=1)
     for name in GAUGES:
         figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
-    watch_pool(lambda: PoolCount(ready=0, making=0, wanted=2), figures)
+    watch_pool(lambda: PoolCount(ready=0, making=0, target=2), figures)
     page = (REPOSITORY / "docs" / "operations.md").read_text()
     named = {re.sub(r"_(count|sum|bucket)$", "", name) for name in re.findall(r"fettle_\w+", page)}
     own = {sample for sample in shown(figures.registry) if sample.startswith("fettle_")}

@@ -12,7 +12,15 @@ from support.jobs.job_examples import JobService
 
 from jobs.model.record import Status
 from jobs.store.redis_store import RedisStore
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable, Stream
+from sandbox.protocol import (
+    Command,
+    End,
+    IsolationLayer,
+    Limits,
+    RunResult,
+    SandboxUnavailable,
+    Stream,
+)
 from worker.adapters.sandbox import Bounded
 from worker.context import WorkerContext
 from worker.metrics import Figures
@@ -35,12 +43,12 @@ class Breakable:
     async def run(self, command: Command, limits: Limits) -> RunResult:
         raise AssertionError("nothing is run here")
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         self.looked_at.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
         if not self.working:
             raise self.error
-        return (Layer("network", True, "none"),)
+        return (IsolationLayer("network", True, "none"),)
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -128,7 +136,7 @@ class Slow:
             self.under_way -= 1
         return RunResult(End.EXITED, 0, None, Stream("1\n"), Stream(""), 0.1)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         return ()
 
     async def close(self) -> None:

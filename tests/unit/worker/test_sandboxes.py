@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, Stream
+from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, Stream
 from worker.adapters.sandbox import Sandboxes
 
 FOUND = {"python": "3.11.7", "packages": [], "programs": [], "runners": [], "digest": "d"}
@@ -19,7 +19,7 @@ class Answering:
         said = Stream(self.text)
         return RunResult(End.EXITED, 0 if self.text else 1, None, said, Stream(), 0.1)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         return ()
 
     async def close(self) -> None:

@@ -210,7 +210,7 @@ async def run(
             argv=("python", "-I", "-c", (Path(__file__).parent / "inside.py").read_text()),
             files={**(inputs.files or {}), **own},
             stdin=json.dumps(asked).encode(),
-            layers=inputs.layers,
+            trees=inputs.layers,
             proxy=door,
             collect=False,
         )

@@ -17,7 +17,7 @@ import sysconfig
 import time
 from pathlib import Path
 
-from sandbox.policy import PROC_SHOWN
+from sandbox.policy import VISIBLE_PROC
 
 from lab.drills.attacks.attack import Baseline, Given, attack
 from lab.drills.attacks.catalogue.drives import PLANTED, loaded, planting
@@ -722,7 +722,7 @@ def beginning(path: str) -> bytes:
     return data or b""
 
 
-@attack(given={"shown": sorted(PROC_SHOWN)})
+@attack(given={"shown": sorted(VISIBLE_PROC)})
 def proc_files(given: Given) -> str | None:
     """Reads each file of `/proc` that is no process's: counters of the whole machine, its parts."""
     found = []

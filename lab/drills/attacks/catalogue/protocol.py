@@ -398,7 +398,7 @@ def frame(status: int) -> bytes:
     lines += [f"stdout {len(FORGED)} 0 0", "stderr 0 0 0"]
     reading, writing = os.pipe()
     try:
-        wire.send(writing, lines, [FORGED.encode(), b"", b"", b""])
+        wire.send_frame(writing, lines, [FORGED.encode(), b"", b"", b""])
         return os.read(reading, 65_536)
     finally:
         os.close(reading)

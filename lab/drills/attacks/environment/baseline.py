@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, Stream
+from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, Stream
 
 UIDS = range(61_110, 61_180)
 """Who controls are where the drill is root: nobody else is, so bounds count a control alone."""
@@ -75,9 +75,9 @@ class BaselineSandbox:
             work = _write(Path(folder), command.files)
             return await self._run(command, limits, work)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """See `protocol.Sandbox.check`."""
-        return (Layer("none", False, "a plain process of this machine"),)
+        return (IsolationLayer("none", False, "a plain process of this machine"),)
 
     async def close(self) -> None:
         """See `protocol.Sandbox.close`."""

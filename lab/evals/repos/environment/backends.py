@@ -95,7 +95,7 @@ async def _run(
             argv=("sh", "-c", f'{variables} exec python -c "$0"', source("building")),
             files=place.files,
             stdin=json.dumps(order).encode(),
-            layers=(*([own] if own else []), *place.layers),
+            trees=(*([own] if own else []), *place.layers),
             removed=place.removed,
         ),
         LIMITS,

@@ -25,7 +25,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from lab.evals.repos.pytest_run import LIMITS, one_line, source
-from sandbox.local.stepdown import give
+from sandbox.local.stepdown import give_to_sandbox_user
 from sandbox.protocol import Command, Sandbox, SandboxUnavailable
 
 FOLDER = ".fettle/packages"
@@ -214,4 +214,4 @@ def _settle(part: Path, folder: Path) -> None:
     for path in (part, *part.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
-    give(part)
+    give_to_sandbox_user(part)

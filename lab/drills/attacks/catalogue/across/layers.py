@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sandbox.local.stepdown import give
+from sandbox.local.stepdown import give_to_sandbox_user
 
 from lab.drills.attacks.attack import Given, Instead, attack
 from lab.drills.attacks.context import Context
@@ -50,7 +50,7 @@ async def layered(
         (top / other).mkdir()
         (top / other / "file").write_text(context.host.secret)
         for layer in (top / own, top / other):
-            give(layer)
+            give_to_sandbox_user(layer)
             for each in (layer, *layer.rglob("*")):
                 each.chmod(0o777)
         for place in (top, top.parent):
@@ -92,7 +92,7 @@ def other_layers(given: Given) -> str | None:
     opened = [f"/proc/{pid}/fd/{fd}" for pid in names_in("/proc") for fd in range(20)]
     places = [
         given["layers"],
-        "/run/layers",
+        "/run/trees",
         "/base",
         "/work",
         "/work/..",
@@ -100,7 +100,7 @@ def other_layers(given: Given) -> str | None:
         *opened,
     ]
     for place in dict.fromkeys([*places, *roots]):
-        below = (place, f"{place}/layers", f"{place}/run/layers", f"{place}/..")
+        below = (place, f"{place}/layers", f"{place}/run/trees", f"{place}/..")
         for folder in (
             each for top in below for each in (top, f"{top}/{given['other']}")
         ):
@@ -142,8 +142,8 @@ BIND, REMOUNT = 4096, 32
 @attack(drive=written)
 def layer_written(given: Given) -> str | None:
     """Writes to its own layer, by every way to it, for the host and later runs to find."""
-    own = [f"{top}/{given['own']}" for top in (given["layers"], "/run/layers")]
-    for place in ("/run/layers", "/base", "/work", *own):
+    own = [f"{top}/{given['own']}" for top in (given["layers"], "/run/trees")]
+    for place in ("/run/trees", "/base", "/work", *own):
         libc().mount(
             b"none", place.encode(), None, ctypes.c_ulong(REMOUNT | BIND), None
         )

@@ -260,7 +260,7 @@ def shared_files() -> list[str]:
         "/etc/ld.so.cache",
         "/etc/fonts/fonts.conf",
     ]
-    found += ["/agent", "/agent/given", "/agent/sandbox/paths.py"]
+    found += ["/agent", "/agent/context", "/agent/sandbox/paths.py"]
     return [each for each in found if os.path.exists(each)]
 
 

@@ -8,7 +8,7 @@ from asyncio import StreamReader, StreamWriter
 from dataclasses import replace
 
 from sandbox.protocol import PROXY_PORT
-from sandbox.zygote.relay import PLACE
+from sandbox.zygote.relay import LISTENER_PATH
 
 from lab.drills.attacks.attack import Given, Instead, attack
 from lab.drills.attacks.catalogue.drives import renamed
@@ -82,7 +82,7 @@ def find_a_proxy(given: Given) -> str | None:
                     return f"a proxy answered at {host}"
     with socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(1)
-        if allowed(asking.connect, PLACE) and allowed(asking.send, b"R"):
+        if allowed(asking.connect, LISTENER_PATH) and allowed(asking.send, b"R"):
             _, descriptors, _, _ = attempt(socket.recv_fds, asking, 1, 1) or (
                 b"",
                 [],

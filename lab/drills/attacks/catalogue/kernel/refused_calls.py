@@ -12,7 +12,7 @@ from sandbox.seccomp.allowed_arguments import (
     IGNORED_SETSOCKOPT,
     IOCTL,
     PRCTL,
-    numbers,
+    sorted_values,
 )
 
 from lab.drills.attacks.attack import Attack, Baseline, Given
@@ -154,7 +154,11 @@ x86_hardware = refused_calls(
 )
 
 
-_FCNTL, _PRCTL, _IOCTL = set(numbers(FCNTL)), set(numbers(PRCTL)), set(numbers(IOCTL))
+_FCNTL, _PRCTL, _IOCTL = (
+    set(sorted_values(FCNTL)),
+    set(sorted_values(PRCTL)),
+    set(sorted_values(IOCTL)),
+)
 _PTRACER = 0x5961_6D61
 # Disks, terminals' consoles, network devices, namespaces, KVM: linux/ioctl/ioctl-number.rst.
 _DRIVERS = (
@@ -172,10 +176,10 @@ _DRIVERS = (
 _REQUESTS = {base + each for base in _DRIVERS for each in range(256)}
 _OPTIONS = {
     (level, each)
-    for level, these in allowed_arguments.options().items()
+    for level, these in allowed_arguments.socket_options().items()
     for each in these
 }
-_OPTIONS |= {(socket.SOL_SOCKET, each) for each in numbers((IGNORED_SETSOCKOPT,))}
+_OPTIONS |= {(socket.SOL_SOCKET, each) for each in sorted_values((IGNORED_SETSOCKOPT,))}
 
 fcntl_values = unnamed_values(
     "Passes every other command to fcntl: leases, directory notes, locks of an open file, seals.",
@@ -244,12 +248,12 @@ def other_calls(tries: str, lacking: str, code: str) -> Attack:
 
 
 calls_of_32_bits = other_calls(
-    "Calls the kernel by its 32-bit interface, whose numbers mean other calls: int 0x80.",
+    "Calls the kernel by its 32-bit interface, whose sorted_values mean other calls: int 0x80.",
     "this kernel has no 32-bit calls",
     "b814000000cd80c3",  # mov eax, 20; int 0x80; ret
 )
 calls_of_x32 = other_calls(
-    "Calls the kernel by the numbers of x32, which a filter of numbers may not know.",
+    "Calls the kernel by the sorted_values of x32, which a filter of sorted_values may not know.",
     "this kernel has no x32 calls",
     "b8270000400f05c3",  # mov eax, 0x40000000 + 39; syscall; ret
 )

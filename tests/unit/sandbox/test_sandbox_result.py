@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from sandbox.paths import fault
 from sandbox.protocol import Command, End, Limits
 from sandbox.result import (
-    Answer,
+    AnswerHeader,
     ExitReport,
-    Forged,
+    ForgedAnswer,
     build_result,
+    decode_stream,
     explain_failure,
-    no_answer,
-    read_header,
-    stream,
+    parse_header,
+    result_without_answer,
 )
 
 LIMITS = Limits(output_bytes=10, file_bytes=100, workspace_bytes=150, workspace_files=3)
@@ -34,8 +34,8 @@ def header(*extra: str, **changes: str) -> bytes:
     return "\n".join([*(f"{k} {v}" for k, v in {**GOOD, **changes}.items()), *extra]).encode()
 
 
-def read(text: bytes, limits: Limits = LIMITS) -> Answer:
-    return read_header(text, COMMAND, limits, elapsed=1.0)
+def read(text: bytes, limits: Limits = LIMITS) -> AnswerHeader:
+    return parse_header(text, COMMAND, limits, elapsed=1.0)
 
 
 def test_a_good_answer_is_read() -> None:
@@ -53,7 +53,7 @@ def test_a_good_answer_is_read() -> None:
     assert (result.executable, result.links) == ({"in"}, {"to": "../in"})
     assert (result.deleted, result.refused) == ({"d/in"}, ("l: a link",))
     for target in (b"\xff", b"a\0b", b"", b"a\nb"):
-        with pytest.raises(Forged):
+        with pytest.raises(ForgedAnswer):
             build_result(answer, [*blobs[:-1], target])
     assert result.seconds == 0.25
 
@@ -115,13 +115,13 @@ def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
     ],
 )
 def test_what_does_not_add_up_is_forged(text: bytes) -> None:
-    with pytest.raises(Forged):
+    with pytest.raises(ForgedAnswer):
         read(text)
 
 
 def test_of_layers_any_path_may_be_gone_once() -> None:
-    command = Command(("x",), {"in": b"1"}, layers=("base",), removed=frozenset({"was", "in"}))
-    assert read_header(header("deleted a/b", "deleted in"), command, LIMITS, 1.0).deleted == {
+    command = Command(("x",), {"in": b"1"}, trees=("base",), removed=frozenset({"was", "in"}))
+    assert parse_header(header("deleted a/b", "deleted in"), command, LIMITS, 1.0).deleted == {
         "a/b",
         "in",
     }
@@ -131,8 +131,8 @@ def test_of_layers_any_path_may_be_gone_once() -> None:
         ("deleted a", "deleted a"),
         ("deleted a", "changed 1 a"),
     ):
-        with pytest.raises(Forged):
-            read_header(header(*lines), command, LIMITS, 1.0)
+        with pytest.raises(ForgedAnswer):
+            parse_header(header(*lines), command, LIMITS, 1.0)
 
 
 LINES = st.sampled_from(header("changed 9 a/b", "deleted in", "refused x").decode().split("\n"))
@@ -144,7 +144,7 @@ def test_whatever_comes_it_is_forged_or_within_the_limits(sent: bytes | list[str
     text = sent if isinstance(sent, bytes) else "\n".join(sent).encode(errors="replace")
     try:
         answer = read(text)
-    except Forged:
+    except ForgedAnswer:
         return
     assert all(fault(path) is None for path in answer.changed)
     assert sum(answer.sizes) <= 2 * LIMITS.output_bytes + LIMITS.workspace_bytes
@@ -156,7 +156,7 @@ def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) ->
     data = text.encode()
     left, right = data[:head], data[max(head, len(data) - tail) :]
     dropped = len(data) - len(left) - len(right)
-    shown = stream(left, right, dropped)
+    shown = decode_stream(left, right, dropped)
     assert shown.dropped_bytes == dropped
     if not dropped:
         assert shown.text == text
@@ -180,7 +180,8 @@ def test_what_the_kernel_has_counted_explains_a_failure(
     end: End, code: int | None, number: int | None, hits: tuple[int, int], expected: End
 ) -> None:
     result = explain_failure(
-        replace(no_answer(end, 1.0), exit_code=code, signal=number), ExitReport(False, *hits)
+        replace(result_without_answer(end, 1.0), exit_code=code, signal=number),
+        ExitReport(False, *hits),
     )
     assert result.end is expected
     kept = (code, number) if expected is end else (None, None)

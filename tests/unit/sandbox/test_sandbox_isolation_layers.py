@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.isolation_layers import layers
-from sandbox.protocol import Layer
+from sandbox.isolation_layers import local_layers
+from sandbox.protocol import IsolationLayer
 
 FOUND = {
     "namespaces": {name: f"{name}:[1]" for name in ("user", "pid", "net")},
@@ -29,8 +29,8 @@ FOUND = {
 FACTS: dict[str, Any] = {"bubblewrap": "bubblewrap 0.8", "uid": 1234, "cgroup": "memory by v2"}
 
 
-def layers_of(found: dict[str, Any] | None = None, **facts: object) -> dict[str, Layer]:
-    shown = layers(json.dumps(FOUND | (found or {})), FACTS | facts)
+def layers_of(found: dict[str, Any] | None = None, **facts: object) -> dict[str, IsolationLayer]:
+    shown = local_layers(json.dumps(FOUND | (found or {})), FACTS | facts)
     return {layer.name: layer for layer in shown}
 
 
@@ -44,7 +44,7 @@ def test_where_everything_holds_every_layer_is_active() -> None:
         ({"interfaces": ["lo", "eth0"]}, "network", "eth0"),
         ({"writable": ["/usr/probe"]}, "filesystem", "leave something"),
         ({"tmpfs": {"/work": [1 << 26, 3_000_000]}}, "files", "a burst"),
-        ({"shared": ["/opt/venv", "/usr"]}, "locks", "on files of /opt/venv, /usr: "),
+        ({"shared": ["/opt/venv", "/usr"]}, "locks", "files of /opt/venv, /usr are shared"),
         ({"capabilities": 1}, "capabilities", "do not rely"),
         ({"seccomp": 0}, "seccomp", "whole kernel"),
         ({"landlocked": False}, "landlock", "not used"),

@@ -9,11 +9,11 @@ TOP = Path(__file__).resolve().parents[3]
 # As nobody in particular: root may raise any limit again.
 BOUND = """
 import os, resource
-from sandbox.agent.program import bound
+from sandbox.agent.code_process import set_rlimits
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 if os.getuid() == 0:
     os.setresuid(61_107, 61_107, 61_107)
-bound({"RLIMIT_CORE": (1, 1), "RLIMIT_NOFILE": (30, 40)})
+set_rlimits({"RLIMIT_CORE": (1, 1), "RLIMIT_NOFILE": (30, 40)})
 print(resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 

@@ -8,12 +8,18 @@ import pytest
 from support import layers
 
 from sandbox.docker.garbage_collection import MACHINE
-from sandbox.docker.image import Image
-from sandbox.docker import tree_images
-from sandbox.docker.tree_images import KEPT_SECONDS, LAYERS, MADE_FROM, is_left
+from sandbox.docker.image import SandboxImage
+from sandbox.docker.tree_images import (
+    KEPT_SECONDS,
+    MADE_FROM,
+    TREES_LABEL,
+    image_tag,
+    is_unused,
+    unite_trees,
+)
 from sandbox.protocol import SandboxUnavailable
 
-LABELS = {MACHINE: "here", MADE_FROM: "sha256:1", LAYERS: "a b"}
+LABELS = {MACHINE: "here", MADE_FROM: "sha256:1", TREES_LABEL: "a b"}
 
 
 def test_the_first_layer_lies_on_top_and_links_are_not_followed(tmp_path: Path) -> None:
@@ -21,7 +27,7 @@ def test_the_first_layer_lies_on_top_and_links_are_not_followed(tmp_path: Path) 
     layers.make(tmp_path, "top", {"x": b"top", "d": b"a file", "e/in": b"2"})
     layers.make(tmp_path, "below", below)
     (tmp_path / "below" / "pipe").touch()
-    data = b"".join(layered_image.union(tmp_path, ("top", "below")).archive())
+    data = b"".join(unite_trees(tmp_path, ("top", "below")).archive())
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         found = {each.name: each for each in archive.getmembers()}
         assert set(found) == {
@@ -35,18 +41,18 @@ def test_the_first_layer_lies_on_top_and_links_are_not_followed(tmp_path: Path) 
 
 def test_a_layer_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SandboxUnavailable, match="cannot be read"):
-        layered_image.union(tmp_path, ("none",))
+        unite_trees(tmp_path, ("none",))
 
 
 def test_an_image_is_named_by_what_it_is_made_of() -> None:
-    one, other = Image("sha256:1", "x"), Image("sha256:2", "x")
+    one, other = SandboxImage("sha256:1", "x"), SandboxImage("sha256:2", "x")
     tags = {
-        layered_image.tag(one, ("a", "b")),
-        layered_image.tag(one, ("b", "a")),
-        layered_image.tag(other, ("a", "b")),
+        image_tag(one, ("a", "b")),
+        image_tag(one, ("b", "a")),
+        image_tag(other, ("a", "b")),
     }
     assert len(tags) == 3
-    assert layered_image.tag(one, ("a", "b")) in tags
+    assert image_tag(one, ("a", "b")) in tags
 
 
 @pytest.mark.parametrize(
@@ -63,4 +69,4 @@ def test_an_image_is_named_by_what_it_is_made_of() -> None:
 def test_an_image_is_left_over_when_nobody_here_can_ask_for_it(
     labels: dict[str, str], age: float, here: set[str], left: bool
 ) -> None:
-    assert is_left(labels, age, "here", "sha256:1", here.__contains__) is left
+    assert is_unused(labels, age, "here", "sha256:1", here.__contains__) is left
