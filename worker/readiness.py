@@ -21,7 +21,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import LIGHT, Chains
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobsUnavailable
-from sandbox.protocol import Layer, SandboxUnavailable
+from sandbox.protocol import IsolationLayer, SandboxUnavailable
 
 AGAIN_SECONDS = 1.0
 MOST_AGAIN_SECONDS = 30.0
@@ -39,7 +39,7 @@ log = structlog.get_logger("worker.readiness")
 class Checked(Protocol):
     """A part of a worker that can be tried: its sandbox, its storage or its default model."""
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """Try the part. Raises SandboxUnavailable, BlobsUnavailable or ModelError if it is
         broken."""
         ...
@@ -138,7 +138,7 @@ class Readiness:
     def _looked(self, _: asyncio.Task[None]) -> None:
         self._looking = None
 
-    def _set_working(self, layers: tuple[Layer, ...]) -> None:
+    def _set_working(self, layers: tuple[IsolationLayer, ...]) -> None:
         rows = [
             {"name": layer.name, "active": layer.active, "detail": layer.detail} for layer in layers
         ]
@@ -165,7 +165,7 @@ class Storage:
 
     blobs: Blobs
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """Try the store. Raises BlobsUnavailable if it fails."""
         await self.blobs.probe()
         return ()
@@ -184,7 +184,7 @@ class DefaultModel:
     models: ModelPool
     chains: tuple[tuple[str, ...], ...]
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         """Raises ModelError if no model of a chain can be built: jobs would fail for good."""
         for chain in self.chains:
             self._build_one(chain)

@@ -24,7 +24,7 @@ from agents.failures.workspace_change import CONTEXT_LINES, change
 from agents.paths import visible
 from agents.runs.sources import is_source, is_test
 from agents.texts import as_text, head_and_tail, lines_of, listed, numbered
-from sandbox.media import description_of, media_type
+from sandbox.media import media_type, read_description
 
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 FULL_CONTEXT = 12_000
@@ -168,7 +168,7 @@ def shape_of(path: str, content: bytes) -> str:
 def excerpt_of(content: bytes) -> str:
     """The description of a picture, or else the head and the tail of a text; empty if the file has
     neither."""
-    return description_of(content) or head_and_tail(as_text(content) or "", DATA_SHOWN)
+    return read_description(content) or head_and_tail(as_text(content) or "", DATA_SHOWN)
 
 
 def input_text(path: str, content: bytes) -> str:

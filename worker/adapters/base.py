@@ -13,7 +13,7 @@ from agents.links import follow
 from agents.ports.repository import Patch
 from jobs.blobs.manifest import normalize_path
 from jobs.errors import PathRefused
-from sandbox.paths import is_gits, is_program
+from sandbox.paths import is_git_internal, is_program
 from worker.repositories.patches import PLAIN, Kinds
 
 
@@ -149,6 +149,6 @@ def special_mode(entry: Entry | None, content: bytes, executable: bool | None) -
 def nameable(path: str) -> bool:
     """Whether a workspace can name the path; paths in `.git` belong to git."""
     try:
-        return normalize_path(path) == path and not is_gits(path)
+        return normalize_path(path) == path and not is_git_internal(path)
     except PathRefused:
         return False

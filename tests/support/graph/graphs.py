@@ -27,7 +27,7 @@ from agents.ports import Bounds
 from agents.runs.sources import unloadable
 from agents.sandbox_programs import source
 from agents.state import JobFields
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
+from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, Sandbox, Stream
 
 Written = dict[str, Any]
 
@@ -146,7 +146,7 @@ class PlannedSandbox:
             raise answer
         return answer if isinstance(answer, RunResult) else answer(command.files)
 
-    async def check(self) -> tuple[Layer, ...]:
+    async def check(self) -> tuple[IsolationLayer, ...]:
         return ()
 
     async def close(self) -> None:

@@ -18,7 +18,7 @@ from agents.ports.environment import Environment
 from jobs.model.credentials import OPERATOR
 from jobs.model.record import JobRecord
 from jobs.model.spec import Repo
-from sandbox.local.stepdown import give
+from sandbox.local.stepdown import give_to_sandbox_user
 from sandbox.protocol import Sandbox
 from settings.repositories import RepositorySettings
 from worker.adapters.base import BaseFiles
@@ -168,7 +168,7 @@ def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
     for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
         (layer / path).parent.mkdir(parents=True, exist_ok=True)
         (layer / path).write_bytes(os.fsencode(text))
-    give(layer)
+    give_to_sandbox_user(layer)
 
 
 def _new(layer: Path, entries: Collection[str]) -> Iterator[str]:
