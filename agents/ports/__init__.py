@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from agents.ports.repository import Patch
 from agents.tree import Tree
-from sandbox.media import description_of, media_type
+from sandbox.media import media_type, read_description
 
 Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
 """The purpose of a model call. Each role has its own chain of models."""
@@ -122,13 +122,13 @@ class Artifact:
     size: int
     media_type: str
     description: str = ""
-    """For a chart, its title and labels (`sandbox.media.description_of`)."""
+    """For a chart, its title and labels (`sandbox.media.read_description`)."""
 
     @classmethod
     def of(cls, name: str, digest: str, content: bytes) -> Self:
         """The artifact with these bytes, which have this digest."""
         kind = media_type(name, content)
-        return cls(name, digest, len(content), kind, description_of(content))
+        return cls(name, digest, len(content), kind, read_description(content))
 
     def fields(self) -> dict[str, Any]:
         """Its plain values, as in events and in the state: without an empty description."""
