@@ -22,7 +22,7 @@ from worker.context import WorkerContext
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.repositories import rebase
 from worker.repositories.setups.detected import Setup
-from worker.repositories.setups.setup import Installed, fetching, installed
+from worker.repositories.setups.setup import Installed, emit_fetch_started, installed
 from worker.store import retry_while_unavailable
 
 
@@ -135,7 +135,7 @@ class PortsBuilder:
 
     async def _emit_fetching(self) -> None:
         if self.record.spec.repo is not None and self.record.attempts == 1:
-            await fetching(self.record, self.record.spec.repo, self.ledger)
+            await emit_fetch_started(self.record, self.record.spec.repo, self.ledger)
 
     def _model_name(self) -> str | None:
         """The model that the job names; None if the settings or the router choose."""

@@ -26,12 +26,12 @@ class RepositoryTooSlow(RepositoryRefused):
 
 
 class SetupFailed(Exception):
-    """The repository's dependencies cannot be installed. The text says why; `said` is the end of
-    the command's own output, `seconds` how long it took."""
+    """The repository's dependencies cannot be installed. The text has the reason."""
 
-    def __init__(self, why: str, said: str = "", seconds: float = 0.0) -> None:
-        super().__init__(why)
-        self.said, self.seconds = said, seconds
+    def __init__(self, reason: str, output: str = "", seconds: float = 0.0) -> None:
+        """`output` is the end of the command's output, `seconds` its duration."""
+        super().__init__(reason)
+        self.output, self.seconds = output, seconds
 
 
 class SetupUnavailable(SetupFailed):

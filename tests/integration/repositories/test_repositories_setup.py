@@ -237,7 +237,7 @@ async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
             "refused: the host 127.0.0.1:9 is not on the operator's list",
             "No matching distribution",
         ),
-        ("mkdir -p .setup/fettle-bytes/x", {}, "'.setup/fettle-bytes' is not a setup's to", ""),
+        ("mkdir -p .setup/fettle-bytes/x", {}, "'.setup/fettle-bytes' may not be created by a setup", ""),
         ("pip install -q shout", {"setup_index": None}, "FETTLE_SETUP_HOSTS", ""),
     ],
 )
@@ -247,7 +247,7 @@ async def test_a_setup_that_fails_says_why(
     error = await bench.failed(command, **settings)
     assert not isinstance(error, SetupUnavailable)
     assert why in str(error)
-    assert said in error.said
+    assert said in error.output
 
 
 async def test_a_setup_that_fills_its_disk_says_so(

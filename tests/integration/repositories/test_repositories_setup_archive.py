@@ -124,5 +124,5 @@ def test_what_was_sent_is_there(tmp_path: Path) -> None:
 
 def test_folders_in_each_other_without_end_are_not_made(tmp_path: Path) -> None:
     deep = [entry("/".join("a" * depth), FOLDER) for depth in range(1, 300)]
-    with pytest.raises(SetupFailed, match="200 folders are in each other"):
+    with pytest.raises(SetupFailed, match="200 folders are nested"):
         unpacked(archive(tmp_path, *deep), tmp_path / "new", 1_000, 1_000)

@@ -21,7 +21,7 @@ from worker.egress.authority import MOST_HOSTS
 from worker.egress.proxy import MAX_NOTES, Proxy
 from worker.egress.transport import Resolver, resolve_host
 from worker.repositories.credentials import basic
-from worker.repositories.setups.run import Door
+from worker.repositories.setups.run import SetupNetwork
 
 
 @asynccontextmanager
@@ -34,7 +34,7 @@ async def reading(
 ) -> AsyncIterator[tuple[Proxy, str]]:
     """The proxy of a setup, and its address."""
     own = {place.replace("_", ":"): each for place, each in credentials.items()}
-    async with Door.to(hosts, own, folder / "left.tar", 1, most_bytes) as made:
+    async with SetupNetwork.open(hosts, own, folder / "left.tar", 1, most_bytes) as made:
         made.proxy.resolver = resolver
         server = await asyncio.start_server(made.proxy.answer, "127.0.0.1", 0)
         async with server:

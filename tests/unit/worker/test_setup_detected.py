@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from worker.repositories.setups.detected import Setup, detected, wanted
+from worker.repositories.setups.detected import Setup, detect_setup, setup_files
 
 TEST_EXTRA = """\
 [build-system]
@@ -26,8 +26,8 @@ SETUP_CFG = "[metadata]\nname = a\n[options.extras_require]\ntesting = pytest\n"
 
 
 def found(files: dict[str, str], *programs: str) -> Setup | None:
-    texts = {path: files[path] for path in wanted({path: len(files[path]) for path in files})}
-    return detected(files, texts, programs)
+    texts = {path: files[path] for path in setup_files({path: len(files[path]) for path in files})}
+    return detect_setup(files, texts, programs)
 
 
 @pytest.mark.parametrize(

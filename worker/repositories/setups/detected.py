@@ -1,8 +1,8 @@
-"""Which command installs what a project needs, by its own files. Pure.
+"""The command that installs the dependencies of a project, by the project's files. Pure.
 
-Nothing of it is executed here. A wrong guess ends the job with the command's own output, and a
-person names another one. The files are anybody's: what is read of them takes time that grows with
-their size, and their size is bounded.
+This module executes no file of the project. If the command is wrong, the job fails with the
+command's output, and a person names another command. The files may have any content: reading them
+takes linear time, and their size is bounded.
 """
 
 from __future__ import annotations
@@ -20,119 +20,122 @@ REQUIREMENTS = re.compile(
     r"(requirements([-_.](dev|development|tests?|testing))?|(dev|tests?)[-_.]requirements"
     r"|requirements/(dev|development|tests?|testing))\.txt"
 )
-"""What tests need; a project may have other lists, of its documents' needs or of production's."""
+"""Lists of the packages that tests need; a project may have other lists, for docs or production."""
 LOCKS: Final = ("package-lock.json", "npm-shrinkwrap.json")
 GROUPS: Final = ("test", "tests", "testing", "dev")
-"""Extras, or dependency groups, of those who work on a project."""
+"""Names of extras and of dependency groups for developers of a project."""
 PROJECTS: Final = ("pyproject.toml", "setup.cfg")
 PROJECT_BYTES = 64 * 1024
-"""The largest of these files that is read."""
+"""Larger project files are not read."""
 LISTS_BYTES, MOST_LISTS = 128 * 1024, 50
-"""All lists of requirements that are read, together."""
+"""Limits of all lists of requirements together."""
 MOST_DOTS = 50
-"""In a line of TOML: tomllib is quadratic in the parts of a dotted key."""
-_OTHER = ("--requirement", "--constraint", "-r", "-c")
+"""The most dots in a line of TOML: tomllib needs quadratic time for a dotted key."""
+_INCLUDES = ("--requirement", "--constraint", "-r", "-c")
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A command for `sh`, in the project's directory. It sees all of the project, or the files of
-    `paths` alone."""
+    """How to install the dependencies of a project."""
 
     command: str
+    """A command for `sh` in the project's directory."""
     paths: tuple[str, ...] = ()
+    """The files that the command sees; empty: all files of the project."""
 
 
-def wanted(sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """Which of the project's files `detected` reads. `sizes`: the bytes of each, by path."""
-    found = [name for name in PROJECTS if sizes.get(name, PROJECT_BYTES + 1) <= PROJECT_BYTES]
-    left = LISTS_BYTES
+def setup_files(sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """The paths of the project that `detect_setup` reads. `sizes`: bytes by path."""
+    paths = [name for name in PROJECTS if sizes.get(name, PROJECT_BYTES + 1) <= PROJECT_BYTES]
+    remaining = LISTS_BYTES
     for path in sorted(filter(_is_list, sizes))[:MOST_LISTS]:
-        if sizes[path] <= left:
-            found.append(path)
-            left -= sizes[path]
-    return tuple(found)
+        if sizes[path] <= remaining:
+            paths.append(path)
+            remaining -= sizes[path]
+    return tuple(paths)
 
 
 def _is_list(path: str) -> bool:
-    """Whether it is a list of requirements, or what these usually name."""
+    """Whether the path looks like a list of requirements or of constraints."""
     folder, _, name = path.rpartition("/")
-    named = "requirements" in path or "constraints" in name
-    return named and name.endswith(".txt") and "/" not in folder
+    has_list_name = "requirements" in path or "constraints" in name
+    return has_list_name and name.endswith(".txt") and "/" not in folder
 
 
-def detected(
+def detect_setup(
     paths: Collection[str], texts: Mapping[str, str], programs: Collection[str]
 ) -> Setup | None:
-    """None where nothing says which. `paths` are all files of the project, `texts` those of
-    `wanted`, `programs` what the sandbox has beside Python and pip."""
+    """The setup of a project; None if its files suggest no command. `paths` are all files, `texts`
+    the texts of `setup_files`, `programs` the programs of the sandbox besides Python and pip."""
     lists = sorted(path for path in paths if REQUIREMENTS.fullmatch(path))
     project = _project(paths, texts, alone=not lists)
     commands = []
     if lists or project:
-        named = [f"-r {path}" for path in lists]
-        commands.append(" ".join(("pip install", *named, *project)))
+        options = [f"-r {path}" for path in lists]
+        commands.append(" ".join(("pip install", *options, *project)))
     if "npm" in programs and "package.json" in paths and not {*LOCKS}.isdisjoint(paths):
         commands.append("npm ci")
     if not commands:
         return None
-    alone = not project and len(commands) == 1 and bool(lists)
-    return Setup(" && ".join(commands), (_with_others(lists, paths, texts) or ()) if alone else ())
+    has_only_lists = not project and len(commands) == 1 and bool(lists)
+    needed_paths = _all_lists(lists, paths, texts) if has_only_lists else None
+    return Setup(" && ".join(commands), needed_paths or ())
 
 
 def _project(paths: Collection[str], texts: Mapping[str, str], *, alone: bool) -> list[str]:
-    """pip's words for the project itself; none where it cannot be installed. One that only says
-    what it is named, beside a list of requirements, is no package."""
+    """pip's arguments that install the project itself; empty if it cannot be installed. A project
+    with lists of requirements (not `alone`) needs a build system: a name alone makes no package."""
     content = _toml(texts.get("pyproject.toml", ""))
     project, system = _table(content, "project"), _table(content, "build-system")
     if not ("setup.py" in paths or system or (project and alone)):
         return []
     extras = {*_table(project, "optional-dependencies"), *_extras(texts.get("setup.cfg", ""))}
-    named = [name for name in GROUPS if name in extras]
+    names = [name for name in GROUPS if name in extras]
     groups = [f"--group {name}" for name in GROUPS if name in _table(content, "dependency-groups")]
-    return [f"-e '.[{','.join(named)}]'" if named else "-e .", *groups]
+    return [f"-e '.[{','.join(names)}]'" if names else "-e .", *groups]
 
 
-def _with_others(
+def _all_lists(
     lists: Collection[str], paths: Collection[str], texts: Mapping[str, str]
 ) -> tuple[str, ...] | None:
-    """The lists, and those that they name; None where one was not read, or a line is about more
-    than the index."""
-    found = list(lists)
-    for path in found:  # it grows
+    """The lists, and the lists that they include. None if one of them was not read, or if a line
+    needs more than the package index."""
+    all_lists = list(lists)
+    for path in all_lists:  # the loop appends to it
         if path not in texts:
             return None
         for line in _lines(texts[path]):
-            option = next((each for each in _OTHER if line.startswith(each)), None)
+            option = next((name for name in _INCLUDES if line.startswith(name)), None)
             if option is None:
-                if not _of_the_index(line, paths):
+                if not _is_from_index(line, paths):
                     return None
-            elif (other := _joined(path, line.removeprefix(option))) not in found:
-                if other not in texts:
+            elif (included := _joined(path, line.removeprefix(option))) not in all_lists:
+                if included not in texts:
                     return None
-                found.append(other)
-    return tuple(sorted(found))
+                all_lists.append(included)
+    return tuple(sorted(all_lists))
 
 
 def _joined(path: str, value: str) -> str:
-    """The path of a list that another one names, as an option's value."""
+    """The path of a list that the list `path` includes as the value of an option."""
     return str(PurePosixPath(path).parent / value.lstrip(" =\t"))
 
 
 def _lines(text: str) -> Iterator[str]:
+    """The lines of a list of requirements, joined at backslashes and without comments."""
     for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
         if bare := re.sub(r"(^|\s)#.*$", "", line).strip():
             yield bare
 
 
-def _of_the_index(line: str, paths: Collection[str]) -> bool:
-    """Whether it is a plain requirement, with its hashes, and no file of the project (a wheel)."""
+def _is_from_index(line: str, paths: Collection[str]) -> bool:
+    """Whether the line is a plain requirement, with hashes, and names no file of the project."""
     words = (word for word in line.split() if not word.startswith("--hash="))
     try:
-        found = Requirement(" ".join(words))
+        requirement = Requirement(" ".join(words))
     except (ValueError, RecursionError):
         return False
-    return found.url is None and found.name not in paths
+    return requirement.url is None and requirement.name not in paths
 
 
 def _toml(text: str) -> Mapping[str, Any]:
@@ -145,12 +148,12 @@ def _toml(text: str) -> Mapping[str, Any]:
 
 
 def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = content.get(name)
-    return found if isinstance(found, dict) else {}
+    table = content.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def _extras(text: str) -> Collection[str]:
-    """Those of a setup.cfg. `configparser` is quadratic in the spaces of a line."""
+    """The extras of a setup.cfg. `configparser` needs quadratic time for the spaces of a line."""
     section, names = "", set()
     for line in text.splitlines():
         if line.startswith("["):

@@ -1,8 +1,8 @@
-"""Runs a setup's command in a sandbox, and sends what is new in /work. Input, as JSON: {command,
+"""Runs a setup's command in a sandbox, and sends the new files of /work. Input, as JSON: {command,
 environment, port, most_bytes, most_files}.
 
-Python packages go into a virtual environment at /work/.setup, whose pip is the worker's. What the
-sandbox has itself can be imported there, too. A file that was there before is left as it was.
+Python packages go into a virtual environment at /work/.setup, which uses the worker's pip. Packages
+of the sandbox can be imported there, too. Files that existed before the command do not change.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 WORK = "/work"
 TOP = f"{WORK}/.setup"
 SCRATCH = f"{TOP}/scratch"
-"""What came with the command, and what programs put aside; it is not sent."""
+"""The files that came with the command, and temporary files of programs. They are not sent."""
 CHUNK = 1024 * 1024
 ENTRY = struct.Struct(">cIHQ")
-"""What begins each entry that is sent: its kind, when it was changed (seconds since 1970), and how
-many bytes its name and its content have, which follow. A folder comes before what is in it."""
+"""The head of each sent entry: its kind, the time of its last change (seconds since 1970), and the
+sizes of its name and its content in bytes. Name and content follow. A folder comes before its
+contents."""
 FOLDER, FILE, PROGRAM, LINK = b"d", b"f", b"x", b"l"
 PIP = """\
 #!{python}
@@ -37,12 +38,12 @@ from pip._internal.cli.main import main
 sys.exit(main())
 """
 PIP_PATH, SANDBOX_PATH = "_pip.pth", "~sandbox.pth"
-"""In the order of their names: the sandbox may have an older pip, and older packages than those
-that a `.pth` file of the project's own names."""
+"""Python reads these files in the order of their names: the sandbox may have an older pip, and
+older packages than the packages that a `.pth` file of the project names."""
 
 
 def paths() -> Iterator[tuple[str, os.stat_result]]:
-    """Everything in /work but git's own and what is put aside."""
+    """The paths in /work, except `.git` and SCRATCH, with their metadata."""
     for folder, folders, names in os.walk(WORK):
         folders[:] = sorted(
             name for name in folders if f"{folder}/{name}" not in {f"{WORK}/.git", SCRATCH}
@@ -58,10 +59,10 @@ def packages() -> str:
 
 
 def prepare() -> None:
-    """Make the virtual environment, with the worker's pip for the time of the command."""
+    """Create the virtual environment, with the worker's pip for the time of the command."""
     venv.EnvBuilder(symlinks=True).create(TOP)
-    own = [each for each in sys.path if each.endswith(("site-packages", "dist-packages"))]
-    Path(packages(), SANDBOX_PATH).write_text("".join(f"{each}\n" for each in own))
+    folders = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    Path(packages(), SANDBOX_PATH).write_text("".join(f"{folder}\n" for folder in folders))
     with zipfile.ZipFile(f"{SCRATCH}/pip.zip") as archive:
         archive.extractall(f"{SCRATCH}/pip")
     Path(packages(), PIP_PATH).write_text(f"{SCRATCH}/pip\n")
@@ -71,113 +72,120 @@ def prepare() -> None:
         program.chmod(0o755)
 
 
-def environment(asked: dict[str, Any]) -> dict[str, str]:
-    """What the command finds: the environment is active, and the network is a proxy."""
-    proxy = f"http://127.0.0.1:{asked['port']}"
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def environment(request: dict[str, Any]) -> dict[str, str]:
+    """The environment variables of the command: the virtual environment and the proxy."""
+    proxy = f"http://127.0.0.1:{request['port']}"
+    inherited = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
     return {
-        **kept,
+        **inherited,
         **dict.fromkeys(names, proxy),
-        "PATH": f"{TOP}/bin:{kept['PATH']}",
+        "PATH": f"{TOP}/bin:{inherited['PATH']}",
         "VIRTUAL_ENV": TOP,
         "HOME": SCRATCH,
         "TMPDIR": SCRATCH,
-        **asked["environment"],
+        **request["environment"],
     }
 
 
 class Entry(NamedTuple):
-    """Bytes to send, and then so many of the file's content."""
+    """An entry to send."""
 
-    begin: bytes
+    head: bytes
+    """ENTRY, the name, and the target of a link."""
     path: str
     size: int = 0
+    """The bytes of the file that follow."""
 
 
-def entry(path: str, at: os.stat_result) -> Entry | None:
-    """That of a directory, a file or a symbolic link; a hard link is a file."""
+def entry(path: str, status: os.stat_result) -> Entry | None:
+    """The entry of a directory, a file or a symbolic link; a hard link is a file."""
     name = os.fsencode(path.removeprefix(f"{WORK}/"))
-    seconds = min(max(int(at.st_mtime), 0), 2**32 - 1)
-    if stat.S_ISDIR(at.st_mode):
+    seconds = min(max(int(status.st_mtime), 0), 2**32 - 1)
+    if stat.S_ISDIR(status.st_mode):
         return Entry(ENTRY.pack(FOLDER, seconds, len(name), 0) + name, path)
-    if stat.S_ISLNK(at.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         target = os.fsencode(os.readlink(path))  # noqa: PTH115
         return Entry(ENTRY.pack(LINK, seconds, len(name), len(target)) + name + target, path)
-    if stat.S_ISREG(at.st_mode):
-        kind = PROGRAM if at.st_mode & stat.S_IXUSR else FILE
-        return Entry(ENTRY.pack(kind, seconds, len(name), at.st_size) + name, path, at.st_size)
+    if stat.S_ISREG(status.st_mode):
+        kind = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
+        return Entry(
+            ENTRY.pack(kind, seconds, len(name), status.st_size) + name, path, status.st_size
+        )
     return None
 
 
-def new(there: set[str]) -> list[tuple[str, os.stat_result]]:
-    """What is new, and the folders that it is in."""
-    found = list(paths())
-    old = set(there)
-    for path, _ in found:
-        if path not in there:
+def new_paths(before: set[str]) -> list[tuple[str, os.stat_result]]:
+    """The paths that did not exist before, and their folders."""
+    now = list(paths())
+    old = set(before)
+    for path, _ in now:
+        if path not in before:
             while (path := os.path.dirname(path)) in old:  # noqa: PTH120
                 old.remove(path)
-    return [(path, at) for path, at in found if path not in old]
+    return [(path, status) for path, status in now if path not in old]
 
 
-def send(asked: dict[str, Any], there: set[str]) -> str:
-    """Send what is new; returns why it is not taken, or nothing."""
-    left = new(there)
-    size = sum(at.st_size for _, at in left if stat.S_ISREG(at.st_mode))
-    if size > asked["most_bytes"] or len(left) > asked["most_files"]:
-        most = f"{asked['most_bytes'] >> 20} MiB in {asked['most_files']} files may stay"
-        return f"it left {size >> 20} MiB in {len(left)} files; {most} (FETTLE_SETUP_BYTES)"
-    entries = [made for path, at in left if (made := entry(path, at)) is not None]
-    length = sum(len(each.begin) + each.size for each in entries)
-    with socket.create_connection(("127.0.0.1", asked["port"])) as door:
-        with door.makefile("wb", CHUNK) as out:
+def send(request: dict[str, Any], before: set[str]) -> str:
+    """Send the new paths; return the reason of a refusal, or ''."""
+    created = new_paths(before)
+    size = sum(status.st_size for _, status in created if stat.S_ISREG(status.st_mode))
+    if size > request["most_bytes"] or len(created) > request["most_files"]:
+        limit = f"{request['most_bytes'] >> 20} MiB in {request['most_files']} files may stay"
+        return f"it left {size >> 20} MiB in {len(created)} files; {limit} (FETTLE_SETUP_BYTES)"
+    entries = [row for path, status in created if (row := entry(path, status)) is not None]
+    length = sum(len(row.head) + row.size for row in entries)
+    with socket.create_connection(("127.0.0.1", request["port"])) as connection:
+        with connection.makefile("wb", CHUNK) as out:
             out.write(b"PUT /layer HTTP/1.1\r\nHost: worker\r\nContent-Length: %d\r\n\r\n" % length)
-            for each in entries:
-                out.write(each.begin)
-                out.writelines(content(each))
-        with door.makefile("rb") as answer:
-            status = answer.read(64 * 1024).partition(b"\r\n\r\n")
-    if status[0].startswith(b"HTTP/1.1 200"):
+            for row in entries:
+                out.write(row.head)
+                out.writelines(content(row))
+        with connection.makefile("rb") as response:
+            head, _, reason = response.read(64 * 1024).partition(b"\r\n\r\n")
+    if head.startswith(b"HTTP/1.1 200"):
         return ""
-    return status[2].decode(errors="replace") or "what it left was not taken"
+    return reason.decode(errors="replace") or "the worker refused its files"
 
 
-def content(each: Entry) -> Iterator[bytes]:
-    """What follows of a file, as large as it was."""
-    if not (left := each.size):
+def content(row: Entry) -> Iterator[bytes]:
+    """The content of a file, as many bytes as its entry says."""
+    if not (remaining := row.size):
         return
-    if not (mode := os.lstat(each.path).st_mode) & stat.S_IRUSR:
-        os.chmod(each.path, mode | stat.S_IRUSR)  # noqa: PTH101
-    with open(each.path, "rb") as file:  # noqa: PTH123
-        while left:
-            if not (part := file.read(min(left, CHUNK))):
-                raise EOFError(f"{each.path} became shorter while it was sent")
+    if not (mode := os.lstat(row.path).st_mode) & stat.S_IRUSR:
+        os.chmod(row.path, mode | stat.S_IRUSR)  # noqa: PTH101
+    with open(row.path, "rb") as file:  # noqa: PTH123
+        while remaining:
+            if not (part := file.read(min(remaining, CHUNK))):
+                raise EOFError(f"{row.path} became shorter while it was sent")
             yield part
-            left -= len(part)
+            remaining -= len(part)
 
 
 def main() -> int:
-    """The exit code of the command, or of what was to be kept of it."""
-    asked = json.load(sys.stdin)
-    there = {path for path, _ in paths()}
+    """Run the command and send its files. Returns the exit code of the command, or 1 if its files
+    were refused."""
+    request = json.load(sys.stdin)
+    before = {path for path, _ in paths()}
     prepare()
-    there.discard(TOP)
+    before.discard(TOP)
     done = subprocess.run(
-        ["sh", "-c", asked["command"]],
+        ["sh", "-c", request["command"]],
         cwd=WORK,
-        env=environment(asked),
+        env=environment(request),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
         check=False,
     )
     if done.returncode != 0:
         return done.returncode if done.returncode > 0 else 128 - done.returncode
-    for own in (f"{TOP}/bin/pip", f"{TOP}/bin/pip3", f"{packages()}/{PIP_PATH}"):
-        Path(own).unlink(missing_ok=True)
+    for path in (f"{TOP}/bin/pip", f"{TOP}/bin/pip3", f"{packages()}/{PIP_PATH}"):
+        Path(path).unlink(missing_ok=True)
     shutil.rmtree(SCRATCH, ignore_errors=True)
-    if why := send(asked, there):
-        sys.stdout.write(f"{why}\n")
+    if reason := send(request, before):
+        sys.stdout.write(f"{reason}\n")
         return 1
     return 0
 

@@ -39,37 +39,40 @@ from worker.repositories.errors import SetupFailed, SetupUnavailable
 from worker.repositories.setups.archive import NAME_BYTES
 from worker.repositories.setups.inside import ENTRY
 
-LEAVES = b"PUT /layer "
+RESULT_REQUEST = b"PUT /layer "
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\nContent-Length: (\d{1,18})\r\n")
 _CHUNK = 1024 * 1024
 
 
 @dataclass(slots=True)
-class Door:
-    """Answers the connections of one run. An archive of at most `most_bytes` is written to
-    `archive`, in place of one before it, as a run that is made once more sends it; `whole`: all of
-    it came; `failed`: why this machine's disk did not take it."""
+class SetupNetwork:
+    """Answers the connections of one run: requests to the proxy, and the request with the result.
+    A run that is repeated sends its result again, which replaces the archive."""
 
     archive: Path
-    most_bytes: int
+    """The file that the result is written to."""
+    max_bytes: int
+    """The largest archive."""
     authority: Authority
     proxy: Proxy
-    whole: bool = False
-    failed: OSError | None = None
-    _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_complete: bool = False
+    """Whether the archive has the whole result."""
+    disk_error: OSError | None = None
+    """The error of this machine's disk while the result was written."""
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     @asynccontextmanager
-    async def to(
+    async def open(
         cls,
         hosts: tuple[str, ...],
         credentials: Mapping[str, str],
         archive: Path,
-        most_bytes: int,
+        max_bytes: int,
         fetched_bytes: int,
-    ) -> AsyncIterator[Door]:
-        """One that leads to these hosts. Those that are named in full may be of an intranet."""
+    ) -> AsyncIterator[SetupNetwork]:
+        """A network with these hosts. Hosts that are named in full may be in an intranet."""
         authority = Authority()
         proxy = Proxy(
             HostList(hosts),
@@ -79,7 +82,7 @@ class Door:
             credentials=credentials,
         )
         async with aclosing(proxy):
-            yield cls(archive, most_bytes, authority, proxy)
+            yield cls(archive, max_bytes, authority, proxy)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection, and close it."""
@@ -88,46 +91,49 @@ class Door:
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             writer.close()
             return
-        if not head.startswith(LEAVES):
+        if not head.startswith(RESULT_REQUEST):
             await self.proxy.answer(reader, writer, head)
             return
         try:
-            status, said = await self._take(reader, head)
-            text = said.encode()
+            status, reason = await self._receive(reader, head)
+            body = reason.encode()
             writer.write(b"HTTP/1.1 %b\r\nConnection: close\r\n" % status)
-            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
+            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # it ended in the middle
+            pass  # the connection ended within the request
         except OSError as error:
-            self.failed = error
+            self.disk_error = error
         finally:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _take(self, reader: asyncio.StreamReader, head: bytes) -> tuple[bytes, str]:
+    async def _receive(self, reader: asyncio.StreamReader, head: bytes) -> tuple[bytes, str]:
+        """Write the result to the archive. Returns a status, and the reason of a refusal."""
         length = _LENGTH.search(head)
-        if length is None or (left := int(length[1])) > self.most_bytes:
+        if length is None or (remaining := int(length[1])) > self.max_bytes:
             return b"413 Content Too Large", "it left more than is taken"
-        async with self._taking:
-            self.whole, self.failed = False, None
+        async with self._writing:
+            self.is_complete, self.disk_error = False, None
             with self.archive.open("wb") as file:
-                while left:
-                    left -= file.write(await reader.readexactly(min(left, _CHUNK)))
-            self.whole = True
+                while remaining:
+                    part = await reader.readexactly(min(remaining, _CHUNK))
+                    remaining -= file.write(part)
+            self.is_complete = True
             return b"200 OK", ""
 
 
 MOST_FILES = 60_000
 MEMORY_BYTES = 2_048 * MIB
 SPACE_BYTES = 1_024 * MIB
-"""For what is installed, and what programs put aside meanwhile."""
+"""The space for installed packages and for temporary files of programs."""
 FETCHED_TIMES = 2
-"""So many times what may stay may be fetched: some of it is built, and thrown away."""
-SAID_CHARACTERS = 3_000
+"""A setup may fetch this many times the bytes that may stay: builds discard some of them."""
+OUTPUT_CHARACTERS = 3_000
+"""The end of the command's output that an error keeps."""
 _SCRATCH = ".setup/scratch"
 _AT = f"/work/{_SCRATCH}"
-_TRUSTS = (
+_CERTIFICATE_VARIABLES = (
     *("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO"),
 )
@@ -150,21 +156,22 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Where packages come from."""
+    """The package indexes, by the operator's settings."""
 
     settings: RepositorySettings
     credentials: Credentials = field(default_factory=Credentials, repr=False)
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> Indexes:
-        """Raises RepositoriesUnfit where the file of credentials cannot be used."""
+        """The indexes of the settings. Raises RepositoriesUnfit if the file of credentials is
+        wrong."""
         file = settings.setup_credentials
         if file is None:
             return cls(settings)
         return cls(settings, credentials(file, "FETTLE_SETUP_CREDENTIALS"))
 
     def headers(self, tenant: str) -> dict[str, str]:
-        """The tenant's credentials, as `Authorization` headers by host."""
+        """The credentials of the tenant, as `Authorization` headers by host."""
         grants = self.credentials.of(tenant)
         return {host: basic(granted.credential) for host, granted in grants.items()}
 
@@ -176,7 +183,7 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the command sees in its directory: a layer, or these files alone."""
+    """The files that the command sees: the files of layers, or only `files`."""
 
     layers: tuple[str, ...] = ()
     files: Mapping[str, bytes] | None = None
@@ -185,14 +192,13 @@ class Inputs:
 async def run(
     sandbox: Sandbox, indexes: Indexes, tenant: str, command: str, inputs: Inputs, archive: Path
 ) -> float:
-    """Run the command with the tenant's credentials; return how many seconds it took. `archive` has
-    the files that it left. Raises SetupFailed, SetupUnavailable if an index gave no answer, OSError
-    if this machine's disk does not take the archive, and the sandbox's errors."""
+    """Run the command with the tenant's credentials, and write its files to `archive`. Returns its
+    duration in seconds. Raises SetupFailed, SetupUnavailable if an index did not answer, OSError if
+    this machine's disk fails, and SandboxUnavailable."""
     settings = indexes.settings
-    most = settings.setup_bytes + MOST_FILES * (ENTRY.size + NAME_BYTES)
-    fetched = FETCHED_TIMES * settings.setup_bytes
-    packed = await asyncio.to_thread(pip)
-    asked = {
+    archive_bytes = settings.setup_bytes + MOST_FILES * (ENTRY.size + NAME_BYTES)
+    fetched_bytes = FETCHED_TIMES * settings.setup_bytes
+    request = {
         "command": command,
         "port": PROXY_PORT,
         "environment": environment(settings),
@@ -200,33 +206,35 @@ async def run(
         "most_files": MOST_FILES,
     }
     limits = limits_of(settings)
-    hosts = settings.setup_sources
-    async with Door.to(hosts, indexes.headers(tenant), archive, most, fetched) as door:
-        own = {
-            f"{_SCRATCH}/pip.zip": packed,
-            f"{_SCRATCH}/ca.pem": door.authority.certificate(),
+    headers = indexes.headers(tenant)
+    async with SetupNetwork.open(
+        settings.setup_sources, headers, archive, archive_bytes, fetched_bytes
+    ) as network:
+        tools = {
+            f"{_SCRATCH}/pip.zip": await asyncio.to_thread(pip),
+            f"{_SCRATCH}/ca.pem": network.authority.certificate(),
         }
-        wanted = Command(
+        run_command = Command(
             argv=("python", "-I", "-c", (Path(__file__).parent / "inside.py").read_text()),
-            files={**(inputs.files or {}), **own},
-            stdin=json.dumps(asked).encode(),
+            files={**(inputs.files or {}), **tools},
+            stdin=json.dumps(request).encode(),
             trees=inputs.layers,
-            proxy=door,
+            proxy=network,
             collect=False,
         )
-        result = await sandbox.run(wanted, limits)
+        result = await sandbox.run(run_command, limits)
     if result.end is End.KILLED:
         raise SandboxUnavailable("the sandbox of a setup was killed from outside")
-    if door.failed is not None:
-        raise door.failed
-    if not result.succeeded or not door.whole:
-        raise _failure(result, limits, door)
+    if network.disk_error is not None:
+        raise network.disk_error
+    if not result.succeeded or not network.is_complete:
+        raise _failure(result, limits, network)
     return result.seconds
 
 
 def limits_of(settings: RepositorySettings) -> Limits:
-    """What a setup may use. One file may fill the space: what is left of it is looked at later, and
-    refused with the setting's name."""
+    """The limits of a setup. One file may fill the space: its size is checked later, so that the
+    error names the setting."""
     space = max(SPACE_BYTES, 2 * settings.setup_bytes)
     return Limits(
         wall_seconds=settings.setup_seconds,
@@ -242,14 +250,14 @@ def limits_of(settings: RepositorySettings) -> Limits:
 
 def environment(settings: RepositorySettings) -> dict[str, str]:
     """The variables by which programs find the operator's indexes, and trust the proxy."""
-    found = {**_QUIET, **dict.fromkeys(_TRUSTS, f"{_AT}/ca.pem")}
+    variables = {**_QUIET, **dict.fromkeys(_CERTIFICATE_VARIABLES, f"{_AT}/ca.pem")}
     if settings.setup_index is not None:
-        found["PIP_INDEX_URL"] = settings.setup_index
+        variables["PIP_INDEX_URL"] = settings.setup_index
         if settings.setup_index.startswith("http://"):
-            found["PIP_TRUSTED_HOST"] = urlsplit(settings.setup_index).netloc
+            variables["PIP_TRUSTED_HOST"] = urlsplit(settings.setup_index).netloc
     if settings.setup_npm_registry is not None:
-        found["npm_config_registry"] = settings.setup_npm_registry
-    return found
+        variables["npm_config_registry"] = settings.setup_npm_registry
+    return variables
 
 
 @cache
@@ -268,13 +276,15 @@ def pip() -> bytes:
     return packed.getvalue()
 
 
-def _failure(result: RunResult, limits: Limits, door: Door) -> SetupFailed | SetupUnavailable:
+def _failure(
+    result: RunResult, limits: Limits, network: SetupNetwork
+) -> SetupFailed | SetupUnavailable:
     how = ending(result.end, result.exit_code, result.signal, limits)
     if (setting := _SETTINGS.get(result.end)) is not None:
         how += f" ({setting})"
-    refused = [f"refused: {each}" for each in door.proxy.refused]
-    unreached = [f"no answer from {each}" for each in door.proxy.unreached]
-    said = "\n".join(part.text.strip() for part in (result.stdout, result.stderr) if part.text)
+    refused = [f"refused: {reason}" for reason in network.proxy.refused]
+    unreached = [f"no answer from {host}" for host in network.proxy.unreached]
+    output = "\n".join(part.text.strip() for part in (result.stdout, result.stderr) if part.text)
     text = "\n".join((how, *refused, *unreached))
-    kind = SetupUnavailable if unreached and not refused else SetupFailed
-    return kind(text, said[-SAID_CHARACTERS:], round(result.seconds, 1))
+    error = SetupUnavailable if unreached and not refused else SetupFailed
+    return error(text, output[-OUTPUT_CHARACTERS:], round(result.seconds, 1))

@@ -36,16 +36,16 @@ from worker.repositories.folders import (
     used,
 )
 from worker.repositories.setups.archive import unpacked
-from worker.repositories.setups.detected import Setup, detected, wanted
+from worker.repositories.setups.detected import Setup, detect_setup, setup_files
 from worker.repositories.setups.run import MOST_FILES, Indexes, Inputs, run
 
 AT_ONCE = 2
-"""Setups of one worker: each may have two processors' time and 2 GiB for minutes."""
+"""Setups of one worker at once: each may use two processors and 2 GiB for minutes."""
 EXCLUDE = ".git/info/exclude"
 FORMAT = 2
-"""Raised where the same command leaves something else."""
+"""Increased if the same command leaves other files in a new release."""
 _WAIT_SECONDS = 60.0
-"""How much longer than a setup may take another job's is waited for."""
+"""A job waits for the setup of another job this much longer than a setup may take."""
 
 
 class Entry(Protocol):
@@ -69,22 +69,24 @@ class Base(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A layer of what a setup left; it stays on this machine until this is dropped. `seconds` is
-    how long it took now; None: it was there already."""
+    """The layer of a setup."""
 
     layer: str
     command: str
     seconds: float | None
+    """The duration of the setup; None if the layer existed."""
     use: Lock = field(repr=False)
+    """The layer stays on this machine until this lock is released or dropped."""
 
 
 class Within(NamedTuple):
-    """The sandbox that a setup runs in. `digest` identifies its interpreter, packages and programs.
-    The indexes get the credentials of `tenant`."""
+    """The sandbox that a setup runs in."""
 
     sandbox: Sandbox
     digest: str
+    """Identifies the interpreter, the packages and the programs of the sandbox."""
     tenant: str = OPERATOR
+    """The indexes get the credentials of this tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +104,16 @@ class Setups:
 
     @property
     def settings(self) -> RepositorySettings:
-        """Of repositories."""
+        """The settings of repositories."""
         return self.indexes.settings
 
     async def installed(
         self, base: Base, setup: Setup, within: Within, begins: Callable[[], Awaitable[None]]
     ) -> Installed:
-        """The layer of `setup` over the files of a commit. `begins` is called before it is made.
+        """The layer of `setup` over the files of a commit. `begins` is called before the setup
+        runs.
 
-        Raises SetupFailed, RepositoryUnavailable, and what the sandbox raises.
+        Raises SetupFailed, RepositoryUnavailable, SandboxUnavailable.
         """
         if not self.works:
             raise SetupFailed(
@@ -125,7 +128,7 @@ class Setups:
         patience = self.settings.setup_seconds + _WAIT_SECONDS
         async with self.places.workshop(name, patience) as (workshop, _):
             seconds = None
-            while (use := used(path)) is None:  # else another job was first
+            while (use := used(path)) is None:  # else another job has made the layer
                 seconds = await self._make(workshop, base, setup, within)
                 if (use := moved(workshop / "new", path)) is not None:
                     await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
@@ -133,26 +136,27 @@ class Setups:
         return Installed(name, setup.command, seconds, use)
 
     async def _make(self, workshop: Path, base: Base, setup: Setup, within: Within) -> float:
-        """Make the layer at `new` in the workshop; returns how many seconds the command took."""
-        archive, new = workshop / "left", workshop / "new"
+        """Make the layer at `new` in the workshop; return the duration of the command in
+        seconds."""
+        archive, new = workshop / "result", workshop / "new"
         await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
         async with self.turns:
             inputs = await _inputs(base, setup)
             seconds = await run(
                 within.sandbox, self.indexes, within.tenant, setup.command, inputs, archive
             )
-        taken = await asyncio.to_thread(
+        size = await asyncio.to_thread(
             unpacked, archive, new, self.settings.setup_bytes, MOST_FILES
         )
         archive.unlink()
-        await asyncio.to_thread(_finish, new, base.entries, taken)
+        await asyncio.to_thread(_finish, new, base.entries, size)
         await synced(new)
         return round(seconds, 1)
 
     def _name(self, base: Base, setup: Setup, within: Within) -> str:
-        """The name of the setup's layer: a digest of everything that the content of the layer
-        depends on, so that no other branch, and no other job, can change that content. Tenants
-        share a layer only if they have the same credentials."""
+        """The name of the setup's layer: a digest of all inputs of its content, so that no other
+        branch and no other job can change the content. Tenants share a layer only if they have the
+        same credentials."""
         inputs = {path: base.entries[path].oid for path in setup.paths} or base.layer
         indexes = (self.settings.setup_index, self.settings.setup_npm_registry)
         owners = self.indexes.owners(within.tenant)
@@ -161,11 +165,11 @@ class Setups:
         return f"{SETUP}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
-    """Note the layer's bytes, and have git ignore its files, except files at the paths of the
-    commit's `entries`."""
+def _finish(layer: Path, entries: Collection[str], size: int) -> None:
+    """Write down the size of the layer, and let git ignore its files, except the files at paths of
+    the commit's `entries`."""
     hidden = [f"{line}\n" for line in _new(layer, entries)]
-    for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
+    for path, text in ((f"{TOP}/{BYTES_FILE}", f"{size}\n"), (EXCLUDE, "".join(hidden))):
         (layer / path).parent.mkdir(parents=True, exist_ok=True)
         (layer / path).write_bytes(os.fsencode(text))
     give_to_sandbox_user(layer)
@@ -173,15 +177,15 @@ def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
 
 def _new(layer: Path, entries: Collection[str]) -> Iterator[str]:
     """The topmost paths that the commit does not have, as rules for git to ignore."""
-    known = {str(each) for path in entries for each in PurePosixPath(path).parents}
-    for place, folders, names in os.walk(layer):
-        own = Path(place).relative_to(layer)
+    known = {str(parent) for path in entries for parent in PurePosixPath(path).parents}
+    for walked, folders, names in os.walk(layer):
+        folder = Path(walked).relative_to(layer)
         for name in names:
-            yield _rule(own / name)
+            yield _rule(folder / name)
         for name in list(folders):
-            if str(own / name) not in known:
+            if str(folder / name) not in known:
                 folders.remove(name)
-                yield _rule(own / name)
+                yield _rule(folder / name)
 
 
 def _rule(path: Path) -> str:
@@ -194,8 +198,8 @@ async def _inputs(base: Base, setup: Setup) -> Inputs:
     return Inputs(files={path: await base.read(path) or b"" for path in setup.paths})
 
 
-SAID_CHARACTERS = 1_500
-"""Of a command's own output, in the reason why a job failed; the event has more."""
+REASON_CHARACTERS = 1_500
+"""The end of the command's output in the reason of a failed job; the event has more."""
 
 
 async def installed(
@@ -206,11 +210,11 @@ async def installed(
     setups: Setups,
     ledger: Ledger,
 ) -> Installed | Setup | None:
-    """What the job's programs find beside the repository; None where nothing has to be installed.
-    A setup that the files suggest comes back as it is where this deployment installs nothing.
+    """The installed dependencies of the job's repository; None if there are none to install. If
+    this deployment installs nothing, the result is the setup that the files suggest.
 
     Raises SetupFailed with a text for the person who sent the job, SetupUnavailable,
-    RepositoryUnavailable, and what the sandbox and the ledger raise.
+    RepositoryUnavailable, and the errors of the sandbox and the ledger.
     """
     setup = await _setup(record, files, environment)
     if setup is None:
@@ -220,55 +224,56 @@ async def installed(
         await ledger.emit(Event(CallKey(record.id, "setup", 0), "setup_left_out", data))
         await ledger.writer.send()
         return setup
-    place = CallKey(record.id, "setup", record.epoch)  # not known by the job that it retries
+    key = CallKey(record.id, "setup", record.epoch)  # the job that it retries has another key
 
-    async def say(kind: str, **data: Any) -> None:
-        await ledger.emit(Event(place, kind, {"command": setup.command, **data}))
+    async def emit(kind: str, **data: Any) -> None:
+        await ledger.emit(Event(key, kind, {"command": setup.command, **data}))
         await ledger.writer.send()
 
     async def begins() -> None:
-        await say("setup_started")
+        await emit("setup_started")
 
     within = Within(sandbox, environment.digest, record.tenant)
     try:
-        found = await setups.installed(files.base, setup, within, begins)
+        layer = await setups.installed(files.base, setup, within, begins)
     except SetupFailed as error:
-        await say(
-            "setup_finished", ok=False, reused=False, seconds=error.seconds, output=error.said
+        await emit(
+            "setup_finished", ok=False, reused=False, seconds=error.seconds, output=error.output
         )
-        raise type(error)(_why(record, setup, error, setups), error.said) from None
-    if found.seconds is not None or record.attempts == 1:
-        seconds, reused = found.seconds or 0.0, found.seconds is None
-        await say("setup_finished", ok=True, reused=reused, seconds=seconds, output="")
-    return found
+        raise type(error)(_failure_text(record, setup, error, setups), error.output) from None
+    if layer.seconds is not None or record.attempts == 1:
+        seconds, reused = layer.seconds or 0.0, layer.seconds is None
+        await emit("setup_finished", ok=True, reused=reused, seconds=seconds, output="")
+    return layer
 
 
-async def fetching(record: JobRecord, repo: Repo, ledger: Ledger) -> None:
-    """Say that the repository is being fetched. Raises what the ledger raises."""
+async def emit_fetch_started(record: JobRecord, repo: Repo, ledger: Ledger) -> None:
+    """Emit the event that the repository is being fetched. Raises the errors of the ledger."""
     data = {"url": repo.url, "ref": repo.ref}
     await ledger.emit(Event(CallKey(record.id, "fetch", 0), "fetch_started", data))
     await ledger.writer.send()
 
 
 async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) -> Setup | None:
-    """The command that the job asks for, else one that its files suggest; None: there is none."""
-    asked = record.spec.setup
-    if asked is not None:
-        return Setup(asked) if asked.strip() else None
+    """The setup that the job names, else the setup that its files suggest, else None."""
+    command = record.spec.setup
+    if command is not None:
+        return Setup(command) if command.strip() else None
     sizes = files.followed()
     texts = {
-        path: (await files.read(path) or b"").decode(errors="replace") for path in wanted(sizes)
+        path: (await files.read(path) or b"").decode(errors="replace")
+        for path in setup_files(sizes)
     }
     programs = (*environment.programs, *environment.runners)
-    return await asyncio.to_thread(detected, sizes, texts, programs)
+    return await asyncio.to_thread(detect_setup, sizes, texts, programs)
 
 
-def _why(record: JobRecord, setup: Setup, error: SetupFailed, setups: Setups) -> str:
-    said = error.said.strip()[-SAID_CHARACTERS:]
+def _failure_text(record: JobRecord, setup: Setup, error: SetupFailed, setups: Setups) -> str:
+    output = error.output.strip()[-REASON_CHARACTERS:]
     advice = f'try another command: fettle retry {record.id} --setup "..."; or none: --no-setup'
     if isinstance(error, SetupUnavailable):
-        advice = "an index gave no answer"
+        advice = "an index did not answer"
     elif not setups.works:
-        advice = f"go on without: fettle retry {record.id} --no-setup"
-    parts = (f"{setup.command!r} has not installed the repository's dependencies: {error}", said)
+        advice = f"continue without dependencies: fettle retry {record.id} --no-setup"
+    parts = (f"{setup.command!r} has not installed the repository's dependencies: {error}", output)
     return "\n".join(part for part in (*parts, advice) if part)
