@@ -237,7 +237,7 @@ async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
             "refused: the host 127.0.0.1:9 is not on the operator's list",
             "No matching distribution",
         ),
-        ("mkdir -p .setup/fettle-bytes/x", {}, "'.setup/fettle-bytes' may not be created by a setup", ""),
+        ("mkdir -p .setup/fettle-bytes/x", {}, "'.setup/fettle-bytes' may not be created", ""),
         ("pip install -q shout", {"setup_index": None}, "FETTLE_SETUP_HOSTS", ""),
     ],
 )
