@@ -34,18 +34,22 @@ calls (8 KB a call, 128,000 tokens of context, cached input at a tenth of the pr
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The messages from `start` up to `end`, their bytes, and the paths of the files that their
-    calls read and changed."""
+    """A reply of the model with the results of its calls."""
 
     start: int
+    """The index of its first message."""
     end: int
+    """The index after its last message."""
     size: int
+    """The bytes of its messages."""
     read: frozenset[str]
+    """The paths of the files that its calls read."""
     changed: frozenset[str]
+    """The paths of the files that its calls changed."""
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], start: int, end: int) -> Exchange:
-        """The exchange at these places of the conversation."""
+        """The exchange of these messages of the conversation."""
         calls = traces(messages[start:end])
         uses = [trace["data"] for trace in calls if trace["kind"] == "tool_used"]
         return cls(
@@ -57,8 +61,9 @@ class Exchange:
         )
 
 
-def trimmed(messages: Sequence[BaseMessage], most: int) -> Sequence[BaseMessage]:
-    """The conversation within `most` bytes, beside a note, if leaving out exchanges can do it.
+def trim_exchanges(messages: Sequence[BaseMessage], most: int) -> Sequence[BaseMessage]:
+    """The conversation with so few exchanges that it takes at most `most` bytes, if that is
+    possible; a note about the omitted exchanges is not counted.
 
     The cuts of all earlier requests of this conversation are made again, one after the other. So
     the result depends on the conversation and `most` alone, and begins like the request before.
@@ -72,7 +77,8 @@ def trimmed(messages: Sequence[BaseMessage], most: int) -> Sequence[BaseMessage]
         if prompts + sum(exchange.size for exchange in repeated) > most:
             repeated = _cut(repeated, (most - prompts) // CUT)
     starts = {exchange.start for exchange in repeated}
-    return _without(messages, [each for each in history if each.start not in starts])
+    omitted = [exchange for exchange in history if exchange.start not in starts]
+    return _without(messages, omitted)
 
 
 def exchanges(messages: Sequence[BaseMessage]) -> list[Exchange]:
@@ -89,9 +95,10 @@ def exchanges(messages: Sequence[BaseMessage]) -> list[Exchange]:
 
 def size(messages: Sequence[BaseMessage]) -> int:
     """Bytes of the messages, with the arguments of the model's calls and the replies' fields."""
-    calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
+    replies = (message for message in messages if isinstance(message, AIMessage))
+    calls = (call for reply in replies for call in reply.tool_calls)
     args = (str(value) for call in calls for value in call["args"].values())
-    texts = sum(weight(text_of(each)) for each in messages)
+    texts = sum(weight(text_of(message)) for message in messages)
     return texts + sum(map(weight, args)) + sum(map(fields_size, messages))
 
 
@@ -103,10 +110,11 @@ def text_of(message: BaseMessage) -> str:
 
 
 def _cut(repeated: Sequence[Exchange], space: int) -> list[Exchange]:
-    """The newest exchange, and as many others as fit with it into `space` bytes.
+    """The newest exchange, and as many older exchanges as fit with it into `space` bytes.
 
-    The latest work comes first, up to half of the space, then files that the model read and that
-    have not changed since, then the rest; newer exchanges before older ones.
+    The latest exchanges come first, up to half of the space. Exchanges with files that the model
+    read and that have not changed since come next, and all others last. In each group, newer
+    exchanges come before older ones.
     """
     last_change = {path: exchange.start for exchange in repeated for path in exchange.changed}
     total = 0

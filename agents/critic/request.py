@@ -19,7 +19,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 from agents.attempt import Ports
 from agents.checks.reports import shown
-from agents.context.ranked import MOST_BUDGET, fitted
+from agents.context.ranked import MOST_BUDGET, fit_message
 from agents.critic.files import (
     Change,
     FileText,
@@ -87,7 +87,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
         tools=list(critic_tools(ports)),
         calls=ports.bounds.critic_calls,
     )
-    return [SystemMessage(instructions), fitted(request.message(), MOST_BUDGET)]
+    return [SystemMessage(instructions), fit_message(request.message(), MOST_BUDGET)]
 
 
 def _people(state: State) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from agents.calls.journal import finished_call, journaled
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.executor import task_of
 from agents.parallel.branches import Branch, branch_ports, emit_started
-from agents.parallel.merging import Merged, join_context, merged
+from agents.parallel.merging import Merged, join_context, merge_branches
 from agents.paths import exceeded_limit, own_files
 from agents.ports import Artifact, Event, Finished, Version, Workspace
 from agents.prompts import Prompt, prompt
@@ -148,12 +148,12 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | None]) -> Gathered:
     """The branches that fit into one workspace, in the order of their steps."""
     began, sizes = await _files(ports.workspace, base)
-    gathered = Gathered(merged(began, {}))
+    gathered = Gathered(merge_branches(began, {}))
     fitting: dict[int, Mapping[str, Version]] = {}
     for step, workspace in sorted(left.items()):
         files, more = await _files(ports.workspace, workspace)
         sizes |= more
-        candidate = merged(began, {**fitting, step: files})
+        candidate = merge_branches(began, {**fitting, step: files})
         after = {path: sizes[content] for path, content in candidate.files.items()}
         if reason := exceeded_limit({}, after, ports.limits):
             gathered.left_out.append({"step": step, "why": reason})

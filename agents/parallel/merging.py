@@ -23,8 +23,8 @@ from typing import Any
 from agents.paths import LONGEST_PATH
 from agents.ports import Version
 
-ENDING = 12
-"""Characters of a file's ending, which a copy keeps for tools and people."""
+MOST_ENDING = 12
+"""The length of the longest file ending that a copy keeps for tools and people."""
 
 Manifest = Mapping[str, Version]
 """The files and links of a workspace, by path."""
@@ -32,18 +32,18 @@ Manifest = Mapping[str, Version]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Versions of one `path` that cannot be combined.
-
-    `steps` are those that changed it, `copies` the paths of the versions that are not at `path`.
-    """
+    """Versions of one `path` that cannot be combined."""
 
     path: str
     steps: tuple[int, ...]
+    """The steps that changed the path."""
     copies: tuple[str, ...]
+    """The paths of the versions that are not at `path`."""
     what: str
+    """The kind of the conflict, for people and models."""
 
     def fields(self) -> dict[str, Any]:
-        """As in the event `merged`."""
+        """The fields in the event `merged`."""
         return {
             "path": self.path,
             "steps": list(self.steps),
@@ -60,110 +60,115 @@ class Merged:
     conflicts: list[Conflict] = field(default_factory=list)
 
 
-def merged(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
+def merge_branches(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
     """The files of all `branches` (by step number), which started from `base`."""
     ordered = dict(sorted(branches.items()))
-    found = Merged({})
+    result = Merged({})
     paths = set(base).union(*ordered.values())
-    taken = paths | _folders(paths)
-    clashing: dict[str, dict[int, Version | None]] = {}
+    used_names = paths | _folders(paths)
+    conflicting: dict[str, dict[int, Version | None]] = {}
     for path in sorted(paths):
-        was = base.get(path)
+        old = base.get(path)
         changes = {step: files.get(path) for step, files in ordered.items()}
-        changes = {step: now for step, now in changes.items() if now != was}
-        values = set(changes.values())
-        if len(values) > 1:
-            clashing[path] = changes
-        elif (now := values.pop() if values else was) is not None:
-            found.files[path] = now
-    for path, changes in clashing.items():
-        _keep_versions(found, path, changes, taken)
-    for path in sorted(found.files.keys() & _folders(found.files)):
-        _move_aside(found, path, ordered, taken)
-    return found
+        changes = {step: new for step, new in changes.items() if new != old}
+        versions = set(changes.values())
+        if len(versions) > 1:
+            conflicting[path] = changes
+        elif (version := versions.pop() if versions else old) is not None:
+            result.files[path] = version
+    for path, changes in conflicting.items():
+        _keep_versions(result, path, changes, used_names)
+    for path in sorted(result.files.keys() & _folders(result.files)):
+        _move_aside(result, path, ordered, used_names)
+    return result
 
 
 def _keep_versions(
-    found: Merged, path: str, changes: Mapping[int, Version | None], taken: set[str]
+    result: Merged, path: str, changes: Mapping[int, Version | None], used_names: set[str]
 ) -> None:
-    """Put the first version at its path and the others next to it; None is a removed one."""
+    """Put the first version at its path, and the others next to it. `changes` has None for a step
+    that removed the path."""
     versions: dict[Version, int] = {}
-    for step, now in changes.items():
-        if now is not None:
-            versions.setdefault(now, step)
-    (first, _), *others = versions.items()
-    found.files[path] = first
+    for step, version in changes.items():
+        if version is not None:
+            versions.setdefault(version, step)
+    (first, _), *later = versions.items()
+    result.files[path] = first
     copies = []
-    for now, step in others:
-        copies.append(_copy_name(path, step, taken))
-        found.files[copies[-1]] = now
-    removed = [step for step, now in changes.items() if now is None]
-    what = f"removed in step {removed[0]}" if removed else "changed in different ways"
-    found.conflicts.append(Conflict(path, tuple(changes), tuple(copies), what))
+    for version, step in later:
+        copies.append(_copy_name(path, step, used_names))
+        result.files[copies[-1]] = version
+    removed = [step for step, version in changes.items() if version is None]
+    description = f"removed in step {removed[0]}" if removed else "changed in different ways"
+    result.conflicts.append(Conflict(path, tuple(changes), tuple(copies), description))
 
 
 def _move_aside(
-    found: Merged, path: str, branches: Mapping[int, Manifest], taken: set[str]
+    result: Merged, path: str, branches: Mapping[int, Manifest], used_names: set[str]
 ) -> None:
     """Rename a file that has the name of a directory: no workspace can hold both."""
-    version = found.files.pop(path)
-    makers = [step for step, files in branches.items() if files.get(path) == version]
-    others = [step for step, files in branches.items() if path in _folders(files)]
-    copy = _copy_name(path, makers[0], taken)
-    found.files[copy] = version
-    steps = tuple(sorted({*makers, *others}))
-    what = "a file in one step, a directory in another"
-    found.conflicts.append(Conflict(path, steps, (copy,), what))
+    version = result.files.pop(path)
+    with_file = [step for step, files in branches.items() if files.get(path) == version]
+    with_folder = [step for step, files in branches.items() if path in _folders(files)]
+    copy = _copy_name(path, with_file[0], used_names)
+    result.files[copy] = version
+    steps = tuple(sorted({*with_file, *with_folder}))
+    description = "a file in one step, a directory in another"
+    result.conflicts.append(Conflict(path, steps, (copy,), description))
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
     """All directories of these paths."""
     return {
-        path[:place] for path in paths for place, sign in enumerate(path) if sign == "/" and place
+        path[:index]
+        for path in paths
+        for index, character in enumerate(path)
+        if character == "/" and index
     }
 
 
-def _copy_name(path: str, step: int, taken: set[str]) -> str:
-    """A free name for the version of `path` that `step` left; it is taken from now on."""
+def _copy_name(path: str, step: int, used_names: set[str]) -> str:
+    """A free name for the version of `path` by a step; adds the name to `used_names`."""
     for count in itertools.count(1):
         mark = f".conflict-step{step}" + (f"-{count}" if count > 1 else "")
-        copy = _marked(path, mark)
-        if copy not in taken:
+        copy = _insert_mark(path, mark)
+        if copy not in used_names:
             break
-    taken.add(copy)
+    used_names.add(copy)
     return copy
 
 
-def _marked(path: str, mark: str) -> str:
+def _insert_mark(path: str, mark: str) -> str:
     """`src/sums.py` as `src/sums{mark}.py`; shortened, or at the top level, if that is too long."""
     folder, slash, name = path.rpartition("/")
     dot = name.rfind(".")
-    stem, ending = (name[:dot], name[dot:]) if 0 < dot >= len(name) - ENDING else (name, "")
-    left = LONGEST_PATH - len(f"{folder}{slash}{mark}{ending}".encode())
-    if left < 1:
+    stem, ending = (name[:dot], name[dot:]) if 0 < dot >= len(name) - MOST_ENDING else (name, "")
+    length = LONGEST_PATH - len(f"{folder}{slash}{mark}{ending}".encode())
+    if length < 1:
         folder = slash = ""
-        left = LONGEST_PATH - len(f"{mark}{ending}".encode())
-    return f"{folder}{slash}{stem.encode()[:left].decode(errors='ignore')}{mark}{ending}"
+        length = LONGEST_PATH - len(f"{mark}{ending}".encode())
+    return f"{folder}{slash}{stem.encode()[:length].decode(errors='ignore')}{mark}{ending}"
 
 
 def join_context(state: Mapping[str, Any]) -> dict[str, Any]:
-    """{branches: [{step, text, failed}], conflicts, left_out, rest: [steps not done]};
-    `failed` is how the branch's last run failed, or None."""
-    done = {each["step"]: each for each in state.get("branches", ())}
+    """The values for the prompt of the pass after the branches: {branches: [{step, text, failed}],
+    conflicts, left_out, rest: [steps not done]}. `failed` is the failure of the branch's last run,
+    or None."""
+    finished = {branch["step"]: branch for branch in state.get("branches", ())}
     steps = range(1, len(state["plan"]) + 1)
     return {
         "branches": [
-            {"step": step, "text": each["text"], "failed": each["failed"]}
-            for step, each in sorted(done.items())
+            {"step": step, "text": branch["text"], "failed": branch["failed"]}
+            for step, branch in sorted(finished.items())
         ],
         "conflicts": state.get("conflicts", []),
         "left_out": state.get("left_out", []),
-        "rest": [step for step in steps if step not in done],
+        "rest": [step for step in steps if step not in finished],
     }
 
 
 def unresolved(state: Mapping[str, Any]) -> list[str]:
     """Copies of conflicting files that still exist."""
-    there = state.get("artifacts", {})
+    artifacts = state.get("artifacts", {})
     copies = (copy for conflict in state.get("conflicts", ()) for copy in conflict["copies"])
-    return [copy for copy in copies if copy in there]
+    return [copy for copy in copies if copy in artifacts]

@@ -1,6 +1,7 @@
 """Finds the functions that a job wrote or changed in Python files, and small changes of its code
-(mutations). Reads JSON from stdin: {files: [{path, before, after}], seed, mutations, functions},
-texts before (or null) and after the job, and the most of each. Writes JSON:
+(mutations). Reads JSON from standard input: {files: [{path, before, after}], seed, mutations,
+functions}. `before` (or null) and `after` are the texts before and after the job; `mutations` and
+`functions` are the largest numbers of each. Writes JSON:
 
     {functions: [{path, name, at, indent, line, end_line}],
      mutations: [{path, line, start, end, text, before, after}],
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-LINE_SHOWN = 200
+LINE_CHARACTERS = 200
 _OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
     "is": "is not", "is not": "is", "in": "not in", "not in": "in",
@@ -47,9 +48,9 @@ _SYMBOLS: dict[type[ast.AST], str] = {
     ast.BitXor: "^", ast.And: "and", ast.Or: "or",
 }  # fmt: skip
 _LINE_END = re.compile(r"\r\n|\r|\n")
-"""As Python ends lines; `str.splitlines` ends them elsewhere, too."""
+"""Python's line ends; `str.splitlines` splits at other characters, too."""
 _REPORTS = frozenset({"log", "logger", "logging", "print", "warn", "warnings"})
-"""Calls that only report, by a word of their name: no test has to notice them."""
+"""Words in the names of calls that only report: no test has to notice such a call."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,15 @@ class Source:
         self.code_before = _code_by_name(before)
 
     def offset(self, line: int, column: int) -> int:
-        """The place of a line and column of the tree."""
+        """The offset in bytes of a line and column of the tree."""
         return self.starts[line - 1] + column + (self.bom if line == 1 else 0)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """The bytes of a node."""
-        where: Any = node
+        located: Any = node  # the type AST has no positions
         return (
-            self.offset(where.lineno, where.col_offset),
-            self.offset(where.end_lineno, where.end_col_offset),
+            self.offset(located.lineno, located.col_offset),
+            self.offset(located.end_lineno, located.end_col_offset),
         )
 
     def mutation(self, line: int, start: int, end: int, text: str) -> Mutation:
@@ -97,30 +98,36 @@ class Source:
         last = self.starts[bisect.bisect_left(self.starts, end)]
         changed = self.data[first:start] + text.encode() + self.data[end:last]
         return Mutation(
-            self.path, line, start, end, text, _shown(self.data[first:last]), _shown(changed)
+            self.path,
+            line,
+            start,
+            end,
+            text,
+            _first_line(self.data[first:last]),
+            _first_line(changed),
         )
 
 
 def _code_by_name(before: str | None) -> dict[str, list[str]]:
     """The code of each function of `before`; empty if it cannot be parsed."""
-    found: dict[str, list[str]] = {}
+    code_by_name: dict[str, list[str]] = {}
     with contextlib.suppress(SyntaxError, ValueError):
         for name, function in functions_in(ast.parse((before or "").removeprefix("\ufeff"))):
-            found.setdefault(name, []).append(_code(function))
-    return found
+            code_by_name.setdefault(name, []).append(_code(function))
+    return code_by_name
 
 
 def _code(function: Function) -> str:
     """A function without its comments, docstring, and the types of its parameters."""
     arguments = function.args
-    names = [each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)]
+    names = [node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)]
     defaults = *arguments.defaults, *filter(None, arguments.kw_defaults)
     nodes = (*function.decorator_list, *defaults, *body_of(function))
     return "\n".join([type(function).__name__, *names, *map(ast.dump, nodes)])
 
 
 def _changed_lines(before: str | None, after: str) -> set[int]:
-    """The lines of `after`, from 1, that differ; for removed lines the line that follows them."""
+    """The changed lines of `after`, from 1. For removed lines, the line after them counts."""
     old, new = (_LINE_END.split(text) for text in (before or "", after))
     if before is None:
         return set(range(1, len(new) + 1))
@@ -131,15 +138,15 @@ def _changed_lines(before: str | None, after: str) -> set[int]:
     return changed
 
 
-def _shown(line: bytes) -> str:
+def _first_line(line: bytes) -> str:
     text = line.decode(errors="replace").strip()
     first = text.splitlines()[0] if text else ""
-    return (first + (" ..." if "\n" in text else ""))[:LINE_SHOWN]
+    return (first + (" ..." if "\n" in text else ""))[:LINE_CHARACTERS]
 
 
 def first_line(function: Function) -> int:
     """The line on which a function begins, decorators included."""
-    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
+    return min([function.lineno, *(node.lineno for node in function.decorator_list)])
 
 
 def functions_in(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
@@ -172,32 +179,36 @@ def _is_text(node: ast.AST) -> bool:
 
 def body_of(function: Function) -> list[ast.stmt]:
     """The statements of a function that do something."""
-    body = [each for each in function.body if not (_is_text(each) or isinstance(each, ast.Pass))]
+    body = [node for node in function.body if not (_is_text(node) or isinstance(node, ast.Pass))]
     is_abstract = isinstance(body[0], ast.Raise) if len(body) == 1 else False
     return [] if is_abstract and "NotImplementedError" in ast.unparse(body[0]) else body
 
 
 def changed_functions(source: Source) -> list[tuple[str, Function]]:
-    """The innermost function around each changed line, if its code differs: a comment, a docstring
-    or a type of a parameter changes no code."""
+    """The innermost function around each changed line, if its code differs. A comment, a docstring
+    or the type of a parameter is not code."""
     all_functions = list(functions_in(source.tree))
     owner: dict[int, int] = {}
     for number, (_, function) in enumerate(all_functions):  # inner functions come later
         for line in range(first_line(function), (function.end_lineno or function.lineno) + 1):
             owner[line] = number
     changed = {owner[line] for line in source.changed if line in owner}
-    found = [all_functions[number] for number in sorted(changed)]
-    return [each for each in found if _code(each[1]) not in source.code_before.get(each[0], ())]
+    candidates = [all_functions[number] for number in sorted(changed)]
+    return [
+        (name, function)
+        for name, function in candidates
+        if _code(function) not in source.code_before.get(name, ())
+    ]
 
 
-def described(source: Source, name: str, function: Function) -> dict[str, Any] | None:
+def describe(source: Source, name: str, function: Function) -> dict[str, Any] | None:
     """The record of a function; None if it has no statement that does something."""
     body = body_of(function)
     if not body:
         return None
     statement: Any = body[0]
     decorators = getattr(statement, "decorator_list", ())
-    line = min([statement.lineno, *(each.lineno for each in decorators)])
+    line = min([statement.lineno, *(node.lineno for node in decorators)])
     start = source.offset(line, 0)
     indent = re.match(rb"[ \t\x0c]*", source.data[start:])
     width = len(indent.group()) if indent else 0
@@ -217,19 +228,19 @@ class Mutator:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.found: list[Mutation] = []
+        self.mutations: list[Mutation] = []
 
     def add(self, node: ast.AST, text: str) -> None:
-        """A mutation that replaces a node."""
-        where: Any = node
-        self.found.append(self.source.mutation(where.lineno, *self.source.span(node), text))
+        """Add a mutation that replaces a node."""
+        located: Any = node
+        self.mutations.append(self.source.mutation(located.lineno, *self.source.span(node), text))
 
     def between(self, left: ast.AST, right: ast.AST, operator: type[ast.AST]) -> None:
-        """A mutation of the operator between two nodes."""
+        """Add a mutation of the operator between two nodes."""
         self.token(left, right, _SYMBOLS.get(operator, ""))
 
     def token(self, left: ast.AST, right: ast.AST, symbol: str) -> None:
-        """A mutation of the only `symbol` between two nodes."""
+        """Add a mutation of the only `symbol` between two nodes."""
         if symbol not in _OPERATORS:
             return
         start, end = self.source.span(left)[1], self.source.span(right)[0]
@@ -238,7 +249,7 @@ class Mutator:
             at = start + gap.index(symbol.encode())
             line = bisect.bisect_right(self.source.starts, at)
             to = at + len(symbol)
-            self.found.append(self.source.mutation(line, at, to, _OPERATORS[symbol]))
+            self.mutations.append(self.source.mutation(line, at, to, _OPERATORS[symbol]))
 
     def visit(self, node: ast.AST) -> None:
         """Collect the mutations of a node and of the nodes in it."""
@@ -356,7 +367,7 @@ def has_code(source: Source) -> bool:
 
 
 def _statements(node: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
-    """The statements of a module and its classes that are no definitions, imports or texts."""
+    """The statements of a module and its classes, without definitions, imports and texts."""
     for child in node.body:
         match child:
             case ast.ClassDef():
@@ -379,47 +390,48 @@ def mutations_of(source: Source, functions: Sequence[tuple[str, Function]]) -> l
     lines = set(source.changed)
     for _, function in functions:
         lines.update(range(first_line(function), (function.end_lineno or 0) + 1))
-    return [each for each in mutator.found if each.line in lines]
+    return [mutation for mutation in mutator.mutations if mutation.line in lines]
 
 
-def drawn(
+def draw(
     mutations: Sequence[Mutation], changed: set[tuple[str, int]], seed: str, most: int
 ) -> list[Mutation]:
-    """At most so many, those of changed lines first, and of each line one before a second."""
+    """At most `most` mutations, in random order: mutations of changed lines first, and one mutation
+    of each line before a second one of any line."""
     shuffled = list(mutations)
     random.Random(seed).shuffle(shuffled)  # noqa: S311 - a fixed draw, no secret
-    seen: dict[tuple[str, int], int] = {}
+    counts: dict[tuple[str, int], int] = {}
     ranked = []
-    for number, each in enumerate(shuffled):
-        line = each.path, each.line
-        seen[line] = seen.get(line, 0) + 1
-        ranked.append((line not in changed, seen[line], number))
+    for number, mutation in enumerate(shuffled):
+        line = mutation.path, mutation.line
+        counts[line] = counts.get(line, 0) + 1
+        ranked.append((line not in changed, counts[line], number))
     return [shuffled[number] for *_, number in sorted(ranked)[:most]]
 
 
 def main() -> None:
-    """Answer one request."""
-    order = json.load(sys.stdin)
+    """Answer the request on standard input."""
+    request = json.load(sys.stdin)
     functions: list[dict[str, Any]] = []
     mutations: list[Mutation] = []
     with_code, changed = [], set[tuple[str, int]]()
-    for file in order["files"]:
+    for file in request["files"]:
         try:
             source = Source(file["path"], file["before"], file["after"])
-            found = changed_functions(source)
-            records = [described(source, *each) for each in found]
-            of_file, is_with_code = mutations_of(source, found), has_code(source)
+            changed_here = changed_functions(source)
+            records = [describe(source, name, function) for name, function in changed_here]
+            new_mutations, is_with_code = mutations_of(source, changed_here), has_code(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         functions += filter(None, records)
-        mutations += of_file
+        mutations += new_mutations
         changed |= {(source.path, line) for line in source.changed}
         if is_with_code:
             with_code.append(source.path)
-    chosen = drawn(mutations, changed, order["seed"], order["mutations"])
+    chosen = draw(mutations, changed, request["seed"], request["mutations"])
     answer = {
-        "functions": functions[: order["functions"]],
-        "mutations": [asdict(each) for each in chosen],
+        "functions": functions[: request["functions"]],
+        "mutations": [asdict(mutation) for mutation in chosen],
         "with_code": with_code,
     }
     sys.stdout.write(json.dumps(answer))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from support.graph.graphs import Journey, PlannedSandbox, needs, printed
 
-from agents.context.ranked import fitted
+from agents.context.ranked import fit_message
 from agents.critic.request import critic_messages
 from agents.graph.job_input import initial_state, job_fields
 from agents.models.options import ModelOptions
@@ -166,7 +166,7 @@ async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -
     record |= {"end": "exited", "exit_code": 0, "signal": None, "succeeded": True}
     state = {**state, "runs": [record], "artifacts": artifacts}
     _, request = await critic_messages(cast("State", state), journey.ports)
-    text = str(fitted(request, 24_000).content)
+    text = str(fit_message(request, 24_000).content)
     assert len(text) <= 24_000
     assert "=== package/module_0001.py, new\n```\n1\tx = 1\n```" in text
     assert text.count("940 more files are not listed.") == 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agents.context.overflow import cut
-from agents.context.trimming import exchanges, size, trimmed
+from agents.context.trimming import exchanges, size, trim_exchanges
 from agents.history import Trace
 from agents.ports import Artifact
 from agents.prompts import prompt
@@ -55,7 +55,7 @@ def job(*said: list[AnyMessage]) -> list[AnyMessage]:
 def requests(messages: list[AnyMessage], most: int = MOST) -> list[list[BaseMessage]]:
     """Each request that led to this conversation, and the next one."""
     ends = [place for place, message in enumerate(messages) if isinstance(message, AIMessage)]
-    return [list(trimmed(messages[:end], most)) for end in [*ends, len(messages)]]
+    return [list(trim_exchanges(messages[:end], most)) for end in [*ends, len(messages)]]
 
 
 def texts(messages: Any) -> str:

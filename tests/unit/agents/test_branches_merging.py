@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.parallel.merging import Conflict, merged
+from agents.parallel.merging import Conflict, merge_branches
 from agents.ports import Version
 from sandbox import paths as sandbox_paths
 
@@ -29,12 +29,12 @@ BASE = {"a.py": "1", "b.py": "2"}
 def test_what_one_has_changed_is_taken(
     one: Mapping[str, str], two: Mapping[str, str], after: Mapping[str, str]
 ) -> None:
-    found = merged(BASE, {1: one, 2: two})
+    found = merge_branches(BASE, {1: one, 2: two})
     assert (found.files, found.conflicts) == (after, [])
 
 
 def test_of_two_versions_the_first_stands_and_the_other_lies_beside_it() -> None:
-    found = merged(
+    found = merge_branches(
         {"src/sums.py": "0"},
         {3: {"src/sums.py": "three"}, 2: {"src/sums.py": "two"}, 4: {"src/sums.py": "three"}},
     )
@@ -47,7 +47,7 @@ def test_of_two_versions_the_first_stands_and_the_other_lies_beside_it() -> None
 
 
 def test_a_file_gives_way_to_a_directory() -> None:
-    found = merged({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
+    found = merge_branches({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
     assert found.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
     assert [conflict.steps for conflict in found.conflicts] == [(1, 2)]
 
@@ -56,9 +56,9 @@ def test_links_and_modes_are_versions_like_others() -> None:
     plain, program = Version("a"), Version("a", executable=True)
     link, other = Version("", target="a.py"), Version("", target="b.py")
     base = {"a.py": plain, "l": link}
-    found = merged(base, {1: {**base, "a.py": program}, 2: {"a.py": plain, "l": other}})
+    found = merge_branches(base, {1: {**base, "a.py": program}, 2: {"a.py": plain, "l": other}})
     assert (found.files, found.conflicts) == ({"a.py": program, "l": other}, [])
-    found = merged(base, {1: {**base, "l": other}, 2: {**base, "l": plain}})
+    found = merge_branches(base, {1: {**base, "l": other}, 2: {**base, "l": plain}})
     assert found.files == {"a.py": plain, "l": other, "l.conflict-step2": plain}
 
 
@@ -81,7 +81,7 @@ BRANCHES = st.dictionaries(st.integers(1, 4), MANIFESTS, min_size=1, max_size=4)
 def test_no_bytes_are_lost_and_nothing_is_made_up(
     base: dict[str, str], branches: dict[int, dict[str, str]]
 ) -> None:
-    found = merged(base, branches)
+    found = merge_branches(base, branches)
     sandbox_paths.require(found.files)  # it is a workspace
     for path in {*base}.union(*branches.values()):
         values = {files.get(path) for files in branches.values()}

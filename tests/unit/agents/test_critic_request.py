@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from agents.context.overflow import cut, size
-from agents.context.ranked import LEAST_BUDGET, MOST_BUDGET, budget_of, fitted
+from agents.context.ranked import LEAST_BUDGET, MOST_BUDGET, budget_of, fit_message
 from agents.critic.files import change_of, files_read, input_text, shape_of
 from agents.critic.runs import excerpt, only_looks, quoted_words
 from agents.critic.verified import verification_lines
@@ -46,20 +46,20 @@ def test_the_budget_is_a_third_of_the_context_within_bounds(
 
 def test_data_go_before_the_code_under_judgement() -> None:
     request = message(part("d", 9_000, 3), part("c", 20_000, 1, whole=True), part("t", 2_000, 2))
-    text = str(fitted(request, 24_000).content)
+    text = str(fit_message(request, 24_000).content)
     assert ("c" * 20_000 in text, "t" * 2_000 in text) == (True, True)
     assert "characters left out" in text
     assert weight(text) <= 24_000
-    assert str(fitted(request, 40_000).content) == request.content
+    assert str(fit_message(request, 40_000).content) == request.content
 
 
 def test_code_is_not_cut_unless_it_alone_is_larger_than_the_budget() -> None:
     small, large = part("c", 7_000, 1, whole=True), part("e", 8_000, 2, whole=True)
-    text = str(fitted(message(small, large), 10_000).content)
+    text = str(fit_message(message(small, large), 10_000).content)
     assert "c" * 7_000 in text
     assert "[e: not shown]" in text
     assert "characters left out" not in text
-    alone = str(fitted(message(part("c", 30_000, 1, whole=True)), 24_000).content)
+    alone = str(fit_message(message(part("c", 30_000, 1, whole=True)), 24_000).content)
     assert "characters left out" in alone
     assert alone.count("c") > 15_000
 
@@ -77,12 +77,12 @@ def test_a_request_fits_and_lists_what_it_leaves_out(parts: Any, budget: int) ->
         for number, (length, rank, whole, sign) in enumerate(parts)
     ]
     request = message(*ranked)
-    light = fitted(request, budget)
+    light = fit_message(request, budget)
     text = str(light.content)
     fixed = weight("The task.") + sum(1 + weight(each.stand_in) for each in ranked)
     assert weight(text) <= max(budget, fixed) or text == request.content
     assert text.startswith("The task.")
-    again = fitted(light, budget)
+    again = fit_message(light, budget)
     assert weight(str(again.content)) <= weight(text)
     for each in ranked:
         if each.in_full and weight(each.text) <= budget:

@@ -16,7 +16,7 @@ def source(path: str, *names: str, text: str = "") -> Source:
 
 
 def order(task: str, *sources: Source) -> list[str]:
-    return [each.path for each, _ in symbols.ranked(list(sources), Task(task))]
+    return [each.path for each, _ in symbols.rank(list(sources), Task(task))]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def order(task: str, *sources: Source) -> list[str]:
     ],
 )
 def test_a_task_names_a_path(task: str, named: int) -> None:
-    assert Task(task).names("src/app/core.py") == named
+    assert Task(task).precision("src/app/core.py") == named
 
 
 def test_words_meet_in_other_forms() -> None:
@@ -72,17 +72,17 @@ def test_a_rare_word_says_more_than_one_of_every_file() -> None:
 def test_the_same_input_gives_the_same_map_in_any_order() -> None:
     sources = [source(f"p{number}.py", f"name_{number % 3}", "common") for number in range(30)]
     task = Task("name_1 and common things")
-    one = symbols.rendered(symbols.ranked(sources, task), 500)
-    assert symbols.rendered(symbols.ranked(sources[::-1], task), 500) == one
+    one = symbols.render_map(symbols.rank(sources, task), 500)
+    assert symbols.render_map(symbols.rank(sources[::-1], task), 500) == one
     assert len(one) <= 500
 
 
 def test_the_map_is_as_long_as_may_be_in_bytes_and_no_longer() -> None:
-    files = symbols.ranked([source("\u00e4" * 40 + f"{n}.py", "f") for n in range(9)], Task("x"))
-    text = symbols.rendered(files, 300)
+    files = symbols.rank([source("\u00e4" * 40 + f"{n}.py", "f") for n in range(9)], Task("x"))
+    text = symbols.render_map(files, 300)
     assert len(text.encode()) <= 300
     assert text.count("\n") == 2
-    assert symbols.rendered(files, 10) == ""
+    assert symbols.render_map(files, 10) == ""
 
 
 def test_a_line_has_the_best_symbols_in_the_order_of_the_file() -> None:
@@ -93,11 +93,11 @@ def test_a_line_has_the_best_symbols_in_the_order_of_the_file() -> None:
         Symbol("run", 40),
         Symbol("late", 70, "Gone"),
     ]
-    assert symbols.described("a.py", listed[:1], 5) == "a.py: Thing 3"
+    assert symbols.render_file("a.py", listed[:1], 5) == "a.py: Thing 3"
     shown = "a.py: Thing 3 (run 5), run 40, Gone (late 70), spare 90"
-    assert symbols.described("a.py", listed, 5) == shown
-    assert symbols.described("a.py", listed, 2) == "a.py: Thing 3, spare 90, and 3 more"
-    assert symbols.described("a.py", [], 2) == "a.py"
+    assert symbols.render_file("a.py", listed, 5) == shown
+    assert symbols.render_file("a.py", listed, 2) == "a.py: Thing 3, spare 90, and 3 more"
+    assert symbols.render_file("a.py", [], 2) == "a.py"
 
 
 def test_what_ends_a_parser_or_takes_it_too_long_costs_one_file(
@@ -118,11 +118,11 @@ def test_what_ends_a_parser_or_takes_it_too_long_costs_one_file(
 def test_of_too_many_files_those_are_looked_into_whose_paths_say_most() -> None:
     sizes = {f"lib/b{number:05}/x.py": 10 for number in range(20_000)}
     sizes |= {"lib/ledger.py": 10, "tests/test_ledger.py": 10, "huge.py": symbols.FILE_BYTES + 1}
-    chosen = symbols.chosen(sizes, Task("The ledger is wrong, see b19999/x.py"))
+    chosen = symbols.choose_paths(sizes, Task("The ledger is wrong, see b19999/x.py"))
     assert chosen[:3] == ["lib/b19999/x.py", "lib/ledger.py", "tests/test_ledger.py"]
     assert len(chosen) == symbols.MOST_FILES
     assert "huge.py" not in chosen
-    full = symbols.chosen(dict.fromkeys(sizes, symbols.FILE_BYTES), Task(""))
+    full = symbols.choose_paths(dict.fromkeys(sizes, symbols.FILE_BYTES), Task(""))
     assert len(full) == symbols.MOST_BYTES // symbols.FILE_BYTES
 
 

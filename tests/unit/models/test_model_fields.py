@@ -13,7 +13,7 @@ from agents.calls.call_key import message_values
 from agents.calls.serializable import make_serializable
 from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import cut
-from agents.context.trimming import size, trimmed
+from agents.context.trimming import size, trim_exchanges
 from agents.models.replies.fields import (
     ANSWERED_BY,
     FIELDS,
@@ -114,7 +114,7 @@ def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
     )
     assert 18_000 < size([long]) < 18_100
     messages: list[AnyMessage] = [HumanMessage("task"), *[long] * 8]
-    assert len(trimmed(messages, 100_000)) < len(messages)
+    assert len(trim_exchanges(messages, 100_000)) < len(messages)
 
 
 def test_in_a_small_context_the_fields_of_the_newest_reply_go_before_its_text() -> None:
