@@ -56,14 +56,15 @@ FORBIDDEN = ProblemDefinition(
     "forbidden",
     403,
     "The key may not do this",
-    "The key is valid but lacks the scope that `scope` names, or does not govern that tenant. "
-    "An admin can make another key with it.",
+    "The key is valid, but lacks the scope that `scope` names, or does not govern that tenant. "
+    "An admin can create a key with the scope.",
 )
 NOT_FOUND = ProblemDefinition(
     "not-found",
     404,
     "Not found",
-    "No job, file, artifact, run, key or page has this name, or it belongs to another tenant.",
+    "There is no job, file, artifact, run, key or page with this name, or it belongs to another "
+    "tenant.",
 )
 METHOD_NOT_ALLOWED = ProblemDefinition(
     "method-not-allowed",
@@ -81,31 +82,31 @@ NO_OPEN_REVIEW = ProblemDefinition(
     "no-open-review",
     409,
     "The job has no open review",
-    "A decision applies only while a review is open. `state` names the job's status. The job may "
-    "have been cancelled, or another person may have decided: then `decision` has that decision.",
+    "A decision applies only while a review is open. `state` names the job's status. If another "
+    "person has decided, `decision` has that decision. The job may also have been cancelled.",
 )
 STALE_REVIEW = ProblemDefinition(
     "stale-review",
     409,
     "Another review is open",
-    "The decision named another review than the open one, or a digest that does not match it. "
-    "`review_id` and `digest` are those of the open review: look at it before you decide again. "
-    "`decision` has the decision on the review that was named, if there is one.",
+    "The decision named another review than the open review, or another digest. `review_id` and "
+    "`digest` are those of the open review: read it before you decide again. `decision` has the "
+    "decision on the review that was named, if there is such a decision.",
 )
 OWN_APPROVAL = ProblemDefinition(
     "own-approval",
     403,
     "Another person has to approve this",
-    "The review takes two approvals, and you submitted the job, edited its code, or made a key of "
-    "somebody who did; or somebody else made your key. Other people approve it; you may send it "
-    "back, edit its code or reject it.",
+    "The review takes two approvals by others than the authors. You submitted the job, or edited "
+    "its code, or made a key of an author, or an author made your key. Other people have to "
+    "approve it; you may send it back, edit its code or reject it.",
 )
 VOTED_ALREADY = ProblemDefinition(
     "voted-already",
     409,
     "You have approved this already",
-    "The review takes two approvals, each by another person. Yours is on record, perhaps by "
-    "another key of yours.",
+    "The review takes two approvals by two people. Your approval is on record, perhaps by another "
+    "of your keys.",
 )
 NOT_OFFERED = ProblemDefinition(
     "decision-not-offered",
@@ -120,14 +121,14 @@ CONFIGURED_KEY = ProblemDefinition(
     "configured-key",
     409,
     "This key is not on record",
-    "The key comes from FETTLE_API_KEY, or is the development key: change it there.",
+    "The key is set by FETTLE_API_KEY, or is the development key: change the setting instead.",
 )
 NAME_TAKEN = ProblemDefinition(
     "name-taken",
     409,
     "Another key has this name",
-    "A key's name signs decisions, so no two active keys of a tenant have the same. Choose another "
-    "name, or revoke the key that has it.",
+    "A key's name signs decisions, so each active key of a tenant has a different name. Choose "
+    "another name, or revoke the key that has this name.",
 )
 FLEET_CHANGED = ProblemDefinition(
     "fleet-changed",
@@ -140,7 +141,7 @@ REMOVES_JOBS = ProblemDefinition(
     "removes-jobs",
     409,
     "Finished jobs would be removed",
-    "The new retention would remove as many finished jobs at once as `limit` says, for good. To "
+    "The new retention would remove finished jobs at once, forever; `limit` has their number. To "
     "confirm, send the change with this number as `accept_removal`.",
 )
 FLEET_UNREADABLE = ProblemDefinition(
@@ -154,7 +155,8 @@ TOO_SLOW = ProblemDefinition(
     "body-too-slow",
     408,
     "The body did not arrive in time",
-    "The body has to arrive within `limit` seconds of its headers. Nothing was done.",
+    "The body has to arrive within `limit` seconds of its headers. The request was not carried "
+    "out.",
     retryable=True,
 )
 TOO_LARGE = ProblemDefinition(
@@ -182,7 +184,7 @@ KEY_REUSED = ProblemDefinition(
     422,
     "This Idempotency-Key belongs to another job",
     "An Idempotency-Key belongs to one job. Send the same body to get that job again, or another "
-    "key to submit another job. A key is kept as long as its job.",
+    "key to submit another job. Fettle stores a key as long as its job.",
 )
 RATE_LIMITED = ProblemDefinition(
     "rate-limited",
@@ -195,9 +197,9 @@ TOO_MANY_WRONG_KEYS = ProblemDefinition(
     "too-many-wrong-keys",
     429,
     "Too many wrong keys from this address",
-    "The address has sent as many wrong keys as it may. It may try a key that was not valid there "
-    "before after the seconds in Retry-After. Callers at a proxy have separate addresses "
-    "only if the API trusts the proxy's headers (FETTLE_FORWARDED_ALLOW_IPS).",
+    "The address has reached its limit of wrong keys. After the seconds in Retry-After it may try "
+    "a key that was not valid at this address before. Callers behind a proxy have separate "
+    "addresses only if the API trusts the proxy's headers (FETTLE_FORWARDED_ALLOW_IPS).",
     retryable=True,
 )
 UNKNOWN_HOST = ProblemDefinition(
@@ -220,8 +222,8 @@ SEARCHES_BUSY = ProblemDefinition(
     "searches-busy",
     503,
     "The service has too many searches",
-    "This process has reached its limit of concurrent searches. Ask again after the seconds in "
-    "Retry-After; other requests are not affected.",
+    "This process has reached its limit of concurrent searches. Send the request again after the "
+    "seconds in Retry-After; other requests are not affected.",
     retryable=True,
 )
 TOO_MANY_STREAMS = ProblemDefinition(
@@ -236,15 +238,15 @@ STREAMS_BUSY = ProblemDefinition(
     "streams-busy",
     503,
     "The service has too many open event streams",
-    "This process has reached its limit of open event streams. Ask again after the seconds in "
-    "Retry-After, or with `Accept: application/json`.",
+    "This process has reached its limit of open event streams. Send the request again after the "
+    "seconds in Retry-After, or with `Accept: application/json`.",
     retryable=True,
 )
 QUEUE_FULL = ProblemDefinition(
     "queue-full",
     429,
     "The queue is full",
-    "The queue holds as many jobs as the operator allows. Nothing was accepted. Send the request "
+    "The queue holds as many jobs as the operator allows. The request was not accepted. Send it "
     "again after the seconds in Retry-After. Reading, reviewing and cancelling still work.",
     retryable=True,
 )
@@ -253,8 +255,8 @@ BUDGET_TAKEN = ProblemDefinition(
     429,
     "The key's budget is taken",
     "The jobs of this API key have a daily budget, and those that are queued or running are "
-    "expected to take what is left of it. Nothing was accepted. Send the request again when some "
-    "of them have ended, after midnight UTC, or with a higher limit.",
+    "expected to use the rest of it. The request was not accepted. Send it again when some of them "
+    "have ended, after midnight UTC, or with a higher limit.",
     retryable=True,
 )
 STORE_FULL = ProblemDefinition(
@@ -262,15 +264,15 @@ STORE_FULL = ProblemDefinition(
     503,
     "The job record is full",
     "The job record's memory is nearly full, and the rest is reserved for the jobs that were "
-    "accepted. Nothing was written. An operator can give Redis more memory or keep finished jobs "
-    "for a shorter time. Reading, reviewing and cancelling still work.",
+    "accepted. The request was not carried out. An operator can give Redis more memory, or keep "
+    "finished jobs for a shorter time. Reading, reviewing and cancelling still work.",
     retryable=True,
 )
 INTERNAL = ProblemDefinition(
     "internal",
     500,
     "Internal error",
-    "An unexpected failure. The log has it under the answer's request id.",
+    "The request failed unexpectedly. The log has the failure under the request id of the answer.",
 )
 BYTES_MISSING = ProblemDefinition(
     "bytes-missing",
@@ -282,8 +284,8 @@ STORAGE_UNAVAILABLE = ProblemDefinition(
     "storage-unavailable",
     503,
     "The artifact store is unavailable",
-    "The disk is full, FETTLE_DATA_DIR cannot be used, or the bucket does not answer. Nothing was "
-    "accepted. An operator has to fix it; the log has the reason.",
+    "The disk is full, FETTLE_DATA_DIR cannot be used, or the bucket does not answer. The request "
+    "was not accepted. An operator has to repair it; the log has the reason.",
     retryable=True,
 )
 STORE_UNAVAILABLE = ProblemDefinition(
@@ -291,7 +293,7 @@ STORE_UNAVAILABLE = ProblemDefinition(
     503,
     "The job record is unavailable",
     "Redis did not answer in time, or it refuses writes: its disk is full, it is a replica, or its "
-    "replicas are away; `detail` has the reason. Nothing was changed: send the request again.",
+    "replicas are away; `detail` has the reason. The request was not carried out: send it again.",
     retryable=True,
 )
 OUTCOME_UNKNOWN = ProblemDefinition(
@@ -309,7 +311,7 @@ CONTENDED = ProblemDefinition(
     "contended",
     503,
     "The job kept changing",
-    "Other requests changed the job at every try. Ask again.",
+    "Other requests changed the job at every try. Send the request again.",
     retryable=True,
 )
 NOT_READY = ProblemDefinition(

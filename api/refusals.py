@@ -118,7 +118,9 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
     kind = _BY_STATUS.get(error.status_code, problems.BAD_REQUEST)
     headers = dict(error.headers or {})
     detail = str(error.detail)
-    if kind is problems.NOT_FOUND:
+    if kind is problems.NOT_FOUND and error_pages.is_page_request(request):
+        detail = "there is no such page"
+    elif kind is problems.NOT_FOUND:
         detail = "this path does not exist: /docs lists the paths"
     elif kind is problems.METHOD_NOT_ALLOWED:
         headers["Allow"] = allow = ", ".join(_methods(request, routes))

@@ -126,7 +126,7 @@ async def _upload_digests(parts: FormParts) -> dict[str, str]:
     return {path: await compute_digest(content) for path, content in uploads.items()}
 
 
-_EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
+EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
 """An empty parameter, as in `?status=&label=`, is no filter."""
 
 
@@ -143,11 +143,11 @@ async def listing(
     *,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
-    status: Annotated[Status | None, _EMPTY_IS_NONE] = None,
-    label: Annotated[str | None, Query(max_length=100), _EMPTY_IS_NONE] = None,
-    text: Annotated[str | None, Query(max_length=200), _EMPTY_IS_NONE] = None,
-    kind: Annotated[JobKind | None, _EMPTY_IS_NONE] = None,
-    waiting: Annotated[Literal["me"] | None, _EMPTY_IS_NONE] = None,
+    status: Annotated[Status | None, EMPTY_IS_NONE] = None,
+    label: Annotated[str | None, Query(max_length=100), EMPTY_IS_NONE] = None,
+    text: Annotated[str | None, Query(max_length=200), EMPTY_IS_NONE] = None,
+    kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None,
+    waiting: Annotated[Literal["me"] | None, EMPTY_IS_NONE] = None,
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 

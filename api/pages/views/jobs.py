@@ -15,6 +15,7 @@ from api.auth.caller import keys_of_same_person
 from api.pages.format import words
 from api.pages.rendering import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
+from api.routes.jobs import EMPTY_IS_NONE
 from api.services import Services, ServicesDep, fleet_for
 from jobs.model.credentials import Scope
 from jobs.model.record import Status
@@ -55,14 +56,14 @@ class ListQuery:
 
 
 async def list_query(
-    status: Annotated[str, Query(pattern=f"^({'|'.join(Status)})?$")] = "",
+    status: Annotated[Status | None, EMPTY_IS_NONE] = None,
     label: Annotated[str, Query(max_length=100)] = "",
     text: Annotated[str, Query(max_length=200)] = "",
-    kind: Annotated[str, Query(pattern=f"^({'|'.join(JobKind)})?$")] = "",
+    kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None,
     number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
 ) -> ListQuery:
     """A dependency: the query."""
-    return ListQuery(status, label.strip(), text.strip(), kind, number)
+    return ListQuery(status or "", label.strip(), text.strip(), kind or "", number)
 
 
 ListQueryDep = Annotated[ListQuery, Depends(list_query)]

@@ -20,6 +20,7 @@ from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import ServicesDep
 from api.submission import new_jobs
+from api.submission.job_spec import new_spec
 from api.submission.validation import check_job
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 from settings.api import ApiSettings
@@ -77,10 +78,10 @@ _ON_EXHAUSTED = {
 }
 _EVIDENCE = {
     Evidence.RUN: "a command that verifies the work",
-    Evidence.NONE: "none: the work cannot be executed, such as documents",
+    Evidence.NONE: "none, for work that cannot be executed, such as documents",
 }
 _DELIVER = {
-    "": "it stays here, as a patch",
+    "": "keep it here, as a patch",
     "branch": "push it to the URL, as a branch",
     "pull_request": "push it, and open a pull request",
 }
@@ -110,13 +111,15 @@ async def new(
     follows: Annotated[str | None, Query(pattern=patterns.CONVERSATION)] = None,
 ) -> Response:
     """The form."""
+    defaults = JobRequest(task="x")
     return page(
         "new.html",
         visitor,
         follows=follows,
         examples=EXAMPLES,
         models=await offered_models(services),
-        defaults=JobRequest(task="x"),
+        defaults=defaults,
+        default_timeout=new_spec(defaults, services.settings).timeout_seconds,
         choices=choices(services.settings),
         settings=services.settings,
     )

@@ -15,9 +15,9 @@
 
   const lasts = (past) => {
     const [days, hours, minutes] = [86400, 3600, 60].map((length) => Math.floor(past / length));
-    if (days) return `${days} ${days === 1 ? "day" : "days"} ${hours - days * 24} h`;
-    if (hours) return `${hours} h ${minutes - hours * 60} min`;
-    return minutes ? `${minutes} min ${Math.floor(past - minutes * 60)} s` : `${Math.floor(past)} s`;
+    if (days) return `for ${days} ${days === 1 ? "day" : "days"} ${hours - days * 24} h`;
+    if (hours) return `for ${hours} h ${minutes - hours * 60} min`;
+    return minutes ? `for ${minutes} min ${Math.floor(past - minutes * 60)} s` : `for ${Math.floor(past)} s`;
   };
 
   const update = (root) => {
