@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -80,7 +79,15 @@ async def _operators(services: Services, workers: list[dict[str, Any]]) -> dict[
 
 
 def _redis(fitness: RedisReport) -> RedisState:
-    findings = [Finding.model_validate(asdict(finding)) for finding in fitness.findings]
+    findings = [
+        Finding(
+            name=finding.name,
+            value=finding.value,
+            verdict=str(finding.severity),
+            advice=finding.advice,
+        )
+        for finding in fitness.findings
+    ]
     return RedisState(server=fitness.server, version=fitness.version, findings=findings)
 
 

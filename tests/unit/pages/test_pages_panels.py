@@ -128,7 +128,7 @@ def test_how_much_a_verification_distinguishes_is_shown():
     shown = {**VERIFIED, "holds": True, "problem": None}
     html = panel("outcome", a_record(review=None, result=Result("42", "ada", verification=shown)))
     for part in (
-        '<span class="warn">Verified by its own word</span> <code>pytest -q</code>',
+        '<span class="warn">Verified only by itself</span> <code>pytest -q</code>',
         '<span class="quiet">, exit code only</span>',
         '<details class="said verification" open>',
         '<span class="warn">7 of 8 small changes noticed; 12 not tried, for time</span>',
