@@ -62,8 +62,8 @@ def forge_of(kind: ForgeKind, site: Site) -> Forge:
     or there is no token for it."""
     if kind == "git":
         raise DeliveryRefused(
-            f"{site.place} is listed for branches alone: leave the pull request out, or the "
-            f"operator lists it as a forge (FETTLE_DELIVER_HOSTS={site.place}=github or =gitlab)"
+            f"{site.host} is listed for branches alone: leave the pull request out, or the "
+            f"operator lists it as a forge (FETTLE_DELIVER_HOSTS={site.host}=github or =gitlab)"
         )
     if site.token is None:
         raise DeliveryRefused(
@@ -229,6 +229,6 @@ def _address(site: Site, answer: Any, name: str, numbered: tuple[str, str]) -> s
         return str(named)
     number, path = _in(answer, numbered[0]), numbered[1]
     if not isinstance(number, int):
-        raise DeliveryRefused(f"{site.place} has opened a request, and does not say where")
+        raise DeliveryRefused(f"{site.host} has opened a request, and does not say where")
     repository = httpx.URL(site.url).raw_path.decode("ascii").removesuffix(".git")
     return f"{site.web}{repository}{path}{number}"

@@ -75,11 +75,11 @@ class DeliveryHosts:
         if self.needs_review and not spec.review:
             raise DeliveryRefused(f"{NEEDS_REVIEW}: retry the job with a review")
         site = self.hosts.site(spec.repo.url, tenant)
-        if (kind := self.kinds.get(site.place)) is None:
+        if (kind := self.kinds.get(site.host)) is None:
             listed = ", ".join(sorted(self.kinds)) or "no host"
             raise DeliveryRefused(
-                f"workers deliver nothing to {site.place}: the operator has to list it, as in "
-                f"{SETTING}={site.place}=github (or gitlab, or git for branches alone); "
+                f"workers deliver nothing to {site.host}: the operator has to list it, as in "
+                f"{SETTING}={site.host}=github (or gitlab, or git for branches alone); "
                 f"it has {listed}"
             )
         return Target(site, forge_of(kind, site) if spec.deliver.pull_request else None)

@@ -1,5 +1,5 @@
-"""The operator's file of credentials: tokens of hosts and indexes, and files of keys of ssh. Each
-belongs to a tenant.
+"""The operator's file of credentials: tokens for hosts and indexes, and files with keys of ssh.
+Each credential belongs to a tenant.
 
 Why: docs/decisions/0067-credentials-belong-to-tenants.md
 """
@@ -22,36 +22,37 @@ SSH: Final = "ssh://"
 EVERY: Final = "*"
 """In place of a tenant: all tenants may use the credential."""
 _SECTION = re.compile(r"\[([^\[\]:]*)\]")
-"""Not an address of IPv6, which has colons."""
+"""Does not match an IPv6 address, which has colons."""
 _FILE = re.compile(r"/[\w./@+:,=-]*")
-"""No sign that has a meaning in ssh's configuration."""
-_UNFIT = "the file's path has to be a whole one, of letters, digits and . _ / @ + : , = -"
-_LINES = "it has to be HOST USER:TOKEN, or ssh://HOST FILE, or [TENANT] alone"
+"""Characters without a meaning in ssh's configuration."""
+_UNFIT = "the file's path must be absolute, of letters, digits and . _ / @ + : , = -"
+_LINES = "the line must be HOST USER:TOKEN, or ssh://HOST FILE, or [TENANT]"
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
 def basic(credential: str) -> str:
-    """A `USER:TOKEN` as the value of the header `Authorization`."""
+    """The header `Authorization` for a credential `USER:TOKEN`."""
     return f"Basic {base64.b64encode(credential.encode()).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """A credential that a tenant may use: `USER:TOKEN`, or the file of a key of ssh. `owner` is the
-    tenant that it is for, or `EVERY`."""
+    """A credential that a tenant may use."""
 
     owner: str
+    """The tenant that the operator wrote the credential for, or `EVERY`."""
     credential: str = field(repr=False)
+    """`USER:TOKEN`, or the path of a file with a key of ssh."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The credentials of hosts, by tenant (or `EVERY`) and then by host."""
+    """The credentials by tenant (or `EVERY`) and then by host."""
 
     by_owner: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def of(self, tenant: str) -> Mapping[str, Granted]:
-        """The credentials of a tenant by host: its own, else those for every tenant."""
+        """The credentials of a tenant by host. Its own replace the credentials for every tenant."""
         return {
             host: Granted(owner, credential)
             for owner in (EVERY, tenant)
@@ -64,11 +65,11 @@ class Credentials:
 
 
 def credentials(file: Path, setting: str) -> Credentials:
-    """The operator's file: lines `HOST USER:TOKEN`, or `ssh://HOST FILE` with the file of a key.
+    """Parse the operator's file: lines `HOST USER:TOKEN`, or `ssh://HOST FILE` with a key.
 
-    A line `[TENANT]` begins the credentials of that tenant, and `[*]` credentials for all tenants;
-    lines before the first of these are for the tenant `default`. Other lines are empty, or begin
-    with `#`. Raises RepositoriesUnfit, which names the setting."""
+    A line `[TENANT]` begins the credentials of that tenant, and `[*]` begins credentials for all
+    tenants; lines before the first section are for the tenant `default`. Other lines are empty, or
+    begin with `#`. Raises RepositoriesUnfit, which names the setting."""
     by_owner: dict[str, dict[str, str]] = {}
     owner = OPERATOR
     for number, line in enumerate(map(str.strip, _secret(file, setting).splitlines()), 1):
@@ -99,7 +100,7 @@ def _owner(name: str, at: str) -> str:
 
 
 def _host(name: str, at: str) -> str:
-    """Check a host's name. A line with a name that no site can have would have no effect."""
+    """Check the name of a host: a line with a name that no site can have would have no effect."""
     host = name.removeprefix(SSH)
     try:
         parse_repository_hosts((name,))
@@ -111,7 +112,7 @@ def _host(name: str, at: str) -> str:
 
 
 def known_hosts(file: Path, setting: str) -> Path:
-    """A list of known hosts, as ssh takes it. Raises RepositoriesUnfit."""
+    """The checked path of ssh's list of known hosts. Raises RepositoriesUnfit."""
     file = file.absolute()
     _text(file, setting)
     if not _FILE.fullmatch(str(file)):

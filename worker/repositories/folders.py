@@ -31,15 +31,15 @@ from worker.repositories.errors import RepositoryDiskFails, RepositoryUnavailabl
 
 _LOOK_SECONDS = 0.05
 AT_ONCE = 4
-"""Each may take git's memory, some hundred MB for a large repository."""
+"""Git processes with large work at once: each may need some hundred MB."""
 LAYER = "repo-"
-"""Begins the name of a layer of ours."""
+"""The prefix of the names of layers with a commit."""
 SETUP = "setup-"
-"""The same for a layer of what a setup left."""
+"""The prefix of the names of layers with the result of a setup."""
 TOP = ".setup"
-"""The folder in /work that is a setup's own."""
+"""The folder in /work that belongs to a setup."""
 BYTES_FILE = "fettle-bytes"
-"""In a layer's `.git` or `.setup`: how many bytes it takes."""
+"""The file in a layer's `.git` or `.setup` with the size of the layer in bytes."""
 
 
 class Lock:
@@ -49,13 +49,13 @@ class Lock:
         self.descriptor = descriptor
 
     def release(self) -> None:
-        """Give the lock back. Doing it again does nothing."""
+        """Release the lock. A second call does nothing."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     def touch(self) -> None:
-        """Note the time of this use."""
+        """Set the time of the last use of the folder to now."""
         os.utime(self.descriptor)
 
     def __del__(self) -> None:
@@ -63,47 +63,47 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """The folders below `folder`, which are made when they are first wanted. `turns` bounds the
-    large works of git (fetch, unpacking, checkout) that this process has at once."""
+class RepositoryFolders:
+    """The folders below `folder`, which are created at their first use."""
 
     folder: Path
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    """Bounds the fetches, unpackings and checkouts of this process at once."""
 
     @property
     def mirrors(self) -> Path:
-        """The mirrors."""
-        return self._made("mirrors")
+        """The folder of mirrors."""
+        return self._create("mirrors")
 
     @property
     def layers(self) -> Path:
-        """The layers. The user that sandboxes run as outside enters it."""
-        return self._made("layers", mode=0o755)
+        """The folder of layers. The user of sandboxes can enter it."""
+        return self._create("layers", mode=0o755)
 
     @property
     def making(self) -> Path:
-        """What is being made, and what is being removed."""
-        return self._made("making")
+        """The folder of folders that are being made or removed."""
+        return self._create("making")
 
     @asynccontextmanager
     async def workshop(
         self, name: str | None = None, seconds: float = 0.0
     ) -> AsyncIterator[tuple[Path, Lock]]:
-        """An empty folder in `making`, locked, and removed at the end with what was not moved out
-        of it. One with a `name` is one job's at a time, and waited for. Raises
-        RepositoryUnavailable at the end of `seconds`, and where the disk is full, or fails."""
-        until = time.monotonic() + seconds
-        while (lock := tried(path := self._folder(name), shared=False)) is None:
+        """An empty, locked folder in `making`. At the end it is removed with its remaining
+        contents. A folder with a `name` has one user at a time: this waits for it. Raises
+        RepositoryUnavailable after `seconds`, and RepositoryDiskFails."""
+        ends_at = time.monotonic() + seconds
+        while (lock := try_lock(path := self._folder(name), shared=False)) is None:
             if name is None:
-                continue  # another process swept it up before it was locked
-            if time.monotonic() > until:
+                continue  # another process removed it before it was locked
+            if time.monotonic() > ends_at:
                 raise RepositoryUnavailable(
-                    f"another job has been making the same for {seconds:g} s; try again"
+                    f"another job has been making this folder for {seconds:g} s; try again"
                 )
             await asyncio.sleep(_LOOK_SECONDS)
         try:
             if name is not None:
-                await asyncio.to_thread(_emptied, path)  # a process that was killed left it
+                await asyncio.to_thread(_empty, path)  # a killed process may have left files
             yield path, lock
         except OSError as error:
             raise RepositoryDiskFails(
@@ -115,8 +115,8 @@ class Places:
             lock.release()
 
     def remove(self, path: Path) -> bool:
-        """Remove a mirror or a layer; False where somebody uses it."""
-        if (lock := tried(path, shared=False)) is None:
+        """Remove a mirror or a layer; return False if a process uses it."""
+        if (lock := try_lock(path, shared=False)) is None:
             return False
         path = path.rename(self.making / f"{path.name}-{os.urandom(4).hex()}")
         shutil.rmtree(path, ignore_errors=True)
@@ -124,9 +124,9 @@ class Places:
         return True
 
     def sweep(self) -> None:
-        """Remove what processes that are gone left in `making`."""
+        """Remove the folders in `making` that no process uses."""
         for path in self.making.iterdir():
-            if (lock := tried(path, shared=False)) is not None:
+            if (lock := try_lock(path, shared=False)) is not None:
                 shutil.rmtree(path, ignore_errors=True)
                 lock.release()
 
@@ -137,45 +137,46 @@ class Places:
         path.mkdir(exist_ok=True, mode=0o700)
         return path
 
-    def _made(self, name: str, mode: int = 0o700) -> Path:
+    def _create(self, name: str, mode: int = 0o700) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.folder / name
         path.mkdir(exist_ok=True)
-        if stat.S_IMODE(path.stat().st_mode) != mode:  # whatever the process' umask is
+        if stat.S_IMODE(path.stat().st_mode) != mode:  # independent of the umask of the process
             path.chmod(mode)
         return path
 
 
-def _emptied(path: Path) -> None:
-    for each in path.iterdir():
-        if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each, ignore_errors=True)
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            each.unlink()
+            path.unlink()
 
 
-def tried(path: Path, *, shared: bool) -> Lock | None:
-    """The lock of this file or folder at once; None where another has it, or there is none."""
+def try_lock(path: Path, *, shared: bool) -> Lock | None:
+    """Lock a file or folder without waiting; None if a process has the lock, or the path does not
+    exist."""
     try:
         lock = Lock(os.open(path, os.O_RDONLY))
     except FileNotFoundError:
         return None
     try:
         fcntl.flock(lock.descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        at = path.stat()
-        held = os.fstat(lock.descriptor)
+        now = path.stat()
+        locked = os.fstat(lock.descriptor)
     except (BlockingIOError, FileNotFoundError):
         return None
-    # It may have been removed, and made again, before the lock was had.
-    return lock if (at.st_dev, at.st_ino) == (held.st_dev, held.st_ino) else None
+    # Another process may have removed and created the path before it was locked.
+    return lock if (now.st_dev, now.st_ino) == (locked.st_dev, locked.st_ino) else None
 
 
 @asynccontextmanager
-async def locked(path: Path, seconds: float) -> AsyncIterator[Lock]:
-    """The exclusive lock of a file, waited for. Raises RepositoryUnavailable at the time's end."""
-    until = time.monotonic() + seconds
-    while (lock := tried(path, shared=False)) is None:
-        if time.monotonic() > until:
+async def wait_for_lock(path: Path, seconds: float) -> AsyncIterator[Lock]:
+    """The exclusive lock of a file. Raises RepositoryUnavailable after `seconds`."""
+    ends_at = time.monotonic() + seconds
+    while (lock := try_lock(path, shared=False)) is None:
+        if time.monotonic() > ends_at:
             raise RepositoryUnavailable(
                 f"another job has been fetching this repository for {seconds:g} s; try again"
             )
@@ -186,16 +187,16 @@ async def locked(path: Path, seconds: float) -> AsyncIterator[Lock]:
         lock.release()
 
 
-def used(path: Path) -> Lock | None:
-    """The shared lock of a mirror or a layer, with the time of this use; None where it is not."""
-    lock = tried(path, shared=True)
+def use_folder(path: Path) -> Lock | None:
+    """The shared lock of a mirror or a layer, whose last use is now; None if it does not exist."""
+    lock = try_lock(path, shared=True)
     if lock is not None:
         lock.touch()
     return lock
 
 
-def moved(new: Path, path: Path) -> Lock | None:
-    """Give what was made its name; the lock of its use, None where another process was first."""
+def publish_folder(new: Path, path: Path) -> Lock | None:
+    """Give a new folder its name. Returns its shared lock; None if another process was first."""
     use = Lock(os.open(new, os.O_RDONLY))
     fcntl.flock(use.descriptor, fcntl.LOCK_SH)
     use.touch()
@@ -208,60 +209,63 @@ def moved(new: Path, path: Path) -> Lock | None:
     return use
 
 
-async def synced(layer: Path) -> None:
-    """On the disk before it appears under its name: a power failure leaves whole layers only."""
+async def sync_layer(layer: Path) -> None:
+    """Write a layer to the disk before it gets its name: after a power failure, all layers are
+    complete."""
     process = await asyncio.create_subprocess_exec("sync", "--file-system", str(layer))
     await process.wait()
 
 
-KEPT_DAYS = 30
+UNUSED_DAYS = 30
 _DAY_NS = 24 * 3600 * 10**9
 log = structlog.get_logger("worker.repositories.garbage")
 
 
-class _Kept(NamedTuple):
-    """A mirror or a layer: when it was used, and what it takes. Packs are their mirror's."""
+class _StoredFolder(NamedTuple):
+    """A mirror or a layer."""
 
-    used: int
+    used_at: int
+    """The time of its last use, in nanoseconds since 1970."""
     path: Path
-    taken: int
+    size: int
+    """Its bytes. Shared packs count for their mirror."""
 
 
-def collect(places: Places, most_bytes: int) -> None:
-    """Remove what takes more than `most_bytes` together, what no job has used for `KEPT_DAYS`, and
-    what processes that are gone left.
+def remove_old_folders(folders: RepositoryFolders, most_bytes: int) -> None:
+    """Remove the mirrors and layers that no job has used for `UNUSED_DAYS`, the least recently used
+    ones if all together have more than `most_bytes`, and the folders of processes that have ended.
 
-    What a process uses stays, over the bound if it must. Blocks: for a thread.
+    A folder in use stays, even over the limit. Blocks.
     """
-    places.sweep()
-    kept = sorted(_stored_folders(places))
-    old = time.time_ns() - KEPT_DAYS * _DAY_NS
-    taken = sum(each.taken for each in kept)
-    for each in kept:
-        if taken <= most_bytes and each.used > old:
+    folders.sweep()
+    stored = sorted(_stored_folders(folders))
+    expired_at = time.time_ns() - UNUSED_DAYS * _DAY_NS
+    total = sum(folder.size for folder in stored)
+    for folder in stored:
+        if total <= most_bytes and folder.used_at > expired_at:
             return
-        if places.remove(each.path):
-            taken -= each.taken
-            log.info("removed", repository=each.path.name, bytes=each.taken)
-    if taken > most_bytes:
+        if folders.remove(folder.path):
+            total -= folder.size
+            log.info("removed", repository=folder.path.name, bytes=folder.size)
+    if total > most_bytes:
         log.warning(
             "repositories in use take more than they may",
-            bytes=taken,
+            bytes=total,
             most=most_bytes,
             advice="raise FETTLE_REPO_CACHE_BYTES, or lower FETTLE_CONCURRENCY",
         )
 
 
-def _stored_folders(places: Places) -> Iterator[_Kept]:
-    """Layers that a sandbox has besides are not ours."""
-    layers = (each for kind in (LAYER, SETUP) for each in places.layers.glob(f"{kind}*"))
-    for path in (*layers, *places.mirrors.iterdir()):
+def _stored_folders(folders: RepositoryFolders) -> Iterator[_StoredFolder]:
+    """The mirrors, and the layers of commits and setups."""
+    layers = (path for prefix in (LAYER, SETUP) for path in folders.layers.glob(f"{prefix}*"))
+    for path in (*layers, *folders.mirrors.iterdir()):
         with suppress(OSError):  # another process has just removed it
-            yield _Kept(path.stat().st_mtime_ns, path, _size_of(path))
+            yield _StoredFolder(path.stat().st_mtime_ns, path, _size_of(path))
 
 
 def _size_of(path: Path) -> int:
-    for own in (".git", TOP):
-        if (noted := path / own / BYTES_FILE).exists():
-            return int(noted.read_text())
-    return sum(each.lstat().st_blocks * 512 for each in path.rglob("*"))
+    for folder in (".git", TOP):
+        if (file := path / folder / BYTES_FILE).exists():
+            return int(file.read_text())
+    return sum(child.lstat().st_blocks * 512 for child in path.rglob("*"))

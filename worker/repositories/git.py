@@ -1,7 +1,7 @@
 """Git as a process: without this machine's configuration, bounded in time, memory, output and disk.
 
-Every value that could make git start another program or read another file is set here. Credentials
-go in by the environment, for a command line is seen by other users of the machine.
+This module sets every value that could make git start another program or read another file.
+Credentials are in the environment, because other users of the machine can see a command line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from worker.repositories.errors import (
 MEMORY_BYTES: Final = 2_048 * MIB
 OUTPUT_BYTES: Final = 64 * MIB
 OLDEST: Final = (2, 32)
-"""The first version that takes GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT is of 2.31."""
+"""The first version with GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came with 2.31."""
 _MISSING = "git is not installed: install Debian's package git (2.32 or newer)"
 _DISK = re.compile(rb"No space left|Disk quota exceeded|Input/output error|Read-only file system")
 _MACHINE = re.compile(rb"Resource temporarily unavailable|Too many open files")
@@ -79,40 +79,43 @@ FSCK_IGNORED = (
     *("missingEmail", "missingNameBeforeEmail", "badEmail", "badFilemode", "missingTaggerEntry"),
     *("badTagName", "nulInCommit", "zeroPaddedDate", "badDate", "badDateOverflow"),
 )
-"""Faults that old tools left in the history of well-known repositories, and that harm nobody.
-Those of paths (`..`, `.git`, `.gitmodules`) stay errors."""
+"""Harmless faults that old tools left in the history of well-known repositories. Faults of paths
+(`..`, `.git`, `.gitmodules`) stay errors."""
 
 
 class GitFailed(RepositoryUnavailable):
-    """Git ended with an error: the machine's, where nobody says more. `said` is its own text,
-    shortened, in printable characters; `errors` all of its standard error."""
+    """Git ended with an error. A caller that knows no better cause treats it as an outage."""
 
-    def __init__(self, said: str, *, code: int | None = None, errors: bytes = b"") -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, message: str, *, code: int | None = None, errors: bytes = b"") -> None:
+        """`message` is git's error, shortened and printable; `errors` its full standard error."""
+        super().__init__(message)
+        self.message = message
         self.code = code
         self.errors = errors
 
 
 class GitTooLong(GitFailed):
-    """Git was ended at its time."""
+    """Git was killed after its time limit."""
 
 
 class GitTooMuch(GitFailed):
-    """Git was ended at its output, or at the size of a file that it wrote."""
+    """Git was killed because its output, or a file that it wrote, was too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git on the bare repository at `folder`. `hold` are descriptors of locks that it keeps open,
-    `seconds` the time of one command, `file_bytes` the largest file that it may write; `tree` is a
-    work tree, which it starts in."""
+    """Git on a bare repository."""
 
     folder: Path
+    """The repository."""
     seconds: float
+    """The time limit of one command."""
     file_bytes: int
+    """The largest file that git may write."""
     hold: tuple[int, ...] = ()
+    """The descriptors of locks that git keeps open."""
     tree: Path | None = None
+    """The work tree, in which git starts."""
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -123,8 +126,8 @@ class Git:
         most_bytes: int = OUTPUT_BYTES,
         ends: Collection[int] = (0,),
     ) -> bytes:
-        """Its standard output. Raises GitFailed unless it ends with one of these codes; where this
-        machine is the reason, RepositoryUnavailable."""
+        """Run a command; return its standard output. Raises GitFailed if its exit code is not in
+        `ends`, and RepositoryUnavailable if the cause is this machine."""
         if (git := program()) is None:
             raise RepositoryUnavailable(_MISSING)
         process = await asyncio.create_subprocess_exec(
@@ -140,7 +143,7 @@ class Git:
         try:
             self._bound(process.pid)
             async with asyncio.timeout(self.seconds):
-                out, err, _ = await asyncio.gather(
+                output, errors, _ = await asyncio.gather(
                     _read(process.stdout, most_bytes, lambda: _kill(process)),
                     _read(process.stderr, _ERROR_BYTES),
                     _feed(process.stdin, stdin),
@@ -152,11 +155,11 @@ class Git:
             if process.returncode is None:
                 _kill(process)
                 await process.wait()
-        if len(out) > most_bytes:
+        if len(output) > most_bytes:
             raise GitTooMuch(f"git {args[0]} wrote too much", code=code)
         if code not in ends:
-            raise _failure(args[0], code, err)
-        return out
+            raise _failure(args[0], code, errors)
+        return output
 
     def _bound(self, pid: int) -> None:
         cpu = max(1, round(2 * self.seconds))
@@ -167,12 +170,12 @@ class Git:
 
 
 def program() -> str | None:
-    """The path of git; None where this machine has none."""
+    """The path of git; None if git is not installed."""
     return shutil.which("git")
 
 
 def version() -> tuple[int, ...] | None:
-    """Git's version, as (2, 39, 5); None where it is missing or does not say. Blocks."""
+    """Git's version, for example (2, 39, 5); None if it is missing or unknown. Blocks."""
     if (git := program()) is None:
         return None
     try:
@@ -195,54 +198,57 @@ def fault(version: tuple[int, ...] | None) -> str | None:
     return None
 
 
-def shown(said: bytes) -> str:
-    """Git's errors in one line. A remote host can write some of it: printable characters only."""
-    lines = [line.strip() for line in said.decode(errors="replace").splitlines()]
-    errors = [line for line in lines if re.match(r"(remote: )?(fatal|error|ERR)", line)] or lines
-    return printable("; ".join(dict.fromkeys(errors)))
+def error_line(errors: bytes) -> str:
+    """Git's errors in one line of printable characters, because a remote host can write to it."""
+    lines = [line.strip() for line in errors.decode(errors="replace").splitlines()]
+    important = [line for line in lines if re.match(r"(remote: )?(fatal|error|ERR)", line)]
+    return printable("; ".join(dict.fromkeys(important or lines)))
 
 
 def _failure(command: str, code: int, errors: bytes) -> RepositoryRefused:
-    """Why git has ended with this code: at a limit, by this machine, or of what it works on."""
-    said = shown(errors) or f"git {command} ended with {code}"
+    """The cause of this exit code: a limit, this machine, or the repository."""
+    message = error_line(errors) or f"git {command} ended with {code}"
     if code == -signal.SIGXFSZ:
         return GitTooMuch(f"git {command} wrote too much", code=code)
     if code == -signal.SIGXCPU:
         return GitTooLong(f"git {command} took too long {_TIME}", code=code)
     if _DISK.search(errors) is not None:
-        return RepositoryDiskFails(f"this worker's disk does not take it: {said}")
+        return RepositoryDiskFails(f"this worker's disk cannot store it: {message}")
     if code in _KILLED or _MACHINE.search(errors) is not None:
-        return RepositoryUnavailable(f"this worker's machine does not let git work: {said}")
-    return GitFailed(said, code=code, errors=errors)
+        return RepositoryUnavailable(f"this worker's machine stops git: {message}")
+    return GitFailed(message, code=code, errors=errors)
 
 
 def _environment(config: Mapping[str, str], tree: Path | None = None) -> dict[str, str]:
-    found = {**_ENVIRONMENT, "GIT_CONFIG_COUNT": str(len(config))}
+    variables = {**_ENVIRONMENT, "GIT_CONFIG_COUNT": str(len(config))}
     for number, (key, value) in enumerate(config.items()):
-        found[f"GIT_CONFIG_KEY_{number}"] = key
-        found[f"GIT_CONFIG_VALUE_{number}"] = value
+        variables[f"GIT_CONFIG_KEY_{number}"] = key
+        variables[f"GIT_CONFIG_VALUE_{number}"] = value
     if tree is not None:
-        found["GIT_WORK_TREE"] = str(tree)
-    return found
+        variables["GIT_WORK_TREE"] = str(tree)
+    return variables
 
 
 async def _read(
-    stream: asyncio.StreamReader | None, most: int, enough: Callable[[], None] = lambda: None
+    stream: asyncio.StreamReader | None, limit: int, stop: Callable[[], None] = lambda: None
 ) -> bytes:
-    """What comes, up to one chunk over `most`; the rest is dropped."""
-    found = bytearray()
+    """The bytes of the stream, up to one chunk over `limit`; then calls `stop` and drops the
+    rest."""
+    content = bytearray()
     while stream is not None and (part := await stream.read(_CHUNK)):
-        if len(found) <= most:
-            found += part
-            if len(found) > most:
-                enough()
-    return bytes(found)
+        if len(content) <= limit:
+            content += part
+            if len(content) > limit:
+                stop()
+    return bytes(content)
 
 
 async def _feed(stream: asyncio.StreamWriter | None, content: bytes) -> None:
     if stream is None:
         return
-    with suppress(BrokenPipeError, ConnectionResetError):  # git says why on its standard error
+    with suppress(
+        BrokenPipeError, ConnectionResetError
+    ):  # git writes the reason to its standard error
         for start in range(0, len(content), _CHUNK):
             stream.write(content[start : start + _CHUNK])
             await stream.drain()
@@ -250,6 +256,6 @@ async def _feed(stream: asyncio.StreamWriter | None, content: bytes) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """With its children: the session is its own."""
+    """Kill git and its children, which have a session of their own."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

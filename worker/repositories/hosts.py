@@ -20,41 +20,46 @@ from worker.repositories.errors import RepositoryRefused
 _SCHEMES = ("https://", "http://", SSH)
 _SSH_USER = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SSH_HOST = re.compile(rb"[a-z0-9][a-z0-9._-]*|[0-9a-f:]+")
-"""What ssh gets from git, and cannot read as an option."""
+"""Names that ssh cannot read as an option."""
 _UPLOAD = "upload the repository instead: fettle run --repo DIR"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An address that a worker may fetch from. `hosts` is the address's own host and port only;
-    `private` allows an intranet's addresses; `web` is the address of the forge's API and pages.
-    `header` has the tenant's credential, and `token` is its second part. `login` is for ssh only.
-    `owner` is the tenant of the credential for fetching; '*': all tenants, '': no credential."""
+    """A repository's address that a worker may fetch from."""
 
     url: str
     hosts: HostList
+    """Only the host and port of the address."""
     private: bool
+    """Whether addresses of an intranet are allowed."""
     web: str
+    """The address of the forge's API and pages."""
     header: str | None = field(default=None, repr=False)
+    """The header with the tenant's credential, for https."""
     token: str | None = field(default=None, repr=False)
+    """The token in the tenant's credential."""
     login: ssh.Login | None = None
+    """For ssh only."""
     owner: str = ""
+    """The tenant of the credential for fetching; '*': all tenants, '': no credential."""
 
     @property
-    def place(self) -> str:
-        """Its host, with the port if it is not the scheme's own."""
+    def host(self) -> str:
+        """The host, with the port if it is not the default port of the scheme."""
         (name,) = self.hosts.names
         return name
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHosts:
-    """`credentials` name the host with its port if it is not the scheme's own. `known` is the list
-    of ssh's known hosts."""
+    """The hosts that repositories may come from, with their credentials."""
 
     names: tuple[str, ...]
+    """The operator's list."""
     credentials: Credentials = field(default_factory=Credentials, repr=False)
     known: Path | None = None
+    """The file of ssh's known hosts."""
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> RepositoryHosts:
@@ -113,7 +118,7 @@ def _url(address: str) -> httpx.URL:
     try:
         url = parse_url(address)
     except ToolRefused as error:
-        raise RepositoryRefused(f"the repository's address will not do: {error}") from None
+        raise RepositoryRefused(f"the repository's address is invalid: {error}") from None
     if url.scheme == "ssh":
         url = _of_ssh(url)
     elif url.userinfo:
@@ -127,11 +132,11 @@ def _url(address: str) -> httpx.URL:
 
 
 def _of_ssh(url: httpx.URL) -> httpx.URL:
-    """With a user, and without the port that is ssh's own."""
+    """The URL with a user, and without the default port of ssh."""
     user = url.userinfo or b"git"
     if not _SSH_USER.fullmatch(user) or not _SSH_HOST.fullmatch(url.raw_host):
         raise RepositoryRefused(
-            "the repository's address will not do: over ssh it is ssh://USER@HOST/PATH, with a "
+            "the repository's address is invalid: over ssh it is ssh://USER@HOST/PATH, with a "
             "plain name of a user and a host, and no password: the operator sets a key for each "
             "host (FETTLE_REPO_CREDENTIALS)"
         )
@@ -140,11 +145,11 @@ def _of_ssh(url: httpx.URL) -> httpx.URL:
 
 
 def lacks(hosts: RepositoryHosts) -> list[str]:
-    """What ssh still needs for the hosts that are listed in full. Blocks."""
+    """The missing requirements of ssh for hosts that the list names in full. Blocks."""
     named = [name for name in hosts.names if name.lower().startswith(SSH) and is_full_name(name)]
     if named and ssh.program() is None:
         return [f"{', '.join(named)}: {ssh.MISSING}"]
-    return [f"{name}: {why}" for name in named for why in _lacking(hosts, name)]
+    return [f"{name}: {reason}" for name in named for reason in _lacking(hosts, name)]
 
 
 def _lacking(hosts: RepositoryHosts, name: str) -> Iterator[str]:
@@ -154,7 +159,7 @@ def _lacking(hosts: RepositoryHosts, name: str) -> Iterator[str]:
         yield str(error)
         return
     login = site.login
-    if not hosts.credentials.have(f"{SSH}{site.place}"):
+    if not hosts.credentials.have(f"{SSH}{site.host}"):
         yield "no key (FETTLE_REPO_CREDENTIALS)"
     if login is not None and not login.is_known():
         yield "no line in the file of known hosts (FETTLE_REPO_KNOWN_HOSTS)"

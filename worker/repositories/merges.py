@@ -1,7 +1,8 @@
-"""Merges: a change that was made on one commit, onto another one, in a scratch repository.
+"""Merges a change of one commit onto another commit, in a scratch repository.
 
-Trees are merged: how the two commits are related does not count, so a shallow mirror is enough. Git
-calls no program for it: a merge driver comes from a configuration, and there is none.
+Git merges trees: it does not need the history between the two commits, so a shallow mirror is
+enough. Git starts no program for a merge: merge drivers come from a configuration, and the scratch
+repository has no configuration.
 """
 
 from __future__ import annotations
@@ -14,30 +15,32 @@ from typing import NamedTuple
 
 from worker.repositories.errors import RepositoryRefused, printable
 from worker.repositories.git import Git, version
-from worker.repositories.patches import Signature, who
+from worker.repositories.patches import Signature, identity
 
 OLDEST = (2, 38)
 """The first version with `merge-tree --write-tree`."""
 NOW, CHANGE = "repository", "approved-change"
-"""What conflict markers, and git's words on conflicts, call the two sides."""
+"""The names of the two sides in conflict markers and in git's messages."""
 _CONFLICTS = 1
 _OURS, _THEIRS = "2", "3"
-_EXECUTABLE, _LINK, _GONE = "100755", "120000", "000000"
+_EXECUTABLE, _LINK, _REMOVED = "100755", "120000", "000000"
 _FILES = ("100644", _EXECUTABLE, _LINK)
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The differences from the commit that the change was merged onto: regular files, the names of
-    the `executable` files among them, targets of symbolic `links`, and `removed` paths. `conflicts`
-    has git's message for each conflict. A file with a conflict has conflict markers; if git cannot
-    merge it (a binary file), it is the file of the change."""
+    """The differences from the commit that the change was merged onto."""
 
     files: Mapping[str, bytes]
+    """Regular files. A file with a conflict has conflict markers; if git cannot merge it (a binary
+    file), it is the file of the change."""
     removed: frozenset[str]
     conflicts: tuple[str, ...]
+    """Git's message for each conflict."""
     executable: frozenset[str] = frozenset()
+    """The paths of `files` that can be executed."""
     links: Mapping[str, str] = field(default_factory=dict)
+    """The targets of symbolic links."""
 
 
 class _Blob(NamedTuple):
@@ -46,11 +49,11 @@ class _Blob(NamedTuple):
 
 
 async def merged(git: Git, began: str, onto: str, change: str) -> Merged:
-    """The commit `change`, whose parent is `began`, merged onto the commit `onto`. The same commits
-    give the same. Raises RepositoryRefused."""
-    if (found := await asyncio.to_thread(version) or ()) < OLDEST:
-        has = ".".join(map(str, found)) or "none"
-        raise RepositoryRefused(f"a rebase needs git 2.38 or newer, and this worker has {has}")
+    """Merge the commit `change`, a child of `began`, onto the commit `onto`. The result depends
+    only on the commits. Raises RepositoryRefused."""
+    if (installed := await asyncio.to_thread(version) or ()) < OLDEST:
+        number = ".".join(map(str, installed)) or "none"
+        raise RepositoryRefused(f"a rebase needs git 2.38 or newer, and this worker has {number}")
     tree, unmerged, conflicts = _read(await _merge(git, began, onto, change))
     compared = ("diff-tree", "-r", "-z", "--no-renames", f"{onto}^{{tree}}", tree)
     after = {**unmerged, **dict(_compared(await git.run(*compared)))}
@@ -61,36 +64,39 @@ async def merged(git: Git, began: str, onto: str, change: str) -> Merged:
     }
     links = {path: os.fsdecode(files.pop(path)) for path in [*files] if after[path].mode == _LINK}
     executable = frozenset(path for path in files if after[path].mode == _EXECUTABLE)
-    gone = frozenset(path for path, blob in after.items() if blob.mode == _GONE)
-    return Merged(files, gone, conflicts, executable, links)
+    removed = frozenset(path for path, blob in after.items() if blob.mode == _REMOVED)
+    return Merged(files, removed, conflicts, executable, links)
 
 
 async def _merge(git: Git, began: str, onto: str, change: str) -> bytes:
-    """What git says of it. A commit of the new tree right after the old commit makes that one the
-    merge base, as `--merge-base` does from git 2.40 on."""
-    by_nobody = replace(git, environment=who(Signature("", "", 0)))
-    made = await by_nobody.run("commit-tree", f"{onto}^{{tree}}", "-p", began, "-m", NOW)
-    for name, commit in ((NOW, made.decode().strip()), (CHANGE, change)):
+    """The output of git's merge. A commit of the new tree with the parent `began` makes `began` the
+    merge base, like `--merge-base` from git 2.40 on."""
+    without_author = replace(git, environment=identity(Signature("", "", 0)))
+    output = await without_author.run("commit-tree", f"{onto}^{{tree}}", "-p", began, "-m", NOW)
+    for name, commit in ((NOW, output.decode().strip()), (CHANGE, change)):
         await git.run("update-ref", f"refs/heads/{name}", commit)
     return await git.run("merge-tree", "--write-tree", "-z", NOW, CHANGE, ends=(0, _CONFLICTS))
 
 
-def _read(said: bytes) -> tuple[str, dict[str, _Blob], tuple[str, ...]]:
-    """The merged tree; the change's own side of files that both sides have and that conflict; and
-    git's words on conflicts."""
-    tree, *fields = map(os.fsdecode, said.split(b"\0")[:-1])
+def _read(output: bytes) -> tuple[str, dict[str, _Blob], tuple[str, ...]]:
+    """(the merged tree, the change's side of each file that conflicts on both sides, git's messages
+    about conflicts)."""
+    tree, *fields = map(os.fsdecode, output.split(b"\0")[:-1])
     end = fields.index("") if "" in fields else len(fields)
     sides: dict[str, dict[str, _Blob]] = {}
     for row in fields[:end]:
         entry, _, path = row.partition("\t")
         mode, oid, stage = entry.split()
         sides.setdefault(path, {})[stage] = _Blob(mode, oid)
-    unmerged = {path: each[_THEIRS] for path, each in sides.items() if {_OURS, _THEIRS} <= {*each}}
+    unmerged = {
+        path: blobs[_THEIRS] for path, blobs in sides.items() if {_OURS, _THEIRS} <= {*blobs}
+    }
     return tree, unmerged, tuple(_conflicts(iter(fields[end + 1 :])))
 
 
 def _conflicts(fields: Iterator[str]) -> Iterator[str]:
-    """Of each message git says the number of paths, the paths, its kind and its text."""
+    """The texts of conflicts. A message has the number of its paths, the paths, a kind and a
+    text."""
     for number in fields:
         for _ in range(int(number)):
             next(fields)
@@ -100,7 +106,7 @@ def _conflicts(fields: Iterator[str]) -> Iterator[str]:
 
 
 def _compared(rows: bytes) -> Iterator[tuple[str, _Blob]]:
-    """What each path that differs has afterwards. A row is modes, objects and a status."""
+    """The blob after the merge for each path that differs. A row has modes, objects, a status."""
     fields = iter(rows.split(b"\0")[:-1])
     for row in fields:
         _, mode, _, oid, _ = row.decode().split()

@@ -1,4 +1,4 @@
-"""Mirrors: bare repositories of ours, one for each address or upload, shared by jobs."""
+"""Mirrors: bare repositories of the worker, one for each address or upload, shared by jobs."""
 
 from __future__ import annotations
 
@@ -12,24 +12,30 @@ from typing import Protocol
 from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryUnavailable
-from worker.repositories.folders import Lock, Places, locked, moved, used
+from worker.repositories.folders import (
+    Lock,
+    RepositoryFolders,
+    publish_folder,
+    use_folder,
+    wait_for_lock,
+)
 from worker.repositories.git import Git, GitFailed, fault, version
 from worker.repositories.refs import Tags
 
 _WORK = ".work"
 _LEFT_OVER = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp-*")
-"""What a git that was ended leaves; a lock file of these would stop the next one for ever."""
+"""Files that a killed git leaves. Its lock files would block git for ever."""
 _SPARE_BYTES = 64 * MIB
-"""Of a file, over what may be sent: git adds to a pack what its objects are differences to."""
+"""How much larger than the sent bytes a file may be: git completes a pack with base objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A commit, and the tags that the origin had when it was asked; None if the mirror has all tags
-    from its beginning."""
+    """The commit that a ref names."""
 
     commit: str
     tags: Tags | None = None
+    """The tags of the origin at the same time; None if the tags of the origin never change."""
 
 
 class Origin(Protocol):
@@ -37,31 +43,30 @@ class Origin(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of its mirror: another one for each origin."""
+        """The name of its mirror, unique for each origin."""
         ...
 
     async def fill(self, git: Git) -> None:
-        """Put into a new mirror what belongs there from its beginning."""
+        """Put the first objects into a new mirror."""
         ...
 
     async def resolve(self, git: Git, ref: str | None) -> Resolved:
-        """The commit that a ref names now; None: HEAD."""
+        """The commit that a ref names now; the ref None is HEAD."""
         ...
 
     async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:
-        """Whether the mirror has all of a commit, and exactly these tags of its commits. None: any
-        tags."""
+        """Whether the mirror has a complete commit, and exactly these tags of its commits (None:
+        any tags)."""
         ...
 
     async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:
-        """Put a commit into the mirror that lacks it, and these tags. None: ask the origin for its
-        tags."""
+        """Put a commit and these tags into the mirror (None: the origin's present tags)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A mirror that this process uses, as long as it holds `use`."""
+    """A mirror that this process uses until the lock `use` is released."""
 
     folder: Path
     use: Lock
@@ -69,14 +74,14 @@ class Mirror:
     turns: asyncio.Semaphore
 
     def git(self, *locks: Lock) -> Git:
-        """Git on it. One that writes gets the lock of writers."""
+        """Git on the mirror. Pass the lock of writers to a git that writes."""
         return process(self.folder, self.settings, *locks)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Lock]:
-        """One writer at a time, over all processes of this machine."""
-        async with locked(self.folder / _WORK, self.settings.repo_seconds) as lock:
-            self._clear()  # what a process left that was killed
+        """The lock of writers: one writer at a time on this machine."""
+        async with wait_for_lock(self.folder / _WORK, self.settings.repo_seconds) as lock:
+            self._clear()  # a killed process may have left lock files
             try:
                 yield lock
             finally:
@@ -88,8 +93,8 @@ class Mirror:
                 path.unlink(missing_ok=True)
 
     async def ensure(self, origin: Origin, commit: str, tags: Tags | None = None) -> None:
-        """The mirror has the commit afterwards, and these tags of its commits. If `tags` is None, a
-        mirror that has the commit keeps its tags. Raises RepositoryRefused."""
+        """Fetch the commit and these tags, if the mirror lacks them. If `tags` is None, a mirror
+        that has the commit keeps its tags. Raises RepositoryRefused."""
         if await origin.has(self.git(), commit, tags):
             return
         async with self.writing() as lock:
@@ -99,28 +104,30 @@ class Mirror:
                     await origin.bring(git, commit, tags)
 
 
-async def opened(places: Places, origin: Origin, settings: RepositorySettings) -> Mirror:
-    """The origin's mirror, made where this machine has none. Raises RepositoryRefused."""
+async def opened(places: RepositoryFolders, origin: Origin, settings: RepositorySettings) -> Mirror:
+    """The mirror of the origin; created if this machine has none. Raises RepositoryRefused."""
     folder = places.mirrors / origin.name
-    while (use := used(folder)) is None:
-        if (wrong := fault(await asyncio.to_thread(version))) is not None:
-            raise RepositoryUnavailable(f"this worker cannot use repositories: {wrong}")
+    while (use := use_folder(folder)) is None:
+        if (reason := fault(await asyncio.to_thread(version))) is not None:
+            raise RepositoryUnavailable(f"this worker cannot use repositories: {reason}")
         async with places.workshop() as (workshop, lock):
             new = workshop / "new"
             git = process(new, settings, lock)
             try:
                 await git.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main")
             except GitFailed as error:
-                raise RepositoryUnavailable(f"no repository can be made: {error.said}") from None
+                raise RepositoryUnavailable(
+                    f"no repository can be created: {error.message}"
+                ) from None
             (new / _WORK).touch()
             async with places.turns:
                 await origin.fill(git)
-            if (use := moved(new, folder)) is not None:
+            if (use := publish_folder(new, folder)) is not None:
                 break
     return Mirror(folder, use, settings, places.turns)
 
 
 def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:
-    """Git by the settings' bounds. It keeps the locks for as long as it runs."""
-    held = tuple(lock.descriptor for lock in locks)
-    return Git(folder, settings.repo_seconds, settings.repo_bytes + _SPARE_BYTES, held)
+    """Git within the limits of the settings. It keeps the locks as long as it runs."""
+    descriptors = tuple(lock.descriptor for lock in locks)
+    return Git(folder, settings.repo_seconds, settings.repo_bytes + _SPARE_BYTES, descriptors)

@@ -17,7 +17,7 @@ from pathlib import Path
 from sandbox.paths import is_git_internal, is_program
 from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.folders import Places
+from worker.repositories.folders import RepositoryFolders
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
 from worker.repositories.refs import COMMIT
@@ -32,13 +32,13 @@ _COMPARE = (
     *("--numstat", "--patch", "--binary", "--full-index", "--unified=3", "--no-color"),
     *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-"""Whatever git's defaults become: the same change is the same patch. Files that are renamed and
-changed are looked for among 200 by 200 at most: git compares each with each."""
+"""All options are set, so that a change gives the same patch even if git's defaults change. Git
+looks for renamed and changed files among at most 200 by 200 files: it compares all pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch in git's format, with its counts; lines of binary files do not count."""
+    """A patch in git's format, with the numbers of its files and lines (not of binary files)."""
 
     content: bytes
     files: int
@@ -57,12 +57,13 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The parts of a change that are no bytes of regular files: which files are `executable` (a
-    file that is not named is executable as the file that it replaces, or by its bytes), and the
-    targets of new symbolic `links`; both by path."""
+    """The modes and the symbolic links of a change."""
 
     executable: Mapping[str, bool] = field(default_factory=dict)
+    """Whether a file can be executed, by path. For other files, the replaced file decides, or the
+    first bytes of a new file."""
     links: Mapping[str, str] = field(default_factory=dict)
+    """The targets of new symbolic links, by path."""
 
 
 PLAIN = Kinds()
@@ -70,9 +71,9 @@ PLAIN = Kinds()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changed over the commit of a mirror."""
+    """A change of a job, relative to a commit of a mirror."""
 
-    places: Places
+    places: RepositoryFolders
     mirror: Mirror
     commit: str
     entries: Mapping[str, Entry]
@@ -82,29 +83,31 @@ class Change:
 
 
 async def patch(change: Change) -> Patch:
-    """The difference between the commit and what the job left. Raises RepositoryRefused."""
+    """The difference between the commit and the files of the job. Raises RepositoryRefused."""
     async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
-        # Base85 of bytes that do not shrink, of the old and of the new file.
+        # The old and the new bytes of each file in base85, if they cannot be compressed.
         sizes = sum(entry.size for entry in change.entries.values())
         most = 4 * (sizes + sum(map(len, change.changed.values()))) + 64 * MIB
-        said = await git.run(*_COMPARE, change.commit, tree, most_bytes=most)
-    counts, _, content = said.partition(b"\n\n")
+        output = await git.run(*_COMPARE, change.commit, tree, most_bytes=most)
+    counts, _, content = output.partition(b"\n\n")
     return Patch(content, *_counted(counts))
 
 
 async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
-    """One commit with what the job left, on `branch`. Raises RepositoryRefused."""
+    """A bundle with one commit on `branch` that has the files of the job. Raises
+    RepositoryRefused."""
     async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
-        own = replace(git, config={"pack.threads": "1"}, environment=who(signed))
-        asked = ("commit-tree", tree, "-p", change.commit, "-F", "-")
+        signing = replace(git, config={"pack.threads": "1"}, environment=identity(signed))
+        arguments = ("commit-tree", tree, "-p", change.commit, "-F", "-")
         message = signed.message.replace("\0", "").strip() + "\n"
-        commit = (await own.run(*asked, stdin=message.encode(errors="replace"))).decode().strip()
+        output = await signing.run(*arguments, stdin=message.encode(errors="replace"))
+        commit = output.decode().strip()
         name = f"refs/heads/{branch}"
-        await own.run("update-ref", name, commit)
+        await signing.run("update-ref", name, commit)
         most = git.file_bytes + 64 * MIB
-        return await own.run(
+        return await signing.run(
             *("bundle", "create", "--quiet", "--version=2", "-", name, f"^{change.commit}"),
             most_bytes=most,
         )
@@ -121,9 +124,9 @@ def tip(content: bytes) -> str:
 
 
 @asynccontextmanager
-async def unpacked(places: Places, mirror: Mirror, content: bytes) -> AsyncIterator[Git]:
-    """A repository with the commit of a bundle that `bundle` has made over one of the mirror.
-    Raises RepositoryRefused."""
+async def unpacked(places: RepositoryFolders, mirror: Mirror, content: bytes) -> AsyncIterator[Git]:
+    """Git on a scratch repository with the commit of a bundle that `bundle` has made from the
+    mirror. Raises RepositoryRefused."""
     async with scratch(places, mirror) as git:
         pack = content.partition(b"\n\n")[2]
         await git.run("index-pack", "--stdin", "--fix-thin", stdin=pack)
@@ -131,16 +134,16 @@ async def unpacked(places: Places, mirror: Mirror, content: bytes) -> AsyncItera
 
 
 @asynccontextmanager
-async def scratch(places: Places, mirror: Mirror) -> AsyncIterator[Git]:
-    """A bare repository for one change alone, which reads the mirror's objects. What git cannot
-    do there is the change's own fault, and no outage. Raises RepositoryRefused."""
+async def scratch(places: RepositoryFolders, mirror: Mirror) -> AsyncIterator[Git]:
+    """Git on a bare repository for one change, which reads the mirror's objects. A failure of git
+    there is a fault of the change, not an outage. Raises RepositoryRefused."""
     async with places.workshop() as (workshop, lock):
         folder = workshop / "scratch"
         await asyncio.to_thread(_make_scratch, folder, mirror.folder)
         try:
             yield process(folder, mirror.settings, lock)
         except GitFailed as error:
-            raise RepositoryRefused(f"git cannot work with this change: {error.said}") from None
+            raise RepositoryRefused(f"git cannot work with this change: {error.message}") from None
 
 
 def _make_scratch(folder: Path, mirror: Path) -> None:
@@ -179,8 +182,9 @@ async def _tree(git: Git, change: Change) -> str:
 
 
 async def _may_convert(change: Change, path: str) -> bool:
-    """Whether git may have to convert the line ends of a file, by the attributes of the tree. A
-    file that the commit has with CR LF keeps its bytes: else each of its lines would differ."""
+    """Whether git may have to convert the line ends of a file, by the attributes of the tree. If
+    the file has CR LF in the commit, it keeps its bytes: otherwise all of its lines would
+    differ."""
     if b"\r\n" not in change.changed[path]:
         return False
     old = await committed(change, path)
@@ -188,8 +192,8 @@ async def _may_convert(change: Change, path: str) -> bool:
 
 
 async def _add_converted(git: Git, change: Change, paths: list[str]) -> None:
-    """Add files as `git add` does, from a work tree that has them alone. The rest of the commit is
-    as its layer has it: encoded in UTF-8, and not filtered."""
+    """Add files like `git add`, from a work tree with only these files. The other files keep the
+    bytes of the layer: encoded in UTF-8, and not filtered."""
     tree, rules = git.folder / "converted", git.folder / "info" / "attributes"
 
     def write() -> None:
@@ -208,10 +212,9 @@ async def _add_converted(git: Git, change: Change, paths: list[str]) -> None:
 
 
 async def _removed(change: Change) -> set[str]:
-    """The paths of the commit that the change removes. A submodule is removed if its lines in
-    `.gitmodules` are removed, too, as by `git rm`, or if a file or link takes its place. Otherwise
-    it stays: a run that cleans up often removes its empty directory, but in a user's clone that
-    directory has files."""
+    """The paths of the commit that the change removes. A submodule is removed if `.gitmodules` no
+    longer declares it, like after `git rm`, or if a file or link replaces it. Otherwise it stays: a
+    run often removes its empty directory, but in a user's clone that directory has files."""
     removed = {path for path in change.removed if path in change.entries}
     if not (submodules := removed & _submodules(change)):
         return removed
@@ -225,7 +228,7 @@ async def _removed(change: Change) -> set[str]:
 
 
 async def _declared(change: Change) -> set[str]:
-    """The paths of submodules in the `.gitmodules` that the job has left."""
+    """The paths of submodules in the `.gitmodules` of the job."""
     text = change.changed.get(_MODULES)
     if text is None and _MODULES not in change.removed:
         text = await committed(change, _MODULES)
@@ -258,7 +261,8 @@ def _is_foreign(path: str, submodules: frozenset[str]) -> bool:
 
 
 def _mode(change: Change, path: str) -> int:
-    """A file's mode: files keep the commit's, new ones have that of a run."""
+    """The mode of a file: existing files keep the commit's mode, new files have the mode of a
+    run."""
     entry, executable = change.entries.get(path), change.kinds.executable.get(path)
     if executable is None and entry is not None and entry.is_file:
         return entry.mode
@@ -268,14 +272,14 @@ def _mode(change: Change, path: str) -> int:
 
 
 async def _stored(git: Git, contents: Mapping[str, bytes]) -> dict[str, str]:
-    """The contents as objects; ids by path."""
+    """Store the contents as git objects; return the ids by path."""
     if not contents:
         return {}
     files = git.folder / "files"
     await asyncio.to_thread(_write, files, list(contents.values()))
-    listed = "".join(f"{files}/{number}\n" for number in range(len(contents)))
+    file_list = "".join(f"{files}/{number}\n" for number in range(len(contents)))
     oids = await git.run(
-        "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=os.fsencode(listed)
+        "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=os.fsencode(file_list)
     )
     return dict(zip(contents, oids.decode().split(), strict=True))
 
@@ -287,31 +291,34 @@ def _write(folder: Path, contents: list[bytes]) -> None:
 
 
 def _counted(rows: bytes) -> tuple[int, int, int]:
-    """Files, insertions, deletions. A row is two counts and a path, without a line's end in it."""
+    """(files, insertions, deletions). A row has two counts and a path without line ends."""
     counts = [row.split(b"\t", 2)[:2] for row in rows.split(b"\n") if row]
-    more, fewer = (sum(_count(each[place]) for each in counts) for place in (0, 1))
-    return len(counts), more, fewer
+    insertions = sum(_count(row[0]) for row in counts)
+    deletions = sum(_count(row[1]) for row in counts)
+    return len(counts), insertions, deletions
 
 
 def _count(number: bytes) -> int:
     return 0 if number == b"-" else int(number)
 
 
-def who(signed: Signature) -> dict[str, str]:
-    """The author and committer of a commit, in git's environment."""
+def identity(signed: Signature) -> dict[str, str]:
+    """Environment variables for git: the author and committer of a commit."""
     name, _, mail = signed.author.partition("<")
-    own = {"NAME": name.strip() or "Fettle", "EMAIL": mail.rstrip("> ").strip() or "fettle"}
-    own["DATE"] = f"@{signed.at} +0000"
+    values = {"NAME": name.strip() or "Fettle", "EMAIL": mail.rstrip("> ").strip() or "fettle"}
+    values["DATE"] = f"@{signed.at} +0000"
     return {
-        f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in own.items()
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in values.items()
     }
 
 
 IGNORE_FILE = ".gitignore"
 MOST_RULES = 500
-"""Files of rules that are read; those nearest to the top come first."""
+"""The most `.gitignore` files that are read, from the top folder down."""
 RULES_BYTES = 256 * 1024
-"""A longer one does not count."""
+"""Longer `.gitignore` files are not read."""
 _NO_MATCH = 1
 
 
@@ -325,29 +332,31 @@ async def ignored(change: Change) -> frozenset[str]:
     async with scratch(change.places, change.mirror) as git:
         tree = git.folder / "tree"
         await asyncio.to_thread(_write_rules, tree, rules)
-        asked = b"".join(os.fsencode(path) + b"\0" for path in new)
-        said = await replace(git, tree=tree).run(
+        names = b"".join(os.fsencode(path) + b"\0" for path in new)
+        output = await replace(git, tree=tree).run(
             *("check-ignore", "--no-index", "-z", "--stdin"),
-            stdin=asked,
-            most_bytes=len(asked),
+            stdin=names,
+            most_bytes=len(names),
             ends=(0, _NO_MATCH),
         )
-    return frozenset(map(os.fsdecode, said.split(b"\0")[:-1]))
+    return frozenset(map(os.fsdecode, output.split(b"\0")[:-1]))
 
 
 async def _rules(change: Change) -> dict[str, bytes]:
-    """The `.gitignore` files as the job left them."""
-    own = {path: text for path, text in change.changed.items() if _is_rules(path, len(text))}
-    kept = (
+    """The `.gitignore` files of the job: texts by path."""
+    changed = {path: text for path, text in change.changed.items() if _is_rules(path, len(text))}
+    unchanged = (
         path
         for path, entry in change.entries.items()
         if entry.is_file and _is_rules(path, entry.size)
         if path not in change.changed and path not in change.removed
     )
-    first = sorted((*own, *kept), key=lambda path: (path.count("/"), path))[:MOST_RULES]
+    first = sorted((*changed, *unchanged), key=lambda path: (path.count("/"), path))[:MOST_RULES]
     git, entries = change.mirror.git(), change.entries
     return {
-        path: own[path] if path in own else await git.run("cat-file", "blob", entries[path].oid)
+        path: changed[path]
+        if path in changed
+        else await git.run("cat-file", "blob", entries[path].oid)
         for path in first
     }
 

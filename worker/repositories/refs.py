@@ -28,23 +28,23 @@ HEX: Final = re.compile(r"[0-9a-f]{7,40}")
 HEAD: Final = "HEAD"
 LONGEST = 200
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-./]|[./]$|^@$")
-"""What `git check-ref-format` refuses, and names that look like an option."""
+"""Names that `git check-ref-format` refuses, and names that look like an option."""
 
 
 FullName = NewType("FullName", str)
-"""A full name of a ref that git allows. Git gets no other names of refs from outside: an end of a
-line, NUL or a leading dash would be a command or an option to it."""
+"""A full name of a ref that git allows. Git gets no other names of refs from outside: a line end,
+NUL or a leading dash could be a command or an option for git."""
 
 
 def is_full_name(name: str) -> TypeGuard[FullName]:
-    """Whether git takes this as the full name of a ref (`git check-ref-format`)."""
+    """Whether git accepts this as the full name of a ref (`git check-ref-format`)."""
     return name.startswith("refs/") and not _FORBIDDEN.search(name)
 
 
 def candidates(ref: str | None) -> tuple[str, ...]:
-    """The full names that a ref may stand for, the first one first; None: HEAD.
+    """The full names that a ref may mean, in the order of precedence; the ref None is HEAD.
 
-    Raises RepositoryRefused for what can be no name of a branch, a tag or a commit.
+    Raises RepositoryRefused for an invalid name.
     """
     if ref is None or ref == HEAD:
         return (HEAD,)
@@ -57,7 +57,7 @@ def candidates(ref: str | None) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def keep_history(git: Git) -> AsyncIterator[None]:
-    """A fetch in this context cuts no history that the mirror has."""
+    """A fetch in this context does not cut the mirror's history."""
     file = git.folder / "shallow"
     before = await asyncio.to_thread(_read_boundary, file)
     yield
@@ -80,8 +80,8 @@ async def existing_objects(git: Git, oids: set[str]) -> set[str]:
 
 
 def _parents(batch: bytes) -> Iterator[tuple[str, list[str]]]:
-    """Each commit with its parents, from the output of `git cat-file --batch`. `git log` would
-    leave out the parents of a boundary."""
+    """Each commit with its parents, from the output of `git cat-file --batch`; `git log` would omit
+    the parents of a boundary."""
     while batch:
         head, _, content = batch.partition(b"\n")
         oid, _, size = head.decode().split()
@@ -105,20 +105,21 @@ def _write_boundary(file: Path, oids: set[str]) -> None:
 
 TAG_PREFIX = "refs/tags/"
 TAG_PATTERN = f"{TAG_PREFIX}*"
-"""As `git ls-remote` takes it: a star also matches slashes."""
+"""A pattern for `git ls-remote`: a star also matches slashes."""
 _PEELED = "^{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The tags of a host: the object of each full name, and the commit that an annotated tag leads
-    to."""
+    """The tags of a host."""
 
     objects: Mapping[str, str]
+    """The object of each tag, by its full name."""
     peeled: Mapping[str, str]
+    """The commit of each annotated tag."""
 
     def commit(self, name: str) -> str:
-        """The object that the tag leads to, usually a commit."""
+        """The object of the tag, usually a commit."""
         return self.peeled.get(name, self.objects[name])
 
 
@@ -133,12 +134,12 @@ def listed_tags(objects: Mapping[str, str]) -> Tags:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Between the tags of a mirror and of its host, by full names. `outdated` tags of the mirror
-    are not at the host, or are at another object there; `missing` tags of the host lead to commits
-    that the mirror has."""
+    """The difference between the tags of a mirror and of its host, by full names."""
 
     outdated: tuple[str, ...]
+    """Tags of the mirror that the host lacks, or has at another object."""
     missing: tuple[str, ...]
+    """Tags of the host for commits that the mirror has."""
 
     def __bool__(self) -> bool:
         return bool(self.outdated or self.missing)

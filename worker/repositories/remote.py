@@ -1,8 +1,9 @@
 """Remote: a repository at an address of one of the operator's hosts.
 
-Git reaches the network by a proxy of this process alone, which connects to the one host of the
-address, at addresses that were checked, and counts the bytes. So a redirect leads nowhere else, and
-the credential, a header or a key of ssh, goes to that host only. Git gets it by its environment.
+Git reaches the network only by a proxy of this process, which connects to the host of the address
+at checked IP addresses, and counts the bytes. So no redirect leads to another host, and the
+credential (a header, or a key of ssh) goes only to that host. Git gets the credential by its
+environment.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ from worker.repositories.refs import (
 )
 
 _IDLE_SECONDS = 60
-"""Without a byte; then a host counts as away."""
+"""The seconds without a byte after which a host counts as unavailable."""
 _ANSWERS_BYTES = 16 * MIB
-"""Bytes allowed for lists of refs, besides the repository."""
+"""The bytes that lists of refs may have, in addition to the repository."""
 _MANY_PACKS = 50
 
 
@@ -56,11 +57,12 @@ _SYMBOLIC = "ref: "
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The refs that a host lists: `objects` by the full names of refs, with HEAD; `head` is the
-    full name of HEAD's branch, if the host sends it."""
+    """The refs that a host lists."""
 
     objects: Mapping[str, str]
+    """Object ids by the full names of refs, with HEAD."""
     head: str | None
+    """The full name of HEAD's branch, if the host sends it."""
 
     @property
     def tags(self) -> Tags:
@@ -85,16 +87,16 @@ class RemoteOrigin:
 
     @property
     def name(self) -> str:
-        """See Origin. Tenants share a mirror only if they use the same credential, or none: a host
-        is not asked again for a commit that a mirror has."""
+        """See Origin. Tenants share a mirror only if they use the same credential or no credential,
+        because a worker does not ask the host again for a commit that the mirror has."""
         identity = f"{self.site.owner} {self.site.url}"
         return f"remote-{hashlib.sha256(identity.encode()).hexdigest()[:40]}"
 
     async def fill(self, git: Git) -> None:
-        """See Origin. `bring` fetches each commit when a job needs it."""
+        """See Origin. `bring` fetches commits later."""
 
     async def resolve(self, git: Git, ref: str | None) -> Resolved:
-        """See Origin. Asks the host each time, because branches and tags move."""
+        """See Origin. Requests the refs from the host, because branches and tags move."""
         names = candidates(ref)
         listed = await self.listed(git, (*names, TAG_PATTERN))
         if ref is not None and COMMIT.fullmatch(ref):
@@ -119,7 +121,7 @@ class RemoteOrigin:
         return tags is None or not await compare(git, tags)
 
     async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:
-        """See Origin. With the last commits before it."""
+        """See Origin. Also fetches the last commits before the commit."""
         if not await _has_commit(git, commit):
             async with keep_history(git):
                 depth = f"--depth={self.settings.repo_commits}"
@@ -143,8 +145,8 @@ class RemoteOrigin:
             )
 
     async def push(self, git: Git, commit: str, branch: str) -> None:
-        """Make the branch, which the host must not have yet. Nothing is forced, whoever makes it
-        at the same time. Raises RepositoryRefused."""
+        """Create the branch at the host. Raises RepositoryRefused, also if the branch exists: the
+        push is not forced."""
         name = f"refs/heads/{branch}"
         if not is_full_name(name) or not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{branch[:80]!r} is no name of a branch for {commit[:40]!r}")
@@ -156,29 +158,29 @@ class RemoteOrigin:
             )
 
     async def listed(self, git: Git, names: tuple[str, ...]) -> Listed:
-        """These refs and HEAD, as far as the host has them. Raises RepositoryRefused."""
-        asked = [part for name in names for part in (name, f"{name}^{{}}")]
+        """The refs with these names, and HEAD, if the host has them. Raises RepositoryRefused."""
+        patterns = [part for name in names for part in (name, f"{name}^{{}}")]
         async with self._through_proxy(git) as over:
-            said = await over.run("ls-remote", "--symref", "--", self.site.url, "HEAD", *asked)
-        rows = [row.partition("\t") for row in os.fsdecode(said).split("\n")[:-1]]
-        found = {name: oid for oid, _, name in rows if not oid.startswith(_SYMBOLIC)}
-        if any(not COMMIT.fullmatch(oid) for oid in found.values()):
+            output = await over.run("ls-remote", "--symref", "--", self.site.url, "HEAD", *patterns)
+        rows = [row.partition("\t") for row in os.fsdecode(output).split("\n")[:-1]]
+        objects = {name: oid for oid, _, name in rows if not oid.startswith(_SYMBOLIC)}
+        if any(not COMMIT.fullmatch(oid) for oid in objects.values()):
             raise RepositoryRefused(
                 f"{self.site.url} names its objects by SHA-256; only SHA-1 is known"
             )
         heads = (oid.removeprefix(_SYMBOLIC) for oid, _, _ in rows if oid.startswith(_SYMBOLIC))
-        return Listed(found, next(filter(is_full_name, heads), None))
+        return Listed(objects, next(filter(is_full_name, heads), None))
 
     @asynccontextmanager
     async def _through_proxy(
         self, git: Git, failed: Callable[[str, str, bytes], RepositoryRefused] = _fetch_failed
     ) -> AsyncIterator[Git]:
-        """Git that reaches this site. Raises RepositoryRefused with the reason where it fails,
-        which `failed` finds from the address and git's errors, in short and in full."""
-        most = self.settings.repo_bytes + _ANSWERS_BYTES
+        """Git that can reach this site. If git fails, raises RepositoryRefused with the reason:
+        `failed` makes it from the address, git's error in one line and git's full errors."""
+        max_bytes = self.settings.repo_bytes + _ANSWERS_BYTES
         login = self.site.login
         target = (login.host, login.port) if login else None
-        proxy = Proxy(self.site.hosts, most, private=self.site.private, target=target)
+        proxy = Proxy(self.site.hosts, max_bytes, private=self.site.private, target=target)
         try:
             async with proxy.serve() as address:
                 by_ssh = ssh.environment(login, int(address.rpartition(":")[2])) if login else {}
@@ -197,8 +199,8 @@ class RemoteOrigin:
             if reason := next(iter(proxy.unreached.values()), ""):
                 text = f"{self.site.url} could not be reached: {reason}"
                 raise RepositoryUnavailable(text) from None
-            said = (ssh.said(error.errors, login) if login else "") or error.said
-            raise failed(self.site.url, said, error.errors) from None
+            reason = (ssh.failure_reason(error.errors, login) if login else "") or error.message
+            raise failed(self.site.url, reason, error.errors) from None
 
 
 async def _has_commit(git: Git, commit: str) -> bool:
@@ -243,17 +245,17 @@ def _too_large(site: Site, settings: RepositorySettings) -> str:
 
 
 def _elsewhere(site: Site, refused: str) -> str:
-    """The proxy lets through to the site's own host alone, so what it refused is a redirect or an
-    address of that host."""
+    """The text for a request that the proxy refused: a redirect, or an address of the host. The
+    proxy connects only to the host of the site."""
     if "is not on the operator's list" in refused:
-        return f"{site.url} leads to another host than {site.place}: name its address there"
+        return f"{site.url} redirects to another host than {site.host}: name the address there"
     return f"{site.url} cannot be fetched: {refused}"
 
 
 async def _keep_few_packs(git: Git) -> None:
-    """Each fetch adds a pack and a ref, and each object is looked for in all packs."""
+    """Repack a mirror with many packs: each fetch adds a pack, and git searches all packs."""
     packs = await asyncio.to_thread(lambda: list((git.folder / "objects/pack").glob("*.pack")))
     if len(packs) > _MANY_PACKS:
-        with suppress(RepositoryUnavailable):  # slower, and no job's failure
+        with suppress(RepositoryUnavailable):  # the mirror stays slow; no job fails
             await git.run("pack-refs", "--all", "--prune")
             await git.run("repack", "-a", "-d", "--quiet")

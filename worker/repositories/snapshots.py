@@ -1,9 +1,9 @@
-"""Snapshots: what a commit's tree holds, and the layer that is checked out of it.
+"""Snapshots: the tree of a commit, and the layer that is checked out from it.
 
-A layer is the tree and a `.git` of its own: it has no remote, no hooks, no alternates and none of
-the mirror's configuration. Its packs are hard links to the mirror's where they can be. No attribute
-of the tree changes bytes (eol, ident, filter), so that a file of the layer is the blob that
-`Base.read` gives.
+A layer is the tree and a `.git` of its own, without a remote, hooks, alternates and the mirror's
+configuration. Its packs are hard links to the mirror's packs, if the file system allows links. No
+attribute of the tree changes bytes (eol, ident, filter), so that a file of the layer has the same
+bytes as the blob that `Base.read` returns.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ from pathlib import Path
 from sandbox.local.stepdown import give_to_sandbox_user, sandbox_uid
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.folders import BYTES_FILE, Lock, Places, moved, synced
+from worker.repositories.folders import (
+    BYTES_FILE,
+    Lock,
+    RepositoryFolders,
+    publish_folder,
+    sync_layer,
+)
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.mirrors import Mirror, process
 
 _ROW_BYTES = 512
-"""Of one line of a tree's listing, on average: its path and 70 bytes more."""
+"""The average size of a line of a tree's listing: its path and 70 bytes more."""
 _PART_BYTES, _PATH_BYTES = 255, 3_000
-"""What Linux takes for a name, and for a path below a folder of ours."""
+"""The longest name of Linux, and the longest path below a folder of the worker."""
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -47,19 +53,21 @@ _CONFIG = """\
 """
 _ATTRIBUTES = "* -text !eol -crlf -ident -filter !working-tree-encoding\n"
 SUBMODULE = 0o160000
-"""The type that git gives to a commit of another repository."""
+"""Git's mode of a commit of another repository."""
 _EARLIEST = 315_619_200  # 1980: older times do not go into a zip file
 _FRESH_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in a commit's tree: mode as git has it (0o100644, 0o100755, 0o120000 a symbolic link,
-    0o160000 a submodule's commit), bytes, and the object's id."""
+    """A file, a symbolic link or a submodule in a commit's tree."""
 
     mode: int
+    """Git's mode: 0o100644, 0o100755, 0o120000 (symbolic link), 0o160000 (submodule)."""
     size: int
+    """Bytes; 0 for a submodule."""
     oid: str
+    """The id of git's object."""
 
     @property
     def is_file(self) -> bool:
@@ -90,50 +98,51 @@ async def links(git: Git, entries: Mapping[str, Entry]) -> dict[str, str]:
     oids = "".join(f"{entry.oid}\n" for entry in link_entries.values())
     most = sum(entry.size + _ROW_BYTES for entry in link_entries.values())
     output = await git.run("cat-file", "--batch", stdin=oids.encode(), most_bytes=most)
-    targets, at = {}, 0
-    for path, entry in link_entries.items():  # a line with the size, the target, and a line end
-        at = output.index(b"\n", at) + 1
-        targets[path] = os.fsdecode(output[at : at + entry.size])
-        at += entry.size + 1
+    targets, offset = {}, 0
+    for path, entry in link_entries.items():  # a line with the size, the target, a line end
+        offset = output.index(b"\n", offset) + 1
+        targets[path] = os.fsdecode(output[offset : offset + entry.size])
+        offset += entry.size + 1
     return targets
 
 
 async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[str, Entry]:
-    """The tree by path, without its directories. Raises RepositoryRefused where it is too large."""
+    """The entries of the tree by path, without directories. Raises RepositoryRefused if there are
+    too many."""
     most = settings.repo_files
     try:
-        listed = await git.run(
+        listing = await git.run(
             *("ls-tree", "-r", "-z", "-l", "--full-tree", commit), most_bytes=most * _ROW_BYTES
         )
     except (GitTooMuch, GitTooLong):
         raise RepositoryRefused(_too_many(most)) from None
     except GitFailed as error:
-        raise RepositoryRefused(f"the commit's files cannot be listed: {error.said}") from None
-    return await asyncio.to_thread(_parsed, listed, settings)
+        raise RepositoryRefused(f"the commit's files cannot be listed: {error.message}") from None
+    return await asyncio.to_thread(_parse_listing, listing, settings)
 
 
-def _parsed(listed: bytes, settings: RepositorySettings) -> dict[str, Entry]:
-    """A thread's work: fifty thousand entries take a tenth of a second."""
-    rows = listed.split(b"\0")[:-1]
+def _parse_listing(listing: bytes, settings: RepositorySettings) -> dict[str, Entry]:
+    """Blocks: fifty thousand entries take a tenth of a second."""
+    rows = listing.split(b"\0")[:-1]
     if len(rows) > settings.repo_files:
         raise RepositoryRefused(_too_many(settings.repo_files))
-    found: dict[str, Entry] = {}
-    taken = 0
+    entries: dict[str, Entry] = {}
+    total = 0
     for row in rows:
         head, _, path = row.partition(b"\t")
         mode, _, oid, size = head.decode().split()
-        number = 0 if size == "-" else int(size)
-        taken += number
+        file_size = 0 if size == "-" else int(size)
+        total += file_size
         if len(path) > _PART_BYTES and _too_long(path):
-            shown = os.fsdecode(path)[:80]
-            raise RepositoryRefused(f"the repository has a path that is too long: {shown!r}")
-        found[os.fsdecode(path)] = Entry(int(mode, 8), number, oid)
-    if taken > settings.repo_bytes:
+            excerpt = os.fsdecode(path)[:80]
+            raise RepositoryRefused(f"the repository has a path that is too long: {excerpt!r}")
+        entries[os.fsdecode(path)] = Entry(int(mode, 8), file_size, oid)
+    if total > settings.repo_bytes:
         raise RepositoryRefused(
-            f"the repository's files have {taken} bytes together, and at most "
+            f"the repository's files have {total} bytes together, and at most "
             f"{settings.repo_bytes} are allowed (FETTLE_REPO_BYTES)"
         )
-    return found
+    return entries
 
 
 def _too_long(path: bytes) -> bool:
@@ -141,52 +150,57 @@ def _too_long(path: bytes) -> bool:
 
 
 def _too_many(most: int) -> str:
-    return f"the repository has more than {most} files, which are allowed (FETTLE_REPO_FILES)"
+    return f"the repository has more than {most} files, the limit (FETTLE_REPO_FILES)"
 
 
 async def check_out(
-    places: Places, mirror: Mirror, writing: Lock, commit: str, packed_refs: bytes, name: str
+    places: RepositoryFolders,
+    mirror: Mirror,
+    writing: Lock,
+    commit: str,
+    packed_refs: bytes,
+    name: str,
 ) -> Lock | None:
-    """Make the layer `name` of a commit that the mirror has, with the tags in `packed_refs`; it is
-    in use from its beginning. None if another process was first. Raises RepositoryRefused."""
+    """Make the layer `name` of a commit that the mirror has, with the tags in `packed_refs`.
+    Returns the lock of its use; None if another process was first. Raises RepositoryRefused."""
     async with places.turns, places.workshop() as (workshop, lock):
         layer = workshop / "new"
         git = process(layer / ".git", mirror.settings, lock, writing)
         try:
             await _fill(mirror.git(), layer, git, commit, packed_refs)
         except GitFailed as error:
-            raise RepositoryRefused(f"the commit cannot be checked out: {error.said}") from None
-        return moved(layer, places.layers / name)
+            raise RepositoryRefused(f"the commit cannot be checked out: {error.message}") from None
+        return publish_folder(layer, places.layers / name)
 
 
 async def _fill(source: Git, layer: Path, git: Git, commit: str, packed_refs: bytes) -> None:
-    when = await source.run("log", "-1", "--format=%ct", commit)
+    commit_time = await source.run("log", "-1", "--format=%ct", commit)
     await asyncio.to_thread(_repository, source.folder, layer / ".git", commit, packed_refs)
     tree = replace(git, tree=layer)
     await tree.run("read-tree", commit)
     await tree.run("checkout-index", "--all", "--quiet")
-    await asyncio.to_thread(_settle, layer, _time(when))
+    await asyncio.to_thread(_settle, layer, _layer_time(commit_time))
     await tree.run("update-index", "-q", "--refresh")
     await asyncio.to_thread(give_to_sandbox_user, layer)
-    await synced(layer)
+    await sync_layer(layer)
 
 
-def _time(said: bytes) -> float:
-    """The commit's time, within what file systems and archives take, and past in any case."""
-    return min(max(int(said or 0), _EARLIEST), time.time() - _FRESH_SECONDS)
+def _layer_time(commit_time: bytes) -> float:
+    """The commit's time, within the range of file systems and archives, and always in the past."""
+    return min(max(int(commit_time or 0), _EARLIEST), time.time() - _FRESH_SECONDS)
 
 
 async def tags(git: Git, commit: str) -> bytes:
     """The tags of the commit and of its history, as a file of packed refs."""
-    listed = await git.run(
+    refs = await git.run(
         *("for-each-ref", f"--merged={commit}", "refs/tags"),
         "--format=%(objectname) %(refname)%(if)%(*objectname)%(then)%0a^%(*objectname)%(end)",
     )
-    return b"# pack-refs with: peeled fully-peeled sorted \n" + listed
+    return b"# pack-refs with: peeled fully-peeled sorted \n" + refs
 
 
 def _repository(mirror: Path, new: Path, commit: str, packed_refs: bytes) -> None:
-    """A repository's folder, by hand: `git init` would take more from this machine."""
+    """Create the folder of a repository. `git init` would copy more from this machine."""
     for part in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
         (new / part).mkdir(parents=True)
     (new / "HEAD").write_text(f"{commit}\n")
@@ -195,13 +209,14 @@ def _repository(mirror: Path, new: Path, commit: str, packed_refs: bytes) -> Non
     (new / "info" / "attributes").write_text(_ATTRIBUTES)
     for path in (mirror / "objects" / "pack").iterdir():
         if path.suffix in {".pack", ".idx", ".rev"}:
-            _linked(path, new / "objects" / "pack" / path.name)
+            _link(path, new / "objects" / "pack" / path.name)
     if (shallow := mirror / "shallow").exists():
         (new / "shallow").write_bytes(shallow.read_bytes())
 
 
-def _linked(path: Path, new: Path) -> None:
-    """A hard link; a copy where the layer will be another user's, for a mirror is the worker's."""
+def _link(path: Path, new: Path) -> None:
+    """Make a hard link, or a copy if another user will own the layer: the worker owns the
+    mirror."""
     if sandbox_uid() == os.geteuid():
         with suppress(OSError):  # a file system without hard links
             os.link(path, new)
@@ -210,26 +225,26 @@ def _linked(path: Path, new: Path) -> None:
 
 
 def _settle(layer: Path, when: float) -> None:
-    """Give all files the same time and modes, on each machine; note their bytes.
+    """Give all files the same time and modes on each machine, and write down their size.
 
-    A time that is past lets git see any change by it, without reading the files.
+    Because the time is in the past, git sees each later change without reading the files.
     """
-    taken = 0
+    size = 0
     git = str(layer / ".git")
     for folder, directories, names in os.walk(layer, topdown=False):
-        own = Path(folder)
+        path = Path(folder)
         for name in names:
-            at = (own / name).lstat()
-            taken += at.st_blocks * 512 if at.st_nlink == 1 else 0  # else it is the mirror's
+            status = (path / name).lstat()
+            size += status.st_blocks * 512 if status.st_nlink == 1 else 0  # or the mirror has it
         if not folder.startswith(git):
             for name in (*names, *directories):
-                _settle_one(own / name, when)
+                _settle_one(path / name, when)
     _settle_one(layer, when)
-    (layer / ".git" / BYTES_FILE).write_text(f"{taken}\n")
+    (layer / ".git" / BYTES_FILE).write_text(f"{size}\n")
 
 
 def _settle_one(path: Path, when: float) -> None:
-    at = path.lstat()
-    if not stat.S_ISLNK(at.st_mode):
-        path.chmod(0o755 if at.st_mode & 0o100 else 0o644)
+    status = path.lstat()
+    if not stat.S_ISLNK(status.st_mode):
+        path.chmod(0o755 if status.st_mode & 0o100 else 0o644)
     os.utime(path, (when, when), follow_symlinks=False)

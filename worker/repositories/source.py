@@ -14,7 +14,13 @@ from settings.worker import WorkerSettings
 from worker.repositories import mirrors, snapshots
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.folders import LAYER, Lock, Places, collect, used
+from worker.repositories.folders import (
+    LAYER,
+    Lock,
+    RepositoryFolders,
+    remove_old_folders,
+    use_folder,
+)
 from worker.repositories.hosts import RepositoryHosts
 from worker.repositories.mirrors import Mirror, Origin
 from worker.repositories.refs import COMMIT
@@ -24,34 +30,34 @@ from worker.repositories.upload import Upload, UploadOrigin
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
-    """Everything of repositories that this machine has lies below `folder`."""
+    """The repositories of this machine. All of their files are below `folder`."""
 
     folder: Path
     settings: RepositorySettings
     hosts: RepositoryHosts = field(init=False)
-    places: Places = field(init=False)
+    places: RepositoryFolders = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the folders, so that a sandbox can be given that of the layers; read the operator's
+        """Create the folders, because a sandbox needs the folder of layers, and read the operator's
         credentials. Raises RepositoriesUnfit."""
         object.__setattr__(self, "hosts", RepositoryHosts.over(self.settings))
-        object.__setattr__(self, "places", Places(self.folder.absolute()))
+        object.__setattr__(self, "places", RepositoryFolders(self.folder.absolute()))
         _ = self.places.layers
 
     @classmethod
     def over(cls, settings: WorkerSettings) -> Repositories:
-        """Those of a worker."""
+        """The repositories of a worker."""
         return cls(settings.repositories_dir, settings)
 
     @property
     def layers(self) -> Path:
-        """The folder of layers, as the sandbox wants it."""
+        """The folder of layers, for the sandbox."""
         return self.places.layers
 
     async def commit(self, repo: Repo, upload: Upload | None = None, tenant: str = OPERATOR) -> str:
-        """The commit that the job's ref names now, in hexadecimal; this machine has it afterwards.
+        """Fetch the commit that the job's ref names now; return it in hexadecimal.
 
-        `upload` loads the bundle, if the repository is one. The credentials are the tenant's.
+        `upload` loads the bundle of an uploaded repository. The credentials are the tenant's.
         Raises RepositoryRefused.
         """
         origin = self._origin(repo, upload, tenant)
@@ -72,8 +78,8 @@ class Repositories:
     async def base(
         self, repo: Repo, commit: str, upload: Upload | None = None, tenant: str = OPERATOR
     ) -> Base:
-        """The files of a commit. Its layer is on this machine afterwards, and stays while the Base
-        is held. Raises RepositoryRefused."""
+        """The files of a commit. Makes its layer, if this machine lacks it. Raises
+        RepositoryRefused."""
         if not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{commit[:80]!r} is no commit: it has 40 hexadecimal digits")
         origin = self._origin(repo, upload, tenant)
@@ -92,16 +98,18 @@ class Repositories:
         return Base(layer, commit, entries, links, mirror, self.places, use)
 
     async def _checked_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
-        """The layer, in use."""
+        """Make the layer, if it is missing; return the lock of its use."""
         layer = self.places.layers / name
-        while (use := used(layer)) is None:
+        while (use := use_folder(layer)) is None:
             async with mirror.writing() as writing:
                 if not layer.exists():
                     use = await snapshots.check_out(
                         self.places, mirror, writing, commit, tags, name
                     )
             if use is not None:
-                await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
+                await asyncio.to_thread(
+                    remove_old_folders, self.places, self.settings.repo_cache_bytes
+                )
                 break
         return use
 
@@ -114,7 +122,7 @@ class Repositories:
 
 
 def _layer(origin: Origin, commit: str, tags: bytes) -> str:
-    """The name of a layer of this repository alone, because the history of another repository may
-    differ for the same commit. With other tags, `git describe` gives another answer."""
+    """The name of the layer. It depends on the repository, because the history of the same commit
+    may differ in another repository, and on the tags, because `git describe` depends on them."""
     content = f"{origin.name} {commit}\n".encode() + tags
     return f"{LAYER}{hashlib.sha256(content).hexdigest()[:32]}"

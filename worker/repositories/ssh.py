@@ -1,8 +1,8 @@
-"""Ssh: how git starts OpenSSH's client, by one key of the operator's and his list of host keys.
+"""Ssh: how git starts OpenSSH's client, with one key of the operator and the operator's host keys.
 
-Nothing of this machine's configuration counts, no agent and no other key. The client connects to a
-port of this process, which leads to the one host (`worker.egress.proxy`); what it finds there has
-to have the key that the list of known hosts has for the host's own name.
+The client ignores this machine's configuration, agents and other keys. It connects to a port of
+this process, which leads to the host (`worker.egress.proxy`). The server there must have the key
+that the list of known hosts has for the name of the host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PORT: Final = 22
 MISSING: Final = "ssh is not installed: install Debian's package openssh-client"
 _CONNECT_SECONDS = 30
 _ALIVE_SECONDS = 20
-"""A host that answers nothing for three times this long counts as away."""
+"""After three times this time without an answer, a host counts as unavailable."""
 _OPTIONS: Final[Mapping[str, str]] = {
     "AddKeysToAgent": "no",
     "BatchMode": "yes",
@@ -45,48 +45,50 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "StrictHostKeyChecking": "yes",
     "UpdateHostKeys": "no",
 }
-_NOT_SAID = re.compile(r"Could not read from remote|correct access rights|repository exists")
+_NOISE = re.compile(r"Could not read from remote|correct access rights|repository exists")
 _LINES = 2
-"""What ssh and a host say last: the reason, without the banners before it."""
+"""The last lines of the errors have the reason; banners come before them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How a host is reached: its name and port, the operator's file of its `key`, and that of
-    `known` hosts, where he has set them."""
+    """How to log in to a host."""
 
     host: str
     port: int
     key: str | None
+    """The operator's file with the key for this host, if there is one."""
     known: Path | None
+    """The operator's file of known hosts, if there is one."""
 
     @property
     def known_as(self) -> str:
-        """The host as lists of known hosts have it."""
+        """The name of the host in lists of known hosts."""
         return self.host if self.port == PORT else f"[{self.host}]:{self.port}"
 
     def is_known(self) -> bool:
-        """Whether the list of known hosts has it. Blocks."""
-        asked = ("ssh-keygen", "-F", self.known_as, "-f", str(self.known))
+        """Whether the list of known hosts has the host. Blocks."""
+        argv = ("ssh-keygen", "-F", self.known_as, "-f", str(self.known))
         try:
-            done = subprocess.run(asked, capture_output=True, timeout=10, check=False)
+            done = subprocess.run(argv, capture_output=True, timeout=10, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return False
         return done.returncode == 0
 
 
 def program() -> str | None:
-    """The path of ssh; None where this machine has none."""
+    """The path of ssh; None if ssh is not installed."""
     return shutil.which("ssh")
 
 
-def environment(login: Login, through: int) -> Mapping[str, str]:
-    """What makes git reach the host by our port `through`. Raises RepositoryUnavailable."""
+def environment(login: Login, port: int) -> Mapping[str, str]:
+    """Environment variables for git, so that ssh connects to `port` of this process. Raises
+    RepositoryUnavailable."""
     if (ssh := program()) is None:
         raise RepositoryUnavailable(f"this worker cannot reach {login.host}: {MISSING}")
     options = {
         **_OPTIONS,
-        "Port": str(through),
+        "Port": str(port),
         "HostKeyAlias": login.known_as,
         "IdentityFile": login.key or "none",
         "UserKnownHostsFile": str(login.known or "/dev/null"),
@@ -95,19 +97,19 @@ def environment(login: Login, through: int) -> Mapping[str, str]:
     return {"GIT_SSH_COMMAND": shlex.join(words), "GIT_SSH_VARIANT": "ssh"}
 
 
-def said(errors: bytes, login: Login) -> str:
-    """Why it failed, from what ssh, the host and git say; without the lines that name a file of the
-    operator's."""
-    files = [str(each) for each in (login.key, login.known) if each is not None]
+def failure_reason(errors: bytes, login: Login) -> str:
+    """The reason of a failure, from the errors of ssh, the host and git; without lines that name a
+    file of the operator."""
+    files = [str(file) for file in (login.key, login.known) if file is not None]
     lines = (
         line.removeprefix("remote:").strip()
         for line in errors.decode(errors="replace").splitlines()
     )
-    shown = [
+    reasons = [
         line
         for line in lines
         if any(map(str.isalpha, line))
-        and not _NOT_SAID.search(line)
-        and not any(each in line for each in files)
+        and not _NOISE.search(line)
+        and not any(file in line for file in files)
     ]
-    return printable("; ".join(shown[-_LINES:]))
+    return printable("; ".join(reasons[-_LINES:]))

@@ -41,7 +41,7 @@ class Bundle:
 
 
 def read_header(content: bytes) -> Bundle:
-    """The header. Raises RepositoryRefused."""
+    """Parse the header. Raises RepositoryRefused."""
     if not content.startswith(_SIGNATURES):
         raise RepositoryRefused(f"the upload is no git bundle; {_AGAIN}")
     header, end, _ = content[:HEADER_BYTES].partition(b"\n\n")
@@ -61,12 +61,12 @@ def read_header(content: bytes) -> Bundle:
             )
         if line.startswith(b"@"):
             _check_capability(line)
-        elif (found := _LINE.fullmatch(line)) is None:
+        elif (match := _LINE.fullmatch(line)) is None:
             raise RepositoryRefused(f"the git bundle has an invalid header; {_AGAIN}")
-        elif found[2] == b"HEAD":
-            head = found[1].decode()
+        elif match[2] == b"HEAD":
+            head = match[1].decode()
         else:
-            refs[_full_name(os.fsdecode(found[2]))] = found[1].decode()
+            refs[_full_name(os.fsdecode(match[2]))] = match[1].decode()
     if not refs and head is None:
         raise RepositoryRefused("the repository is empty: commit something first")
     return Bundle(refs, head, len(header) + len(end))
@@ -75,7 +75,7 @@ def read_header(content: bytes) -> Bundle:
 def _full_name(name: str) -> FullName:
     if not is_full_name(name):
         raise RepositoryRefused(
-            f"the git bundle has a ref that will not do: git allows no name {name[:80]!r}"
+            f"the git bundle has an invalid ref: git does not allow the name {name[:80]!r}"
         )
     return name
 
@@ -96,9 +96,9 @@ async def unpack(git: Git, content: bytes) -> None:
     try:
         await git.run("index-pack", "--stdin", f"--strict={ignored}", stdin=content[bundle.pack :])
     except (GitTooLong, GitTooMuch) as error:
-        raise RepositoryRefused(f"the git bundle is too large to unpack: {error.said}") from None
+        raise RepositoryRefused(f"the git bundle is too large to unpack: {error.message}") from None
     except GitFailed as error:
-        raise RepositoryRefused(_unfit(error.said)) from None
+        raise RepositoryRefused(_unpack_failure(error.message)) from None
     refs = {name: oid for name, oid in bundle.refs.items() if name.startswith(_KEPT)}
     if bundle.head is not None:
         refs[BUNDLE_HEAD] = bundle.head
@@ -106,30 +106,29 @@ async def unpack(git: Git, content: bytes) -> None:
     try:
         await git.run("update-ref", "-z", "--stdin", stdin=os.fsencode(lines))
     except GitFailed as error:
-        raise RepositoryRefused(
-            f"the git bundle has a ref that will not do: {error.said}"
-        ) from None
+        raise RepositoryRefused(f"the git bundle has an invalid ref: {error.message}") from None
 
 
-def _unfit(said: str) -> str:
-    if "did not receive expected object" in said or "could not read parent" in said.lower():
+def _unpack_failure(message: str) -> str:
+    if "did not receive expected object" in message or "could not read parent" in message.lower():
         return (
             "the git bundle lacks objects that its commits name: it may be of a shallow clone "
             "(git fetch --unshallow) or of a partial one; then make it again"
         )
-    return f"the git bundle cannot be unpacked: {said}"
+    return f"the git bundle cannot be unpacked: {message}"
 
 
 Upload = Callable[[], Awaitable[bytes]]
-"""Loads the bundle: called only where this machine lacks its mirror."""
+"""Loads the bundle. Called only if this machine lacks its mirror."""
 _NAMES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class UploadOrigin:
-    """Implements Origin. `digest` is the bundle's sha256."""
+    """Implements Origin."""
 
     digest: str
+    """The sha256 of the bundle."""
     upload: Upload
     settings: RepositorySettings
 
@@ -180,9 +179,9 @@ class UploadOrigin:
 
 
 async def _commit(git: Git, name: str) -> str | None:
-    asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    arguments = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
     try:
-        return (await git.run(*asked)).decode().strip()
+        return (await git.run(*arguments)).decode().strip()
     except GitFailed:
         return None
 
@@ -193,6 +192,6 @@ async def _names(git: Git) -> str:
     return ", ".join(map(printable, names[:_NAMES_SHOWN])) + more or "none"
 
 
-async def _listed(git: Git, *asked: str) -> list[str]:
+async def _listed(git: Git, *arguments: str) -> list[str]:
     """The lines of `git for-each-ref`. A name may have bytes that are not UTF-8."""
-    return os.fsdecode(await git.run("for-each-ref", *asked)).split("\n")[:-1]
+    return os.fsdecode(await git.run("for-each-ref", *arguments)).split("\n")[:-1]

@@ -57,7 +57,7 @@ class Patches:
             alternates.write_text(f"{base.mirror}/objects\n")  # its configuration is never read
             await git.run("cat-file", "-e", f"{base.commit}^{{commit}}")
         except GitFailed as error:
-            raise PatchRefused(f"its repository cannot be read: {error.said}") from None
+            raise PatchRefused(f"its repository cannot be read: {error.message}") from None
         return cls(git, base.commit)
 
     async def bundle(self, at: Path, mirror: Path) -> None:
@@ -152,4 +152,4 @@ async def _applied(git: Git, name: str, patch: bytes) -> None:
     try:
         await git.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=patch)
     except GitFailed as error:
-        raise PatchRefused(f"{name} does not apply: {error.said}") from None
+        raise PatchRefused(f"{name} does not apply: {error.message}") from None

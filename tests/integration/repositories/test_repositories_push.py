@@ -119,7 +119,7 @@ async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
     with pytest.raises(RepositoryUnavailable, match="could not be reached"):
         await push(gone, found)
     forge.redirect = "http://127.0.0.1:1"
-    with pytest.raises(RepositoryRefused, match="leads to another host"):
+    with pytest.raises(RepositoryRefused, match="redirects to another host"):
         await push(origin, found)
 
 

@@ -402,7 +402,7 @@ def test_a_file_of_credentials_as_editors_of_other_systems_write_it(tmp_path: Pa
 def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
     for text, mode, reason in [
         ("host me:x\n", 0o644, "can be read by other users"),
-        ("host x\n", 0o600, "line 1: it has to be HOST USER:TOKEN"),
+        ("host x\n", 0o600, "line 1: the line must be HOST USER:TOKEN"),
     ]:
         file = credentials(tmp_path, text, mode)
         with pytest.raises(RepositoriesUnfit, match=reason) as unfit:
@@ -426,7 +426,7 @@ def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
         ("https://{0}/p", "not on the operator's list"),
         ("http://127.0.0.1:1/p", "not on the operator's list"),
         ("https://other.example/p", "not on the operator's list"),
-        ("https://", "will not do"),
+        ("https://", "is invalid"),
     ],
 )
 async def test_an_address_that_is_not_fetched(
@@ -454,7 +454,7 @@ async def test_a_redirect_to_another_host_is_not_followed(
         file = credentials(tmp_path, f"{forge.place} me:{SECRET}")
         hosts = (forge.listed, f"http://127.0.0.1:{other.port}")
         own = repositories(forge, tmp_path, repo_hosts=hosts, repo_credentials=file)
-        with pytest.raises(RepositoryRefused, match="leads to another host"):
+        with pytest.raises(RepositoryRefused, match="redirects to another host"):
             await own.commit(Repo(url=forge.url("project/.git")))
         assert other.asked == []
 

@@ -270,9 +270,9 @@ async def test_a_path_is_a_path(host: SshServer, tmp_path: Path, path: str) -> N
         ("ssh://h {folder}/none", "line 2 cannot be read"),
         ("ssh://h {folder}/key.pub", "has no private key"),
         ("ssh://h {folder}/open", "chmod 600"),
-        ("ssh://h relative/key", "a whole one"),
-        ('ssh://h {folder}/a" b', "a whole one"),
-        ("ssh://h", "a whole one"),
+        ("ssh://h relative/key", "must be absolute"),
+        ('ssh://h {folder}/a" b', "must be absolute"),
+        ("ssh://h", "must be absolute"),
         ("h {folder}/key", "HOST USER:TOKEN, or ssh://HOST FILE"),
     ],
 )
@@ -290,7 +290,7 @@ def test_a_key_that_cannot_be_used_stops_the_worker(tmp_path: Path, line: str, r
 
 
 def test_known_hosts_that_cannot_be_read_stop_the_worker(tmp_path: Path) -> None:
-    for name, reason in (("none", "cannot be read"), ("a b", "a whole one")):
+    for name, reason in (("none", "cannot be read"), ("a b", "must be absolute")):
         (tmp_path / "a b").touch()
         with pytest.raises(RepositoriesUnfit, match=f"FETTLE_REPO_KNOWN_HOSTS.*{reason}"):
             Repositories(tmp_path, RepositorySettings(repo_known_hosts=tmp_path / name))

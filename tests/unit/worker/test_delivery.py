@@ -230,7 +230,7 @@ def test_where_nothing_is_delivered(url: str | None, pull_request: bool, why: st
         hosts.target(forge, "acme")
     found = hosts.target(plain, "default")
     assert found is not None
-    assert (found.site.place, found.forge) == ("git.internal:3000", None)
+    assert (found.site.host, found.forge) == ("git.internal:3000", None)
     with pytest.raises(RepositoryRefused, match="FETTLE_REPO_HOSTS"):
         hosts.target(JobSpec("t", repo=Repo("https://gone.test/a"), deliver=Deliver()), "default")
 

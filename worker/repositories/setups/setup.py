@@ -29,11 +29,11 @@ from worker.repositories.folders import (
     SETUP,
     TOP,
     Lock,
-    Places,
-    collect,
-    moved,
-    synced,
-    used,
+    RepositoryFolders,
+    publish_folder,
+    remove_old_folders,
+    sync_layer,
+    use_folder,
 )
 from worker.repositories.setups.archive import unpacked
 from worker.repositories.setups.detected import Setup, detect_setup, setup_files
@@ -93,7 +93,7 @@ class Within(NamedTuple):
 class Setups:
     """Runs each setup once on this machine."""
 
-    places: Places
+    places: RepositoryFolders
     indexes: Indexes
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -122,16 +122,18 @@ class Setups:
             )
         name = self._name(base, setup, within)
         path = self.places.layers / name
-        if (use := used(path)) is not None:
+        if (use := use_folder(path)) is not None:
             return Installed(name, setup.command, None, use)
         await begins()
         patience = self.settings.setup_seconds + _WAIT_SECONDS
         async with self.places.workshop(name, patience) as (workshop, _):
             seconds = None
-            while (use := used(path)) is None:  # else another job has made the layer
+            while (use := use_folder(path)) is None:  # else another job has made the layer
                 seconds = await self._make(workshop, base, setup, within)
-                if (use := moved(workshop / "new", path)) is not None:
-                    await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
+                if (use := publish_folder(workshop / "new", path)) is not None:
+                    await asyncio.to_thread(
+                        remove_old_folders, self.places, self.settings.repo_cache_bytes
+                    )
                     break
         return Installed(name, setup.command, seconds, use)
 
@@ -150,7 +152,7 @@ class Setups:
         )
         archive.unlink()
         await asyncio.to_thread(_finish, new, base.entries, size)
-        await synced(new)
+        await sync_layer(new)
         return round(seconds, 1)
 
     def _name(self, base: Base, setup: Setup, within: Within) -> str:
