@@ -393,7 +393,7 @@ async def test_hooks_that_turn_failures_into_successes_are_no_evidence(
 
 async def test_changed_tests_are_noted(tmp_path: Path, sandbox: LocalSandbox) -> None:
     given = {"sums.py": WRONG.encode(), "test_sums.py": TEST.encode()}
-    calls = WRITES, write("test_sums.py", TEST + "\n"), pytest_over()
+    calls = WRITES, write("test_sums.py", TEST.replace("== 3", "== +3")), pytest_over()
     journey = await done(tmp_path, sandbox, *calls, files=given)
     found = only(journey.data_of("verified"))
     assert (found["holds"], found["notes"]) == (
