@@ -41,9 +41,9 @@ print(re.fullmatch(given["pattern"], given["text"], re.DOTALL) is not None)
 def parse_cases(text: str) -> tuple[Case, ...]:
     """Cases from JSON, in the form of `POST /jobs`: a list of objects without null values."""
     cases = []
-    for number, given in enumerate(json.loads(text), 1):
-        name = given.pop("name", number)
-        cases.append(Case(f"case {name}", tuple(given.pop("argv")), **given))
+    for number, fields in enumerate(json.loads(text), 1):
+        name = fields.pop("name", number)
+        cases.append(Case(f"case {name}", tuple(fields.pop("argv")), **fields))
     return tuple(cases)
 
 
@@ -52,70 +52,76 @@ async def run_cases(
     files: Mapping[str, bytes],
     cases: Sequence[Case],
     limits: Limits,
-    by: JudgedBy = "cases",
+    judged_by: JudgedBy = "cases",
     links: Mapping[str, str] | None = None,
 ) -> Report:
     """Run `cases` one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
-    shown, seconds = result_without_answer(End.EXITED, 0.0), 0.0
+    decisive, seconds = result_without_answer(End.EXITED, 0.0), 0.0
     until = time.monotonic() + TOTAL_WALL_TIMES * limits.wall_seconds
     for case in cases:
-        left = until - time.monotonic()
-        if left <= 0:
+        remaining = until - time.monotonic()
+        if remaining <= 0:
             tests.append(Test(case.id, "missing", "the time for all cases was used up"))
             continue
-        within = replace(limits, wall_seconds=min(limits.wall_seconds, left))
-        test, result = await _tried(sandbox, files, links or {}, case, within)
+        within = replace(limits, wall_seconds=min(limits.wall_seconds, remaining))
+        test, result = await _run_case(sandbox, files, links or {}, case, within)
         if all(each.outcome == "passed" for each in tests):
-            shown = replace(result, changed={}, deleted=frozenset(), refused=())
+            decisive = replace(result, changed={}, deleted=frozenset(), refused=())
         seconds += result.seconds
         tests.append(test)
-    return Report(tuple(tests), None, shown, seconds, by)
+    return Report(tuple(tests), None, decisive, seconds, judged_by)
 
 
-async def _tried(
+async def _run_case(
     sandbox: Sandbox,
     files: Mapping[str, bytes],
     links: Mapping[str, str],
     case: Case,
     limits: Limits,
 ) -> tuple[Test, RunResult]:
-    over = {path: text.encode() for path, text in case.files.items()}
-    case_files = {**without_clashes(files, over), **over}
-    kept = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
+    case_texts = {path: text.encode() for path, text in case.files.items()}
+    case_files = {**without_clashes(files, case_texts), **case_texts}
+    output_bytes = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
     try:
         command = Command(
             case.argv,
             case_files,
             case.stdin.encode(),
-            links=without_clashes(links, over),
+            links=without_clashes(links, case_texts),
             site=site_of(case_files),
         )
-        result = await sandbox.run(command, replace(limits, output_bytes=kept))
+        result = await sandbox.run(command, replace(limits, output_bytes=output_bytes))
     except ValueError as error:  # too many files, or invalid names, for any sandbox
-        why = f"the files cannot be checked: {error}"
-        return Test(case.id, "error", why), result_without_answer(End.EXITED, 0.0)
-    wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, case_files)]
-    broken = None
+        reason = f"the files cannot be checked: {error}"
+        return Test(case.id, "error", reason), result_without_answer(End.EXITED, 0.0)
+    differences = [
+        *_wrong_ending(case, result),
+        *_wrong_output(case, result),
+        *_wrong_files(case, result, case_files),
+    ]
+    pattern_error = None
     if case.stdout_matches is not None:
         pattern, text = case.stdout_matches, result.stdout.text
-        matches = await _matches(sandbox, pattern, text, limits)
+        matches = await _match(sandbox, pattern, text, limits)
         if isinstance(matches, str):
-            broken = matches
+            pattern_error = matches
         elif not matches:
-            wrong.append(f"stdout: expected a match of {_cut(pattern)}, actual {_cut(text)}")
-    outcome: Outcome = "error" if broken else "failed" if wrong else "passed"
-    return Test(case.id, outcome, _detail(case, result, [*wrong, broken or ""])), result
+            differences.append(f"stdout: expected a match of {_cut(pattern)}, actual {_cut(text)}")
+    outcome: Outcome = "error" if pattern_error else "failed" if differences else "passed"
+    return Test(
+        case.id, outcome, _detail(case, result, [*differences, pattern_error or ""])
+    ), result
 
 
-def _ending(case: Case, result: RunResult) -> list[str]:
+def _wrong_ending(case: Case, result: RunResult) -> list[str]:
     if result.end is End.EXITED and result.exit_code == case.exit_code:
         return []
     actual = {End.EXITED: str(result.exit_code), End.SIGNALED: f"signal {result.signal}"}
     return [f"exit code: expected {case.exit_code}, actual {actual.get(result.end, result.end)}"]
 
 
-def _printed(case: Case, result: RunResult) -> list[str]:
+def _wrong_output(case: Case, result: RunResult) -> list[str]:
     if result.stdout.dropped_bytes and (case.stdout, case.stdout_matches) != (None, None):
         return [f"stdout: {result.stdout.dropped_bytes} bytes more than are kept"]
     if case.stdout is None or case.stdout == result.stdout.text:
@@ -123,38 +129,38 @@ def _printed(case: Case, result: RunResult) -> list[str]:
     return [f"stdout: {_difference(case.stdout, result.stdout.text)}"]
 
 
-def _left(case: Case, result: RunResult, given: Mapping[str, bytes]) -> list[str]:
-    after = {path: data for path, data in given.items() if path not in result.deleted}
-    after |= result.changed
-    wrong = []
+def _wrong_files(case: Case, result: RunResult, files_before: Mapping[str, bytes]) -> list[str]:
+    files_after = {path: data for path, data in files_before.items() if path not in result.deleted}
+    files_after |= result.changed
+    differences = []
     for path, text in case.expect_files.items():
-        if path not in after:
-            wrong.append(f"{path}: expected {_cut(text)}, there is no such file")
-        elif after[path] != text.encode():
-            actual = after[path].decode(errors="replace")
-            wrong.append(f"{path}: {_difference(text, actual)}")
-    return wrong
+        if path not in files_after:
+            differences.append(f"{path}: expected {_cut(text)}, there is no such file")
+        elif files_after[path] != text.encode():
+            actual = files_after[path].decode(errors="replace")
+            differences.append(f"{path}: {_difference(text, actual)}")
+    return differences
 
 
-async def _matches(sandbox: Sandbox, pattern: str, text: str, limits: Limits) -> bool | str:
+async def _match(sandbox: Sandbox, pattern: str, text: str, limits: Limits) -> bool | str:
     """Whether a pattern matches all of a text; or why that is unknown."""
-    given = json.dumps({"pattern": pattern, "text": text}).encode()
+    order = json.dumps({"pattern": pattern, "text": text}).encode()
     bounds = replace(limits, wall_seconds=min(limits.wall_seconds, MATCH_SECONDS))
-    result = await sandbox.run(Command(("python", "-c", _MATCH), stdin=given), bounds)
+    result = await sandbox.run(Command(("python", "-c", _MATCH), stdin=order), bounds)
     if result.succeeded and result.stdout.text in {"True\n", "False\n"}:
         return result.stdout.text == "True\n"
-    why = result.stderr.text.strip().rpartition("\n")[2] or result.end.value
-    return f"stdout_matches: {_cut(pattern)} cannot be matched: {why[:SHOWN]}"
+    reason = result.stderr.text.strip().rpartition("\n")[2] or result.end.value
+    return f"stdout_matches: {_cut(pattern)} cannot be matched: {reason[:SHOWN]}"
 
 
 def _detail(case: Case, result: RunResult, lines: Sequence[str]) -> str:
-    said = [line for line in lines if line]
-    if not said:
+    parts = [line for line in lines if line]
+    if not parts:
         return ""
     command = head_and_tail(shlex.join(case.argv), SHOWN)
     if stderr := result.stderr.text.strip():
-        said.append(f"stderr: {head_and_tail(stderr, SHOWN)}")
-    return "\n".join([f"$ {command}", *said])
+        parts.append(f"stderr: {head_and_tail(stderr, SHOWN)}")
+    return "\n".join([f"$ {command}", *parts])
 
 
 def _difference(expected: str, actual: str) -> str:

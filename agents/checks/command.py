@@ -58,23 +58,27 @@ def files_to_collect(paths: Iterable[str]) -> list[str]:
     """The files that pytest collects: `test_*.py` and `*_test.py`, or every Python file if no file
     has such a name."""
     python = sorted(path for path in paths if path.endswith(".py"))
-    named = [path for path in python if any(fnmatch(_file_name(path), name) for name in _PATTERNS)]
-    others = {"conftest.py", "__init__.py"}
-    return named or [path for path in python if _file_name(path) not in others]
+    test_files = [
+        path for path in python if any(fnmatch(_file_name(path), name) for name in _PATTERNS)
+    ]
+    not_tests = {"conftest.py", "__init__.py"}
+    return test_files or [path for path in python if _file_name(path) not in not_tests]
 
 
 def _pytest_command(
     checks: Checks, program: Sequence[str], arguments: Sequence[str]
 ) -> CheckCommand:
     """pytest with its settings from the checks alone, never from the workspace."""
-    kept = [word for word in arguments if not _LEFT_OUT.fullmatch(word)]
-    previous = [None, *kept]
-    kept = [word for word, before in zip(kept, previous, strict=False) if not _is_all(word, before)]
-    names_tests = any(_names_a_check(word, checks.files) for word in kept)
+    words = [word for word in arguments if not _LEFT_OUT.fullmatch(word)]
+    previous = [None, *words]
+    words = [
+        word for word, before in zip(words, previous, strict=False) if not _is_all(word, before)
+    ]
+    names_tests = any(_names_a_check(word, checks.files) for word in words)
     settings = next((name for name in SETTINGS if name in checks.files), "/dev/null")
-    own = ("-c", settings, "--rootdir", ".", "--continue-on-collection-errors", "-v")
+    options = ("-c", settings, "--rootdir", ".", "--continue-on-collection-errors", "-v")
     files = [] if names_tests else files_to_collect(checks.files)
-    return CheckCommand((*program, *own, *kept, *files), is_pytest=True)
+    return CheckCommand((*program, *options, *words, *files), is_pytest=True)
 
 
 def _is_all(word: str, before: str | None) -> bool:
@@ -91,10 +95,10 @@ def _names_a_check(word: str, files: Mapping[str, str]) -> bool:
 def _pytest_arguments(words: Sequence[str], files: Sequence[str]) -> list[str] | None:
     """The words after `-m unittest` as pytest's arguments; empty for all test `files`. None if
     pytest would not run the same tests."""
-    named = [word for word in words if word not in _OPTIONS_OF_UNITTEST]
-    if named in (["discover"], ["discover", "."], ["discover", "-s", "."]):
+    names = [word for word in words if word not in _OPTIONS_OF_UNITTEST]
+    if names in (["discover"], ["discover", "."], ["discover", "-s", "."]):
         return []
-    node_ids = [_node_id(word, files) for word in named]
+    node_ids = [_node_id(word, files) for word in names]
     return None if None in node_ids else [name for name in node_ids if name is not None]
 
 

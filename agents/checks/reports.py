@@ -74,11 +74,11 @@ State = Mapping[str, Any]
 
 def checks_of(state: State, ports: Ports) -> Checks:
     """The caller's checks and those of the tester; for equal names the caller's."""
-    given = ports.checks or Checks()
-    return replace(given, files={**state.get("tests", {}), **given.files})
+    checks = ports.checks or Checks()
+    return replace(checks, files={**state.get("tests", {}), **checks.files})
 
 
-def criteria(state: State, ports: Ports) -> dict[str, Any]:
+def criteria_for_prompt(state: State, ports: Ports) -> dict[str, Any]:
     """{checks: their names, interface: the names that the tester's tests use, verify: the job's
     command}, for the prompts of the planner and the executor."""
     return {
@@ -141,7 +141,7 @@ def unpassed_checks(state: State) -> str | None:
     return f"{failed} of {len(checked['tests'])} acceptance checks do not pass"
 
 
-def failing(state: State) -> dict[str, Any]:
+def failing_excerpt(state: State) -> dict[str, Any]:
     """{failing: [test], passing: how many}, for the executor's prompt."""
     checked = report_of(state)
     tests = checked["tests"] if checked else []
@@ -150,7 +150,7 @@ def failing(state: State) -> dict[str, Any]:
     return {"failing": cut[:FAILING_SHOWN], "passing": passing}
 
 
-def shown(state: State) -> dict[str, Any] | None:
+def report_excerpt(state: State) -> dict[str, Any] | None:
     """The report for the critic's prompt."""
     checked = report_of(state)
     if checked is None:

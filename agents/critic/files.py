@@ -71,18 +71,18 @@ def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Cha
     """The change in `files`. `by_programs` are the paths of files that runs have left."""
     code, tests, data = list[FileText](), list[FileText](), list[ChangedFile]()
     small = _small(files)
-    for each in files:
-        text = as_text(_content(each))
-        source = is_source(each.path, _content(each))
+    for file in files:
+        text = as_text(_content(file))
+        source = is_source(file.path, _content(file))
         if text is None:
-            data.append(each)
+            data.append(file)
             continue
-        context = len(lines_of(text)) if each.path in small else CONTEXT_LINES
-        shown = _file_text(each, text, context)
-        if not source and each.path in by_programs and shown.state != CHANGED:
-            data.append(each)
+        context = len(lines_of(text)) if file.path in small else CONTEXT_LINES
+        file_text = _file_text(file, text, context)
+        if not source and file.path in by_programs and file_text.state != CHANGED:
+            data.append(file)
             continue
-        (tests if source and is_test(each.path) else code).append(shown)
+        (tests if source and is_test(file.path) else code).append(file_text)
     return Change(code, tests, data)
 
 

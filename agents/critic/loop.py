@@ -41,11 +41,11 @@ async def ask_critic(
     requests if the worker stops: LangGraph itself looks only between two nodes.
     """
     ports, at = runtime.context, call_key(runtime.execution_info)
-    tools, left = schemas_of(critic_tools(ports)), ports.bounds.critic_calls
+    tools, remaining_calls = schemas_of(critic_tools(ports)), ports.bounds.critic_calls
     conversation = list(messages)
-    replies = 0
+    reply_count = 0
     while True:
-        offered = tools if left > 0 else []
+        offered = tools if remaining_calls > 0 else []
         answer = await ask_role(
             runtime,
             CRITIC,
@@ -54,20 +54,20 @@ async def ask_critic(
             level=state.get("level", 0),
             images=images,
             tools=offered,
-            replies=replies,
+            replies=reply_count,
         )
         if answer.value is not None or not calls_of(answer.message, offered):
             return answer
         reply = with_all_calls(answer.message)
         conversation.append(reply)
         for index, call in enumerate(reply.tool_calls):
-            key = for_call(at, replies, TOOL_CALL_OFFSET + index)
-            if left > 0:
-                answered = await call_tool(call, reply, state, ports, key)
+            key = for_call(at, reply_count, TOOL_CALL_OFFSET + index)
+            if remaining_calls > 0:
+                tool_message = await call_tool(call, reply, state, ports, key)
             else:
-                answered = ToolMessage(NO_CALLS_LEFT, tool_call_id=call["id"])
-            conversation.append(answered)
-            left -= 1
-        replies += 1
+                tool_message = ToolMessage(NO_CALLS_LEFT, tool_call_id=call["id"])
+            conversation.append(tool_message)
+            remaining_calls -= 1
+        reply_count += 1
         if runtime.drain_requested:
             raise GraphDrained(runtime.drain_reason or "shutdown")

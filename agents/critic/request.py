@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from agents.attempt import Ports
-from agents.checks.reports import shown
+from agents.checks.reports import report_excerpt
 from agents.context.ranked import MOST_BUDGET, fit_message
 from agents.critic.files import (
     Change,
@@ -30,7 +30,7 @@ from agents.critic.files import (
     paths_read,
     shape_of,
 )
-from agents.critic.runs import ShownRuns
+from agents.critic.runs import RunsForCritic
 from agents.critic.sections import (
     CHANGE,
     DATA,
@@ -40,8 +40,8 @@ from agents.critic.sections import (
     VERIFICATION,
     Section,
     fenced_part,
-    ranked,
-    section,
+    make_section,
+    ranked_text,
 )
 from agents.critic.tools import critic_tools
 from agents.evidence.changes import ChangedFile, changed_files
@@ -69,7 +69,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
     files = await changed_files(state, workspace)
     # Threads compute on the job's texts, so that the other jobs of the process go on.
     change = await asyncio.to_thread(change_of, files, _left_by_programs(state))
-    runs = await ShownRuns.of(state, ports)
+    runs = await RunsForCritic.of(state, ports)
     request = prompt(
         "critic/evidence",
         **_people(state),
@@ -94,11 +94,17 @@ def _people(state: State) -> dict[str, Any]:
     """The task, the conversation, and the words of people."""
     answers, job = state.get("answers", []), state["job"]
     earlier = [
-        {name: ranked(head_and_tail(text, EARLIER_SHOWN), PEOPLE) for name, text in fields.items()}
+        {
+            name: ranked_text(head_and_tail(text, EARLIER_SHOWN), PEOPLE)
+            for name, text in fields.items()
+        }
         for fields in cast("Sequence[Mapping[str, str]]", job["earlier"])
     ]
     decisions = [
-        {**each, **{name: ranked(each.get(name) or "", PEOPLE) for name in ("feedback", "code")}}
+        {
+            **each,
+            **{name: ranked_text(each.get(name) or "", PEOPLE) for name in ("feedback", "code")},
+        }
         for each in state.get("decisions", [])
         if each.get("feedback") or each.get("comments") or each.get("code")
     ]
@@ -124,7 +130,7 @@ def _feedback(critique: Mapping[str, Any]) -> str:
 
 def _checks(state: State) -> dict[str, Any] | None:
     """The report of the acceptance checks."""
-    report = shown(state)
+    report = report_excerpt(state)
     if report is None:
         return None
     tests = [
@@ -138,10 +144,10 @@ def _left_by_programs(state: State) -> frozenset[str]:
     """The files that are as a run has left them."""
     artifacts = state["artifacts"]
     return frozenset(
-        left["name"]
+        artifact["name"]
         for run in state.get("runs", [])
-        for left in run["artifacts"]
-        if artifacts.get(left["name"], {}).get("digest") == left["digest"]
+        for artifact in run["artifacts"]
+        if artifacts.get(artifact["name"], {}).get("digest") == artifact["digest"]
     )
 
 
@@ -169,7 +175,7 @@ def _files(files: Sequence[FileText], rank: int) -> list[Section]:
     order = sorted(files, key=lambda file: (len(file.text), file.path))[:MOST_LISTED]
     ranks = {file.path: number for number, file in enumerate(order, rank)}
     return [
-        section(each.heading, each.text, ranks[each.path], whole=True)
+        make_section(each.heading, each.text, ranks[each.path], is_indivisible=True)
         for each in sorted(order, key=lambda file: file.path)
     ]
 
@@ -183,7 +189,7 @@ def _data(file: ChangedFile, rank: int) -> Section:
     content = file.after if file.after is not None else b""
     state = "new" if file.before is None else "deleted" if file.after is None else "changed"
     heading = f"{visible(file.path)}, {state}: {shape_of(file.path, content)}"
-    return section(heading, excerpt_of(content), rank)
+    return make_section(heading, excerpt_of(content), rank)
 
 
 async def _other_changes(state: State, workspace: Workspace) -> list[str]:
@@ -203,7 +209,7 @@ async def _other_changes(state: State, workspace: Workspace) -> list[str]:
 
 
 async def _inputs(
-    state: State, workspace: Workspace, change: Change, runs: ShownRuns, in_repository: bool
+    state: State, workspace: Workspace, change: Change, runs: RunsForCritic, in_repository: bool
 ) -> dict[str, Any]:
     """{inputs, others}: the unchanged files that the work reads, and the names and sizes of the
     other files that the job started with."""
@@ -211,21 +217,23 @@ async def _inputs(
     changed = {*(each.path for each in change.data)}
     changed.update(each.path for each in (*change.code, *change.tests))
     paths = {path for path in sizes if path not in changed and not is_in_setup(path)}
-    read = await asyncio.to_thread(
+    read_paths = await asyncio.to_thread(
         files_read, paths, _naming_texts(state, change, runs, in_repository)
     )
-    small = [path for path in read if sizes[path] <= INPUT_BYTES][:MOST_INPUTS]
+    small = [path for path in read_paths if sizes[path] <= INPUT_BYTES][:MOST_INPUTS]
     contents = await asyncio.gather(*map(workspace.read, small))
     loaded = {path: content or b"" for path, content in zip(small, contents, strict=True)}
     sections = await asyncio.to_thread(_input_sections, loaded, INPUTS)
     unnamed = [path for path in state["job"]["files"] if path in paths and path not in loaded]
-    others = [f"{visible(path)}, {sizes[path]:,} bytes" for path in unnamed[:MOST_LISTED]]
+    other_files = [f"{visible(path)}, {sizes[path]:,} bytes" for path in unnamed[:MOST_LISTED]]
     if more := _more(unnamed):
-        others.append(f"and {more} more")
-    return {"inputs": sections, "others": others}
+        other_files.append(f"and {more} more")
+    return {"inputs": sections, "others": other_files}
 
 
-def _naming_texts(state: State, change: Change, runs: ShownRuns, in_repository: bool) -> list[str]:
+def _naming_texts(
+    state: State, change: Change, runs: RunsForCritic, in_repository: bool
+) -> list[str]:
     """The texts that may name a file: words of people and of the model, code and commands. In a
     repository the whole code and the commands name too many files: there the patches count."""
     answers = [each["text"] for each in state.get("answers", [])[-1:]]
@@ -234,15 +242,15 @@ def _naming_texts(state: State, change: Change, runs: ShownRuns, in_repository: 
     texts = (each.text if in_repository else each.content for each in files[:MOST_LISTED])
     code = [text[:NAMING_CHARACTERS] for text in texts]
     programs = [] if in_repository else runs.programs
-    read = paths_read(state["messages"]) if state.get("only_answer") else []
-    return [state["job"]["task"], *answers, *clarified, *code, *programs, *read]
+    read_paths = paths_read(state["messages"]) if state.get("only_answer") else []
+    return [state["job"]["task"], *answers, *clarified, *code, *programs, *read_paths]
 
 
 def _input_sections(contents: Mapping[str, bytes], rank: int) -> list[Section]:
     order = sorted(contents, key=lambda path: (len(contents[path]), path))
     ranks = {path: number for number, path in enumerate(order, rank)}
     return [
-        section(
+        make_section(
             f"{visible(path)}, unchanged: {shape_of(path, content)}",
             input_text(path, content),
             ranks[path],

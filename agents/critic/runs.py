@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from agents.attempt import Ports
-from agents.critic.sections import RUNS, VERIFICATION, Section, section
+from agents.critic.sections import RUNS, VERIFICATION, Section, make_section
 from agents.critic.verified import verification_lines
 from agents.evidence.verdict import verification_of
 from agents.ports import Workspace
@@ -35,7 +35,7 @@ TESTS_SHOWN = 30
 TEST_SHOWN = 1_000
 COMMON = 20
 """A word of the answer that occurs in more lines of an output distinguishes none of them."""
-WHAT = {"shell": "command line", "verify": "verification"}
+LABELS = {"shell": "command line", "verify": "verification"}
 """The label of a run's text, by its tool; `code` for all others."""
 
 _QUOTED = re.compile(r"`([^`\n]{2,200})`|\"([^\"\n]{2,200})\"")
@@ -59,20 +59,20 @@ def quoted_lines(text: str, words: Sequence[str]) -> list[int]:
     starts = list(accumulate(map(len, lines_of(text)), initial=0))
     scores: Counter[int] = Counter()
     for word in words:
-        hits = {bisect_right(starts, place) - 1 for place in _places(text, word)}
+        hits = {bisect_right(starts, position) - 1 for position in _positions(text, word)}
         if len(hits) <= COMMON:
             scores.update(dict.fromkeys(hits, len(word)))
     return sorted(scores, key=lambda number: (-scores[number], number))
 
 
-def _places(text: str, word: str) -> Iterator[int]:
+def _positions(text: str, word: str) -> Iterator[int]:
     """The first places of a word, one more than COMMON at most."""
-    place = text.find(word)
+    position = text.find(word)
     for _ in range(COMMON + 1):
-        if place < 0:
+        if position < 0:
             return
-        yield place
-        place = text.find(word, place + len(word))
+        yield position
+        position = text.find(word, position + len(word))
 
 
 def excerpt(text: str, words: Sequence[str], limit: int) -> str:
@@ -102,8 +102,8 @@ def excerpt(text: str, words: Sequence[str], limit: int) -> str:
 def run_text(run: Run, outputs: Mapping[str, str], words: Sequence[str], limit: int) -> str:
     """The program of a run, its outputs in excerpts of about `limit` characters, and the files that
     it saved."""
-    what = WHAT.get(run.get("tool", "python"), "code")
-    parts = [f"{what}:\n{head_and_tail(text_in(run, 'code').rstrip(), CODE_SHOWN)}"]
+    label = LABELS.get(run.get("tool", "python"), "code")
+    parts = [f"{label}:\n{head_and_tail(text_in(run, 'code').rstrip(), CODE_SHOWN)}"]
     if tests := run.get("tests"):
         parts.append(_tests_text(tests))
     for name, text in outputs.items():
@@ -140,12 +140,12 @@ def problem_of(run: Run) -> str:
 def _tests_text(tests: Mapping[str, Any]) -> str:
     """The counts of a report of tests, and those that did not pass, worst first."""
     counts = ", ".join(f"{count} {outcome}" for outcome, count in tests["counts"].items())
-    others = [test for test in tests["tests"] if test["outcome"] != "passed"]
+    not_passed = [test for test in tests["tests"] if test["outcome"] != "passed"]
     lines = [
         f"- {test['id']}: {test['outcome']}: {head_and_tail(test['detail'], TEST_SHOWN)}"
-        for test in others[:TESTS_SHOWN]
+        for test in not_passed[:TESTS_SHOWN]
     ]
-    more = [f"and {len(others) - TESTS_SHOWN} more"] if len(others) > TESTS_SHOWN else []
+    more = [f"and {len(not_passed) - TESTS_SHOWN} more"] if len(not_passed) > TESTS_SHOWN else []
     return "\n".join([f"tests: {counts or 'none'}", *lines, *more])
 
 
@@ -179,12 +179,12 @@ COMMAND_SHOWN = 120
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRuns:
+class RunsForCritic:
     """The runs of a job as the critic sees them. `shown` has the complete outputs of a run."""
 
-    shown: Sequence[tuple[Run, Mapping[str, str]]]
+    with_outputs: Sequence[tuple[Run, Mapping[str, str]]]
     """In the order of the runs."""
-    quoted: frozenset[str]
+    quoted_ids: frozenset[str]
     """The ids of the runs whose outputs the answer quotes."""
     looks: Sequence[Run]
     """Runs that only showed files."""
@@ -195,45 +195,46 @@ class ShownRuns:
     ports: Ports
 
     @classmethod
-    async def of(cls, state: State, ports: Ports) -> ShownRuns:
+    async def of(cls, state: State, ports: Ports) -> RunsForCritic:
         """Reads the outputs of the last runs."""
         runs, record = state.get("runs", []), verification_of(state)
         verified = next((run for run in runs if record and run["id"] == record["run"]), None)
         looks = [run for run in runs if run is not verified and only_looks(run)]
         ids = {run["id"] for run in looks} | ({verified["id"]} if verified else set())
-        others = [run for run in runs if run["id"] not in ids]
+        other_runs = [run for run in runs if run["id"] not in ids]
         answers = state.get("answers", [])
         words = quoted_words(answers[-1]["text"] if answers else "")
-        last = others[-MOST_READ:]
-        texts = await asyncio.gather(*(_outputs(run, ports.workspace) for run in last))
-        outputs = {run["id"]: each for run, each in zip(last, texts, strict=True)}
-        quoted = frozenset(run for run, each in outputs.items() if _is_quoted(each, words))
-        known = [run for run in others if run["id"] in outputs]
-        now = [run for run in known if run["revision"] == state["revision"]]
-        best = [*(run for run in now if run["id"] not in quoted)]
-        best += [run for run in known if run["id"] in quoted]
+        last_runs = other_runs[-MOST_READ:]
+        texts = await asyncio.gather(*(_outputs(run, ports.workspace) for run in last_runs))
+        outputs = {run["id"]: each for run, each in zip(last_runs, texts, strict=True)}
+        quoted_ids = frozenset(run for run, each in outputs.items() if _is_quoted(each, words))
+        candidates = [run for run in other_runs if run["id"] in outputs]
+        current = [run for run in candidates if run["revision"] == state["revision"]]
+        best = [*(run for run in current if run["id"] not in quoted_ids)]
+        best += [run for run in candidates if run["id"] in quoted_ids]
         chosen = {run["id"] for run in best[-MOST_RUNS:]}
-        shown = [(run, outputs[run["id"]]) for run in known if run["id"] in chosen]
+        with_outputs = [(run, outputs[run["id"]]) for run in candidates if run["id"] in chosen]
         if verified is not None:
-            shown.append((verified, await _outputs(verified, ports.workspace)))
-        left_out = [run for run in others if run["id"] not in chosen]
-        return cls(shown, quoted, looks, left_out, verified, words, ports)
+            with_outputs.append((verified, await _outputs(verified, ports.workspace)))
+        left_out = [run for run in other_runs if run["id"] not in chosen]
+        return cls(with_outputs, quoted_ids, looks, left_out, verified, words, ports)
 
     @property
     def programs(self) -> list[str]:
         """The texts of the runs that are shown."""
-        return [text_in(run, "code") for run, _ in self.shown]
+        return [text_in(run, "code") for run, _ in self.with_outputs]
 
     def values(self, state: State) -> dict[str, Any]:
         """For the template."""
-        others = [run["id"] for run, _ in reversed(self.shown) if run is not self.verified]
-        order = sorted(others, key=lambda run: run not in self.quoted)  # the latest of each first
+        ids = [run["id"] for run, _ in reversed(self.with_outputs) if run is not self.verified]
+        order = sorted(ids, key=lambda run: run not in self.quoted_ids)  # the latest of each first
         ranks = {run: number for number, run in enumerate(order, RUNS)}
         record = verification_of(state)
         if self.verified is not None:
             ranks[self.verified["id"]] = VERIFICATION
         sections = {
-            run["id"]: self._section(run, outputs, ranks[run["id"]]) for run, outputs in self.shown
+            run["id"]: self._section(run, outputs, ranks[run["id"]])
+            for run, outputs in self.with_outputs
         }
         return {
             "verified": record,
@@ -245,12 +246,12 @@ class ShownRuns:
         }
 
     def _section(self, run: Run, outputs: Mapping[str, str], rank: int) -> Section:
-        shown_in_full = run is self.verified or run["id"] in self.quoted
+        shown_in_full = run is self.verified or run["id"] in self.quoted_ids
         limit = OUTPUT_SHOWN if shown_in_full else OTHER_OUTPUT_SHOWN
         text = run_text(run, outputs, self.words, limit)
         if problem := problem_of(run):
             text = f"That is a failure: {problem}.\n\n{text}"
-        return section(self._ending(run), text, rank)
+        return make_section(self._ending(run), text, rank)
 
     def _ending(self, run: Run) -> str:
         by = "" if run["by"] == "executor" else f", run by {run['by']}"

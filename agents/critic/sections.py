@@ -20,17 +20,17 @@ class Section:
     part: Ranked
 
 
-def section(heading: str, text: str, rank: int, *, whole: bool = False) -> Section:
+def make_section(heading: str, text: str, rank: int, *, is_indivisible: bool = False) -> Section:
     """The section of a text that the job or its model wrote; see `agents.prompts.Ranked`."""
-    return Section(heading, fenced_part(text, rank, whole=whole))
+    return Section(heading, fenced_part(text, rank, is_indivisible=is_indivisible))
 
 
-def fenced_part(text: str, rank: int, *, whole: bool = False) -> Ranked:
+def fenced_part(text: str, rank: int, *, is_indivisible: bool = False) -> Ranked:
     """A text that the job or its model wrote, in a fence; empty if it is."""
-    shown = fenced(head_and_tail(text, MOST_BUDGET)) if text else ""
-    return ranked(shown, rank, whole=whole)
+    fenced_text = fenced(head_and_tail(text, MOST_BUDGET)) if text else ""
+    return ranked_text(fenced_text, rank, is_indivisible=is_indivisible)
 
 
-def ranked(text: str, rank: int, *, whole: bool = False) -> Ranked:
+def ranked_text(text: str, rank: int, *, is_indivisible: bool = False) -> Ranked:
     """A text without a line above it; its size replaces it."""
-    return Ranked(text, rank, f"[{len(text):,} characters, not shown]", whole)
+    return Ranked(text, rank, f"[{len(text):,} characters, not shown]", is_indivisible)

@@ -51,28 +51,32 @@ async def run_again(runtime: Runtime, command: str | None = None) -> Answer:
     """
     ports: Ports = runtime.context
     state: State = runtime.state
-    label, passed, text = await _repeated(command, state, ports)
+    label, passed, text = await _run_again(command, state, ports)
     text = head_and_tail(text, ports.bounds.read)
     trace = of_use(NAME, None, ok=passed, note=head_and_tail(label, ports.bounds.inline_characters))
     trace["data"]["output"] = head_and_tail(text, ports.bounds.inline_characters)
     return text, trace
 
 
-async def _repeated(command: str | None, state: State, ports: Ports) -> tuple[str, bool, str]:
+async def _run_again(command: str | None, state: State, ports: Ports) -> tuple[str, bool, str]:
     """The command or the name of the verification, whether it passes, and its report."""
     if command is not None:
         return command, *await _run(command_line(command), ports)
-    found = verification_of(state)
-    if found is not None and found["source"] == "checks":
+    verification = verification_of(state)
+    if verification is not None and verification["source"] == "checks":
         return CHECKS, *await _checks(state, ports)
-    program = await _verification(state, found, ports)
+    program = await _verification_program(state, verification, ports)
     return program.text, *await _run(program, ports)
 
 
-async def _verification(state: State, found: Verification | None, ports: Ports) -> Program:
+async def _verification_program(
+    state: State, verification: Verification | None, ports: Ports
+) -> Program:
     """The program of the run that the verification rests on. Raises ToolRefused without one."""
     runs = state.get("runs", [])
-    run = next((run for run in runs if found is not None and run["id"] == found["run"]), None)
+    run = next(
+        (run for run in runs if verification is not None and run["id"] == verification["run"]), None
+    )
     if run is None:
         raise ToolRefused("nothing has verified these files: give a command")
     text = (await whole_program(run, ports)).decode(errors="replace")
@@ -81,9 +85,11 @@ async def _verification(state: State, found: Verification | None, ports: Ports) 
 
 async def _run(program: Program, ports: Ports) -> tuple[bool, str]:
     """Whether a program passes, and its report."""
-    seen = await execute(ports, program, await ports.workspace.tree())
+    outcome = await execute(ports, program, await ports.workspace.tree())
     limits, width = program.within(ports.limits), ports.bounds.output
-    return seen.passed, program_answer(seen, seen.result, seen.result.refused, limits, width)
+    return outcome.passed, program_answer(
+        outcome, outcome.result, outcome.result.refused, limits, width
+    )
 
 
 async def _checks(state: State, ports: Ports) -> tuple[bool, str]:
@@ -132,10 +138,10 @@ async def _answer(call: ToolCall, reply: AIMessage, state: State, ports: Ports) 
     if body is None:
         return refused(call, f"there is no tool {call['name']}; use {', '.join(tools)}")
     arguments = arguments_of(body)
-    if why := argument_problem(call, arguments, reply):
-        return refused(call, why)
-    given = arguments.model_validate(call["args"])
-    values = {name: getattr(given, name) for name in arguments.model_fields}
+    if problem := argument_problem(call, arguments, reply):
+        return refused(call, problem)
+    parsed = arguments.model_validate(call["args"])
+    values = {name: getattr(parsed, name) for name in arguments.model_fields}
     try:
         text, trace = await body(**values, runtime=_runtime(state, ports, call))
     except ToolRefused as error:

@@ -15,20 +15,22 @@ NAMES_SHOWN = 20
 LINE_SHOWN = 160
 
 
-def verification_lines(verified: Mapping[str, Any]) -> list[str]:
+def verification_lines(verification: Mapping[str, Any]) -> list[str]:
     """One sentence for each experiment and for each figure. Records of older releases lack the
     figures. The notes on a verification that holds describe the experiments that weaken it."""
-    notes = verified.get("notes", ())
-    noted = bool(verified.get("holds") and notes)
-    experiments = verified.get("experiments", ())
-    lines = [_experiment(each) for each in experiments if not (noted and _is_noted(each, notes))]
-    lines += _strength(verified.get("strength"))
-    lines += _functions(verified.get("functions"), noted=noted)
-    if verified.get("own_word"):
+    notes = verification.get("notes", ())
+    noted = bool(verification.get("holds") and notes)
+    experiments = verification.get("experiments", ())
+    lines = [
+        _experiment_line(each) for each in experiments if not (noted and _is_noted(each, notes))
+    ]
+    lines += _strength_lines(verification.get("strength"))
+    lines += _function_lines(verification.get("functions"), noted=noted)
+    if verification.get("own_word"):
         lines.append(
             "Only the program itself verifies it: its exit code is the program's own word."
         )
-    if verified.get("judged_by") == "exit_code":
+    if verification.get("judged_by") == "exit_code":
         lines.append("Only its exit code decides: no report of single tests exists.")
     return [*lines, *notes]
 
@@ -41,7 +43,7 @@ def _is_noted(tried: Mapping[str, Any], notes: Sequence[str]) -> bool:
     return tried["still_green"] and (tried.get("kind") != "before" or PASSES_BEFORE in notes)
 
 
-def _experiment(tried: Mapping[str, Any]) -> str:
+def _experiment_line(tried: Mapping[str, Any]) -> str:
     before = tried.get("kind") == "before"
     how = "as before the job" if before else "unable to load"
     start = f"With {_names(tried['replaced'])} {how}, "
@@ -53,26 +55,26 @@ def _experiment(tried: Mapping[str, Any]) -> str:
     return f"{start}it fails, as it should{f': {reason}' if reason else '.'}"
 
 
-def _strength(strength: Mapping[str, Any] | None) -> Iterator[str]:
+def _strength_lines(strength: Mapping[str, Any] | None) -> Iterator[str]:
     if strength is None:
         return
     rest = f"; {untried} were not tried, for time" if (untried := strength.get("untried")) else ""
     figure = f"{strength['noticed']} of {strength['tried']}"
     yield f"It notices {figure} small changes of the code{rest}."
-    for each in strength["unnoticed"]:
-        before, after = (one_line(each[name], LINE_SHOWN) for name in ("before", "after"))
-        place = f"{visible(each['path'])}:{each['line']}"
-        yield f"It does not notice `{after}` instead of `{before}` in {place}."
+    for mutation in strength["unnoticed"]:
+        before, after = (one_line(mutation[name], LINE_SHOWN) for name in ("before", "after"))
+        location = f"{visible(mutation['path'])}:{mutation['line']}"
+        yield f"It does not notice `{after}` instead of `{before}` in {location}."
 
 
-def _functions(functions: Mapping[str, Sequence[str]] | None, *, noted: bool) -> Iterator[str]:
+def _function_lines(functions: Mapping[str, Sequence[str]] | None, *, noted: bool) -> Iterator[str]:
     if functions is None:
         return
-    executed, others = functions["executed"], functions["not_executed"]
-    total = len(executed) + len(others)
+    executed, not_executed = functions["executed"], functions["not_executed"]
+    total = len(executed) + len(not_executed)
     if total == 0:
         return
-    missing = f"; not {_names(others)}" if others and not noted else ""
+    missing = f"; not {_names(not_executed)}" if not_executed and not noted else ""
     yield f"It executes {len(executed)} of the {total} functions that the job changed{missing}."
 
 

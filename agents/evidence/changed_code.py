@@ -118,7 +118,7 @@ class CodeReader:
     async def read(self, files: Sequence[ChangedFile]) -> ChangedCode:
         """The changed code of the Python files among `files`; empty if they cannot be parsed in
         time. Raises what the sandbox raises, and `agents.errors.Stopped`."""
-        texts = [found for file in files if (found := _texts(file)) is not None]
+        texts = [texts_of_file for file in files if (texts_of_file := _texts(file)) is not None]
         if not texts:
             return ChangedCode()
         await self.ports.cancel.check()

@@ -32,7 +32,7 @@ class Declared:
     program: Program
 
 
-async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) -> Declared | None:
+async def find_declared(state: State, ports: Ports, files: Mapping[str, bytes]) -> Declared | None:
     """The command that verifies the files; None if nothing has run."""
     if words := state["job"].get("verify"):
         return Declared("job", Program.verify(words))
@@ -60,32 +60,41 @@ def last_declaration(state: State) -> Run | None:
 
 def matching_run(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
     """A run of this program over the current files that left them unchanged."""
-    now, text = ports.workspace.digest, head_and_tail(program.text, ports.bounds.inline_characters)
-    same = (run for run in reversed(runs) if run.get("tool") == program.tool)
-    on_these = (run for run in same if run.get("on", "") == run.get("workspace", "") == now)
-    return next((run for run in on_these if run["code"]["text"] == text), None)
+    workspace, text = (
+        ports.workspace.digest,
+        head_and_tail(program.text, ports.bounds.inline_characters),
+    )
+    same_tool = (run for run in reversed(runs) if run.get("tool") == program.tool)
+    on_current_files = (
+        run for run in same_tool if run.get("on", "") == run.get("workspace", "") == workspace
+    )
+    return next((run for run in on_current_files if run["code"]["text"] == text), None)
 
 
 def by_program(state: State) -> Verification:
     """For a job without source files: the last run that made one of its files, or the last run of
     all if it leaves no files. Pure."""
-    runs, made = state.get("runs", []), state["artifacts"]
-    if not runs and not made:
+    runs, artifacts = state.get("runs", []), state["artifacts"]
+    if not runs and not artifacts:
         return unverified(state, _NO_PROGRAM)
-    good = [run for run in runs if run["succeeded"]]
-    makers = [run for run in good if _has_made(run, made)] if made else good
-    if made and not makers:
+    successful = [run for run in runs if run["succeeded"]]
+    makers = (
+        [run for run in successful if _made_an_artifact(run, artifacts)]
+        if artifacts
+        else successful
+    )
+    if artifacts and not makers:
         return unverified(state, _NO_MAKER)
     last = runs[-1]
-    rests = makers[-1] if last["succeeded"] else last
+    decisive = makers[-1] if last["succeeded"] else last
     failed = f"{last['id']} failed, and nothing has been run since: {cause(last)}"
-    found = unverified(state, None if last["succeeded"] else failed)
-    checked = last is not rests and last.get("tool") == VERIFY
+    verification = unverified(state, None if last["succeeded"] else failed)
+    checked = last is not decisive and last.get("tool") == VERIFY
     return {
-        **found,
+        **verification,
         "source": "program",
-        "run": rests["id"],
-        "command": short(rests),
+        "run": decisive["id"],
+        "command": short_text(decisive),
         "own_word": last["succeeded"] and not checked,
         "judged_by": "exit_code",
     }
@@ -112,20 +121,20 @@ def why_no_evidence(run: Run, state: State) -> str | None:
         return f"the code of {last['by']} did not succeed ({last['id']})"
     if run["succeeded"]:
         return None
-    return f"the verification `{short(run)}` failed: {cause(run)}{_in_its_own_way(run, state)}"
+    return f"the verification `{short_text(run)}` failed: {cause(run)}{_hint_on_files(run, state)}"
 
 
-def _in_its_own_way(run: Run, state: State) -> str:
+def _hint_on_files(run: Run, state: State) -> str:
     """Which files an earlier successful run of the same command left."""
     runs = (each for each in state.get("runs", []) if each["code"] == run["code"])
     passed = next((each for each in runs if each["succeeded"] and each["artifacts"]), None)
     if passed is None:
         return ""
-    left = ", ".join(each["name"] for each in passed["artifacts"])
-    return f" (it passed as {passed['id']}, which left {left}: it has to pass again with them)"
+    names = ", ".join(each["name"] for each in passed["artifacts"])
+    return f" (it passed as {passed['id']}, which left {names}: it has to pass again with them)"
 
 
-def short(run: Run) -> str:
+def short_text(run: Run) -> str:
     """A run's text on one line."""
     return one_line(run["code"]["text"], COMMAND_SHOWN)
 
@@ -135,10 +144,11 @@ def cause(run: Run) -> str:
     return str((run.get("failure") or {}).get("cause") or run["end"])
 
 
-def _has_made(run: Run, made: Mapping[str, Mapping[str, Any]]) -> bool:
+def _made_an_artifact(run: Run, artifacts: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether one of the files is as this run left it."""
     return any(
-        made.get(left["name"], {}).get("digest") == left["digest"] for left in run["artifacts"]
+        artifacts.get(artifact["name"], {}).get("digest") == artifact["digest"]
+        for artifact in run["artifacts"]
     )
 
 

@@ -291,10 +291,10 @@ class Experiments:
 
     async def _run(self, tree: Tree) -> Attempt | None:
         """A run of the verification; None if no time is left for it."""
-        subject, left = self.subject, self._most - self.seconds
-        if left < subject.seconds:
+        subject, remaining = self.subject, self._most - self.seconds
+        if remaining < subject.seconds:
             return None
-        most = min(left, 2 * subject.seconds + _MARGIN_SECONDS)
-        attempt = await subject.run(tree, replace(subject.limits, wall_seconds=most))
+        seconds = min(remaining, 2 * subject.seconds + _MARGIN_SECONDS)
+        attempt = await subject.run(tree, replace(subject.limits, wall_seconds=seconds))
         self.seconds += attempt.result.seconds
         return attempt

@@ -33,7 +33,7 @@ Critiques = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextRevision:
     """`exhausted`: the job ends unapproved; `ends` says why if revisions are left. Otherwise
     `level` is that of the next model."""
 
@@ -42,29 +42,35 @@ class Next:
     ends: str | None = None
 
 
-def after_critique(state: State, critiques: Critiques, levels: int) -> Next:
+def after_critique(state: State, critiques: Critiques, levels: int) -> NextRevision:
     """What follows the last of `critiques`, which is not an approval. `levels`: of the executor's
     chain. A retry is given two revisions of its own before its progress counts."""
     level = state.get("level", 0)
     if len(critiques) >= state["job"]["max_revisions"]:
-        return Next(exhausted=True, level=level)
-    own = critiques[state["job"].get("judged_before", 0) :]
-    why = no_progress(state, own) if len(own) > 1 else None
+        return NextRevision(exhausted=True, level=level)
+    critiques_since_retry = critiques[state["job"].get("judged_before", 0) :]
+    reason = (
+        reason_for_no_progress(state, critiques_since_retry)
+        if len(critiques_since_retry) > 1
+        else None
+    )
     stronger = level + 1 < levels
-    if stronger and (why is not None or has_used_its_repairs(state, critiques)):
-        return Next(exhausted=False, level=level + 1)
-    return Next(exhausted=why is not None, level=level, ends=why)
+    if stronger and (reason is not None or has_used_its_repairs(state, critiques)):
+        return NextRevision(exhausted=False, level=level + 1)
+    return NextRevision(exhausted=reason is not None, level=level, ends=reason)
 
 
-def no_progress(state: State, critiques: Critiques) -> str | None:
+def reason_for_no_progress(state: State, critiques: Critiques) -> str | None:
     """Why another revision by the same model would not help, or None."""
     if _same_twice(state, critiques):
         return "two revisions in a row had the same result"
-    if _stopped(state, state["revision"]) and _stopped(state, state["revision"] - 1):
+    if _repeated_itself(state, state["revision"]) and _repeated_itself(
+        state, state["revision"] - 1
+    ):
         return "two revisions in a row repeated themselves"
     recent = critiques[-PATIENCE - 1 :]
-    passed = [(each.get("checks") or {}).get("passed") for each in recent]
-    unmet = [unmet_count(each) for each in recent]
+    passed = [(critique.get("checks") or {}).get("passed") for critique in recent]
+    unmet = [unmet_count(critique) for critique in recent]
     better = {
         "no more of the checks pass": _grows(passed),
         "no fewer criteria are unmet": _grows([None if n is None else -n for n in unmet]),
@@ -78,15 +84,15 @@ def no_progress(state: State, critiques: Critiques) -> str | None:
 def _grows(figures: Sequence[int | None]) -> bool | None:
     """Whether one of the last PATIENCE figures is greater than the one before them; None if there
     are too few."""
-    known = [figure for figure in figures if figure is not None]
-    return max(known[1:]) > known[0] if len(known) > PATIENCE else None
+    figures_known = [figure for figure in figures if figure is not None]
+    return max(figures_known[1:]) > figures_known[0] if len(figures_known) > PATIENCE else None
 
 
 def has_used_its_repairs(state: State, critiques: Critiques) -> bool:
     """Whether the current model has had its repairs: its own revisions that were sent back, without
     the job's first, which repaired nothing."""
     level = state.get("level", 0)
-    made_by = {each["revision"]: each.get("level", 0) for each in state.get("answers", [])}
+    made_by = {answer["revision"]: answer.get("level", 0) for answer in state.get("answers", [])}
     tried = {
         critique["revision"]
         for critique in critiques
@@ -100,31 +106,31 @@ def _same_twice(state: State, critiques: Critiques) -> bool:
     answers = state.get("answers", [])
     if len(answers) < 2 or any("workspace" not in answer for answer in answers[-2:]):
         return False
-    before, now = answers[-2], answers[-1]
-    if now["revision"] != state["revision"] or before["workspace"] != now["workspace"]:
+    before, last = answers[-2], answers[-1]
+    if last["revision"] != state["revision"] or before["workspace"] != last["workspace"]:
         return False
-    shown = [_shown(state, answer["revision"]) for answer in (before, now)]
-    if shown[1] and shown[0] != shown[1]:
+    results = [_run_results(state, answer["revision"]) for answer in (before, last)]
+    if results[1] and results[0] != results[1]:
         return False
     complaints = [critique["feedback"] for critique in critiques[-2:]]
-    return before["text"] == now["text"] or (len(complaints) == 2 and len(set(complaints)) == 1)
+    return before["text"] == last["text"] or (len(complaints) == 2 and len(set(complaints)) == 1)
 
 
-def _shown(state: State, revision: int) -> list[tuple[Any, ...]]:
+def _run_results(state: State, revision: int) -> list[tuple[Any, ...]]:
     """What the runs of a revision showed, without their times."""
-    return [_of(run) for run in state.get("runs", []) if run["revision"] == revision]
+    return [_run_result(run) for run in state.get("runs", []) if run["revision"] == revision]
 
 
-def _of(run: Run) -> tuple[Any, ...]:
+def _run_result(run: Run) -> tuple[Any, ...]:
     texts = [(run[name]["text"], run[name]["digest"]) for name in ("code", "stdout", "stderr")]
     return run["end"], run["exit_code"], *texts
 
 
-def _stopped(state: State, revision: int) -> bool:
+def _repeated_itself(state: State, revision: int) -> bool:
     """Whether the pass of a revision was ended for repeating itself, with no stronger model
     left."""
     answers = state.get("answers", [])
-    return any(each["revision"] == revision and each.get("stopped") for each in answers)
+    return any(answer["revision"] == revision and answer.get("stopped") for answer in answers)
 
 
 Answer = Mapping[str, Any]
@@ -141,7 +147,7 @@ class BestRevision:
     workspace: str | None
     checked: Mapping[str, Any] | None
     verification: Mapping[str, Any] | None = None
-    earlier: bool = False
+    is_earlier: bool = False
 
 
 def best_revision(state: State) -> BestRevision:
@@ -154,50 +160,69 @@ def best_revision(state: State) -> BestRevision:
     if state.get("approved_by") is None:
         chosen = max(answers, key=lambda answer: _rank(state, answer["revision"]))
     text, revision = str(chosen["text"]), int(chosen["revision"])
-    left = _left(state, chosen)
-    if chosen is answers[-1] or "artifacts" not in left:
-        found = _verification(state, revision)
-        return BestRevision(revision, text, artifacts, state.get("workspace"), checked, found)
-    report, found = _report(state, revision), _verification(state, revision)
+    files_record = _files_record(state, chosen)
+    if chosen is answers[-1] or "artifacts" not in files_record:
+        verification = _verification(state, revision)
+        return BestRevision(
+            revision, text, artifacts, state.get("workspace"), checked, verification
+        )
+    report, verification = _report(state, revision), _verification(state, revision)
     return BestRevision(
-        revision, text, left["artifacts"], left["workspace"], report, found, earlier=True
+        revision,
+        text,
+        files_record["artifacts"],
+        files_record["workspace"],
+        report,
+        verification,
+        is_earlier=True,
     )
 
 
-def _left(state: State, answer: Answer) -> Mapping[str, Any]:
+def _files_record(state: State, answer: Answer) -> Mapping[str, Any]:
     """The record with a revision's files: its last edit, else its answer."""
     edits: Sequence[Mapping[str, Any]] = state.get("edits", ())
-    return next((e for e in reversed(edits) if e["revision"] == answer["revision"]), answer)
+    return next(
+        (edit for edit in reversed(edits) if edit["revision"] == answer["revision"]), answer
+    )
 
 
 def _rank(state: State, revision: int) -> tuple[int, int, int, int]:
     report = _report(state, revision)
     tests = report["tests"] if report else ()
     passed = sum(test["outcome"] == "passed" for test in tests) if report else -1
-    return passed, _verified(state, revision), -_unmet(state, revision), revision
+    return passed, _verification_rank(state, revision), -_unmet(state, revision), revision
 
 
-def _verified(state: State, revision: int) -> int:
+def _verification_rank(state: State, revision: int) -> int:
     """0: its verification failed; 1: it passed and is no evidence; 2: it is evidence."""
-    found = _verification(state, revision)
-    if found is None:
+    verification = _verification(state, revision)
+    if verification is None:
         return 0
-    if found["holds"]:
+    if verification["holds"]:
         return 2
-    run = next((run for run in state.get("runs", ()) if run["id"] == found["run"]), None)
+    run = next((run for run in state.get("runs", ()) if run["id"] == verification["run"]), None)
     return int(run is not None and run["succeeded"])
 
 
 def _verification(state: State, revision: int) -> Mapping[str, Any] | None:
     """The last verification of a revision."""
-    found: Sequence[Mapping[str, Any]] = state.get("verifications", ())
-    return next((each for each in reversed(found) if each["revision"] == revision), None)
+    verifications: Sequence[Mapping[str, Any]] = state.get("verifications", ())
+    return next(
+        (
+            verification
+            for verification in reversed(verifications)
+            if verification["revision"] == revision
+        ),
+        None,
+    )
 
 
 def _unmet(state: State, revision: int) -> int:
     """How many criteria the last critique of a revision calls unmet; a critique that names none
     counts as one. A revision without a critique comes after the others."""
-    critiques = [each for each in state.get("critiques", ()) if each["revision"] == revision]
+    critiques = [
+        critique for critique in state.get("critiques", ()) if critique["revision"] == revision
+    ]
     return unmet_count(critiques[-1]) or 1 if critiques else sys.maxsize
 
 
@@ -205,4 +230,4 @@ def _report(state: State, revision: int) -> Mapping[str, Any] | None:
     """The last report on a revision, or None."""
     last = state.get("checked")
     reports: Sequence[Mapping[str, Any]] = [*state.get("reports", ()), *([last] if last else [])]
-    return next((each for each in reversed(reports) if each["revision"] == revision), None)
+    return next((report for report in reversed(reports) if report["revision"] == revision), None)

@@ -72,7 +72,7 @@ class Verdict(BaseModel):
         runs = [*_listed(fields.pop("run", None)), *_listed(fields.get("runs"))]
         fields["runs"] = [str(each) if isinstance(each, int) else each for each in runs]
         unmet = [*_listed(fields.get("unmet")), *_listed(fields.pop("failed", None))]
-        fields["unmet"] = [each for each in unmet if not _names_nothing(each)]
+        fields["unmet"] = [each for each in unmet if not _is_empty_form(each)]
         return fields
 
 
@@ -109,13 +109,13 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _names_nothing(unmet: Any) -> bool:
+def _is_empty_form(unmet: Any) -> bool:
     """Whether an entry of `unmet` names no criterion: weak models fill in an empty form."""
     if not unmet:
         return True
     if isinstance(unmet, dict) and unmet.keys() <= UnmetCriterion.model_fields.keys():
-        named = (unmet[name] for name in ("criterion", "reason") if unmet.get(name))
-        return _is_nothing(next(named, None))
+        texts = (unmet[name] for name in ("criterion", "reason") if unmet.get(name))
+        return _is_nothing(next(texts, None))
     return isinstance(unmet, str) and _is_nothing(unmet)
 
 
@@ -125,8 +125,12 @@ def _is_nothing(text: Any) -> bool:
 
 def verification_of(state: Mapping[str, Any]) -> Verification | None:
     """The verification of the current revision, or None."""
-    found: Sequence[Verification] = state.get("verifications", ())
-    return found[-1] if found and found[-1]["revision"] == state["revision"] else None
+    verifications: Sequence[Verification] = state.get("verifications", ())
+    return (
+        verifications[-1]
+        if verifications and verifications[-1]["revision"] == state["revision"]
+        else None
+    )
 
 
 def missing_evidence(state: Mapping[str, Any]) -> str | None:
@@ -135,37 +139,42 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
         return problem
     if copies := unresolved(state):
         return f"copies of conflicting files are left: {', '.join(copies)}"
-    found = verification_of(state)
-    return found["problem"] if found else NOT_VERIFIED
+    verification = verification_of(state)
+    return verification["problem"] if verification else NOT_VERIFIED
 
 
-def overridden(state: Mapping[str, Any]) -> str | None:
+def overridden_problem(state: Mapping[str, Any]) -> str | None:
     """The problem that a person's approval overrides, or None. If the job asks for no evidence,
     its absence is no problem; a failed check or verification is."""
     problem = missing_evidence(state)
     if problem is None or state["job"].get("evidence") != "none":
         return problem
-    found = verification_of(state)
-    run = next((run for run in state.get("runs", ()) if found and run["id"] == found["run"]), None)
+    verification = verification_of(state)
+    run = next(
+        (run for run in state.get("runs", ()) if verification and run["id"] == verification["run"]),
+        None,
+    )
     failed = run is not None and not run["succeeded"]
     return problem if failed or unpassed_checks(state) or unresolved(state) else None
 
 
-def critique_of(state: Mapping[str, Any], said: Verdict | None, why: str = UNREADABLE) -> Critique:
+def critique_of(
+    state: Mapping[str, Any], verdict: Verdict | None, reason: str = UNREADABLE
+) -> Critique:
     """The critique of the current revision; `said` is None without a readable reply."""
-    if said is None:
-        nothing = _as_said(state, Verdict(verdict="revise", feedback=why))
-        return {**nothing, "overruled": why, "by": RULES, "ends": why}
-    critique = _as_said(state, said)
-    if said.verdict == "revise":
+    if verdict is None:
+        critique_without_verdict = _critique_from(state, Verdict(verdict="revise", feedback=reason))
+        return {**critique_without_verdict, "overruled": reason, "by": RULES, "ends": reason}
+    critique = _critique_from(state, verdict)
+    if verdict.verdict == "revise":
         return critique
     objection = _blocker(state) or _contradiction(critique)
     if objection is None:
-        found = verification_of(state)
-        verified = [found["run"]] if found and found["run"] else []
+        verification = verification_of(state)
+        verified = [verification["run"]] if verification and verification["run"] else []
         return {**critique, "verdict": "approve", "runs": critique["runs"] or verified}
     text = f"Not approved: {objection}."
-    feedback = "\n\n".join(filter(None, (text, said.feedback)))
+    feedback = "\n\n".join(filter(None, (text, verdict.feedback)))
     return {**critique, "feedback": feedback, "overruled": objection}
 
 
@@ -181,12 +190,12 @@ def _blocker(state: Mapping[str, Any]) -> str | None:
 def feedback_text(critique: Critique) -> str:
     """The critique for the executor: the feedback, and the unmet criteria that are not in it."""
     feedback = critique["feedback"]
-    unmet = [each for each in critique["unmet"] if _line(each) not in feedback]
+    unmet = [criterion for criterion in critique["unmet"] if _line(criterion) not in feedback]
     return f"{feedback}\n\nNot met:\n{_lines(unmet)}" if unmet else feedback
 
 
 def _lines(unmet: Sequence[Unmet]) -> str:
-    return "\n".join(f"- {_line(each)}" for each in unmet)
+    return "\n".join(f"- {_line(criterion)}" for criterion in unmet)
 
 
 def _line(unmet: Unmet) -> str:
@@ -199,18 +208,18 @@ def unmet_count(critique: Mapping[str, Any]) -> int | None:
     """How many criteria a critique names as unmet. None if it sends the work back and names none:
     then the number is not known."""
     # `failed` is of jobs that an older release began.
-    named = critique.get("unmet") or critique.get("failed") or ()
-    return len(named) or None
+    unmet = critique.get("unmet") or critique.get("failed") or ()
+    return len(unmet) or None
 
 
-def _as_said(state: Mapping[str, Any], said: Verdict) -> Critique:
-    unmet = [cast("Unmet", each.model_dump()) for each in said.unmet]
+def _critique_from(state: Mapping[str, Any], verdict: Verdict) -> Critique:
+    unmet = [cast("Unmet", criterion.model_dump()) for criterion in verdict.unmet]
     return Critique(
         revision=state["revision"],
         verdict="revise",
-        feedback=said.feedback or "\n".join(map(_line, unmet)),
+        feedback=verdict.feedback or "\n".join(map(_line, unmet)),
         unmet=unmet,
-        runs=_named_runs(state.get("runs", []), said.runs),
+        runs=_named_runs(state.get("runs", []), verdict.runs),
         overruled=None,
         by=CRITIC,
         ends=None,
@@ -231,7 +240,7 @@ def _contradiction(critique: Critique) -> str | None:
     """What in the critic's own reply contradicts its approval."""
     if not critique["unmet"]:
         return None
-    criteria = "; ".join(each["criterion"] for each in critique["unmet"])
+    criteria = "; ".join(criterion["criterion"] for criterion in critique["unmet"])
     return f"the critic names criteria that are not met: {criteria}"
 
 

@@ -29,9 +29,9 @@ from agents.evidence.declared import (
     Declared,
     by_answer,
     by_program,
-    declared_in,
+    find_declared,
     matching_run,
-    short,
+    short_text,
     why_no_evidence,
 )
 from agents.evidence.experiments import (
@@ -73,13 +73,13 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
         has_files = bool(state["job"]["files"]) or ports.repository is not None
         return by_answer(state, has_files=has_files), []
     sources = changed_sources(changed)
-    declared = await declared_in(state, ports, tree.files)
+    declared = await find_declared(state, ports, tree.files)
     if declared is None or (not sources and declared.source == "default"):
         return (unverified(state, NO_RUN) if sources else by_program(state)), []
-    found, made = await work.by_command(declared)
-    if work.has_experiments or declared.source == "job" or not found["holds"]:
-        return found, made
-    return by_program(state), made
+    verification, runs = await work.by_command(declared)
+    if work.has_experiments or declared.source == "job" or not verification["holds"]:
+        return verification, runs
+    return by_program(state), runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,37 +100,49 @@ class _Work:
 
     async def by_checks(self, report: Mapping[str, Any]) -> Verification:
         """By the acceptance checks, whose report on these files exists."""
-        found = unverified(self.state, unpassed_checks(self.state))
+        verification = unverified(self.state, unpassed_checks(self.state))
         judged_by: JudgedBy = "exit_code" if report["judged_by"] == "exit_code" else "report"
-        found = {**found, "source": "checks", "command": CHECKS, "judged_by": judged_by}
-        carried, sandbox = checks_of(self.state, self.ports), self.ports.sandbox
+        verification = {
+            **verification,
+            "source": "checks",
+            "command": CHECKS,
+            "judged_by": judged_by,
+        }
+        checks, sandbox = checks_of(self.state, self.ports), self.ports.sandbox
 
         async def run(tree: Tree, limits: Limits) -> Attempt:
             await self.ports.cancel.check()
-            seen = await judge(sandbox, tree.files, carried, limits, tree.links)
-            passed = sum(test.outcome == "passed" for test in seen.tests)
-            text = seen.problem or f"{passed} of {len(seen.tests)} passed"
-            return Attempt.of(replace(seen.result, stdout=Stream(text)), passed=seen.passed)
+            outcome = await judge(sandbox, tree.files, checks, limits, tree.links)
+            passed = sum(test.outcome == "passed" for test in outcome.tests)
+            text = outcome.problem or f"{passed} of {len(outcome.tests)} passed"
+            return Attempt.of(replace(outcome.result, stdout=Stream(text)), passed=outcome.passed)
 
-        return await self._tried(found, "", report["seconds"], run)
+        return await self._with_experiments(verification, "", report["seconds"], run)
 
     async def by_command(self, declared: Declared) -> tuple[Verification, list[Run]]:
         """By a command, which runs unless it has run on these files."""
         program = declared.program
         run = matching_run(self.state.get("runs", []), program, self.ports)
-        made = [] if run is not None else [await self._run(program)]
-        run = run or made[0]
+        new_runs = [] if run is not None else [await self._run(program)]
+        run = run or new_runs[0]
         judged_by: JudgedBy = "report" if run.get("tests") else "exit_code"
-        found = unverified(self.state, why_no_evidence(run, self.state))
-        found = {**found, "source": declared.source, "command": short(run), "run": run["id"]}
+        verification = unverified(self.state, why_no_evidence(run, self.state))
+        verification = {
+            **verification,
+            "source": declared.source,
+            "command": short_text(run),
+            "run": run["id"],
+        }
 
         async def again(tree: Tree, limits: Limits) -> Attempt:
             await self.ports.cancel.check()
-            seen = await execute(replace(self.ports, limits=limits), program, tree)
-            return Attempt.of(seen.result, passed=seen.passed)
+            outcome = await execute(replace(self.ports, limits=limits), program, tree)
+            return Attempt.of(outcome.result, passed=outcome.passed)
 
-        found = {**found, "judged_by": judged_by}
-        return await self._tried(found, program.text, run["seconds"], again), made
+        verification = {**verification, "judged_by": judged_by}
+        return await self._with_experiments(
+            verification, program.text, run["seconds"], again
+        ), new_runs
 
     async def _run(self, program: Program) -> Run:
         """A run over the files that leaves them unchanged."""
@@ -138,41 +150,48 @@ class _Work:
         number, level = last_number(state.get("runs", [])) + 1, state.get("level", 0)
 
         async def make() -> tuple[ToolMessage, Finished]:
-            seen = await execute(ports, program, self.tree)
-            unkept = replace(seen.result, changed={}, deleted=frozenset(), refused=())
-            seen = ProgramResult(unkept, seen.problem, seen.report)
-            ran = await recorded(ports, program, seen, number, state["revision"], EXECUTOR)
-            events = [Event(self.at, "run_finished", ran.run)]
-            reds, model = (
+            outcome = await execute(ports, program, self.tree)
+            unkept = replace(outcome.result, changed={}, deleted=frozenset(), refused=())
+            outcome = ProgramResult(unkept, outcome.problem, outcome.report)
+            recorded_run = await recorded(
+                ports, program, outcome, number, state["revision"], EXECUTOR
+            )
+            events = [Event(self.at, "run_finished", recorded_run.run)]
+            failures, model = (
                 failed_verifications(state.get("runs", [])),
                 ports.models.name(EXECUTOR, level),
             )
-            if ran.run["succeeded"] and (
-                data := await repaired(ran.run, reds, model, level, ports)
+            if recorded_run.run["succeeded"] and (
+                data := await repaired(recorded_run.run, failures, model, level, ports)
             ):
                 events.append(Event(self.at, "repaired", data))
-            message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
+            message = ToolMessage(
+                "", tool_call_id=recorded_run.run["id"], artifact=of_run(recorded_run)
+            )
             return message, finished_call(message, events=events)
 
         key = digest("verification", ports.workspace.digest, program.tool, program.text)
         run: Run = (await journaled(ports, self.at.key(key), make)).artifact["data"]
         return run
 
-    async def _tried(
+    async def _with_experiments(
         self,
-        found: Verification,
+        verification: Verification,
         text: str,
         seconds: float,
         run: Callable[[Tree, Limits], Awaitable[Attempt]],
     ) -> Verification:
         """The verification, with the experiments on it. `text` is the text of its program."""
-        if not found["holds"] or not self.has_experiments:
-            return found
+        if not verification["holds"] or not self.has_experiments:
+            return verification
 
-        subject = await self._subject(found, text, seconds, run)
-        by_itself = found["judged_by"] == "exit_code" and found["source"] in {"model", "default"}
+        subject = await self._subject(verification, text, seconds, run)
+        by_itself = verification["judged_by"] == "exit_code" and verification["source"] in {
+            "model",
+            "default",
+        }
         own_word = by_itself and is_its_own_check(self.changed, text)
-        same = self.state.get("keeps_behaviour", False)
+        keeps_behaviour = self.state.get("keeps_behaviour", False)
         test_notes = notes_on_tests(self.changed)
 
         async def make() -> tuple[ToolMessage, Finished]:
@@ -182,7 +201,9 @@ class _Work:
                 "experiments": results.experiments,
                 "problem": problem,
                 "holds": problem is None,
-                "notes": [] if problem else [*test_notes, *results.notes(same_behaviour=same)],
+                "notes": []
+                if problem
+                else [*test_notes, *results.notes(same_behaviour=keeps_behaviour)],
                 "functions": results.calls.record() if results.calls else None,
                 "strength": results.strength,
                 "own_word": own_word and problem is None and not results.distinguishes(),
@@ -190,13 +211,13 @@ class _Work:
             message = ToolMessage("", tool_call_id="experiment", artifact=outcome)
             return message, finished_call(message)
 
-        key = digest("experiments", self.ports.workspace.digest, found["command"])
+        key = digest("experiments", self.ports.workspace.digest, verification["command"])
         outcome = (await journaled(self.ports, self.at.key(key), make)).artifact
-        return cast("Verification", {**found, **outcome})
+        return cast("Verification", {**verification, **outcome})
 
     async def _subject(
         self,
-        found: Verification,
+        verification: Verification,
         text: str,
         seconds: float,
         run: Callable[[Tree, Limits], Awaitable[Attempt]],
@@ -206,7 +227,7 @@ class _Work:
         sources = sources_in(tree.files, tree.files)
         has_start = job.get("start") is not None or ports.repository is not None
         return Subject(
-            command=str(found["command"]),
+            command=str(verification["command"]),
             tree=tree,
             changed=self.changed,
             seconds=seconds,
@@ -215,5 +236,5 @@ class _Work:
             to_revert=to_revert(self.changed, text) if has_start else (),
             run=run,
             read=CodeReader(ports, ports.bounds.mutations).read,
-            returns_files=found["source"] != "checks",
+            returns_files=verification["source"] != "checks",
         )

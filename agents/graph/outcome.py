@@ -40,17 +40,17 @@ class Outcome:
 def outcome(state: State | Mapping[str, Any]) -> Outcome:
     """The outcome in a final state."""
     approved_by = state.get("approved_by")
-    kept = best_revision(state)
+    best = best_revision(state)
     return Outcome(
         approved=approved_by is not None,
-        answer=kept.answer,
+        answer=best.answer,
         approved_by=approved_by,
         override=bool(state.get("override")),
-        artifacts=tuple(kept.artifacts.values()),
+        artifacts=tuple(best.artifacts.values()),
         summary=state.get("summary", ""),
         exhausted=bool(state.get("exhausted")),
         ends=why_it_ended(state),
-        checks=kept.checked,
-        verification=kept.verification,
+        checks=best.checked,
+        verification=best.verification,
         people_said=for_follow_ups(state),
     )

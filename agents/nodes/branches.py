@@ -15,7 +15,7 @@ from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
-from agents.nodes.executor import task_of
+from agents.nodes.executor import task_request
 from agents.parallel.branches import Branch, branch_ports, emit_started
 from agents.parallel.merging import Merged, join_context, merge_branches
 from agents.paths import exceeded_limit, own_files
@@ -54,24 +54,24 @@ def build_branch(agent: Agent) -> Node:
                 run_number_step=len(branch_input["wave"]),
                 level=branch_input["state"].get("level", 0),
             )
-            done = await run_loop(agent, request, ports)
+            loop_result = await run_loop(agent, request, ports)
             await remove_scratch(ports, at, branch_input["state"]["job"].get("start"))
             step_prompt = {
                 "revision": branch_input["revision"],
-                "text": done.answer,
-                "runs": [run["id"] for run in done.runs],
+                "text": loop_result.answer,
+                "runs": [run["id"] for run in loop_result.runs],
             }
             await ports.events.emit(Event(at, "step_finished", step_prompt))
         outcome = {
             "step": step,
-            "text": done.answer,
-            "failed": _failed(done.runs),
+            "text": loop_result.answer,
+            "failed": _failed(loop_result.runs),
             "workspace": ports.workspace.digest,
-            "level": done.level,
+            "level": loop_result.level,
         }
         return {
             "branches": [outcome],
-            "runs": [{**run, "step": step} for run in done.runs],
+            "runs": [{**run, "step": step} for run in loop_result.runs],
         }
 
     return branch
@@ -88,7 +88,7 @@ async def _request(branch_input: Branch, ports: Ports) -> Prompt:
         others=[other for other in branch_input["wave"] if other != step],
         done=join_context(state)["branches"],
     )
-    return task_of(state, ports, joined).then(step_prompt)
+    return task_request(state, ports, joined).then(step_prompt)
 
 
 def _failed(runs: list[Run]) -> str | None:
@@ -116,18 +116,20 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     ports, base = runtime.context, state.get("workspace")
     at = call_key(runtime.execution_info)
     wave = state["waves"][state.get("merged", 0)]
-    ended = [each for each in state["branches"] if each["step"] in wave]
-    left = {each["step"]: each["workspace"] for each in ended}
+    results = [result for result in state["branches"] if result["step"] in wave]
+    workspaces = {result["step"]: result["workspace"] for result in results}
 
     async def make() -> tuple[ToolMessage, Finished]:
         await ports.workspace.checkout(base)
-        gathered = await _gathered(ports, base, left)
-        data = await _laid(ports.workspace, gathered)
+        gathered = await _gather(ports, base, workspaces)
+        data = await _write_merged(ports.workspace, gathered)
         message = ToolMessage("", tool_call_id="merge", artifact=data)
         event = Event(at, "merged", data)
         return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
 
-    message = await journaled(ports, at.key(digest("merge", base, sorted(left.items()))), make)
+    message = await journaled(
+        ports, at.key(digest("merge", base, sorted(workspaces.items()))), make
+    )
     data: Mapping[str, Any] = message.artifact
     count = state.get("merged", 0) + 1
     clean = not data["conflicts"] and not data["left_out"]
@@ -138,22 +140,22 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         "waves": waves,
         "merged": count,
         "workspace": ports.workspace.digest,
-        "level": max([state.get("level", 0), *(each["level"] for each in ended)]),
+        "level": max([state.get("level", 0), *(result["level"] for result in results)]),
         "artifacts": still_there(state["artifacts"], data["artifacts"], own_files(ports.workspace)),
         "conflicts": [*state.get("conflicts", []), *data["conflicts"]],
         "left_out": [*state.get("left_out", []), *data["left_out"]],
     }
 
 
-async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | None]) -> Gathered:
+async def _gather(ports: Ports, base: str | None, workspaces: Mapping[int, str | None]) -> Gathered:
     """The branches that fit into one workspace, in the order of their steps."""
-    began, sizes = await _files(ports.workspace, base)
-    gathered = Gathered(merge_branches(began, {}))
+    base_files, sizes = await _files(ports.workspace, base)
+    gathered = Gathered(merge_branches(base_files, {}))
     fitting: dict[int, Mapping[str, Version]] = {}
-    for step, workspace in sorted(left.items()):
-        files, more = await _files(ports.workspace, workspace)
-        sizes |= more
-        candidate = merge_branches(began, {**fitting, step: files})
+    for step, workspace in sorted(workspaces.items()):
+        files, more_sizes = await _files(ports.workspace, workspace)
+        sizes |= more_sizes
+        candidate = merge_branches(base_files, {**fitting, step: files})
         after = {path: sizes[content] for path, content in candidate.files.items()}
         if reason := exceeded_limit({}, after, ports.limits):
             gathered.left_out.append({"step": step, "why": reason})
@@ -176,18 +178,18 @@ async def _files(
     }
 
 
-async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
+async def _write_merged(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
     """Write the merged files to the workspace; returns the data of the event `merged`."""
-    was, now = await workspace.manifest(workspace.digest), gathered.merged.files
-    changed = [path for path, content in now.items() if was.get(path) != content]
-    deleted = frozenset(was.keys() - now.keys())
+    files_before, files_after = await workspace.manifest(workspace.digest), gathered.merged.files
+    changed = [path for path, content in files_after.items() if files_before.get(path) != content]
+    deleted = frozenset(files_before.keys() - files_after.keys())
     artifacts: Sequence[Artifact] = ()
     if changed or deleted:
-        targets = {path: now[path].target for path in changed}
+        targets = {path: files_after[path].target for path in changed}
         links = {path: target for path, target in targets.items() if target is not None}
         files = [path for path in changed if path not in links]
-        contents = {path: await workspace.stored(now[path].digest) for path in files}
-        kinds = {path: now[path].executable for path in files}
+        contents = {path: await workspace.stored(files_after[path].digest) for path in files}
+        kinds = {path: files_after[path].executable for path in files}
         modes = {path: kind for path, kind in kinds.items() if kind is not None}
         artifacts = await workspace.apply(contents, deleted, executable=modes, links=links)
     return {

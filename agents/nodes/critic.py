@@ -13,7 +13,7 @@ from agents.calls.call_key import call_key
 from agents.critic.loop import ask_critic
 from agents.critic.request import critic_messages
 from agents.errors import ModelRefused, ModelUnavailable, another_may_answer
-from agents.evidence.revisions import Next, after_critique
+from agents.evidence.revisions import NextRevision, after_critique
 from agents.evidence.verdict import (
     AWAY,
     CRITIC,
@@ -35,24 +35,24 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     messages = await critic_messages(state, ports)
     images = await images_of(state, ports.workspace)
     critique = await _verdict(state, runtime, messages, images)
-    then = _next(state, critique, ports.models.levels(EXECUTOR))
+    next_revision = _next_revision(state, critique, ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":
-        critique = {**critique, "ends": then.ends}
+        critique = {**critique, "ends": next_revision.ends}
     await ports.events.emit(Event(call_key(runtime.execution_info), "critiqued", critique))
     if critique["verdict"] == "approve":
         return {"critiques": [critique], "approved_by": critique["by"]}
     return {
         "critiques": [critique],
         "feedback": {"by": CRITIC, "text": feedback_text(critique)},
-        "exhausted": then.exhausted,
-        "level": then.level,
+        "exhausted": next_revision.exhausted,
+        "level": next_revision.level,
     }
 
 
-def _next(state: State, critique: Critique, levels: int) -> Next:
+def _next_revision(state: State, critique: Critique, levels: int) -> NextRevision:
     """What follows the critique. Without a readable critic the job ends."""
     if critique["ends"]:
-        return Next(exhausted=True, level=state.get("level", 0), ends=critique["ends"])
+        return NextRevision(exhausted=True, level=state.get("level", 0), ends=critique["ends"])
     return after_critique(state, [*state.get("critiques", []), critique], levels)
 
 

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from agents.attempt import Ports
 from agents.calls.call_key import call_key
-from agents.checks.reports import criteria, failing
+from agents.checks.reports import criteria_for_prompt, failing_excerpt
 from agents.evidence.declared import last_declaration
 from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, verification_of
@@ -54,23 +54,30 @@ def build_executor(agent: Agent) -> Node:
             ask_to_verify=_has_no_verification(state),
             steps=len(state["plan"]),
         )
-        done = await run_loop(agent, request, ports)
+        loop_result = await run_loop(agent, request, ports)
         await remove_scratch(ports, at, state["job"].get("start"))
-        answered = {"revision": revision, "text": done.answer}
-        for event in done.steps:
+        answered = {"revision": revision, "text": loop_result.answer}
+        for event in loop_result.steps:
             await ports.events.emit(event)
         await ports.events.emit(Event(at, "answered", answered))
-        left = ports.workspace.digest
-        artifacts = still_there(state["artifacts"], done.new_files, own_files(ports.workspace))
-        kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
-        kept |= {"stopped": done.stopped, "paused": done.paused}
+        workspace = ports.workspace.digest
+        artifacts = still_there(
+            state["artifacts"], loop_result.new_files, own_files(ports.workspace)
+        )
+        stored_answer = {
+            **answered,
+            "workspace": workspace,
+            "artifacts": artifacts,
+            "level": loop_result.level,
+        }
+        stored_answer |= {"stopped": loop_result.stopped, "paused": loop_result.paused}
         return {
-            "messages": [_bare(message) for message in done.messages],
+            "messages": [_without_trace(message) for message in loop_result.messages],
             "revision": revision,
-            "answers": [kept],
-            "runs": done.runs,
-            "level": done.level,
-            "workspace": left,
+            "answers": [stored_answer],
+            "runs": loop_result.runs,
+            "level": loop_result.level,
+            "workspace": workspace,
             "artifacts": artifacts,
             "feedback": None,
         }
@@ -81,8 +88,8 @@ def build_executor(agent: Agent) -> Node:
 def _has_no_verification(state: State) -> bool:
     """Whether neither the job nor the model has declared a verification."""
     job = state["job"]
-    given = job.get("verify") or job.get("checks") or state.get("tests")
-    return not given and last_declaration(state) is None
+    has_checks = job.get("verify") or job.get("checks") or state.get("tests")
+    return not has_checks and last_declaration(state) is None
 
 
 async def _request(state: State, ports: Ports) -> Prompt:
@@ -91,23 +98,23 @@ async def _request(state: State, ports: Ports) -> Prompt:
     if feedback is None and state.get("branches"):
         files = await files_at(ports, state.get("workspace"))
         joins = prompt("executor/joins", **join_context(state))
-        return task_of(state, ports, joined=files).then(joins)
+        return task_request(state, ports, joined=files).then(joins)
     if feedback is None:
-        return task_of(state, ports)
+        return task_request(state, ports)
     edits = [
         {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
-    said = {
+    words = {
         "by": feedback["by"],
         "text": feedback["text"],
         "comments": _comments(state),
         "before": since_last_pass(state),
     }
     if is_paused(state) and feedback["by"] != CRITIC:
-        return prompt("executor/go_on", edits=edits, **said)
-    review = {**said, **failing(state), "unnoticed": _unnoticed(state)}
+        return prompt("executor/go_on", edits=edits, **words)
+    review = {**words, **failing_excerpt(state), "unnoticed": _unnoticed(state)}
     return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **review)
 
 
@@ -116,8 +123,8 @@ def _comments(state: State) -> list[dict[str, Any]]:
     decisions, feedback = state.get("decisions"), state["feedback"]
     if not decisions or feedback is None or feedback["by"] == CRITIC:
         return []
-    found: list[dict[str, Any]] = decisions[-1].get("comments", [])
-    return found
+    comments: list[dict[str, Any]] = decisions[-1].get("comments", [])
+    return comments
 
 
 def _unnoticed(state: State) -> list[UnnoticedMutation]:
@@ -125,11 +132,11 @@ def _unnoticed(state: State) -> list[UnnoticedMutation]:
     work with such mutations. They never send work back by themselves."""
     if state["feedback"] is None or state["feedback"]["by"] != CRITIC:
         return []
-    revised = {each["revision"] for each in state.get("critiques", ())}
+    revised = {record["revision"] for record in state.get("critiques", ())}
     by_revision = {
-        each["revision"]: strength["unnoticed"]
-        for each in state.get("verifications", ())
-        if each["revision"] in revised and (strength := each.get("strength"))
+        record["revision"]: strength["unnoticed"]
+        for record in state.get("verifications", ())
+        if record["revision"] in revised and (strength := record.get("strength"))
     }
     earlier = any(found for revision, found in by_revision.items() if revision < state["revision"])
     return [] if earlier else by_revision.get(state["revision"], [])
@@ -138,15 +145,15 @@ def _unnoticed(state: State) -> list[UnnoticedMutation]:
 def _failed_verification(state: State) -> dict[str, Any] | None:
     """{problem, run} of a verification that is no evidence; `run` is set if it failed, for its
     output."""
-    found = verification_of(state)
-    if found is None or found["holds"]:
+    verification = verification_of(state)
+    if verification is None or verification["holds"]:
         return None
-    run = next((run for run in state.get("runs", []) if run["id"] == found["run"]), None)
+    run = next((run for run in state.get("runs", []) if run["id"] == verification["run"]), None)
     failed = run is not None and not run["succeeded"]
-    return {"problem": found["problem"], "run": run if failed else None}
+    return {"problem": verification["problem"], "run": run if failed else None}
 
 
-def task_of(state: State, ports: Ports, joined: StartFiles | None = None) -> Prompt:
+def task_request(state: State, ports: Ports, joined: StartFiles | None = None) -> Prompt:
     """The task with its plan: the first prompt of the executor and of each branch. `joined` are the
     files that parallel steps left."""
     if joined is not None:
@@ -159,11 +166,11 @@ def task_of(state: State, ports: Ports, joined: StartFiles | None = None) -> Pro
         joined=joined is not None,
         plan=state["plan"],
         only_answer=state.get("only_answer", False),
-        **criteria(state, ports),
+        **criteria_for_prompt(state, ports),
     )
 
 
-def _bare(message: AnyMessage) -> AnyMessage:
+def _without_trace(message: AnyMessage) -> AnyMessage:
     """A message without its trace, whose content the state has in `runs` and `artifacts`."""
     if isinstance(message, ToolMessage) and message.artifact:
         return message.model_copy(update={"artifact": None})

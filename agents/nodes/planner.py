@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
-from agents.checks.reports import criteria
+from agents.checks.reports import criteria_for_prompt
 from agents.parallel.branches import emit_started
 from agents.parallel.waves import Waves, waves
 from agents.ports import Event
@@ -72,7 +72,7 @@ class ParallelPlan(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlanResult:
     """A plan, its source, and its waves of parallel steps (None: the job is not parallel).
     `only_answer`: the task only asks a question. `keeps_behaviour`: the change is to keep the
     behaviour."""
@@ -91,7 +91,7 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     planned = await _planned(state, runtime)
     notes = [planned.note, QUESTION if planned.only_answer else ""]
     notes.append(SAME if planned.keeps_behaviour else "")
-    change: dict[str, Any] = {
+    update: dict[str, Any] = {
         "plan": planned.steps,
         "only_answer": planned.only_answer,
         "keeps_behaviour": planned.keeps_behaviour,
@@ -102,7 +102,7 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         notes.append(
             "" if waves else f"the steps are taken one after the other: {planned.waves.why}"
         )
-        change |= {"waves": waves, "workspace": ports.workspace.digest}
+        update |= {"waves": waves, "workspace": ports.workspace.digest}
     note = "; ".join(filter(None, notes))
     data: dict[str, Any] = {"steps": planned.steps, "source": planned.source, "note": note}
     data |= {} if waves is None else {"waves": waves}
@@ -110,43 +110,45 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     if waves is not None:
         first = waves[0] if waves else ()
         await emit_started(ports, runtime.execution_info, first, state["revision"] + 1)
-    return change
+    return update
 
 
-async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
+async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
     job, ports = state["job"], runtime.context
     parallel = job.get("parallel", False)
     if job["steps"]:
-        why = Waves(why="it is not known which of your own steps are independent")
-        return Planned(list(job["steps"]), "caller", waves=why if parallel else None)
+        no_waves = Waves(why="it is not known which of your own steps are independent")
+        return PlanResult(list(job["steps"]), "caller", waves=no_waves if parallel else None)
     if not ports.bounds.use_planner:
-        why = Waves(why="the plan is the default one")
-        return Planned(list(DEFAULT_PLAN), "default", waves=why if parallel else None)
+        no_waves = Waves(why="the plan is the default one")
+        return PlanResult(list(DEFAULT_PLAN), "default", waves=no_waves if parallel else None)
     messages = _messages(state, ports)
     if not parallel:
         plain = await ask_role(runtime, "planner", messages, Plan)
         if plain.value is not None:
             return _as_planned(plain.value, plain.value.steps)
-        return Planned(list(DEFAULT_PLAN), "default", _unread(plain.error))
+        return PlanResult(list(DEFAULT_PLAN), "default", _unread(plain.error))
     answer = await ask_role(runtime, "planner", messages, ParallelPlan)
     if answer.value is None:
-        why = Waves(why="the plan is the default one")
-        return Planned(list(DEFAULT_PLAN), "default", _unread(answer.error), why)
+        no_waves = Waves(why="the plan is the default one")
+        return PlanResult(list(DEFAULT_PLAN), "default", _unread(answer.error), no_waves)
     plan = answer.value
     if plan.one_by_one or plan.only_answer:
-        found = Waves(why=NO_PARTS)
+        waves_of_plan = Waves(why=NO_PARTS)
     elif ports.bounds.pause_each_run:
-        found = Waves(why="a person is asked after every run")
+        waves_of_plan = Waves(why="a person is asked after every run")
     elif not ports.bounds.allow_repair:
-        found = Waves(why="the work ends with the first code that has run")
+        waves_of_plan = Waves(why="the work ends with the first code that has run")
     else:
-        found = waves([step.after for step in plan.steps], ports.bounds.max_parallel_steps)
+        waves_of_plan = waves([step.after for step in plan.steps], ports.bounds.max_parallel_steps)
     steps = [step.does for step in plan.steps]
-    return _as_planned(plan, steps, found)
+    return _as_planned(plan, steps, waves_of_plan)
 
 
-def _as_planned(plan: Plan | ParallelPlan, steps: list[str], waves: Waves | None = None) -> Planned:
-    return Planned(
+def _as_planned(
+    plan: Plan | ParallelPlan, steps: list[str], waves: Waves | None = None
+) -> PlanResult:
+    return PlanResult(
         steps,
         "model",
         waves=waves,
@@ -160,7 +162,9 @@ def _unread(error: str | None) -> str:
 
 
 def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
-    request = task_prompt("planner/task", state, ports.repository, **criteria(state, ports))
+    request = task_prompt(
+        "planner/task", state, ports.repository, **criteria_for_prompt(state, ports)
+    )
     system = render(
         "planner/system",
         most=MAX_STEPS,

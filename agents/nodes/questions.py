@@ -45,11 +45,13 @@ async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     )
     messages = [SystemMessage(system), request.message()]
     answer = await ask_role(runtime, "planner", messages, Questions)
-    asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
+    questions = (
+        [question.model_dump() for question in answer.value.questions] if answer.value else []
+    )
     note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"
-    data = {"questions": asked, "note": note}
+    data = {"questions": questions, "note": note}
     await runtime.context.events.emit(Event(call_key(runtime.execution_info), "asked", data))
-    return {"asked": asked}
+    return {"asked": questions}
 
 
 async def questions(state: State) -> dict[str, Any]:
@@ -58,17 +60,17 @@ async def questions(state: State) -> dict[str, Any]:
     answered = interrupt(
         {"task": state["job"]["task"], "questions": asked}, response_schema=Answers
     )
-    return {"clarified": clarified(asked, answered), "asked": []}
+    return {"clarified": with_answers(asked, answered), "asked": []}
 
 
-def clarified(asked: Sequence[dict[str, str]], answered: Answers) -> list[dict[str, str]]:
+def with_answers(questions: Sequence[dict[str, str]], answers: Answers) -> list[dict[str, str]]:
     """Each question with its answer; a blank one gets the default. Pure."""
-    given = [*answered["answers"], *[""] * len(asked)]
+    texts = [*answers["answers"], *[""] * len(questions)]
     return [
         {
-            "question": each["question"],
-            "answer": said.strip() or each["default"],
-            "by": answered["by"] if said.strip() else "default",
+            "question": question["question"],
+            "answer": text.strip() or question["default"],
+            "by": answers["by"] if text.strip() else "default",
         }
-        for each, said in zip(asked, given, strict=False)
+        for question, text in zip(questions, texts, strict=False)
     ]

@@ -18,7 +18,7 @@ from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.checks.reports import report_of
-from agents.evidence.verdict import overridden, verification_of
+from agents.evidence.verdict import overridden_problem, verification_of
 from agents.history import runs_in, traces
 from agents.paths import own_files
 from agents.ports import Event, Finished
@@ -35,7 +35,7 @@ RUNS_SHOWN = 3
 async def review(state: State) -> dict[str, Any]:
     """Pause, then put the decision into the state. An invalid one raises; the job stays paused."""
     decision = interrupt(review_payload(state), response_schema=Decision)
-    proven = overridden(state) is None
+    proven = overridden_problem(state) is None
     return decision_update(decision, proven=proven, revision=state["revision"])
 
 
@@ -43,7 +43,7 @@ def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[
     """The update of the state. An approval of work that is not `proven` is an override."""
     action = Action(decision["action"])
     override = action is Action.APPROVE and not proven
-    change: dict[str, Any] = {
+    update: dict[str, Any] = {
         "decisions": [
             {
                 "action": action.value,
@@ -57,10 +57,10 @@ def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[
         ]
     }
     if action is Action.APPROVE:
-        change |= {"approved_by": decision["by"], "override": override}
+        update |= {"approved_by": decision["by"], "override": override}
     if action is Action.REVISE:
-        change |= {"feedback": {"by": decision["by"], "text": decision.get("feedback", "")}}
-    return change
+        update |= {"feedback": {"by": decision["by"], "text": decision.get("feedback", "")}}
+    return update
 
 
 def review_payload(state: State) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def review_payload(state: State) -> dict[str, Any]:
         "critiques": state.get("critiques", []),
         "decisions": state.get("decisions", []),
         "revision": state["revision"],
-        "unproven": overridden(state),
+        "unproven": overridden_problem(state),
         "verification": verification_of(state),
         "checks": report_of(state),
         "paused": is_paused(state),
@@ -99,17 +99,25 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
     async def make() -> tuple[ToolMessage, Finished]:
         program = Program.python(decision["code"])
-        ran, _ = await run_and_keep(ports, program, number, state["revision"], decision["by"])
-        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
-        event = Event(at, "run_finished", ran.run)
+        recorded_run, _ = await run_and_keep(
+            ports, program, number, state["revision"], decision["by"]
+        )
+        message = ToolMessage(
+            "", tool_call_id=recorded_run.run["id"], artifact=of_run(recorded_run)
+        )
+        event = Event(at, "run_finished", recorded_run.run)
         return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
 
     message = await journaled(ports, at.key(digest("edit", decision["code"])), make)
-    found = traces([message])
-    made = [file for trace in found for file in trace["files"]]
-    artifacts = still_there(state["artifacts"], made, own_files(ports.workspace))
-    left = {"workspace": ports.workspace.digest, "artifacts": artifacts}
-    return {"runs": runs_in(found), "edits": [{"revision": state["revision"], **left}], **left}
+    run_traces = traces([message])
+    changed = [file for trace in run_traces for file in trace["files"]]
+    artifacts = still_there(state["artifacts"], changed, own_files(ports.workspace))
+    files = {"workspace": ports.workspace.digest, "artifacts": artifacts}
+    return {
+        "runs": runs_in(run_traces),
+        "edits": [{"revision": state["revision"], **files}],
+        **files,
+    }
 
 
 WORDS_KEPT = 1_200
@@ -128,8 +136,8 @@ def since_last_pass(state: State) -> Sequence[Mapping[str, Any]]:
     earlier = decisions
     if decisions and feedback is not None and decisions[-1]["action"] == "revise":
         earlier = decisions[:-1]
-    now = [each for each in earlier if each.get("revision") == state["revision"]]
-    return [each for each in now if has_words(each)]
+    current = [decision for decision in earlier if decision.get("revision") == state["revision"]]
+    return [decision for decision in current if has_words(decision)]
 
 
 def for_follow_ups(state: State | Mapping[str, Any]) -> str:
@@ -139,12 +147,12 @@ def for_follow_ups(state: State | Mapping[str, Any]) -> str:
 
 
 def _entries(state: State | Mapping[str, Any]) -> Iterator[str]:
-    for each in state.get("clarified", ()):
-        if each["by"] != "default":
-            yield f'{each["by"]} answered "{each["question"]}" with "{each["answer"]}"'
+    for answer in state.get("clarified", ()):
+        if answer["by"] != "default":
+            yield f'{answer["by"]} answered "{answer["question"]}" with "{answer["answer"]}"'
     for decision in state.get("decisions", ()):
         if decision.get("feedback"):
             yield f'{decision["by"]}: "{decision["feedback"]}"'
         for comment in decision.get("comments", ()):
-            place = f"{comment['path']}, line {comment['line']}"
-            yield f'{decision["by"]} on {place}: "{comment["text"]}"'
+            location = f"{comment['path']}, line {comment['line']}"
+            yield f'{decision["by"]} on {location}: "{comment["text"]}"'

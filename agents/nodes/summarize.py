@@ -30,37 +30,37 @@ _AWAY = (ModelUnavailable, ModelRefused, ModelNotConfigured, BudgetExhausted)
 
 async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Summarize the job in one paragraph, and restore the files of its best revision."""
-    kept = best_revision(state)
-    if kept.earlier:
-        await _bring_back(kept, runtime)
-    answer = await short_answer(state["job"]["task"], kept.answer, runtime)
-    text = summary(state, answer)
+    best = best_revision(state)
+    if best.is_earlier:
+        await _restore_files(best, runtime)
+    answer = await short_answer(state["job"]["task"], best.answer, runtime)
+    text = summary_text(state, answer)
     event = Event(call_key(runtime.execution_info), "summarized", {"text": text})
     await runtime.context.events.emit(event)
-    if not kept.earlier:
+    if not best.is_earlier:
         return {"summary": text}
-    left = {"artifacts": dict(kept.artifacts), "workspace": kept.workspace}
-    return {"summary": text, "checked": kept.checked, **left}
+    files = {"artifacts": dict(best.artifacts), "workspace": best.workspace}
+    return {"summary": text, "checked": best.checked, **files}
 
 
-async def _bring_back(kept: BestRevision, runtime: Runtime[Ports]) -> None:
+async def _restore_files(best: BestRevision, runtime: Runtime[Ports]) -> None:
     """Journaled like a tool call. The next job of the conversation starts with these files."""
     ports = runtime.context
 
     async def make() -> tuple[ToolMessage, Finished]:
-        await ports.workspace.checkout(kept.workspace)
+        await ports.workspace.checkout(best.workspace)
         message = ToolMessage("", tool_call_id="best")
         return message, finished_call(message, workspace=ports.workspace.digest)
 
     at = call_key(runtime.execution_info)
-    await journaled(ports, at.key(digest("best", kept.revision, kept.workspace)), make)
+    await journaled(ports, at.key(digest("best", best.revision, best.workspace)), make)
 
 
-def summary(state: State, answer: str) -> str:
+def summary_text(state: State, answer: str) -> str:
     """One paragraph: the `answer` in short, the files, who approved. Pure."""
-    kept = best_revision(state)
+    best = best_revision(state)
     parts = [answer or "No answer."]
-    if names := list(kept.artifacts):
+    if names := list(best.artifacts):
         more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
         parts.append(f"Files: {', '.join(names[:FILES_NAMED])}{more}.")
     parts.append(_approval(state))
@@ -75,8 +75,8 @@ def _approval(state: State) -> str:
             if state["job"]["on_exhausted"] == "accept"
             else "the job counts as failed"
         )
-        why = why_it_ended(state) or "the revisions ran out"
-        return f"Not approved: {why}, and {rest}."
+        reason = why_it_ended(state) or "the revisions ran out"
+        return f"Not approved: {reason}, and {rest}."
     return f"Approved by {_APPROVERS.get(by, by)}."
 
 
@@ -93,13 +93,13 @@ async def short_answer(task: str, answer: str, runtime: Runtime[Ports]) -> str:
     names a model for it, and is cut otherwise. An error of that model or an exhausted budget does
     not change the job's result.
     """
-    whole = one_line(answer, len(answer))
-    if len(whole) <= ANSWER_KEPT or not runtime.context.bounds.summarize_with_model:
-        return one_line(whole, ANSWER_KEPT)
+    one_line_answer = one_line(answer, len(answer))
+    if len(one_line_answer) <= ANSWER_KEPT or not runtime.context.bounds.summarize_with_model:
+        return one_line(one_line_answer, ANSWER_KEPT)
     request = prompt("summary/task", task=task, answer=head_and_tail(answer, _ANSWER_SENT))
     messages = [SystemMessage(render("summary/system")), request.message()]
     try:
-        said = (await ask_role(runtime, "summary", messages, Summary)).value
+        summary = (await ask_role(runtime, "summary", messages, Summary)).value
     except _AWAY:
-        said = None
-    return one_line(said.text if said is not None else answer, ANSWER_KEPT)
+        summary = None
+    return one_line(summary.text if summary is not None else answer, ANSWER_KEPT)

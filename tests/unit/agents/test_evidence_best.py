@@ -61,7 +61,7 @@ def test_answer_files_and_report_are_those_of_the_best_revision(
     found = best_revision(now := state(*revisions))
     assert (found.revision, found.answer) == (chosen, f"answer {chosen}")
     assert (list(found.artifacts), found.workspace) == ([f"{chosen}.py"], f"w{chosen}")
-    assert found.earlier == (chosen != len(revisions))
+    assert found.is_earlier == (chosen != len(revisions))
     assert found.verification == now["verifications"][chosen - 1]
     if now["reports"]:
         assert found.checked == now["reports"][chosen - 1]

@@ -11,7 +11,7 @@ import pytest
 from agents.attempt import Ports
 from agents.evidence.declared import (
     by_program,
-    declared_in,
+    find_declared,
     last_declaration,
     matching_run,
 )
@@ -79,7 +79,7 @@ CHECK, TESTS = verify(1), verify(2, "pytest -q")
 async def test_who_says_what_verifies_the_work(
     now: Any, files: dict[str, bytes], source: str, text: str
 ) -> None:
-    found = await declared_in(now, ports(), files)
+    found = await find_declared(now, ports(), files)
     assert found is not None
     assert (found.source, found.program.text) == (source, text)
     if source in ("job", "model"):
@@ -89,10 +89,10 @@ async def test_who_says_what_verifies_the_work(
 async def test_a_repositorys_own_tests_come_after_what_the_model_declares() -> None:
     facts = RepositoryFacts("c" * 40, 3, verify=("make", "test"))
     inside = replace(ports(), repository=facts)
-    default = await declared_in(state(run(1)), inside, {"test_a.py": b""})
+    default = await find_declared(state(run(1)), inside, {"test_a.py": b""})
     assert default is not None
     assert (default.source, default.program.text) == ("default", "make test")
-    declared = await declared_in(state(CHECK), inside, {})
+    declared = await find_declared(state(CHECK), inside, {})
     assert declared is not None
     assert declared.source == "model"
 

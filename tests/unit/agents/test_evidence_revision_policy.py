@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.evidence.revisions import Next, after_critique
+from agents.evidence.revisions import NextRevision, after_critique
 
 
 def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -> dict[str, Any]:
@@ -37,7 +37,9 @@ def state(revision: int, *answers: Any, most: int = 9, **more: Any) -> dict[str,
 def test_the_same_output_twice_ends_it() -> None:
     same = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1), run(2)])
     found = after_critique(same, [back(1), back(2)], 1)
-    assert found == Next(exhausted=True, level=0, ends="two revisions in a row had the same result")
+    assert found == NextRevision(
+        exhausted=True, level=0, ends="two revisions in a row had the same result"
+    )
     mute = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1)])
     assert after_critique(mute, [back(1), back(2)], 1).exhausted
 
@@ -55,7 +57,7 @@ def test_a_retry_has_two_revisions_of_its_own_before_its_progress_counts() -> No
 def test_unmet_criteria_that_do_not_get_fewer_end_it() -> None:
     tried = [back(1, 2), back(2, 2), back(3, 3)]
     assert after_critique(state(2), tried[:2], 1).ends is None
-    assert after_critique(state(3), tried, 1) == Next(
+    assert after_critique(state(3), tried, 1) == NextRevision(
         exhausted=True, level=0, ends="no fewer criteria are unmet than 2 revisions ago"
     )
     assert not after_critique(state(3), [*tried[:2], back(3, 1)], 1).exhausted
@@ -75,14 +77,14 @@ def test_checks_that_do_not_get_more_end_it() -> None:
         after_critique(state(3), stands, 1).ends
         == "no more of the checks pass than 2 revisions ago"
     )
-    assert after_critique(state(3), stands, 2) == Next(exhausted=False, level=1)
+    assert after_critique(state(3), stands, 2) == NextRevision(exhausted=False, level=1)
     assert not after_critique(state(3), [*stands[:2], checked(3, 4)], 1).exhausted
     assert not after_critique(state(3), [back(1), *stands[1:]], 1).exhausted
 
 
 def test_a_stronger_model_takes_over_before_it_ends() -> None:
     tried = [back(1, 2), back(2, 2), back(3, 2)]
-    assert after_critique(state(3), tried, 2) == Next(exhausted=False, level=1)
+    assert after_critique(state(3), tried, 2) == NextRevision(exhausted=False, level=1)
     assert after_critique(state(3, level=1), tried, 2).exhausted
 
 
@@ -104,4 +106,4 @@ def test_two_passes_that_went_in_circles_end_it() -> None:
     twice = state(2, {**answer(1), **circle}, {**answer(2), **circle})
     ends = "two revisions in a row repeated themselves"
     assert after_critique(twice, [back(1), back(2)], 1).ends == ends
-    assert after_critique(twice, [back(1), back(2)], 2) == Next(exhausted=False, level=1)
+    assert after_critique(twice, [back(1), back(2)], 2) == NextRevision(exhausted=False, level=1)

@@ -16,7 +16,7 @@ from agents.evidence.verdict import (
     critique_of,
     feedback_text,
     missing_evidence,
-    overridden,
+    overridden_problem,
 )
 
 RED = "the verification `pytest` failed: 1 failed"
@@ -211,5 +211,5 @@ def test_a_number_of_any_length_names_no_run(named: str) -> None:
 def test_a_person_overrides_no_missing_evidence_if_the_job_asks_for_none(
     found: Any, more: dict[str, Any], problem: str | None
 ) -> None:
-    assert overridden(state(found, job={"evidence": "none"}, **more)) == problem
-    assert overridden(state(found, **more)) == found["problem"]
+    assert overridden_problem(state(found, job={"evidence": "none"}, **more)) == problem
+    assert overridden_problem(state(found, **more)) == found["problem"]
