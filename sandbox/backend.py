@@ -227,7 +227,7 @@ async def _run_in_instance(
         elapsed = time.monotonic() - started_at
         report = await instance.report(result, was_cut=was_cut)
         if result is None and report.lost:
-            raise SandboxLost(report.why)
+            raise SandboxLost(report.reason)
         # If an agent is silent or sends a forged answer, its code is the cause.
         end = End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED
         return explain_failure(result or result_without_answer(end, elapsed), report)

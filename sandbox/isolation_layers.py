@@ -31,7 +31,7 @@ ADDRESS_SPACE = (
 
 
 def probe_command() -> Command:
-    """The command whose standard output `local_layers` reads."""
+    """The command that runs the probe; `local_layers` reads its standard output."""
     return Command.python(_PROBE.read_text())
 
 
@@ -39,7 +39,7 @@ def local_layers(probe_output: str, facts: Mapping[str, Any]) -> tuple[Isolation
     """The isolation layers of a local sandbox, from the probe's output and the supervisor's facts.
 
     Facts: `bubblewrap` (its version), `uid`, and `cgroup` (the resources that it limits) or
-    `no_cgroup` (the reason why there is none).
+    `no_cgroup` (the reason).
     """
     findings = json.loads(probe_output)
     return (

@@ -14,8 +14,8 @@ from sandbox.protocol import Command, Limits
 PYTHON = "python"
 SEEDS = 1 << 32
 MAX_TREES = 8
-"""Of one command. Their names fit the mount options of an overlay, which the kernel limits to a
-page."""
+"""The limit for one command. The names fit the mount options of an overlay, which the kernel limits
+to a page."""
 MAX_REMOVED = 50_000
 """Removed paths of one command."""
 _TREE_NAME = re.compile("[a-z0-9-]{1,80}")
@@ -31,7 +31,7 @@ class EncodedOrder:
 
     @property
     def framed_header(self) -> bytes:
-        """The header as it is sent: its size in 4 bytes, and its text."""
+        """The header in its frame: its size in 4 bytes, and its text."""
         text = self.header.encode()
         return len(text).to_bytes(4, "big") + text
 

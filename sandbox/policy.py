@@ -336,8 +336,8 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
 
 
 def cgroup_bytes(limits: Limits) -> int:
-    """The memory limit of a sandbox's control group: the code's memory, and what the agent needs to
-    transfer a full workspace in and out.
+    """The memory limit of a sandbox's control group: the code's memory, and the memory of the
+    agent while it transfers a full workspace.
     """
     return limits.memory_bytes + 2 * limits.workspace_bytes + AGENT_BYTES
 
@@ -370,8 +370,9 @@ def isolation(host_env: HostEnvironment) -> str:
             *(f"private {path}" for path in private),
             *(f"sysctl /proc/sys/{name.replace('.', '/')} {to}" for name, to in SYSCTLS.items()),
             *(
-                f"tmpfs {it.path} mode={it.mode},nr_inodes={it.inodes},size={it.size_bytes}"
-                for it in FIXED_TMPFS
+                f"tmpfs {tmpfs.path} "
+                f"mode={tmpfs.mode},nr_inodes={tmpfs.inodes},size={tmpfs.size_bytes}"
+                for tmpfs in FIXED_TMPFS
             ),
             f"tmpfs /work mode={WORK_MODE}",
             *(

@@ -41,7 +41,7 @@ class AnswerReader(Protocol):
 
 
 class Instance(Protocol):
-    """One sandbox whose agent waits for its order."""
+    """One sandbox; its agent waits for an order."""
 
     def fits(self, limits: Limits) -> bool:
         """Whether a run with these limits can use it."""

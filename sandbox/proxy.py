@@ -44,12 +44,12 @@ class _Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._waiting = 0
-        self._ended = False
+        self._is_closed = False
 
     def start_tasks(self) -> None:
         """Wait for further connections, up to the limits of the backend."""
         while (
-            not self._ended
+            not self._is_closed
             and self._waiting < self._instance.max_acceptors
             and len(self._tasks) < self._instance.max_connections
         ):
@@ -60,7 +60,7 @@ class _Proxy:
 
     async def end(self) -> None:
         """Cut all connections, and wait a short time for their handlers."""
-        self._ended = True
+        self._is_closed = True
         for writer in self._writers:
             writer.transport.abort()
         for task in self._tasks:

@@ -44,8 +44,8 @@ class ExitReport:
     """Whether it ended, and the code in it was not the cause."""
     oom_kills: int = 0
     refused_forks: int = 0
-    why: str = ""
-    """The reason, if it was lost."""
+    reason: str = ""
+    """Why it was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def build_result(header: AnswerHeader, blobs: Sequence[bytes]) -> RunResult:
 
 
 def result_without_answer(end: End, seconds: float) -> RunResult:
-    """The result of a run whose agent sent no answer."""
+    """The result of a run if its agent sent no answer."""
     return RunResult(end, None, None, Stream(), Stream(), seconds)
 
 

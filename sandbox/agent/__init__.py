@@ -3,7 +3,7 @@
 The host does not trust the agent, because the job's code has the agent's uid and may kill or stop
 it.
 
-Each sandbox imports these modules anew. They use the standard library only, and none of its slow
+Each sandbox imports these modules anew. They use the standard library only, without its slow
 modules: dataclasses, typing, pathlib, json and socket take 30 ms together, four times as long as
 the start of the interpreter.
 """

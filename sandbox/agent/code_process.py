@@ -134,7 +134,7 @@ RESOURCES = {
 
 
 def set_rlimits(rlimits: Rlimits) -> None:
-    """Set the limits of this process; lower ones if the machine does not allow its user so much."""
+    """Set the limits of this process; lower ones if the machine allows its user less."""
     for name, (soft, hard) in rlimits.items():
         number = RESOURCES[name]
         try:

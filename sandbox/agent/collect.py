@@ -73,7 +73,7 @@ class InitialFiles:
         self.more_deleted = 0
         self._deleted_bytes = 0
 
-    def has(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Whether `/work` began with the trees' file at `path`."""
         is_uncovered = self._covered.isdisjoint((path, *parent_directories(path)))
         return is_uncovered and path not in self._directories
@@ -322,7 +322,7 @@ class _Walk:
                 _open_subdirectory(upper, name),
             )
             return
-        is_initial = old_status is not None and self._initial.has(path)
+        is_initial = old_status is not None and self._initial.contains(path)
         entry = WorkEntry(path, directory, status, original if is_initial else None)
         if original is not None and old_status is not None:
             if stat.S_IFMT(old_status.st_mode) != stat.S_IFMT(status.st_mode):
@@ -363,7 +363,7 @@ class _Walk:
                 os.close(directory)
             if child_names:
                 return
-        if not is_replaced and self._initial.has(path):
+        if not is_replaced and self._initial.contains(path):
             self._initial.record_deleted(path)
 
 

@@ -1,6 +1,6 @@
 """Examines the sandbox that it runs in, as the code of a run, and prints one JSON object.
 
-It reports what the sandbox really does, not its configuration: it tries each protection.
+It reports the real behaviour of the sandbox, not its configuration: it tries each protection.
 `isolation_layers.py` reads the object.
 """
 
@@ -79,7 +79,7 @@ def _shared_directories() -> list[str]:
     }
     if not is_own["/"]:  # the base container's, which holds names and a few lines
         is_own = {"/etc": False, "/agent": False} | is_own | {"/": True}
-    shared = (path for path, own in is_own.items() if not own and Path(path).is_dir())
+    shared = (path for path in is_own if not is_own[path] and Path(path).is_dir())
     return sorted(path for path in shared if os.access(path, os.R_OK))  # to lock, code must read
 
 

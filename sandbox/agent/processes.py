@@ -1,4 +1,4 @@
-"""Reads from `/proc` which processes a sandbox has, and what they use.
+"""Reads from `/proc` the processes of a sandbox and their resources.
 
 Runs inside a sandbox: imports the standard library only.
 """
@@ -72,8 +72,8 @@ def list_pids() -> list[int]:
 
 
 def list_measured_pids() -> list[int]:
-    """The pids of `list_pids` without relays; for a process whose first thread has ended, the id of
-    a live thread (`read_live_stat`)."""
+    """The pids of `list_pids` without relays. If the first thread of a process has ended, the id of
+    a live thread instead (`read_live_stat`)."""
     return [pid for pid, fields in map(read_live_stat, list_pids()) if not is_relay(fields)]
 
 

@@ -64,11 +64,11 @@ _TABLE_PART_BYTES = 64 << 10
 
 
 class CpuTime:
-    """The processor time of a run: the highest of several counters, because none is complete.
+    """The processor time of a run: the highest of several counters, because no counter is complete.
 
     If a process ignores SIGCHLD, the kernel adds the time of its children to no process (man 2
-    wait). Only a control group counts that time; without a group, `add_process` counts what was
-    sampled while the child lived.
+    wait). Only a control group counts that time; without a group, `add_process` counts the
+    samples of the child.
     """
 
     def __init__(self) -> None:
@@ -80,25 +80,25 @@ class CpuTime:
         self._sampled_ticks = self._total_ticks = 0
 
     def start(self) -> None:
-        """Do not count what the group has used until now."""
+        """Do not count the time that the group has used until now."""
         self._group_seconds_at_start = self._read_group_seconds()
 
     def add_process(self, pid: int, ticks: int) -> None:
-        """Count what one process has used; its time stays counted after its end. If a count goes
-        back, the pid now belongs to another process.
+        """Count the time of one process; it stays counted after the end of the process. If a count
+        goes back, the pid now belongs to another process.
         """
         previous = self._ticks_by_pid.get(pid, 0)
         self._sampled_ticks += ticks - previous if ticks >= previous else ticks
         self._ticks_by_pid[pid] = ticks
 
     def set_total(self, ticks: int) -> None:
-        """Count what all existing processes have used, together with the children that they have
+        """Count the time of all existing processes, together with the children that they have
         waited for."""
         self._total_ticks = max(self._total_ticks, ticks)
 
     @property
     def seconds(self) -> float:
-        """The run's processor time until now, as far as it is known."""
+        """The known processor time of the run until now."""
         counted = max(self._total_ticks, self._sampled_ticks) / TICKS
         return max(counted, self._read_group_seconds() - self._group_seconds_at_start)
 

@@ -158,7 +158,7 @@ def _start(
     *,
     is_alone: bool,
 ) -> code_process.CodeProcess:
-    """Send the order to the process that waits, or start a new process if none waits.
+    """Send the order to the process that waits, or start a new process.
 
     A process that waits has libraries loaded. It runs the code itself only if the code cannot
     notice a difference from a new interpreter: the code `is_alone`, which means that the workspace

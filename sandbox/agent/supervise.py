@@ -221,7 +221,7 @@ def _handle_child_signal(*_: object) -> None:
 
 
 def reap_orphans(program_pid: int) -> None:
-    """Reap processes that have ended, except the program, whose status the agent reads later. Stops
+    """Reap ended processes except the program, because the agent reads its status later. Stops
     after `MAX_REAPED_AT_ONCE` processes: a tree that grows as fast as it ends would otherwise keep
     the agent from checking the time.
     """

@@ -3,7 +3,7 @@
 backend             DockerSandbox, for callers; its isolation layers
 session             one engine in use: makes, watches and removes containers
 container, relays   one container of a run, and the connections of its proxy
-profile             what a container may see, write and use: see also `sandbox/policy.py`
+profile             the policy of a container: see also `sandbox/policy.py`
 engine              the calls of the engine's API
 exchange            HTTP requests to the engine; connection: the address, and its streams
 image, tree_images  the sandboxes' image, and images with directory trees

@@ -77,7 +77,7 @@ class EngineSession(Protocol):
 
 
 class DockerInstance:
-    """A container whose agent waits for its order; implements `pool.Instance`."""
+    """A container; its agent waits for an order. Implements `pool.Instance`."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class DockerInstance:
         if result is None:
             await self._require_engine()
             if was_cut and not await self._run_events.was_ended_by_code():
-                return ExitReport(lost=True, why="the connection to a run's container was cut")
+                return ExitReport(lost=True, reason="the connection to a run's container was cut")
         # If the kernel kills a process because of its memory, the agent does not know the reason.
         was_killed = result is None or result.signal == signal.SIGKILL or result.end is End.KILLED
         if was_killed or (result is not None and result.end is End.EXITED):

@@ -25,7 +25,7 @@ from sandbox.protocol import SandboxUnavailable
 NEWEST_API = (1, 51)
 """The version of the API that this module was written for."""
 OLDEST_API = (1, 41)
-"""Of Docker 20.10. The calls use the engine's newest version between the two."""
+"""The version of Docker 20.10. The calls use the engine's newest version between the two."""
 _SECONDS = 30.0
 _PING_SECONDS = 10.0
 _IMAGE_SECONDS = 300.0
@@ -266,7 +266,7 @@ class DockerEngine:
         )
 
     def _require_object(self, response: Response) -> Mapping[str, Any]:
-        """The body, which must be a JSON object. It is none if the response was cut."""
+        """The body, which must be a JSON object. A response that was cut has no such body."""
         if not isinstance(response.body, dict):
             raise self._cut_response()
         return response.body

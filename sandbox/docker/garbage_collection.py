@@ -53,8 +53,8 @@ def current_owner() -> Owner:
 def is_left(
     labels: Mapping[str, str], age: float, owner: Owner, is_alive: Callable[[str], bool]
 ) -> bool:
-    """Whether a container with these labels, `age` seconds old, has lost its worker. `owner` is the
-    calling worker's, whose containers are never left.
+    """Whether a container with these labels, `age` seconds old, has lost its worker. Containers of
+    `owner`, the calling worker, are never left.
     """
     if labels.get(OWNER) == owner.id:
         return False

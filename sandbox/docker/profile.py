@@ -86,7 +86,7 @@ def container_limits(limits: Limits) -> ContainerLimits:
 
 
 def add_trees(container_limits: ContainerLimits, work_bytes: int, files: int) -> ContainerLimits:
-    """Add a copy of trees with so many bytes and files in `/work`. They are not counted as the
+    """Add a copy of trees in `/work`, with its bytes and files. They are not counted as the
     code's memory.
     """
     return replace(
@@ -98,7 +98,7 @@ def add_trees(container_limits: ContainerLimits, work_bytes: int, files: int) ->
 
 
 def add_relays(container_limits: ContainerLimits, relays: int) -> ContainerLimits:
-    """Add so many relays, which are not counted as the code's processes."""
+    """Add the resources of `relays` relays, which are not counted as the code's processes."""
     return replace(
         container_limits,
         memory_bytes=container_limits.memory_bytes + relays * RELAY_BYTES,
@@ -179,9 +179,9 @@ def _host_config(
 def _tmpfs(container_limits: ContainerLimits, uid: int) -> dict[str, str]:
     work = policy.work_tmpfs(container_limits.work_bytes, container_limits.work_files)
     return {
-        it.path: f"rw,nosuid,nodev,exec,size={it.size_bytes},nr_inodes={it.inodes},mode={it.mode},"
-        f"uid={uid},gid={uid}"
-        for it in (work, *policy.FIXED_TMPFS)
+        tmpfs.path: f"rw,nosuid,nodev,exec,size={tmpfs.size_bytes},nr_inodes={tmpfs.inodes},"
+        f"mode={tmpfs.mode},uid={uid},gid={uid}"
+        for tmpfs in (work, *policy.FIXED_TMPFS)
     }
 
 

@@ -47,8 +47,8 @@ class Relay:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Copy between the relay's connection and the handler, whose data is on `reader` and
-        `writer`, until the handler closes `handler_writer`. Raises OSError, EOFError if the relay
+        """Copy between the relay's connection and the handler (its data is on `reader` and
+        `writer`) until the handler closes `handler_writer`. Raises OSError, EOFError if the relay
         has ended.
         """
         to_handler = asyncio.create_task(self._copy_to_handler(writer))

@@ -102,7 +102,7 @@ class TreeImages:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def files(self, trees: tuple[str, ...]) -> int:
-        """The number of files of trees whose image was requested before; else 0."""
+        """The number of files of these trees; 0 if their image was not requested before."""
         return self._files.get(trees, 0)
 
     async def image(self, trees: tuple[str, ...], used_marks: set[str]) -> TreeImage:

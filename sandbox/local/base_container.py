@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import policy
-from sandbox.policy import HostEnvironment
+from sandbox.policy import HostEnvironment, HostMount
 from sandbox.protocol import SandboxUnavailable
 from sandbox.seccomp.filters import bpf_filter
 
@@ -81,10 +81,10 @@ def bwrap_command(
         *("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"),
         *("--info-fd", str(descriptors.info)),
         *(word for name, value in env.items() for word in ("--setenv", name, value)),
-        *(word for it in host_env.mounts for word in ("--ro-bind", it.source, it.target)),
+        *(word for mount in host_env.mounts for word in _bind_options(mount)),
         *(word for target, path in host_env.links for word in ("--symlink", target, path)),
         *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),
-        *(("--ro-bind", trees.source, trees.target) if (trees := host_env.trees) else ()),
+        *(_bind_options(host_env.trees) if host_env.trees else ()),
         # For matplotlib's list of fonts in the zygote; each sandbox mounts its own over it.
         *("--perms", "1777", "--size", str(policy.RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for path, fd in descriptors.files.items() for word in _file_options(path, fd)),
@@ -107,6 +107,10 @@ def _zygote_command(host_env: HostEnvironment, control: int, *, libraries: bool)
         f"start(lambda: prepare_agent({control}, libraries={libraries}))"
     )
     return [host_env.python, "-P", "-c", start_code]
+
+
+def _bind_options(mount: HostMount) -> tuple[str, ...]:
+    return ("--ro-bind", mount.source, mount.target)
 
 
 def _file_options(path: str, fd: int) -> tuple[str, ...]:

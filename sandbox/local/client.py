@@ -47,10 +47,10 @@ class _SandboxState:
     has_libraries: bool = False
     copied_bytes: int = 0
     """The size of the copy of its trees."""
-    made: asyncio.Future[list[socket.socket]] = field(default_factory=_new_future)
+    sockets: asyncio.Future[list[socket.socket]] = field(default_factory=_new_future)
     """Its agent's socket, and the listening socket of its proxy."""
     started: asyncio.Future[None] = field(default_factory=_new_future)
-    ended: asyncio.Future[ExitReport] = field(default_factory=_new_future)
+    report: asyncio.Future[ExitReport] = field(default_factory=_new_future)
 
 
 class LocalSession:
@@ -155,7 +155,7 @@ class LocalSession:
         }
         try:
             await self._send(request)
-            agent_socket, *proxy_sockets = await state.made
+            agent_socket, *proxy_sockets = await state.sockets
             streams = await asyncio.open_unix_connection(sock=agent_socket, limit=_BUFFER_BYTES)
         except BaseException:
             _close_unused_sockets(state)
@@ -222,7 +222,7 @@ class LocalSession:
         if state is not None:
             with contextlib.suppress(SandboxLost):
                 await self._send({"do": "end", "number": number})
-            await asyncio.wait({state.ended})
+            await asyncio.wait({state.report})
 
     async def stop(self) -> None:
         """See `pool.BackendSession.stop`. All sandboxes end with the supervisor."""
@@ -263,12 +263,14 @@ class LocalSession:
                 self._on_made(self._states.get(number), sockets, has_libraries=libraries)
             case {"warm": _}:
                 _set_once(self._warm, None)
-            case {"cold": why}:  # runs no longer wait: they import the libraries themselves
-                _set_once(self._warm, SandboxUnavailable(f"libraries could not be loaded: {why}"))
+            case {"cold": reason}:  # runs no longer wait: they import the libraries themselves
+                _set_once(
+                    self._warm, SandboxUnavailable(f"libraries could not be loaded: {reason}")
+                )
             case {"open": facts}:
                 _set_once(self._opened, facts)
-            case {"unavailable": why}:
-                _set_once(self._opened, SandboxUnavailable(why))
+            case {"unavailable": reason}:
+                _set_once(self._opened, SandboxUnavailable(reason))
             case message:
                 self._on_sandbox_message(message)
 
@@ -277,37 +279,37 @@ class LocalSession:
         match message:
             case {"started": number} if number in self._states:
                 _set_once(self._states[number].started, None)
-            case {"failed": number, "why": why, "lost": lost} if number in self._states:
-                self._on_failed(number, SandboxLost(why) if lost else SandboxUnavailable(why))
+            case {"failed": number, "reason": reason, "lost": lost} if number in self._states:
+                self._on_failed(number, SandboxLost(reason) if lost else SandboxUnavailable(reason))
             case {"ended": number, "report": report} if number in self._states:
                 self._on_ended(number, ExitReport(**report))
 
     def _on_made(
         self, state: _SandboxState | None, sockets: list[socket.socket], *, has_libraries: bool
     ) -> None:
-        if state is None or state.made.done():
+        if state is None or state.sockets.done():
             for unused in sockets:
                 unused.close()
         else:
             for received in sockets:
                 received.setblocking(False)
             state.has_libraries = has_libraries
-            state.made.set_result(sockets)
+            state.sockets.set_result(sockets)
 
     def _on_failed(self, number: int, error: SandboxUnavailable) -> None:
         """A sandbox could not be made, and has ended or will end; or it could not be started."""
         state = self._states[number]
-        if state.made.done():
+        if state.sockets.done():
             _set_once(state.started, error)
         else:
-            _set_once(state.made, error)
+            _set_once(state.sockets, error)
             self._on_ended(number, ExitReport())
 
     def _on_ended(self, number: int, report: ExitReport) -> None:
         state = self._states.pop(number)
-        _set_once(state.ended, report)
-        error = SandboxLost(report.why or "a sandbox ended before its run began")
-        for future in (state.made, state.started):
+        _set_once(state.report, report)
+        error = SandboxLost(report.reason or "a sandbox ended before its run began")
+        for future in (state.sockets, state.started):
             _set_once(future, error)
 
     def _mark_lost(self) -> None:
@@ -318,7 +320,7 @@ class LocalSession:
         self._loop.remove_reader(self._socket)
         self._socket.close()
         for number in tuple(self._states):
-            self._on_ended(number, ExitReport(lost=True, why=_SUPERVISOR_ENDED))
+            self._on_ended(number, ExitReport(lost=True, reason=_SUPERVISOR_ENDED))
         for future in (self._opened, self._warm):
             _set_once(future, SandboxLost(_SUPERVISOR_ENDED))
 
@@ -348,7 +350,7 @@ class LocalInstance:
     def lost(self) -> bool:
         """See `pool.Instance.lost`. Also true without libraries if new sandboxes have them."""
         is_outdated = self._session.is_warm and not self._state.has_libraries
-        return self._state.ended.done() or is_outdated
+        return self._state.report.done() or is_outdated
 
     async def start(self, limits: Limits) -> None:
         """See `pool.Instance.start`."""
@@ -368,7 +370,7 @@ class LocalInstance:
     async def report(self, result: RunResult | None, *, was_cut: bool) -> ExitReport:  # noqa: ARG002
         """See `pool.Instance.report`. The control group's counters are complete after the end."""
         await self.end()
-        return self._state.ended.result()
+        return self._state.report.result()
 
     async def end(self) -> None:
         """See `pool.Instance.end`."""
@@ -409,12 +411,12 @@ def _set_once(future: asyncio.Future[Any], value: object) -> None:
 
 def _close_unused_sockets(state: _SandboxState) -> None:
     """Close the sockets of a sandbox that is not used any more."""
-    made = state.made
-    if made.done() and not made.cancelled() and made.exception() is None:
-        for unused in made.result():
+    future = state.sockets
+    if future.done() and not future.cancelled() and future.exception() is None:
+        for unused in future.result():
             unused.close()
     else:
-        made.cancel()
+        future.cancel()
 
 
 def _start_supervisor(descriptor: int) -> subprocess.Popen[bytes]:
@@ -431,7 +433,7 @@ def _start_supervisor(descriptor: int) -> subprocess.Popen[bytes]:
 
 
 def _reap_supervisor(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a supervisor whose socket is closed; kill it if it hangs.
+    """Wait for the end of a supervisor after its socket was closed; kill it if it hangs.
 
     If a supervisor was killed, sandboxes that had not started may remain (`zygote.adopt_orphans`)
     in its process group. This kills the group before it reaps the supervisor, because afterwards

@@ -170,12 +170,12 @@ class Factory:
 
     def _on_zygote_message(self, zygote: Zygote) -> None:
         try:
-            made = zygote.receive()
+            answer = zygote.receive()
         except EOFError:  # its pidfd reports its end
             self._selector.unregister(zygote.channel)
             return
-        if made is not None:
-            self._on_made(*made)
+        if answer is not None:
+            self._on_made(*answer)
         elif zygote.ready and zygote is self._next:
             old, self._current, self._next = self._current, zygote, None
             if zygote.libraries:
@@ -256,8 +256,9 @@ class Factory:
             self._fail(self._waiting.popleft().number, reason, lost=lost)
 
     def _fail(self, number: int, reason: str, *, lost: bool = False) -> None:
-        why = reason if lost else remedies.explain(reason, remedies.read_host_facts())
-        self.outbox.append(({"failed": number, "why": why, "lost": lost}, None))
+        if not lost:
+            reason = remedies.explain(reason, remedies.read_host_facts())
+        self.outbox.append(({"failed": number, "reason": reason, "lost": lost}, None))
 
     def _watch(self, source: Any, callback: Callable[[], None]) -> None:
         self._selector.register(source, selectors.EVENT_READ, callback)

@@ -32,7 +32,7 @@ def find_environment(
     extra_programs: Sequence[str] = (),
     trees_directory: str | None = None,
 ) -> HostEnvironment:
-    """Find the environment of sandboxes whose interpreter is `python`, an absolute path of the
+    """Find the environment of sandboxes with the interpreter `python`, an absolute path of the
     host. Code finds the programs of `sandbox.programs`, and the `extra_programs`.
 
     Raises SandboxUnavailable if bubblewrap or the interpreter is missing or unsuitable.

@@ -1,7 +1,7 @@
 """Steps down from root to an unprivileged user before any sandbox is made.
 
 Root must not start sandboxes: the kernel exempts host uid 0 from RLIMIT_NPROC, and files of root
-are readable in a sandbox whose user is root outside. The interpreter may be in a directory that
+are readable in a sandbox if its user is root outside. The interpreter may be in a directory that
 only root can enter (below `/root`). Such directories are bound into a mount namespace of this
 process, at a path that the new uid can enter.
 """
@@ -92,8 +92,8 @@ def is_open_to_all(path: Path) -> bool:
 
 
 def unreachable_mounts(mounts: Sequence[HostMount]) -> list[HostMount]:
-    """The mounts whose source the new uid cannot reach. If there is one, also the mounts whose
-    source `_bind_mounts` covers.
+    """The mounts with a source that the new uid cannot reach. If there is one, also the mounts with
+    a source that `_bind_mounts` covers.
     """
     hidden = [mount for mount in mounts if not is_open_to_all(Path(mount.source))]
     if not hidden:

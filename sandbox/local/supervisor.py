@@ -10,7 +10,7 @@ sandbox to the worker (SCM_RIGHTS). The worker chooses the numbers of sandboxes.
     make {number, bytes, inodes, trees, copies_trees, proxy_port}
                              -> {"made": number, "libraries"} + descriptor, when the agent is ready,
                                 + the listening socket of a proxy, if there is one; or
-                                {"failed": number, "why", "lost"}
+                                {"failed": number, "reason", "lost"}
     start {number, seconds, memory, processes, cpus}
                              -> {"started": number}, or {"failed": ...}
     end {number}             -> {"ended": number, "report": {...}}
@@ -97,8 +97,8 @@ class SandboxSupervisor:
                 raise  # the worker has ended
             except OSError as error:  # too many descriptors are in flight
                 sandbox.kill()
-                why = f"a sandbox could not be passed to the worker: {error}"
-                self._send({"failed": sandbox.number, "why": why, "lost": False})
+                reason = f"a sandbox could not be passed to the worker: {error}"
+                self._send({"failed": sandbox.number, "reason": reason, "lost": False})
             sandbox.close_sockets()
 
     def _receive(self) -> None:
@@ -159,7 +159,7 @@ class SandboxSupervisor:
 
 
 def main() -> None:
-    """Serve the socket whose descriptor is the only argument."""
+    """Serve the socket; its descriptor is the only argument."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A signal of a terminal or an init is meant for the worker, which may have to drain first.
         # It is handled, not ignored: an ignored signal stays ignored in started programs.

@@ -69,12 +69,12 @@ class Zygote:
         """When it must be ready, by the monotonic clock."""
         self._requested: deque[SandboxProcess] = deque()
         self._zygote_pidfd: int | None = None
-        with contextlib.ExitStack() as kept, contextlib.ExitStack() as passed:
+        with contextlib.ExitStack() as retained, contextlib.ExitStack() as passed:
             self.channel, zygote_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            kept.enter_context(self.channel)
+            retained.enter_context(self.channel)
             passed.enter_context(zygote_end)
-            self._stderr, stderr = _make_pipe(kept, passed)
-            self._info, info = _make_pipe(kept, passed)
+            self._stderr, stderr = _make_pipe(retained, passed)
+            self._info, info = _make_pipe(retained, passed)
             files = {path: _make_memory_file(data, passed) for path, data in spec.files.items()}
             descriptors = Descriptors(zygote_end.fileno(), info, files)
             self._bwrap = subprocess.Popen(
@@ -86,10 +86,10 @@ class Zygote:
                 pass_fds=(zygote_end.fileno(), info, *files.values()),
                 cwd="/",
             )
-            kept.callback(self._bwrap.wait)
-            kept.callback(self._bwrap.kill)
+            retained.callback(self._bwrap.wait)
+            retained.callback(self._bwrap.kill)
             self.pidfd = os.pidfd_open(self._bwrap.pid)
-            kept.pop_all()  # the zygote has started, and `close` releases all of it
+            retained.pop_all()  # the zygote has started, and `close` releases all of it
 
     def request_sandbox(
         self, request: SandboxRequest, group: SandboxGroup | None
@@ -268,8 +268,8 @@ class SandboxProcess:
         if self.pidfd is not None:
             os.close(self.pidfd)
         self.zygote.sandboxes_alive -= 1
-        why = "its zygote has ended" if lost else ""
-        return ExitReport(lost, counters.oom_kills, counters.refused_forks, why)
+        reason = "its zygote has ended" if lost else ""
+        return ExitReport(lost, counters.oom_kills, counters.refused_forks, reason)
 
 
 def adopt_orphans() -> None:
@@ -300,9 +300,9 @@ def kill_orphans() -> None:
                 os.waitpid(pid, 0)
 
 
-def _make_pipe(kept: contextlib.ExitStack, passed: contextlib.ExitStack) -> tuple[int, int]:
+def _make_pipe(retained: contextlib.ExitStack, passed: contextlib.ExitStack) -> tuple[int, int]:
     read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    kept.callback(os.close, read_end)
+    retained.callback(os.close, read_end)
     passed.callback(os.close, write_end)
     return read_end, write_end
 

@@ -10,7 +10,7 @@ of one sandbox. This rule excludes, for example:
   /proc/sys/fs/lease-break-time) and F_NOTIFY (reports changes of other processes in a directory).
   Locks of an open file (36 to 38): other sandboxes see them, and their owner is unknown.
   F_SETPIPE_SZ: pipe memory is counted for each user of the host. Seals need memfd, which is absent.
-- prctl: filters, the memory map, who may trace, system call dispatch, core scheduling.
+- prctl: filters, the memory map, permission to trace, system call dispatch, core scheduling.
 - ioctl: typing into a terminal, line disciplines, namespaces, drivers.
 - setsockopt: filters (BPF), upper layer protocols (TCP_ULP loads a module), marks, priorities,
   multicast, pinned memory, and all options of protocols that a sandbox cannot use.

@@ -64,7 +64,7 @@ def bpf_filter(machine: str) -> bytes:
         *_search(_ranges(machine)),
     )
     return b"".join(
-        struct.pack("<HBBI", it.code, it.if_true, it.if_false, it.value) for it in program
+        struct.pack("<HBBI", line.code, line.if_true, line.if_false, line.value) for line in program
     )
 
 

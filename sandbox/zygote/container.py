@@ -30,7 +30,7 @@ def prepare_agent(
 
     `load`: load the usual libraries before the sandbox is ready; without, the sandbox is ready
     earlier, which is quicker if an order waits already. `trees`: the directory that is copied to
-    `/work`. `proxy_port`: the port whose connections relays take to the caller; 0: no proxy.
+    `/work`. `proxy_port`: relays take connections to this port to the caller; 0: no proxy.
     """
     control = _take_control()
     context = _read_context()

@@ -12,7 +12,7 @@ These pieces (as of `wire.write_sized`) go over the streams, for each connection
     relay -> worker    `wire.READY` when there is a connection. Then its pieces, and an empty piece
                        at its end
 
-A relay is no child of the agent, and Landlock may keep the agent from signalling it. So a relay
+A relay is not a child of the agent, and Landlock may keep the agent from signalling it. So a relay
 ends when the listener ends, and the agent kills the listener at the end of the run.
 """
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 MESSAGE_BYTES = 4096
 _MAX_DESCRIPTORS = 8
-"""Of one datagram: the agent's socket, a member list for each hierarchy of control groups, and a
-clock."""
+"""The limit for one datagram: the agent's socket, a member list for each hierarchy of control
+groups, and a clock."""
 
 _BACKLOG = 64
 """Connections to a proxy that the worker has not accepted yet."""

@@ -99,7 +99,7 @@ class Cgroups:
 
     def remove_empty(self) -> bool:
         """Try again to remove the groups of ended sandboxes; whether all are removed."""
-        self._unremoved = [it for it in self._unremoved if not remove_group(it.directory)]
+        self._unremoved = [group for group in self._unremoved if not remove_group(group.directory)]
         return not self._unremoved
 
     def close(self) -> None:
@@ -183,15 +183,15 @@ def _divisible_base(group: GroupDirectory) -> GroupDirectory:
 
 def _make_supervisor_group(top: GroupDirectory, uid: int) -> None:
     top.directory.mkdir()
-    made = [top.directory]
+    new_groups = [top.directory]
     if top.version != 1:
         enable_controllers(top.directory, top.controllers)
         supervisor = top.directory / SUPERVISOR_GROUP
         supervisor.mkdir()
         (supervisor / "cgroup.procs").write_text(str(os.getpid()))
-        made.append(supervisor)
+        new_groups.append(supervisor)
     if os.geteuid() == 0:
-        for group in made:
+        for group in new_groups:
             for path in (group, *(group / file for file in _OWNED_FILES)):
                 if path.exists():
                     os.chown(path, uid, -1)

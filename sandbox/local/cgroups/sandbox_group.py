@@ -85,7 +85,7 @@ class SandboxGroup:
 
     def remove(self) -> list[GroupDirectory]:
         """Remove the group; returns the directories that still have a process."""
-        return [it for it in self._directories if not remove_group(it.directory)]
+        return [group for group in self._directories if not remove_group(group.directory)]
 
     def read_report(self) -> ExitReport:
         """The limits that the sandbox has hit."""

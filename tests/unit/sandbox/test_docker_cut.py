@@ -1,6 +1,7 @@
-"""A run whose container ends or falls silent: whose fault it was, by what the engine tells of it.
+"""A run in a container that ends or is silent: the engine's events decide whether the code or the
+connection was the cause.
 
-The engine is one of our own (`scripted_engine`).
+The engine is a test double (`scripted_engine`).
 """
 
 from __future__ import annotations
@@ -16,52 +17,49 @@ from sandbox.docker import container as docker_container
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")
-WORD_SECONDS = 5.0
-"""For word that does come, on a machine however busy."""
-NO_WORD_SECONDS = 0.2
-"""For word that does not: all of it is waited."""
+EVENT_SECONDS = 5.0
+"""For an event that arrives, also on a busy machine."""
+NO_EVENT_SECONDS = 0.2
+"""For an event that never arrives: the test waits all of it."""
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docker_container, "OOM_SECONDS", 0.02)
-    monkeypatch.setattr(docker_container, "END_SECONDS", WORD_SECONDS)
+    monkeypatch.setattr(docker_container, "END_SECONDS", EVENT_SECONDS)
 
 
-async def ended(
-    engine: ScriptedEngine, backend: DockerSandbox, *words: tuple[str, str | None] | None
+async def run_with_ends(
+    engine: ScriptedEngine, backend: DockerSandbox, *events: tuple[str, str | None] | None
 ) -> RunResult:
-    """A run each of whose tries ends with its streams, and these words of the engine's."""
+    """Run; in each attempt, close the container's streams and send one of these events."""
     run = asyncio.create_task(backend.run(HELLO, Limits()))
-    for word in words:
+    for event in events:
         container = await engine.orders.get()
-        docker_container.END_SECONDS = (
-            NO_WORD_SECONDS if word is None else WORD_SECONDS
-        )  # `quick` undoes it
+        seconds = NO_EVENT_SECONDS if event is None else EVENT_SECONDS
+        docker_container.END_SECONDS = seconds  # `quick` restores it
         engine.containers[container].attached.close()
-        if word is not None:
-            engine.tell(container, word[0], **({"exitCode": word[1]} if word[1] else {}))
+        if event is not None:
+            engine.tell(container, event[0], **({"exitCode": event[1]} if event[1] else {}))
     return await run
 
 
 @pytest.mark.parametrize("code", ["137", "1", None])
-async def test_a_container_that_was_killed_is_its_codes_doing(
-    tmp_path: Path, code: str | None
-) -> None:
+async def test_a_killed_container_is_a_killed_run(tmp_path: Path, code: str | None) -> None:
     async with scripted(tmp_path / "s") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=0)
-        assert (await ended(engine, backend, ("die", code))).end is End.KILLED
+        assert (await run_with_ends(engine, backend, ("die", code))).end is End.KILLED
         await backend.close()
 
 
-@pytest.mark.parametrize("word", [("die", "0"), None])
-async def test_one_that_ended_in_good_order_or_not_at_all_was_cut_off(
-    tmp_path: Path, word: tuple[str, str] | None
+@pytest.mark.parametrize("event", [("die", "0"), None])
+async def test_a_container_that_exits_with_0_or_still_runs_was_cut_off(
+    tmp_path: Path, event: tuple[str, str] | None
 ) -> None:
     async with scripted(tmp_path / "s") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=0)
-        assert (await ended(engine, backend, word, ("die", "137"))).end is End.KILLED
+        assert (await run_with_ends(engine, backend, event, ("die", "137"))).end is End.KILLED
         with pytest.raises(SandboxUnavailable, match="connection to a run's container was cut"):
-            await ended(engine, backend, word, word)
+            await run_with_ends(engine, backend, event, event)
         assert engine.asked.count("events") == 1  # the engine was not taken for lost
         await backend.close()

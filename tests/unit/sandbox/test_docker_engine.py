@@ -1,4 +1,4 @@
-"""The talk with an engine, against small servers of our own that misbehave."""
+"""Calls of an engine's API, against small test servers that misbehave."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ CHUNKED = (
 
 
 @asynccontextmanager
-async def serving(place: Path, answer: bytes, *, hold: bool = False) -> AsyncIterator[list[bytes]]:
-    """A server that answers each request with the same bytes and hangs up, or does not."""
-    asked: list[bytes] = []
+async def serving(path: Path, answer: bytes, *, hold: bool = False) -> AsyncIterator[list[bytes]]:
+    """A server that sends the same bytes for each request; `hold`: and then waits for the client to
+    close. Yields the requests.
+    """
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(answer)
         if hold:
             await reader.read()
         writer.close()
 
-    async with await asyncio.start_unix_server(serve, place):
-        yield asked
+    async with await asyncio.start_unix_server(serve, path):
+        yield requests
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable:
-    async def asked(answer: bytes, *, hold: bool = False, seconds: float = 5.0):
-        place = tmp_path / "engine.sock"
-        async with serving(place, answer, hold=hold):
-            there = EngineAddress("unix", str(place))
-            return await exchange.request(there, "GET", "/x", {"a": 1}, seconds=seconds)
+def request_answer(tmp_path: Path) -> Callable:
+    """Sends a request to a server with this answer."""
 
-    return asked
+    async def send(answer: bytes, *, hold: bool = False, seconds: float = 5.0):
+        path = tmp_path / "engine.sock"
+        async with serving(path, answer, hold=hold):
+            address = EngineAddress("unix", str(path))
+            return await exchange.request(address, "GET", "/x", {"a": 1}, seconds=seconds)
+
+    return send
 
 
 @pytest.mark.parametrize(
@@ -57,8 +61,8 @@ def ask(tmp_path: Path) -> Callable:
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK", "OK"),
     ],
 )
-async def test_a_whole_answer_is_read(ask, answer: bytes, body) -> None:
-    assert (await ask(answer)).body == body
+async def test_a_complete_answer_is_read(request_answer, answer: bytes, body) -> None:
+    assert (await request_answer(answer)).body == body
 
 
 @pytest.mark.parametrize(
@@ -74,67 +78,67 @@ async def test_a_whole_answer_is_read(ask, answer: bytes, body) -> None:
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 3_000_000,
     ],
 )
-async def test_a_broken_answer_is_broken(ask, answer: bytes) -> None:
+async def test_a_broken_answer_is_reported(request_answer, answer: bytes) -> None:
     with pytest.raises(NoAnswer):
-        await ask(answer)
+        await request_answer(answer)
 
 
-async def test_an_engine_that_is_silent_is_not_waited_for_for_ever(ask) -> None:
+async def test_a_silent_engine_times_out(request_answer) -> None:
     with pytest.raises(NoAnswer, match="TimeoutError"):
-        await ask(b"HTTP/1.1 200 OK\r\n", hold=True, seconds=0.05)
+        await request_answer(b"HTTP/1.1 200 OK\r\n", hold=True, seconds=0.05)
 
 
-async def test_a_missing_engine_is_reported_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_missing_engine_is_reported_with_a_remedy(tmp_path: Path) -> None:
     engine = DockerEngine(parse_address(f"unix://{tmp_path}/none.sock"))
     with pytest.raises(EngineLost, match=r"Check that it is running.*FETTLE_SANDBOX_ENGINE"):
         await engine.open()
     assert not await engine.answers()
 
 
-async def test_the_newest_version_that_both_know_is_spoken(tmp_path: Path) -> None:
-    for theirs, spoken in (("1.41", b"/v1.41/"), ("1.99", b"/v1.51/")):
-        place = tmp_path / theirs
-        head = f"HTTP/1.1 200 OK\r\nApi-Version: {theirs}\r\nContent-Length: 2\r\n\r\n{{}}"
-        async with serving(place, head.encode()) as asked:
-            engine = DockerEngine(EngineAddress("unix", str(place)))
+async def test_calls_use_the_newest_version_that_both_sides_have(tmp_path: Path) -> None:
+    for engine_version, prefix in (("1.41", b"/v1.41/"), ("1.99", b"/v1.51/")):
+        path = tmp_path / engine_version
+        head = f"HTTP/1.1 200 OK\r\nApi-Version: {engine_version}\r\nContent-Length: 2\r\n\r\n{{}}"
+        async with serving(path, head.encode()) as requests:
+            engine = DockerEngine(EngineAddress("unix", str(path)))
             await engine.open()
             await engine.facts()
-            assert asked[1].startswith(b"GET " + spoken + b"info ")
+            assert requests[1].startswith(b"GET " + prefix + b"info ")
 
 
 @pytest.mark.parametrize("version", ["Api-Version: 1.40", "Api-Version: x", "Server: nginx"])
-async def test_what_is_no_engine_or_an_old_one_is_refused(tmp_path: Path, version: str) -> None:
-    place = tmp_path / "engine.sock"
+async def test_another_server_or_an_old_engine_is_refused(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "engine.sock"
     answer = f"HTTP/1.1 200 OK\r\n{version}\r\nContent-Length: 2\r\n\r\nOK"
-    async with serving(place, answer.encode()):
+    async with serving(path, answer.encode()):
         with pytest.raises(SandboxUnavailable, match=r"not a Docker engine|Docker 20\.10"):
-            await DockerEngine(EngineAddress("unix", str(place))).open()
+            await DockerEngine(EngineAddress("unix", str(path))).open()
 
 
-async def test_a_refusal_carries_the_engines_text(tmp_path: Path) -> None:
-    place = tmp_path / "engine.sock"
-    said = b'{"message": "no space left on device"}'
-    answer = b"HTTP/1.1 500 Oh\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
-    async with serving(place, answer):
+async def test_a_refusal_contains_the_engines_text(tmp_path: Path) -> None:
+    path = tmp_path / "engine.sock"
+    message = b'{"message": "no space left on device"}'
+    answer = b"HTTP/1.1 500 Oh\r\nContent-Length: %d\r\n\r\n%s" % (len(message), message)
+    async with serving(path, answer):
         with pytest.raises(SandboxUnavailable, match=r"refused.*500.*no space left on device"):
-            await DockerEngine(EngineAddress("unix", str(place))).create({}, "sandbox")
+            await DockerEngine(EngineAddress("unix", str(path))).create({}, "sandbox")
 
 
 @pytest.mark.parametrize(
-    ("host", "scheme", "place", "port"),
+    ("host", "scheme", "path_or_host", "port"),
     [
         ("tcp://10.0.0.1:99", "tcp", "10.0.0.1", 99),
         ("tcp://engine", "tcp", "engine", 2375),
     ],
 )
-def test_addresses_are_those_of_docker_host(host, scheme, place, port) -> None:
-    found = parse_address(host)
-    assert (found.scheme, found.path_or_host, found.port) == (scheme, place, port)
+def test_addresses_are_parsed_as_docker_host(host, scheme, path_or_host, port) -> None:
+    address = parse_address(host)
+    assert (address.scheme, address.path_or_host, address.port) == (scheme, path_or_host, port)
 
 
 @pytest.mark.parametrize(
     "host", ["", "docker.sock", "http://x", "unix://", "tcp://x:ninety", "ssh://me@engine"]
 )
-def test_what_is_no_address_is_refused(host: str) -> None:
+def test_an_invalid_address_is_refused(host: str) -> None:
     with pytest.raises(SandboxUnavailable, match="not an engine's address"):
         parse_address(host)

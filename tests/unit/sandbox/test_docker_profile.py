@@ -1,4 +1,4 @@
-"""The container's configuration as data: what a reviewer reads, a test reads too."""
+"""The configuration of a container, as data."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
     assert body["Env"] == ["PATH=/usr/bin"]
 
 
-def test_a_sandbox_is_another_user_than_any_other_and_owns_its_places(body) -> None:
+def test_each_sandbox_has_its_own_user_who_owns_its_directories(body) -> None:
     assert body["User"] == f"{UID}:{UID}"
-    assert all(f"uid={UID},gid={UID}" in each for each in body["HostConfig"]["Tmpfs"].values())
+    options = body["HostConfig"]["Tmpfs"].values()
+    assert all(f"uid={UID},gid={UID}" in each for each in options)
     assert len({profile.container_name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
-    # Nobody's, by systemd.io/UIDS-GIDS; and no attack's control is one of them, which would end it.
+    # Unused according to systemd.io/UIDS-GIDS; and not used by the controls of attacks.
     assert set(profile.UIDS) <= set(range(60_578, 61_184))
     assert not {policy.HOST_UID, *baseline.UIDS} & set(profile.UIDS)
 
@@ -64,12 +65,12 @@ def test_a_container_ends_with_its_worker_and_leaves_nothing(body) -> None:
     assert body["Labels"] == {"fettle.sandbox": "me"}
 
 
-def test_every_place_that_can_be_written_has_a_size_in_bytes_and_in_files(body) -> None:
+def test_every_writable_directory_has_a_limit_of_bytes_and_files(body) -> None:
     tmpfs = body["HostConfig"]["Tmpfs"]
     assert set(tmpfs) == {"/work", "/tmp", "/run", "/dev/shm"}
-    for each in tmpfs.values():
-        assert {"nosuid", "nodev"} <= set(each.split(","))
-        sizes = re.findall(r"(?:size|nr_inodes)=(\d+)", each)
+    for options in tmpfs.values():
+        assert {"nosuid", "nodev"} <= set(options.split(","))
+        sizes = re.findall(r"(?:size|nr_inodes)=(\d+)", options)
         assert len(sizes) == 2
         assert all(int(size) > 0 for size in sizes)
     assert f"size={policy.work_bytes(Limits())}," in tmpfs["/work"]
@@ -92,23 +93,20 @@ def test_sockets_have_the_small_buffers_of_the_local_backend(body) -> None:
     assert all(int(each.split()[2]) <= MIB // 8 for each in sysctls.values())
 
 
-def test_what_the_local_backend_masks_is_masked_here(body) -> None:
+def test_paths_that_the_local_backend_masks_are_masked(body) -> None:
     assert set(policy.MASKED) <= set(body["HostConfig"]["MaskedPaths"])
     assert "/sys" in body["HostConfig"]["MaskedPaths"]
 
 
-def test_the_runtime_is_named_only_where_it_is_another() -> None:
+def test_the_request_names_a_runtime_only_if_it_is_not_the_default() -> None:
     container_limits = profile.container_limits(Limits())
-    assert (
-        "Runtime" not in profile.create_request(TEMPLATE, container_limits, (), UID)["HostConfig"]
-    )
+    request = profile.create_request(TEMPLATE, container_limits, (), UID)
+    assert "Runtime" not in request["HostConfig"]
     gvisor = profile.ContainerTemplate(
         **{name: getattr(TEMPLATE, name) for name in TEMPLATE.__slots__} | {"runtime": "runsc"}
     )
-    assert (
-        profile.create_request(gvisor, container_limits, (), UID)["HostConfig"]["Runtime"]
-        == "runsc"
-    )
+    request = profile.create_request(gvisor, container_limits, (), UID)
+    assert request["HostConfig"]["Runtime"] == "runsc"
 
 
 def test_the_shipped_filter_is_current() -> None:
@@ -116,46 +114,48 @@ def test_the_shipped_filter_is_current() -> None:
     assert shipped == engine_profile(), "run: python -m sandbox.docker filter"
 
 
-def test_the_filter_allows_what_the_local_one_allows_and_no_more() -> None:
-    made = engine_profile()
-    assert made["defaultAction"] == "SCMP_ACT_ERRNO"
-    free = {
+def test_the_filter_allows_the_same_calls_as_the_local_filter() -> None:
+    engine_filter = engine_profile()
+    assert engine_filter["defaultAction"] == "SCMP_ACT_ERRNO"
+    unconditional = {
         name
-        for rule in made["syscalls"]
+        for rule in engine_filter["syscalls"]
         if rule["action"] == "SCMP_ACT_ALLOW" and "args" not in rule
         for name in rule["names"]
     }
     local = {name for machine in syscalls.MACHINES for name in syscalls.allowed(machine)}
-    assert {name for name in free - local if not name.startswith("landlock_")} == set()
-    assert local <= free
+    additional = unconditional - local
+    assert {name for name in additional if not name.startswith("landlock_")} == set()
+    assert local <= unconditional
     dangerous = {"ptrace", "bpf", "io_uring_setup", "mount", "unshare", "clone", "clone3", "socket"}
-    assert not dangerous & free
+    assert not dangerous & unconditional
 
 
-def test_socket_options_pass_by_name_and_a_wish_for_larger_buffers_in_words_alone() -> None:
+def test_named_socket_options_are_allowed_and_larger_buffers_are_ignored() -> None:
     rules = [rule for rule in engine_profile()["syscalls"] if rule["names"] == ["setsockopt"]]
-    for rule in rules:  # runc takes two of one argument as alternatives
-        assert len({each["index"] for each in rule["args"]}) == len(rule["args"])
+    for rule in rules:  # runc treats two tests of one argument as alternatives
+        assert len({test["index"] for test in rule["args"]}) == len(rule["args"])
 
-    def answers(*words: int) -> set[tuple[str, int | None]]:
+    def results(*arguments: int) -> set[tuple[str, int | None]]:
         return {
             (rule["action"], rule.get("errnoRet"))
             for rule in rules
             if all(
-                words[each["index"]] & each["value"] == each["valueTwo"] for each in rule["args"]
+                arguments[test["index"]] & test["value"] == test["valueTwo"]
+                for test in rule["args"]
             )
         }
 
-    named = {(level, each) for level, these in socket_options().items() for each in these}
+    allowed = {(level, name) for level, names in socket_options().items() for name in names}
     for level in (0, socket.SOL_SOCKET, 2, socket.IPPROTO_TCP, 3 << 30, 1 << 32 | 1):
         for option in (*range(80), 1 << 31, 1 << 31 | 7, 1 << 32 | 8):
-            passed = (level & 0xFFFF_FFFF, option & 0xFFFF_FFFF)  # the kernel takes an int
-            wish = {("SCMP_ACT_ERRNO", 0)} if passed in {(1, 7), (1, 8)} else set()
-            expected = {("SCMP_ACT_ALLOW", None)} if passed in named else wish
-            assert answers(3, level, option) == expected, (level, option)
+            as_int = (level & 0xFFFF_FFFF, option & 0xFFFF_FFFF)  # the kernel takes an int
+            ignored = {("SCMP_ACT_ERRNO", 0)} if as_int in {(1, 7), (1, 8)} else set()
+            expected = {("SCMP_ACT_ALLOW", None)} if as_int in allowed else ignored
+            assert results(3, level, option) == expected, (level, option)
 
 
-def test_no_limit_of_the_local_one_is_left_to_the_engine(body) -> None:
-    given = {each["Name"]: (each["Soft"], each["Hard"]) for each in body["HostConfig"]["Ulimits"]}
-    assert given["memlock"] == given["nice"] == given["rtprio"] == (0, 0)
-    assert given["core"] == (1, 1)
+def test_the_container_has_the_fixed_rlimits_of_the_local_backend(body) -> None:
+    ulimits = {it["Name"]: (it["Soft"], it["Hard"]) for it in body["HostConfig"]["Ulimits"]}
+    assert ulimits["memlock"] == ulimits["nice"] == ulimits["rtprio"] == (0, 0)
+    assert ulimits["core"] == (1, 1)

@@ -1,4 +1,4 @@
-"""What the layers say of findings: one that is off says what that means."""
+"""The isolation layers of a probe's findings: the text of an inactive layer states the loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from sandbox.isolation_layers import local_layers
 from sandbox.protocol import IsolationLayer
 
-FOUND = {
+FINDINGS = {
     "namespaces": {name: f"{name}:[1]" for name in ("user", "pid", "net")},
     "interfaces": ["lo"],
     "capabilities": 0,
@@ -29,17 +29,17 @@ FOUND = {
 FACTS: dict[str, Any] = {"bubblewrap": "bubblewrap 0.8", "uid": 1234, "cgroup": "memory by v2"}
 
 
-def layers_of(found: dict[str, Any] | None = None, **facts: object) -> dict[str, IsolationLayer]:
-    shown = local_layers(json.dumps(FOUND | (found or {})), FACTS | facts)
-    return {layer.name: layer for layer in shown}
+def layers_by_name(findings: dict[str, Any] | None = None) -> dict[str, IsolationLayer]:
+    layers = local_layers(json.dumps(FINDINGS | (findings or {})), FACTS)
+    return {layer.name: layer for layer in layers}
 
 
-def test_where_everything_holds_every_layer_is_active() -> None:
-    assert [layer for layer in layers_of().values() if not layer.active] == []
+def test_without_a_fault_every_layer_is_active() -> None:
+    assert [layer for layer in layers_by_name().values() if not layer.active] == []
 
 
 @pytest.mark.parametrize(
-    ("found", "name", "meaning"),
+    ("findings", "name", "loss"),
     [
         ({"interfaces": ["lo", "eth0"]}, "network", "eth0"),
         ({"writable": ["/usr/probe"]}, "filesystem", "leave something"),
@@ -52,9 +52,9 @@ def test_where_everything_holds_every_layer_is_active() -> None:
         ({"processes": -1}, "processes", "fork bomb"),
     ],
 )
-def test_a_layer_that_is_off_says_what_that_means(
-    found: dict[str, Any], name: str, meaning: str
+def test_the_text_of_an_inactive_layer_states_the_loss(
+    findings: dict[str, Any], name: str, loss: str
 ) -> None:
-    shown = layers_of(found)
-    assert [layer.name for layer in shown.values() if not layer.active] == [name]
-    assert meaning in shown[name].detail
+    layers = layers_by_name(findings)
+    assert [layer.name for layer in layers.values() if not layer.active] == [name]
+    assert loss in layers[name].detail

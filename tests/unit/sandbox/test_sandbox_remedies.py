@@ -11,7 +11,7 @@ FULL = "bwrap: Creating new namespace failed: No space left on device"
 
 
 @pytest.mark.parametrize(
-    ("said", "sysctls", "command"),
+    ("error_text", "sysctls", "setting"),
     [
         (
             NAMESPACE,
@@ -27,44 +27,44 @@ FULL = "bwrap: Creating new namespace failed: No space left on device"
         (FULL, {"user.max_net_namespaces": "10"}, "user.max_net_namespaces=15000"),
     ],
 )
-def test_a_switch_that_is_off_is_named_with_its_command(
-    said: str, sysctls: dict[str, str], command: str
+def test_a_wrong_setting_is_named_with_the_command_that_corrects_it(
+    error_text: str, sysctls: dict[str, str], setting: str
 ) -> None:
-    found = explain(said, HostFacts(sysctls))
-    assert f"sysctl -w {command}" in found
-    assert f"echo {command} >> /etc/sysctl.d/60-fettle.conf" in found
-    assert said in found
+    explanation = explain(error_text, HostFacts(sysctls))
+    assert f"sysctl -w {setting}" in explanation
+    assert f"echo {setting} >> /etc/sysctl.d/60-fettle.conf" in explanation
+    assert error_text in explanation
 
 
-def test_switches_that_are_right_are_not_named() -> None:
-    right = {"kernel.unprivileged_userns_clone": "1", "user.max_user_namespaces": "9"}
-    found = explain(NAMESPACE, HostFacts(right))
-    assert "sysctl" not in found
-    assert "docker backend" in found
+def test_correct_settings_are_not_named() -> None:
+    correct = {"kernel.unprivileged_userns_clone": "1", "user.max_user_namespaces": "9"}
+    explanation = explain(NAMESPACE, HostFacts(correct))
+    assert "sysctl" not in explanation
+    assert "docker backend" in explanation
 
 
 @pytest.mark.parametrize("host", [HostFacts(in_container=True), HostFacts(has_filter=True)])
-def test_in_a_container_it_names_what_the_container_is_to_be_given(host: HostFacts) -> None:
+def test_in_a_container_the_remedy_is_an_option_of_the_container(host: HostFacts) -> None:
     assert "seccomp=deploy/seccomp-worker.json" in explain(PROC, host)
     assert "--pids-limit" in explain(FULL, host)
 
 
 @pytest.mark.parametrize("host", [HostFacts(), HostFacts(in_container=True, has_filter=True)])
-def test_another_fault_gets_no_advice_that_would_mislead(host: HostFacts) -> None:
+def test_an_unknown_error_gets_no_advice(host: HostFacts) -> None:
     assert "Try:" not in explain("ModuleNotFoundError: No module named 'x'", host)
 
 
-def test_a_kernel_without_overlays_for_users_is_named_for_what_it_prevents() -> None:
-    found = explain(
+def test_without_overlays_for_users_the_remedy_is_a_newer_kernel_or_docker() -> None:
+    explanation = explain(
         "mount overlay /work: Operation not permitted",
         HostFacts({"kernel.unprivileged_userns_clone": "0"}),
     )
-    assert "5.11" in found
-    assert "docker backend" in found
-    assert "sysctl" not in found
+    assert "5.11" in explanation
+    assert "docker backend" in explanation
+    assert "sysctl" not in explanation
 
 
-def test_a_kernel_whose_tmpfs_has_no_attributes_is_named_for_the_copies_it_takes() -> None:
-    found = explain("extended attributes of tmpfs: Operation not supported", HostFacts())
-    assert "6.6" in found
-    assert "docker" not in found
+def test_without_attributes_of_a_tmpfs_the_remedy_is_a_newer_kernel() -> None:
+    explanation = explain("extended attributes of tmpfs: Operation not supported", HostFacts())
+    assert "6.6" in explanation
+    assert "docker" not in explanation

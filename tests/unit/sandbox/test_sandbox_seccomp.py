@@ -1,4 +1,4 @@
-"""The filter's program is run here by a small machine, as the kernel would run it."""
+"""The filter's program, run by a small interpreter of BPF as the kernel would run it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLONE_SPAWN_FLAGS = 0x4100  # a vfork: memory is shared until the program begins
 READ = {"x86_64": 0, "aarch64": 63}
 
 
-both = pytest.mark.parametrize("machine", syscalls.MACHINES)
+on_both_machines = pytest.mark.parametrize("machine", syscalls.MACHINES)
 
 
 @functools.cache
@@ -41,57 +41,58 @@ def verdict(machine: str, number: int, *arguments: int, arch: int | None = None)
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<IIQ6Q", number, arch or ARCH[machine], 0, *padded)
     lines = assembled(machine)
-    at = value = 0
+    position = value = 0
     while True:
-        code, yes, no, operand = lines[at]
-        at += 1
+        code, if_true, if_false, operand = lines[position]
+        position += 1
         if code == 0x20:
             (value,) = struct.unpack_from("<I", data, operand)
         elif code == 0x54:
             value &= operand
         elif code == 0x05:
-            at += operand
+            position += operand
         elif code == 0x06:
             return int(operand)
         else:
-            at += yes if {0x15: value == operand, 0x35: value >= operand}[code] else no
+            holds = {0x15: value == operand, 0x35: value >= operand}[code]
+            position += if_true if holds else if_false
 
 
-def judged(machine: str, name: str, *arguments: int) -> int:
+def conditional_verdict(machine: str, name: str, *arguments: int) -> int:
     return verdict(machine, syscalls.conditional(machine)[name], *arguments)
 
 
-def refused(number: int) -> int:
+def error(number: int) -> int:
     return 0x00050000 | number
 
 
-@both
-def test_every_number_has_the_answer_of_its_list(machine: str) -> None:
+@on_both_machines
+def test_every_number_has_the_verdict_of_its_list(machine: str) -> None:
     allowed = set(syscalls.allowed(machine).values())
     absent = set(syscalls.absent(machine).values())
-    decided = set(syscalls.conditional(machine).values())
+    conditional = set(syscalls.conditional(machine).values())
     assert READ[machine] in allowed
-    assert allowed.isdisjoint(absent | decided)
-    assert absent.isdisjoint(decided)
+    assert allowed.isdisjoint(absent | conditional)
+    assert absent.isdisjoint(conditional)
     for number in range(syscalls.NEWEST + 1):
         if number in allowed:
             expected = ALLOW
         elif number in absent:
-            expected = refused(errno.ENOSYS)
-        elif number in decided:
+            expected = error(errno.ENOSYS)
+        elif number in conditional:
             continue
         else:
-            expected = refused(errno.EPERM)
+            expected = error(errno.EPERM)
         assert verdict(machine, number) == expected, number
 
 
-@both
-def test_what_is_newer_than_these_lists_does_not_exist(machine: str) -> None:
+@on_both_machines
+def test_newer_calls_do_not_exist(machine: str) -> None:
     for number in (syscalls.NEWEST + 1, 500, 0x3FFF_FFFF):
-        assert verdict(machine, number) == refused(errno.ENOSYS)
+        assert verdict(machine, number) == error(errno.ENOSYS)
 
 
-@both
+@on_both_machines
 def test_another_architecture_kills(machine: str) -> None:
     other = ARCH["aarch64" if machine == "x86_64" else "x86_64"]
     for arch in (other, I386):
@@ -103,53 +104,55 @@ def test_x32_numbers_kill() -> None:
         assert verdict("x86_64", number) == KILL
 
 
-@both
+@on_both_machines
 def test_every_conditional_call_has_its_condition(machine: str) -> None:
     assert syscalls.conditional(machine).keys() <= CONDITIONS.keys()
 
 
-@both
+@on_both_machines
 def test_clone_makes_threads_and_processes_but_no_namespaces(machine: str) -> None:
-    assert judged(machine, "clone", CLONE_THREAD_FLAGS) == ALLOW
-    assert judged(machine, "clone", 17) == ALLOW
-    assert judged(machine, "clone", 17 | CLONE_SPAWN_FLAGS) == ALLOW
+    assert conditional_verdict(machine, "clone", CLONE_THREAD_FLAGS) == ALLOW
+    assert conditional_verdict(machine, "clone", 17) == ALLOW
+    assert conditional_verdict(machine, "clone", 17 | CLONE_SPAWN_FLAGS) == ALLOW
     for bit in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
         for flags in (17, CLONE_THREAD_FLAGS):
-            assert judged(machine, "clone", flags | bit) == refused(errno.EPERM), hex(bit)
+            assert conditional_verdict(machine, "clone", flags | bit) == error(errno.EPERM), hex(
+                bit
+            )
 
 
-@both
-def test_sockets_are_local_or_tcp_or_udp_or_ask_routes(machine: str) -> None:
+@on_both_machines
+def test_sockets_are_unix_or_tcp_or_udp_or_read_routes(machine: str) -> None:
     unix, inet, inet6, netlink = 1, 2, 10, 16
     cloexec = socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
     allowed = [(unix, kind, 0) for kind in (1, 2, 5)] + [(netlink, 3, 0)]
     for family in (inet, inet6):
         allowed += [(family, 1, 0), (family, cloexec, 6), (family, 2, 0), (family, 2, 17)]
-    assert {judged(machine, "socket", *each) for each in allowed} == {ALLOW}
+    assert {conditional_verdict(machine, "socket", *each) for each in allowed} == {ALLOW}
     raw = [(inet, 3, 1), (inet, 3, 255), (inet6, 3, 58), (inet, 10, 0), (inet, 2, 1)]
-    odd = [(inet, 1, 132), (inet, 1, 262), (inet, 5, 132), (inet, 1, 17), (netlink, 3, 12)]
-    others = [(family, 1, 0) for family in (0, 4, 17, 29, 31, 38, 40, 44)]
-    for each in (*raw, *odd, *others):
-        assert judged(machine, "socket", *each) == refused(errno.EAFNOSUPPORT), each
-    assert judged(machine, "socketpair", unix, 1, 0) == ALLOW
-    assert judged(machine, "socketpair", 30, 1, 0) == refused(errno.EAFNOSUPPORT)
+    protocols = [(inet, 1, 132), (inet, 1, 262), (inet, 5, 132), (inet, 1, 17), (netlink, 3, 12)]
+    families = [(family, 1, 0) for family in (0, 4, 17, 29, 31, 38, 40, 44)]
+    for kind in (*raw, *protocols, *families):
+        assert conditional_verdict(machine, "socket", *kind) == error(errno.EAFNOSUPPORT), kind
+    assert conditional_verdict(machine, "socketpair", unix, 1, 0) == ALLOW
+    assert conditional_verdict(machine, "socketpair", 30, 1, 0) == error(errno.EAFNOSUPPORT)
 
 
-@both
-def test_larger_buffers_are_granted_but_not_given(machine: str) -> None:
+@on_both_machines
+def test_larger_buffers_return_success_without_effect(machine: str) -> None:
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-        assert judged(machine, "setsockopt", 3, socket.SOL_SOCKET, option) == refused(0)
-        assert judged(machine, "setsockopt", 3, socket.IPPROTO_UDP, option) != refused(0)
+        assert conditional_verdict(machine, "setsockopt", 3, socket.SOL_SOCKET, option) == error(0)
+        assert conditional_verdict(machine, "setsockopt", 3, socket.IPPROTO_UDP, option) != error(0)
 
 
-@both
+@on_both_machines
 def test_socket_options_pass_by_level_and_option(machine: str) -> None:
     known = {
         (socket.SOL_SOCKET, socket.SO_REUSEADDR),
         (socket.IPPROTO_TCP, socket.TCP_NODELAY),
         (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY),
     }
-    assert {judged(machine, "setsockopt", 3, *each) for each in known} == {ALLOW}
+    assert {conditional_verdict(machine, "setsockopt", 3, *each) for each in known} == {ALLOW}
     upper_protocol, attach_filter, mark = 31, 26, 36
     for level, option in (
         (socket.IPPROTO_TCP, upper_protocol),
@@ -158,7 +161,9 @@ def test_socket_options_pass_by_level_and_option(machine: str) -> None:
         (socket.SOL_SOCKET, 26),  # IPV6_V6ONLY, of another level
         (270, 1),  # netlink
     ):
-        assert judged(machine, "setsockopt", 3, level, option) == refused(errno.ENOPROTOOPT)
+        assert conditional_verdict(machine, "setsockopt", 3, level, option) == error(
+            errno.ENOPROTOOPT
+        )
 
 
 TABLES = {
@@ -168,54 +173,57 @@ TABLES = {
 }
 
 
-@both
+@on_both_machines
 @pytest.mark.parametrize("call", TABLES)
-def test_a_value_passes_where_it_is_named(machine: str, call: str) -> None:
-    table, index, error = TABLES[call]
-    named = set(sorted_values(table))
-    around = {each + step for each in named for step in range(-40, 41) if each + step >= 0}
-    for value in around | {value | 1 << 31 for value in named} | named:
-        expected = ALLOW if value in named else refused(error)
-        assert judged(machine, call, *[3] * index, value) == expected, hex(value)
+def test_only_named_values_are_allowed(machine: str, call: str) -> None:
+    table, index, error_number = TABLES[call]
+    allowed = set(sorted_values(table))
+    near = {value + step for value in allowed for step in range(-40, 41) if value + step >= 0}
+    for value in near | {value | 1 << 31 for value in allowed} | allowed:
+        expected = ALLOW if value in allowed else error(error_number)
+        assert conditional_verdict(machine, call, *[3] * index, value) == expected, hex(value)
 
 
 @pytest.mark.parametrize("table", [FCNTL, IOCTL, PRCTL, SETSOCKOPT])
-def test_every_value_has_a_name_of_its_own_and_a_reason(table: tuple[AllowedValues, ...]) -> None:
-    assert all(each.reason for each in table)
-    names = [name for each in table for name in each.values]
-    values = [(each.level, value) for each in table for value in each.values.values()]
+def test_every_value_has_a_unique_name_and_a_reason(table: tuple[AllowedValues, ...]) -> None:
+    assert all(row.reason for row in table)
+    names = [name for row in table for name in row.values]
+    values = [(row.level, value) for row in table for value in row.values.values()]
     assert len(set(names)) == len(names)
     assert len(set(values)) == len(values)
 
 
-@both
+@on_both_machines
 def test_no_memory_comes_from_a_machines_pool_of_huge_pages(machine: str) -> None:
     private, shared, anonymous, huge = 2, 1, 0x20, 0x4_0000
     for flags in (private | anonymous, shared | anonymous, private, 0x0022 | 0x2_0000):
-        assert judged(machine, "mmap", 0, 1 << 21, 3, flags) == ALLOW
-        assert judged(machine, "mmap", 0, 1 << 21, 3, flags | huge) == refused(errno.ENOMEM)
-        assert judged(machine, "mmap", 0, 1 << 21, 3, flags | huge | 21 << 26) != ALLOW
+        assert conditional_verdict(machine, "mmap", 0, 1 << 21, 3, flags) == ALLOW
+        assert conditional_verdict(machine, "mmap", 0, 1 << 21, 3, flags | huge) == error(
+            errno.ENOMEM
+        )
+        assert conditional_verdict(machine, "mmap", 0, 1 << 21, 3, flags | huge | 21 << 26) != ALLOW
 
 
-@both
-def test_limits_are_ones_own(machine: str) -> None:
-    fsize, pointer = 1, 0x7FFF_0000_0000  # whose low half is null
-    assert judged(machine, "prlimit64", 0, fsize, pointer) == ALLOW
-    assert judged(machine, "prlimit64", 1, fsize, 0, pointer) == ALLOW
+@on_both_machines
+def test_a_process_sets_only_its_own_limits(machine: str) -> None:
+    fsize, pointer = 1, 0x7FFF_0000_0000  # the low half of the pointer is null
+    assert conditional_verdict(machine, "prlimit64", 0, fsize, pointer) == ALLOW
+    assert conditional_verdict(machine, "prlimit64", 1, fsize, 0, pointer) == ALLOW
     for new in (pointer, 0x1000):
-        assert judged(machine, "prlimit64", 1, fsize, new) == refused(errno.EPERM)
+        assert conditional_verdict(machine, "prlimit64", 1, fsize, new) == error(errno.EPERM)
 
 
-@both
-def test_no_program_decides_when_the_agent_runs(machine: str) -> None:
-    agent, own, truncated = 1, (0, 2, 3, 4_194_303), 0x1_0000_0001
+@on_both_machines
+def test_no_program_changes_the_scheduling_of_the_agent(machine: str) -> None:
+    agent, code_pids, truncated = 1, (0, 2, 3, 4_194_303), 0x1_0000_0001
     for name in ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
-        assert {judged(machine, name, pid) for pid in own} == {ALLOW}, name
+        assert {conditional_verdict(machine, name, pid) for pid in code_pids} == {ALLOW}, name
         for pid in (agent, truncated):
-            assert judged(machine, name, pid) == refused(errno.EPERM), name
-    for name, process, others in (("setpriority", 0, (1, 2)), ("ioprio_set", 1, (2, 3))):
-        assert {judged(machine, name, process, pid) for pid in own} == {ALLOW}, name
+            assert conditional_verdict(machine, name, pid) == error(errno.EPERM), name
+    for name, process, groups in (("setpriority", 0, (1, 2)), ("ioprio_set", 1, (2, 3))):
+        verdicts = {conditional_verdict(machine, name, process, pid) for pid in code_pids}
+        assert verdicts == {ALLOW}, name
         for pid in (agent, truncated):
-            assert judged(machine, name, process, pid) == refused(errno.EPERM), name
-        for kind in others:  # a process group, a user
-            assert judged(machine, name, kind, 0) == refused(errno.EPERM), name
+            assert conditional_verdict(machine, name, process, pid) == error(errno.EPERM), name
+        for kind in groups:  # a process group, a user
+            assert conditional_verdict(machine, name, kind, 0) == error(errno.EPERM), name
