@@ -1,9 +1,9 @@
 """Why a run failed, by the structured parts of its end. Pure.
 
-The first that applies: the limit that was hit, the signal, an exit code that stands for one, the
-exception that ended the program, pytest's report, an exception that the program printed. Rarer
-forms (a thread's exception, a class of the program's own, other test runners) are `unknown`: the
-model reads the output itself (ADR 45).
+The first of these causes that applies: the limit that was hit, the signal, an exit code that means
+a signal, the exception that ended the program, pytest's report, an exception that the program
+printed. Rarer forms (an exception in a thread, the program's own exception class, other test
+runners) are `unknown`: the model reads the output itself (ADR 45).
 
 Why: docs/decisions/0045-fewer-rules-in-the-agents.md
 """
@@ -19,8 +19,8 @@ from agents.failures.failure import PROGRAM, Failure, FailureClass
 from agents.texts import one_line
 from sandbox.protocol import End, RunResult
 
-SOURCE_SHOWN = 80
-"""Characters of the line that failed."""
+SOURCE_CHARACTERS = 80
+"""The length to which the failed line is cut."""
 
 _BY_END: dict[End, tuple[FailureClass, str]] = {
     End.TIMEOUT: (FailureClass.TIMEOUT, "it ran for longer than it may"),
@@ -58,14 +58,14 @@ _FIRST = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+)(?: - (?P<why>.*))?$", re.M
 _ERRORS = re.compile(r"^(?:=+ ERRORS =+$|ERROR \S)", re.MULTILINE)
 _COLLECTING = re.compile(r"^_+ ERROR collecting \S+ _+$", re.MULTILINE)
 _E_LINE = re.compile(r"^E {3}(?P<error>\S.*)$", re.MULTILINE)
-_PYTEST_SAYS = "E   "
+_PYTEST_PREFIX = "E   "
 _WORK = "/work/"
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
 
 
 def classify(result: RunResult, *, shell: bool = False) -> Failure:
     """The failure of a run that did not succeed; `shell`: its exit code is that of a command."""
-    out, err = (_COLOUR.sub("", each.text) for each in (result.stdout, result.stderr))
+    out, err = (_COLOUR.sub("", stream.text) for stream in (result.stdout, result.stderr))
     raised = last_raised(err)
     if result.end in _BY_END:
         return Failure(*_BY_END[result.end])
@@ -80,9 +80,9 @@ def classify(result: RunResult, *, shell: bool = False) -> Failure:
 
 
 def of_verification(
-    found: Failure, result: RunResult, *, reported: bool, failed: str | None
+    by_output: Failure, result: RunResult, *, reported: bool, failed: str | None
 ) -> Failure:
-    """The failure of a `verify`. `found`: its failure by the output alone, from `classify`.
+    """The failure of a `verify`. `by_output`: its failure by the output alone, from `classify`.
 
     A verification that ends by itself with an exit code has failed as a test, in any language.
     Another class stays if it says more: a limit, a command that does not exist, an exception that
@@ -91,13 +91,13 @@ def of_verification(
     """
     by_signal = result.signal is not None or _of_exit_code(result.exit_code, shell=False)
     if result.end is not End.EXITED or by_signal:
-        return found
-    if failed is not None and failed.partition(": ")[0] not in found.cause:
+        return by_output
+    if failed is not None and failed.partition(": ")[0] not in by_output.cause:
         return Failure(FailureClass.TEST_FAILURE, f"a test failed: {failed}")
-    tests_went_on = not reported and found.exception and not _ended_by_exception(result)
-    if failed is not None or found.kind in _VAGUE or tests_went_on:
-        return replace(found, kind=FailureClass.TEST_FAILURE)
-    return found
+    tests_went_on = not reported and by_output.exception and not _ended_by_exception(result)
+    if failed is not None or by_output.kind in _VAGUE or tests_went_on:
+        return replace(by_output, kind=FailureClass.TEST_FAILURE)
+    return by_output
 
 
 def _ended_by_exception(result: RunResult) -> bool:
@@ -107,12 +107,14 @@ def _ended_by_exception(result: RunResult) -> bool:
 
 def _of_signal(number: int) -> Failure:
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    why = ": out of memory, or killed from outside" if number == signal.SIGKILL else ""
-    return Failure(_BY_SIGNAL.get(number, FailureClass.UNKNOWN), f"it was killed by {name}{why}")
+    cause = f"it was killed by {name}"
+    if number == signal.SIGKILL:
+        cause += ": out of memory, or killed from outside"
+    return Failure(_BY_SIGNAL.get(number, FailureClass.UNKNOWN), cause)
 
 
 def _of_exit_code(code: int | None, *, shell: bool) -> Failure | None:
-    """The failure of an exit code that stands for a signal, or has a meaning in a shell."""
+    """The failure of an exit code that means a signal, or has a meaning in a shell."""
     if code is not None and code - _OF_SIGNALS in set(signal.Signals):
         return _of_signal(code - _OF_SIGNALS)
     return Failure(*_SHELL[code]) if shell and code in _SHELL else None
@@ -123,9 +125,9 @@ def _of_raised(raised: Raised) -> Failure:
     if frame is None:
         return Failure(kind_of(raised), raised.line, raised.name)
     name = frame.file.removeprefix(_WORK)
-    shown = "the program" if frame.file == PROGRAM else name
-    source = f": {one_line(frame.source, SOURCE_SHOWN)}" if frame.source else ""
-    cause = f"{raised.line} ({shown}, line {frame.line}{source})"
+    place = "the program" if frame.file == PROGRAM else name
+    source = f": {one_line(frame.source, SOURCE_CHARACTERS)}" if frame.source else ""
+    cause = f"{raised.line} ({place}, line {frame.line}{source})"
     return Failure(kind_of(raised), cause, raised.name, name, frame.line)
 
 
@@ -152,16 +154,17 @@ def _pytest_report(text: str) -> Failure | None:
     if not failed or (counts.keys() == {"error"} and not _ERRORS.search(text)):  # a linter's
         return None
     first = _FIRST.search(text)
-    named = f": {first['test']}: {first['why'] or 'failed'}" if first else ""
-    cause = f"{failed} of {failed + counts.get('passed', 0)} tests failed{named}"
+    first_failed = f": {first['test']}: {first['why'] or 'failed'}" if first else ""
+    cause = f"{failed} of {failed + counts.get('passed', 0)} tests failed{first_failed}"
     return _uncollected(text) or Failure(FailureClass.TEST_FAILURE, cause)
 
 
 def _uncollected(text: str) -> Failure | None:
-    begun = _COLLECTING.search(text)
-    lines = _E_LINE.finditer(text, begun.end()) if begun else ()
-    raised = (raised_in(line["error"]) for line in lines)
-    return next((_of_raised(each) for each in raised if each and each.name.endswith("Error")), None)
+    heading = _COLLECTING.search(text)
+    lines = _E_LINE.finditer(text, heading.end()) if heading else ()
+    exceptions = (raised_in(line["error"]) for line in lines)
+    errors = (error for error in exceptions if error and error.name.endswith("Error"))
+    return next(map(_of_raised, errors), None)
 
 
 def _of_printed(out: str, err: str) -> Failure | None:
@@ -169,18 +172,17 @@ def _of_printed(out: str, err: str) -> Failure | None:
     if raised := last_raised(out):
         return _of_raised(raised)
     for text in (err, out):
-        named = raised_in(_last_line(text).removeprefix(_PYTEST_SAYS))
-        if named and kind_of(named) is not FailureClass.UNKNOWN:
-            return _of_raised(named)
+        raised = raised_in(_last_line(text).removeprefix(_PYTEST_PREFIX))
+        if raised and kind_of(raised) is not FailureClass.UNKNOWN:
+            return _of_raised(raised)
     return None
 
 
 def _unknown(result: RunResult, out: str, err: str) -> Failure:
-    said = _last_line(err) or _last_line(out)
+    last_line = _last_line(err) or _last_line(out)
     code = f"exit code {result.exit_code}"
-    return Failure(
-        FailureClass.UNKNOWN, f"{code}: {said}" if said else f"{code} without any output"
-    )
+    cause = f"{code}: {last_line}" if last_line else f"{code} without any output"
+    return Failure(FailureClass.UNKNOWN, cause)
 
 
 def _last_line(text: str) -> str:

@@ -1,6 +1,6 @@
 """Reads exceptions in CPython's tracebacks, and derives the class of a failure from them. Pure.
 
-Of a chain or a group of exceptions, the last one counts. The traceback of a SyntaxError may have no
+The last exception of a chain or a group counts. The traceback of a SyntaxError may have no
 header. A builtin exception is classified by its base classes, an exception of a library by its
 name. No library is imported for that.
 """
@@ -51,8 +51,8 @@ _BY_NAME: dict[str, FailureClass] = {
     }.items()
     for name in names.split()
 }
-"""Of the standard library, numpy, pandas and HTTP clients; with the module if the name alone is too
-common."""
+"""Exceptions of the standard library, numpy, pandas and HTTP clients; with the module if the name
+alone is too common."""
 
 _ERRNO = re.compile(r"^\[Errno (-?\d{1,9})\]")
 _BY_ERRNO: dict[int, FailureClass] = {
@@ -75,8 +75,8 @@ def kind_of(raised: Raised) -> FailureClass:
     number = _ERRNO.match(raised.message) if issubclass(base, OSError) else None
     if number and (kind := _BY_ERRNO.get(int(number[1]))):
         return kind
-    found = (kind for builtin, kind in _BY_BUILTIN if issubclass(base, builtin))
-    return next(found, FailureClass.UNKNOWN)
+    kinds = (kind for builtin, kind in _BY_BUILTIN if issubclass(base, builtin))
+    return next(kinds, FailureClass.UNKNOWN)
 
 
 _BAR = re.compile(r"^ *[|+] ", re.MULTILINE)
@@ -116,7 +116,7 @@ class Raised:
 
 def last_raised(text: str) -> Raised | None:
     """The exception of the last traceback in `text`."""
-    found: Raised | None = None
+    last: Raised | None = None
     frames: list[Frame] = []
     headed = False
     for line in _BAR.sub("", text).splitlines():
@@ -127,11 +127,11 @@ def last_raised(text: str) -> Raised | None:
         elif line and not line[0].isspace():
             raised = raised_in(line)
             if raised and frames and (headed or raised.name in _HEADLESS):
-                found = replace(raised, frames=tuple(frames))
+                last = replace(raised, frames=tuple(frames))
             frames, headed = [], False
         elif frames and not frames[-1].source:
             frames[-1] = replace(frames[-1], source=line.strip())
-    return found
+    return last
 
 
 def raised_in(line: str) -> Raised | None:

@@ -15,8 +15,8 @@ LONGEST_CAUSE = 300
 
 
 class FailureClass(StrEnum):
-    """The class of a failure. An infrastructure error of the sandbox is none: it raises, and the
-    job is tried again (`sandbox.protocol.SandboxUnavailable`)."""
+    """The class of a failure. An infrastructure error of the sandbox has no class: it raises, and
+    the job is tried again (`sandbox.protocol.SandboxUnavailable`)."""
 
     SYNTAX = "syntax"
     IMPORT = "import"

@@ -1,6 +1,6 @@
-"""Hints: what a model should know about a failed run, and cannot read in its output. Pure.
+"""Hints: facts about a failed run that the model cannot read in its output. Pure.
 
-Most failures have none: the model reads the traceback itself.
+Most failures have no hint, because the model reads the traceback itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INSTALLS = re.compile(
     r"(pip3?|uv|conda|apt|apt-get|npm|cargo|gem) +(pip +)?(install|add)\b",
     re.MULTILINE,
 )
-"""A command, not a text that has one: a search in the documentation of a project."""
+"""A command that installs; not a text with such a command, as in a search in documentation."""
 _TESTS = re.compile(r"\b(pytest|unittest|nox|tox|ctest|(npm|go|cargo|make|mvn|gradle) +test)\b")
 _NO_MODULE = re.compile(r"No module named '(?P<name>\w+)'")
 _READ_ONLY = re.compile(r"\[Errno (1|13|30)\]")
@@ -30,7 +30,7 @@ _FULL = re.compile(r"\[Errno (27|28|122)\]")
 
 
 class HintKind(StrEnum):
-    """What a hint says, see `executor/hint.md.j2`."""
+    """The kind of a hint. `executor/hint.md.j2` has the texts."""
 
     INSTALLING = "installing"
     """A shell command tried to install something."""
@@ -45,7 +45,7 @@ class HintKind(StrEnum):
     KILLED = "killed"
     """The run was killed, probably for its memory."""
     FULL = "full"
-    """A file, or all together, were larger than they may be."""
+    """A file, or all files together, exceeded their limit."""
     NETWORK = "network"
     """The sandbox has no network."""
 
@@ -83,7 +83,7 @@ def hint_of(run: Run, paths: Collection[str]) -> Hint | None:
 
 
 def _path_of(module: str, paths: Collection[str]) -> str:
-    """The shortest path of a module or package in the workspace; empty if there is none."""
+    """The shortest path of a module or package in the workspace; empty if it has no such module."""
     file = f"/{module}.py"
     files = [path for path in paths if f"/{path}".endswith(file)]
     packages = [

@@ -12,10 +12,10 @@ from itertools import pairwise, takewhile
 from typing_extensions import override
 
 MOST_LINES = 1_000
-"""The lines that are compared with each other, in all texts together: those between two lines that
-both texts have, and once. The texts above that are not compared: lines that repeat need eight times
-the time for twice as many, 0.2 s for this number. A clock cannot end it, because the model reads
-the result (ADR 61)."""
+"""The number of lines that are compared with each other, in all texts together. Lines that occur
+once in both texts are not counted. Longer texts are not compared: twice as many repeated lines
+need eight times the time, 0.2 s for this number. A time limit cannot end the comparison, because
+the model reads the result (ADR 61)."""
 CONTEXT_LINES = 3
 
 _NAMES = ("--- a/", "--- /dev/null", "+++ b/", "+++ /dev/null")
@@ -92,8 +92,8 @@ class _KnownBlocks(SequenceMatcher[str]):
 
 
 def _matched(was: Sequence[str], now: Sequence[str]) -> tuple[list[Match], list[_Gap]]:
-    """The blocks that are equal without a comparison, and the gaps between them: the lines that
-    occur once in both texts, and the equal lines beside them (a patience diff)."""
+    """The blocks that are equal without a comparison, and the gaps between them. A block is a line
+    that occurs once in both texts, with the equal lines next to it (a patience diff)."""
     blocks, gaps = [], []
     for (old, new), (old_end, new_end) in pairwise(
         ((-1, -1), *_once(was, now), (len(was), len(now)))
@@ -111,18 +111,20 @@ def _matched(was: Sequence[str], now: Sequence[str]) -> tuple[list[Match], list[
 
 
 def _once(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of lines that occur once in both texts, as many as are in the same order. The
-    equal lines at both ends of the texts are not looked at."""
+    """The indexes of lines that occur once in both texts: the longest sequence that is in the same
+    order. The equal lines at both ends of the texts are left out."""
     same = _count_equal(zip(was, now, strict=False))
     most = min(len(was), len(now)) - same
     alike = _count_equal((was[-1 - far], now[-1 - far]) for far in range(most))
     old_lines, lines = was[same : len(was) - alike], now[same : len(now) - alike]
     old_counts, counts = Counter(old_lines), Counter(lines)
-    places = {line: place for place, line in enumerate(old_lines, same) if old_counts[line] == 1}
+    old_indexes = {
+        line: index for index, line in enumerate(old_lines, same) if old_counts[line] == 1
+    }
     pairs = [
-        (places[line], place)
-        for place, line in enumerate(lines, same)
-        if counts[line] == 1 and line in places
+        (old_indexes[line], index)
+        for index, line in enumerate(lines, same)
+        if counts[line] == 1 and line in old_indexes
     ]
     ends: list[int] = []  # the smallest end of an increasing sequence of each length
     last: list[int] = []  # its index in `pairs`
@@ -143,19 +145,19 @@ def change(
     after: Mapping[str, bytes | None],
     context: int = CONTEXT_LINES,
 ) -> Change:
-    """From the texts `before` to those `after`, by name; None is a missing text. Each hunk has
-    `context` equal lines around its changes."""
+    """The change from the texts `before` to the texts `after`, by name; a missing text is None.
+    Each hunk has `context` equal lines around its changes."""
     lines: list[str] = []
-    lines_left = MOST_LINES
+    remaining_lines = MOST_LINES
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if old == new:
             continue
         texts = _texts(old, new)
-        if texts is None or texts.differing > lines_left:
+        if texts is None or texts.differing > remaining_lines:
             lines.append(f"{name} differs ({len(old or b'')} -> {len(new or b'')} bytes)")
             continue
-        lines_left -= texts.differing
+        remaining_lines -= texts.differing
         lines.append(f"--- a/{name}" if old is not None else "--- /dev/null")
         lines.append(f"+++ b/{name}" if new is not None else "+++ /dev/null")
         lines += texts.unified(context)
@@ -168,7 +170,7 @@ def change(
 
 
 def _texts(old: bytes | None, new: bytes | None) -> _Texts | None:
-    """None if one of them is no text."""
+    """The two texts; None if one of them is not UTF-8."""
     try:
         was, now = ((content or b"").decode().split("\n") for content in (old, new))
     except UnicodeDecodeError:
@@ -177,12 +179,12 @@ def _texts(old: bytes | None, new: bytes | None) -> _Texts | None:
 
 
 def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
-    """How many of the first pairs are equal."""
+    """The number of equal pairs before the first pair that differs."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _range(begin: int, count: int) -> str:
-    """A range of lines as in a unified diff; `begin` counts from 0."""
+    """A range of lines in the form of a unified diff; `begin` counts from 0."""
     if count == 1:
         return str(begin + 1)
     return f"{begin + 1 if count else begin},{count}"

@@ -1,1 +1,1 @@
-"""After a failed run: what the model reads, and when a stronger model takes over."""
+"""After a failed run: the model reads a hint, or a stronger model takes over."""

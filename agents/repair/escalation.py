@@ -30,8 +30,8 @@ from agents.state import Run, text_in
 
 PATIENCE = 2
 """Failed repairs in a row after which the next failed one makes the next model take over."""
-STANDING = 3
-"""Repairs by the last model that leave the failure as it was, before a pass ends."""
+MOST_UNCHANGED = 3
+"""Repairs by the last model that do not change the failure, before a pass ends."""
 LAST_PATIENCE = 6
 """Failed repairs in a row by the last model before a pass ends."""
 
@@ -40,55 +40,58 @@ _PLACE = re.compile(r", line \d+(?=[:)])")
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """`level` is the position in the chain of the next model. `stopped` says why the pass has to
-    end, or is None. `tried` are the failed repairs of the models so far. `repair_failed`: the next
-    model has just made a repair that failed."""
+    """The consequence of the rounds of a pass."""
 
     level: int
+    """The position of the next model in the executor's chain."""
     stopped: str | None = None
+    """Why the pass has to end, if it has to."""
     tried: tuple[Run, ...] = ()
+    """The failed repairs of the models so far."""
     repair_failed: bool = False
+    """Whether the next model has just made a repair that failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A reply that ran something: its last run, and whether files were changed, by tools or by
-    runs, since the round before."""
+    """A reply that ran something."""
 
     run: Run
+    """The last run of the reply."""
     changed: bool = False
+    """Whether tools or runs have changed files since the round before."""
 
 
 def escalation(rounds: Sequence[Round], level: int, levels: int) -> Escalation:
-    """What follows from the `rounds` of a pass that began at `level`, out of `levels`."""
+    """The consequence of the `rounds` of a pass that began at `level`, out of `levels` models."""
     top, streak = max(levels - 1, level), 0
-    seen: Counter[tuple[Any, ...]] = Counter()
+    failures: Counter[tuple[Any, ...]] = Counter()
     tried: list[Run] = []
     stopped = None
     for run, is_repair in _with_repairs(rounds):
         if run["succeeded"]:
             streak, stopped = 0, None
             if run.get("tool") == VERIFY:
-                seen.clear()
+                failures.clear()
                 tried.clear()
             continue
         if not is_repair:
-            seen[symptom(run)] = max(seen[symptom(run)], 1)
+            failures[symptom(run)] = max(failures[symptom(run)], 1)
             continue
         streak += 1
-        seen[symptom(run)] += 1
+        failures[symptom(run)] += 1
         tried.append(run)
-        if level < top and (streak > PATIENCE or seen[symptom(run)] > 1):
+        if level < top and (streak > PATIENCE or failures[symptom(run)] > 1):
             level, streak = level + 1, 0
-            seen.clear()
+            failures.clear()
         elif level == top:
-            stopped = _stopped(run, seen[symptom(run)], streak)
+            stopped = _stop_reason(run, failures[symptom(run)], streak)
     return Escalation(level, stopped, tuple(tried), repair_failed=streak > 1)
 
 
 def rounds(messages: Sequence[AnyMessage]) -> list[Round]:
     """The rounds of a pass."""
-    ended: list[Round] = []
+    finished: list[Round] = []
     reply: list[Trace] = []
     changed = False
     for message in [*messages, None]:
@@ -97,15 +100,15 @@ def rounds(messages: Sequence[AnyMessage]) -> list[Round]:
             continue
         changed = changed or any(map(_changes_files, reply))
         if runs := runs_in(reply):
-            ended.append(Round(runs[-1], changed))
+            finished.append(Round(runs[-1], changed))
             changed = False
         reply = []
-    return ended
+    return finished
 
 
 def _changes_files(trace: Trace) -> bool:
-    """Whether a call has changed files. A run may leave reports and data each time; only a source
-    file that it left is a change."""
+    """Whether a call has changed files. A run may write reports and data each time, so only a
+    source file counts as its change."""
     if run_in(trace) is None:
         return bool(trace["files"])
     return any(is_source(file["name"]) for file in trace["files"])
@@ -114,17 +117,18 @@ def _changes_files(trace: Trace) -> bool:
 def _with_repairs(rounds: Sequence[Round]) -> Iterator[tuple[Run, bool]]:
     """Each run, and whether it is a repair."""
     failed: set[str] = set()
-    for ended in rounds:
-        run = ended.run
+    for round_ in rounds:
+        run = round_.run
         command = text_in(run, "code") if run.get("tool") == VERIFY else None
-        yield run, ended.changed or command in failed
+        yield run, round_.changed or command in failed
         if command is not None and not run["succeeded"]:
             failed.add(command)
 
 
 def symptom(run: Run) -> tuple[Any, ...]:
-    """How a run failed, without line numbers: they change when lines are inserted. If the class is
-    unknown, the cause says little, so the command belongs to the symptom."""
+    """The failure of a run for comparison, without line numbers, which change when lines are
+    inserted. If the class is unknown, the cause has little information, so the command belongs to
+    the symptom."""
     failure: Mapping[str, Any] = run.get("failure") or {}
     cause = _PLACE.sub("", failure.get("cause", ""))
     unknown = failure.get("class") == FailureClass.UNKNOWN
@@ -132,8 +136,8 @@ def symptom(run: Run) -> tuple[Any, ...]:
     return failure.get("class"), failure.get("exception"), cause, command
 
 
-def _stopped(run: Run, same: int, streak: int) -> str | None:
-    if same > STANDING:
+def _stop_reason(run: Run, same: int, streak: int) -> str | None:
+    if same > MOST_UNCHANGED:
         return f"the repairs do not change the failure: {(run.get('failure') or {}).get('cause')}"
     if streak > LAST_PATIENCE:
         return f"{streak - 1} repairs in a row have failed"

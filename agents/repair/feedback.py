@@ -81,7 +81,7 @@ async def repaired(
         return None
     failed = reds[-1]
     failure: Mapping[str, Any] = failed.get("failure") or {}
-    found = await _change(failed, run, ports)
+    difference = await _change(failed, run, ports)
     return {
         "run": run["id"],
         "of": failed["id"],
@@ -91,14 +91,14 @@ async def repaired(
         "model": model,
         "level": level,
         "attempt": len(reds),
-        "lines": {"added": found.added, "removed": found.removed},
-        "diff": await kept_text(ports.workspace, found.diff, ports.bounds.inline_characters),
+        "lines": {"added": difference.added, "removed": difference.removed},
+        "diff": await kept_text(ports.workspace, difference.diff, ports.bounds.inline_characters),
     }
 
 
 def _hint(run: Run, earlier: Sequence[Run], ports: Ports) -> str:
     """The hint after a failed run, if there is one; `earlier` are the other runs of the pass."""
-    same = [each["id"] for each in earlier if _fails_alike(each, run)]
+    same = [other["id"] for other in earlier if _fails_alike(other, run)]
     return render(
         "executor/hint",
         hint=hint_of(run, ports.workspace.list()),
@@ -123,11 +123,11 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     was = await ports.workspace.manifest(failed["workspace"])
     now = await ports.workspace.manifest(run["on"])
     names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
-    left = BYTES_COMPARED
+    remaining_bytes = BYTES_COMPARED
     for name in names[:FILES_COMPARED]:
         pair = [await _bytes(name, files.get(name), ports) for files in (was, now)]
-        left -= sum(len(content or b"") for content in pair)
-        if left < 0:
+        remaining_bytes -= sum(len(content or b"") for content in pair)
+        if remaining_bytes < 0:
             break
         before[name], after[name] = pair
     return change(before, after)

@@ -40,22 +40,21 @@ MOST_PACKAGES = 40
 
 
 async def describe(sandbox: Sandbox, limits: Limits) -> Environment:
-    """What the sandbox's interpreter says of itself; the default if it says nothing.
-
-    Raises what the sandbox raises.
+    """The environment of the sandbox, as its interpreter describes it; the default environment if
+    the interpreter fails. Raises the sandbox's errors.
     """
     argv = ("python", "-I", "-c", source("environment"))
     result = await sandbox.run(Command(argv), helper_limits(limits))
     if not result.succeeded:
         return Environment()
-    found = json.loads(result.stdout.text)
-    packages = found["packages"]
+    description = json.loads(result.stdout.text)
+    packages = description["packages"]
     if (more := len(packages) - MOST_PACKAGES) > 0:
         packages = [*packages[:MOST_PACKAGES], f"{more} more (importlib.metadata lists them)"]
     return Environment(
-        found["python"],
+        description["python"],
         tuple(packages),
-        tuple(found["programs"]),
-        tuple(found["runners"]),
-        found["digest"],
+        tuple(description["programs"]),
+        tuple(description["runners"]),
+        description["digest"],
     )

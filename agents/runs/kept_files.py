@@ -5,9 +5,10 @@ A run may leave any number of files. If more than `MOST_NEW` are new, the worksp
 those that git ignores, and those of packages and caches, so that the files of the job come first.
 Runs never fill the workspace: tools can always write further files.
 
-The scratch directory holds files that the executor needs for its work, and that are no part of the
-job's result. They stay from one call to the next. They are removed at the end of each pass, before
-the work is verified, reviewed and delivered (docs/decisions/0085-scratch-files-end-with-a-pass.md).
+The scratch directory holds files that the executor needs for its work, and that do not belong to
+the job's result. They stay from one call to the next. They are removed at the end of each pass,
+before the work is verified, reviewed and delivered
+(docs/decisions/0085-scratch-files-end-with-a-pass.md).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from agents.ports import CallKey, Finished, Workspace
 from sandbox.paths import is_git_internal
 
 MOST_NEW = 1_000
-"""New files of one run that are kept. Each is a blob, and a line of every later manifest."""
+"""The number of new files that are kept of one run. Each file is a blob, and a line of every later
+manifest."""
 SHARE_OF_RUNS = 0.9
 """The part of the workspace's files that runs can fill; tools can add the rest."""
 MADE_BY_PROGRAMS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".cache"})
@@ -40,11 +42,12 @@ Entry = bytes | str
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """The files and `links` to keep; and `reasons`, one line for each group of the others."""
+    """The files and links to keep."""
 
     files: Mapping[str, bytes]
     links: Mapping[str, str]
     reasons: tuple[str, ...]
+    """Why other files are not kept: one line for each group of files."""
 
 
 async def choose_kept(
@@ -65,7 +68,7 @@ async def choose_kept(
     entries = await _without_surplus(ports, valid, reasons)
     files = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
     links = {path: entry for path, entry in entries.items() if isinstance(entry, str)}
-    lines = (f"{_name(paths)}: {reason}" for reason, paths in reasons.items())
+    lines = (f"{_first_and_count(paths)}: {reason}" for reason, paths in reasons.items())
     return KeptFiles(files, links, tuple(lines))
 
 
@@ -74,7 +77,7 @@ def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
     if is_in_setup(path):
         return "installed dependencies stay as they are"
     if ports.repository is not None and is_git_internal(path):
-        return f"what lies in {GIT} belongs to git"
+        return f"files in {GIT} belong to git"
     if submodule := submodule_of(ports.workspace, path):
         return f"changes in the submodule {visible(submodule)} belong to another repository"
     if submodule := _submodule_below(ports.workspace, path):
@@ -120,7 +123,7 @@ async def _without_surplus(
     return {path: entry for path, entry in entries.items() if path not in dropped}
 
 
-def _name(paths: Collection[str]) -> str:
+def _first_and_count(paths: Collection[str]) -> str:
     first = visible(min(paths))
     return first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
 
@@ -130,15 +133,15 @@ async def remove_scratch(ports: Ports, at: CallKey, start: str | None) -> None:
     its workspace) or that are in its repository stay. Journaled."""
     workspace = ports.workspace
     present = filter(is_scratch, {*workspace.list(), *workspace.links()})
-    began = await workspace.manifest(start)
-    made = [path for path in sorted(present) if path not in began]
-    removed = frozenset([path for path in made if await workspace.original(path) is None])
+    first_files = await workspace.manifest(start)
+    candidates = [path for path in sorted(present) if path not in first_files]
+    removed = frozenset([path for path in candidates if await workspace.original(path) is None])
     if not removed:
         return
 
-    async def make() -> tuple[ToolMessage, Finished]:
+    async def remove() -> tuple[ToolMessage, Finished]:
         await workspace.apply({}, removed)
         message = ToolMessage("", tool_call_id="scratch")
         return message, finished_call(message, workspace=workspace.digest)
 
-    await journaled(ports, at.key(digest("scratch", sorted(removed))), make)
+    await journaled(ports, at.key(digest("scratch", sorted(removed))), remove)

@@ -33,26 +33,27 @@ _TAG, _TAGGED = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a run executes: the `tool`, the `text` that people read, and the argv for the sandbox.
-
-    `seconds` is its time limit, if that is below the job's. `tests`: it runs pytest, and reports
-    each test.
-    """
+    """A program that a run executes."""
 
     tool: str
+    """The tool that the model called."""
     text: str
+    """The code or the command, as people read it."""
     argv: tuple[str, ...]
+    """The words that start the program in the sandbox."""
     seconds: float | None = None
+    """Its time limit, if that is below the job's."""
     tests: bool = False
+    """Whether it runs pytest, which reports each test."""
 
     @classmethod
     def python(cls, code: str) -> Program:
-        """`code` as `sandbox.protocol.Command.python` has it."""
+        """A program in Python; see `sandbox.protocol.Command.python`."""
         return cls("python", code, Command.python(code).argv)
 
     @classmethod
     def shell(cls, command: str, seconds: float | None = None) -> Program:
-        """`command` as bash runs it."""
+        """A command line for bash."""
         return cls(SHELL, command, shell_argv(command), seconds=seconds)
 
     @classmethod
@@ -76,7 +77,7 @@ class Program:
 
     @property
     def empty(self) -> bool:
-        """Whether it has only blank lines and comments: such a run shows nothing."""
+        """Whether it has only blank lines and comments: such a run proves nothing."""
         lines = map(str.strip, self.text.splitlines())
         return all(not line or line.startswith("#") for line in lines)
 
@@ -89,24 +90,27 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a program did. `problem` says why it failed, also if its exit code is 0."""
+    """The result of a program."""
 
     result: RunResult
     problem: str | None = None
+    """Why the program failed, also if its exit code is 0."""
     report: Report | None = None
+    """The report of pytest, if the program runs pytest."""
     shell: MarkedResult | None = None
-    """Of a command line: its outputs by command, and the command that ended it."""
+    """The outputs of a command line by command, and the command that ended it."""
 
     @property
     def passed(self) -> bool:
-        """Whether it exited with 0 and no test says otherwise."""
+        """Whether it exited with 0 and its report has no problem."""
         return self.result.succeeded and self.problem is None
 
 
 async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
-    """Run it in a new sandbox over `tree` with the installed packages; nothing is stored.
+    """Run the program in a new sandbox over `tree` with the installed packages. The workspace does
+    not change.
 
-    Raises what the sandbox raises: an infrastructure error is not the program's failure.
+    Raises the sandbox's errors: an infrastructure error is not the program's failure.
     """
     command = placed(program, tree, await _project(ports.workspace))
     result = await ports.sandbox.run(command, program.within(ports.limits))
@@ -142,8 +146,8 @@ def _charts() -> str:
 
 
 async def _project(workspace: Workspace) -> dict[str, bytes]:
-    """What makes the workspace's project importable. A verification over files that cannot load
-    uses the project's true metadata, too."""
+    """The site files that make the workspace's project importable. A verification over files that
+    cannot load also uses the project's true metadata."""
     sizes = workspace.list()
     texts = {
         name: (await workspace.read(name) or b"").decode(errors="replace")

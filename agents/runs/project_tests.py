@@ -1,7 +1,7 @@
-"""Which command runs a project's tests, by its own configuration, else by its CI's. Pure.
+"""Finds the command that runs a project's tests, in its configuration or that of its CI. Pure.
 
-Nothing of it is executed here, and a wrong guess costs a run: the executor can declare another
-verification, which comes first.
+No code of the project is executed here. A wrong guess costs a run: the executor can declare another
+verification, which has priority.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONFIGURATIONS: Final = (
     *("pytest.ini", ".pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"),
     *("package.json", "Cargo.toml", "go.mod", "Makefile"),
 )
-"""The files that say so, in the project's directory."""
+"""The files that configure tests, in the project's directory."""
 _OF_CI = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
 _MOST_OF_CI = 20
 _CI_CHARACTERS = 64 * 1024
@@ -26,8 +26,8 @@ _CALL = re.compile(
     r" *(?:- +)?(?:(?:run|script): +)?"
     r"((pytest|python3?(?= -m pytest)|(?:npm|cargo|go|make)(?= test))(?: [\w./:=-]+)*)[ \r]*"
 )
-"""A line of CI that is a plain call of tests, without a shell's signs. Lines alone are looked at: a
-few hundred bytes of YAML can take a reader of it minutes."""
+"""A line of CI that is a plain call of tests, without operators of a shell. Fettle reads lines, not
+YAML: a YAML parser can take minutes for a few hundred bytes."""
 _PYTEST = {
     "pytest.ini": re.compile(""),
     ".pytest.ini": re.compile(""),
@@ -37,11 +37,11 @@ _PYTEST = {
 }
 _TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
 _UNWRITTEN = "no test specified"
-"""What `npm init` writes in place of a test script."""
+"""The text that `npm init` writes in place of a test script."""
 
 
-def wanted(paths: Collection[str]) -> tuple[str, ...]:
-    """Which of the project's files `project_tests` reads."""
+def configuration_paths(paths: Collection[str]) -> tuple[str, ...]:
+    """The project's files that `project_tests` reads."""
     of_ci = sorted(path for path in paths if _OF_CI.fullmatch(path))
     return (*(name for name in CONFIGURATIONS if name in paths), *of_ci[:_MOST_OF_CI])
 
@@ -49,11 +49,12 @@ def wanted(paths: Collection[str]) -> tuple[str, ...]:
 def project_tests(
     paths: Collection[str], texts: Mapping[str, str], programs: Collection[str]
 ) -> tuple[str, ...]:
-    """The argv; empty where nothing says which. `paths` are all files of the project, `texts` those
-    of `wanted`, `programs` what the sandbox has beside Python."""
+    """The argv; empty if no file configures tests. `paths` are all files of the project, `texts`
+    the contents of its `configuration_paths`, `programs` the programs of the sandbox besides
+    Python."""
     if any(rule.search(texts[name]) for name, rule in _PYTEST.items() if name in texts):
         return ("pytest",)
-    if any(is_for_pytest(path) and _usual(path) for path in paths):
+    if any(is_for_pytest(path) and _is_usual(path) for path in paths):
         return ("pytest",)
     if "npm" in programs and _npm_test(texts.get("package.json", "")):
         return ("npm", "test")
@@ -78,16 +79,17 @@ def _of_ci(texts: Mapping[str, str], programs: Collection[str]) -> tuple[str, ..
     return next((tuple(call[1].split()) for call in calls if call[2] in programs), ())
 
 
-def _usual(path: str) -> bool:
-    """Whether tests are usually there: beside the project's files, or in a folder for tests."""
+def _is_usual(path: str) -> bool:
+    """Whether tests are usually at this path: in the project's directory, or in a folder for
+    tests."""
     return "/" not in path or path.partition("/")[0] in {"test", "tests"}
 
 
 def _npm_test(text: str) -> bool:
     try:
-        found: Any = json.loads(text or "{}")
+        package: Any = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return False
-    scripts = found.get("scripts") if isinstance(found, dict) else None
+    scripts = package.get("scripts") if isinstance(package, dict) else None
     script = scripts.get("test") if isinstance(scripts, dict) else None
     return isinstance(script, str) and bool(script.strip()) and _UNWRITTEN not in script

@@ -23,7 +23,7 @@ Outcome = Literal["failed", "error", "not_run", "skipped", "passed"]
 OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "not_run", "skipped", "passed")
 """Worst first: the order in which tests are shown."""
 BAD = OUTCOMES[:3]
-TESTS_KEPT = 200
+MOST_TESTS = 200
 FILE = REPORT.rpartition("/")[2]
 INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 3, 4, 5
 """Exit codes of pytest."""
@@ -48,7 +48,7 @@ class Test(BaseModel):
     outcome: Outcome
     detail: Detail = ""
     lines: Lines = ""
-    """Of a failure, the traceback and what the test printed; a run's record does not have them."""
+    """The traceback of a failure and the output of the test. A run's record does not have them."""
     seconds: float = 0.0
 
 
@@ -77,8 +77,8 @@ class Report(BaseModel):
 
     def fields(self) -> dict[str, Any]:
         """For a run's record: counts by outcome, and the first tests."""
-        kept = self.sorted[:TESTS_KEPT]
-        tests = [test.model_dump(include={"id", "outcome", "detail"}) for test in kept]
+        fields = {"id", "outcome", "detail"}
+        tests = [test.model_dump(include=fields) for test in self.sorted[:MOST_TESTS]]
         return {"counts": self.counts, "tests": tests}
 
 
@@ -119,7 +119,7 @@ def _failure_of_pytest(result: RunResult) -> str | None:
 
 
 def report_in(changed: Mapping[str, bytes]) -> Report:
-    """The report among the `changed` files; an empty one if there is none."""
+    """The report among the `changed` files; an empty report if the file is missing or invalid."""
     try:
         return Report.model_validate_json(changed.get(FILE, b"{}"))
     except ValidationError:
@@ -157,8 +157,8 @@ def is_assignment(word: str) -> bool:
 
 
 def words_of_pytest(words: Sequence[str]) -> int:
-    """How many words of a command start pytest, with an `env` before it and the options of Python;
-    0 for another program."""
+    """The number of words of a command that start pytest, with `env` before it and the options of
+    Python; 0 for another program."""
     start = _words_of_env(words)
     if start < len(words) and words[start] == "pytest":
         return start + 1
@@ -171,7 +171,7 @@ def words_of_pytest(words: Sequence[str]) -> int:
 
 
 def _words_of_env(words: Sequence[str]) -> int:
-    """How many words are `env` with the variables that it sets and unsets."""
+    """The number of words of `env` and of the variables that it sets and unsets."""
     if not words or words[0] != "env":
         return 0
     at = 1

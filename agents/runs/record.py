@@ -1,4 +1,4 @@
-"""The record of a run; `jobs.model.events` has its shape."""
+"""The record of a run; `jobs.model.events` documents its fields."""
 
 from __future__ import annotations
 
@@ -31,21 +31,23 @@ class RecordedRun:
 async def run_and_keep(
     ports: Ports, program: Program, number: int, revision: int, by: str
 ) -> tuple[RecordedRun, ProgramResult]:
-    """Run it over the workspace's files, and store what it left. Raises what the sandbox raises."""
-    seen = await execute(ports, program, await ports.workspace.tree())
-    return await recorded(ports, program, seen, number, revision, by), seen
+    """Run the program over the workspace's files, and store the files that it left. Raises the
+    sandbox's errors."""
+    program_result = await execute(ports, program, await ports.workspace.tree())
+    recorded_run = await recorded(ports, program, program_result, number, revision, by)
+    return recorded_run, program_result
 
 
 async def recorded(
     ports: Ports,
     program: Program,
-    seen: ProgramResult,
+    program_result: ProgramResult,
     number: int,
     revision: int,
     by: str,
 ) -> RecordedRun:
-    """Store what a run left; returns its record."""
-    result, on = seen.result, ports.workspace.digest
+    """Store the files and outputs of a run; returns its record."""
+    result, on = program_result.result, ports.workspace.digest
     deleted = frozenset(path for path in result.deleted if not is_in_setup(path))
     kept_files = await choose_kept(ports, {**result.changed, **result.links}, deleted)
     changed, links = kept_files.files, kept_files.links
@@ -53,31 +55,31 @@ async def recorded(
     if changed or deleted or links:
         modes = {path: path in result.executable for path in changed}
         artifacts = await ports.workspace.apply(changed, deleted, executable=modes, links=links)
-    kept = ports.bounds.inline_characters
+    length = ports.bounds.inline_characters
     run: Run = {
         "id": f"r{number}",
         "number": number,
         "revision": revision,
         "by": by,
         "tool": program.tool,
-        "code": await kept_text(ports.workspace, program.text, kept),
+        "code": await kept_text(ports.workspace, program.text, length),
         "end": result.end.value,
         "exit_code": result.exit_code,
         "signal": result.signal,
-        "stdout": await kept_stream(ports.workspace, result.stdout, kept),
-        "stderr": await kept_stream(ports.workspace, result.stderr, kept),
+        "stdout": await kept_stream(ports.workspace, result.stdout, length),
+        "stderr": await kept_stream(ports.workspace, result.stderr, length),
         "seconds": round(result.seconds, 3),
-        "succeeded": seen.passed,
-        "failure": None if seen.passed else failure(seen, program),
+        "succeeded": program_result.passed,
+        "failure": None if program_result.passed else failure(program_result, program),
         "on": on,
         "workspace": ports.workspace.digest,
-        "artifacts": [each.fields() for each in artifacts if not is_scratch(each.name)],
+        "artifacts": [artifact.fields() for artifact in artifacts if not is_scratch(artifact.name)],
         "refused": [*result.refused, *kept_files.reasons],
     }
     if program.seconds is not None:
         run["wall_seconds"] = program.within(ports.limits).wall_seconds
-    if seen.report is not None:
-        run["tests"] = seen.report.fields()
+    if program_result.report is not None:
+        run["tests"] = program_result.report.fields()
     return RecordedRun(run, replace(result, changed=changed, links=links))
 
 
@@ -88,7 +90,7 @@ def last_number(runs: Sequence[Run]) -> int:
 
 
 async def whole_program(run: Run, ports: Ports) -> bytes:
-    """The full text of what was run."""
+    """The full code or command of a run."""
     code = run["code"]
     return await ports.workspace.stored(code["digest"]) if code["digest"] else code["text"].encode()
 
@@ -98,8 +100,8 @@ def failure(run: ProgramResult, program: Program) -> dict[str, Any]:
     verifies, report = program.tool == VERIFY, run.report
     classified = classify(run.result, shell=verifies or program.tool == "shell")
     note = run.shell.note if run.shell else None
-    if classified.kind is FailureClass.UNKNOWN and (why := run.problem or note):
-        classified = replace(classified, cause=why)
+    if classified.kind is FailureClass.UNKNOWN and (cause := run.problem or note):
+        classified = replace(classified, cause=cause)
     elif note and run.result.end is not End.EXITED:
         classified = replace(classified, cause=f"{classified.cause}: {note}")
     if verifies:
@@ -115,7 +117,8 @@ async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, An
 
 
 async def kept_stream(workspace: Workspace, stream: Stream, limit: int) -> dict[str, Any]:
-    """{text, dropped_bytes, digest}: of a long text its head and tail, and the whole by digest."""
+    """{text, dropped_bytes, digest}: the head and tail of a long text, and the digest of the full
+    text."""
     digest = None
     if len(stream.text) > limit:
         digest = await workspace.keep(stream.text.encode(errors="replace"))
@@ -125,9 +128,9 @@ async def kept_stream(workspace: Workspace, stream: Stream, limit: int) -> dict[
 
 def still_there(
     before: Mapping[str, ArtifactFields],
-    made: Iterable[ArtifactFields],
+    new: Iterable[ArtifactFields],
     files: Mapping[str, int],
 ) -> dict[str, ArtifactFields]:
-    """By name, the latest version of each made file that is still in the workspace."""
-    latest = {**before, **{artifact["name"]: artifact for artifact in made}}
+    """The latest version of each file that the job made and that still exists, by name."""
+    latest = {**before, **{artifact["name"]: artifact for artifact in new}}
     return {name: artifact for name, artifact in sorted(latest.items()) if name in files}

@@ -20,7 +20,7 @@ from agents.runs.shell_marks import MarkedResult
 from agents.texts import fitting, heads_and_tails
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
 
-NAMES_SHOWN = 40
+MOST_NAMES = 40
 """Names of files, or of tests with one outcome, in one list."""
 
 
@@ -41,7 +41,7 @@ def run_report(
     out, err = (shell.stdout, shell.stderr) if shell else ((), ())
     for name, stream, texts in (("stdout", result.stdout, out), ("stderr", result.stderr, err)):
         if stream.text.strip() or stream.dropped_bytes:
-            parts.append(f"{name}:\n{_shown(stream, texts, width)}")
+            parts.append(f"{name}:\n{_render_stream(stream, texts, width)}")
     parts += file_lines(result, refused, width)
     if len(parts) == 1:
         parts.append("no output, no new files")
@@ -53,21 +53,21 @@ def file_lines(result: RunResult, refused: Sequence[str], width: int) -> list[st
     lines: list[str] = []
     links = (f"{visible(path)} -> {visible(target)}" for path, target in result.links.items())
     if changed := sorted([*map(visible, result.changed), *links]):
-        names = _names(changed, ", ", width, " (list_dir)")
+        names = _join_names(changed, ", ", width, " (list_dir)")
         lines.append(f"new or changed files: {names}")
     if result.deleted:
         deleted = list(map(visible, sorted(result.deleted)))
-        lines.append("deleted files: " + _names(deleted, ", ", width))
+        lines.append("deleted files: " + _join_names(deleted, ", ", width))
     if refused:
-        lines.append("not kept: " + _names(refused, "; ", width))
+        lines.append("not kept: " + _join_names(refused, "; ", width))
     return lines
 
 
 def ending_of(run: Mapping[str, Any], limits: Limits) -> str:
     """How a recorded run ended; `limits` are the job's, a run may have had less time."""
     seconds = run.get("wall_seconds", limits.wall_seconds)
-    own = replace(limits, wall_seconds=seconds)
-    return ending(run["end"], run["exit_code"], run["signal"], own)
+    run_limits = replace(limits, wall_seconds=seconds)
+    return ending(run["end"], run["exit_code"], run["signal"], run_limits)
 
 
 def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) -> str:
@@ -93,11 +93,11 @@ def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) 
             return "stopped: it was killed from outside"
 
 
-def _names(names: Sequence[str], between: str, width: int, where: str = "") -> str:
-    """Some of the names, and the number of the others; `where` says what shows them."""
-    shown = fitting(list(names[:NAMES_SHOWN]), width)
-    more = len(names) - len(shown)
-    return between.join(shown) + (f" and {more} more{where}" if more else "")
+def _join_names(names: Sequence[str], separator: str, width: int, remedy: str = "") -> str:
+    """The first names, and the number of the others; `remedy` names a tool that lists them."""
+    first_names = fitting(list(names[:MOST_NAMES]), width)
+    more = len(names) - len(first_names)
+    return separator.join(first_names) + (f" and {more} more{remedy}" if more else "")
 
 
 def _signal(number: int | None) -> str:
@@ -107,7 +107,7 @@ def _signal(number: int | None) -> str:
         return str(number)
 
 
-def _shown(stream: Stream, texts: Sequence[str], width: int) -> str:
+def _render_stream(stream: Stream, texts: Sequence[str], width: int) -> str:
     *earlier, last = texts or [stream.text]
     text = heads_and_tails([*earlier, last.rstrip("\n")], width)
     if stream.dropped_bytes:
@@ -116,21 +116,27 @@ def _shown(stream: Stream, texts: Sequence[str], width: int) -> str:
 
 
 SLOW_SECONDS = 10.0
-"""A run of so many seconds has its slowest tests named."""
+"""The report of a longer run names its slowest tests."""
 SLOWEST = 5
-SKIPPED_SHOWN = 10
+MOST_SKIPPED = 10
 """Skipped tests that are listed: many projects skip the same tests in each run."""
 _FAILED = ("failed", "error")
 
 
 def program_answer(
-    seen: ProgramResult, result: RunResult, refused: Sequence[str], limits: Limits, width: int
+    program_result: ProgramResult,
+    result: RunResult,
+    refused: Sequence[str],
+    limits: Limits,
+    width: int,
 ) -> str:
     """The answer for a program that may run pytest. `result` and `refused` have the files that were
     kept of the run."""
-    if seen.report is None:
-        return run_report(result, refused, limits, width, seen.shell)
-    return pytest_answer(seen.report, seen.problem, result, refused, limits, width)
+    if program_result.report is None:
+        return run_report(result, refused, limits, width, program_result.shell)
+    return pytest_answer(
+        program_result.report, program_result.problem, result, refused, limits, width
+    )
 
 
 def pytest_answer(
@@ -148,14 +154,14 @@ def pytest_answer(
     parts = [f"not passed: {problem}" if problem else f"passed: {counted(report.counts)}"]
     parts += _failures(failed, width)
     skipped = [test for test in tests if test.outcome == "skipped"]
-    parts += _named(
-        "skipped", [f"{test.id}{_why_skipped(test)}" for test in skipped], SKIPPED_SHOWN
+    parts += _titled_list(
+        "skipped", [f"{test.id}{_skip_reason(test)}" for test in skipped], MOST_SKIPPED
     )
     if not failed:
-        parts += _named("not run", [test.id for test in tests if test.outcome == "not_run"])
+        parts += _titled_list("not run", [test.id for test in tests if test.outcome == "not_run"])
     if result.seconds >= SLOW_SECONDS:
         slowest = sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]
-        parts += _named("slowest", [f"{test.seconds:.1f} s {test.id}" for test in slowest])
+        parts += _titled_list("slowest", [f"{test.seconds:.1f} s {test.id}" for test in slowest])
     text = "\n".join(parts)
     if problem and (not failed or result.end is not End.EXITED):
         return f"{text}\n\n{run_report(result, refused, limits, width)}"
@@ -163,32 +169,33 @@ def pytest_answer(
 
 
 def _failures(failed: Sequence[Test], width: int) -> list[str]:
-    """Each failure with its lines, unless another has failed in the same way before; as many as
-    fit, and then the names of others."""
-    shown, seen, left = list[str](), set[str](), width
+    """The first failures, and the names of the others. A failure has its lines unless an earlier
+    test failed in the same way."""
+    blocks, details, remaining = list[str](), set[str](), width
     for test in failed:
-        if test.detail and test.detail in seen:
+        if test.detail and test.detail in details:
             block = f"{test.outcome} {test.id}: as above"
         else:
             lines = indent(test.lines or test.detail, "    ")
             block = f"{test.outcome} {test.id}\n{lines}".rstrip()
-        left -= len(block)
-        if left < 0:
-            return [*shown, *_named("failed, too", [test.id for test in failed[len(shown) :]])]
-        seen.add(test.detail)
-        shown.append(block)
-    return shown
+        remaining -= len(block)
+        if remaining < 0:
+            names = [test.id for test in failed[len(blocks) :]]
+            return [*blocks, *_titled_list("failed, too", names)]
+        details.add(test.detail)
+        blocks.append(block)
+    return blocks
 
 
-def _named(title: str, names: Sequence[str], most: int = NAMES_SHOWN) -> list[str]:
-    """One line below the title for each of the first `most` names, and the number of others."""
+def _titled_list(title: str, names: Sequence[str], most: int = MOST_NAMES) -> list[str]:
+    """The title, a line for each of the first `most` names, and the number of the others."""
     if not names:
         return []
-    shown = [f"    {name}" for name in names[:most]]
-    more = [f"    [{len(names) - len(shown)} more]"] if len(names) > len(shown) else []
-    return [f"{title}:", *shown, *more]
+    lines = [f"    {name}" for name in names[:most]]
+    more = [f"    [{len(names) - len(lines)} more]"] if len(names) > len(lines) else []
+    return [f"{title}:", *lines, *more]
 
 
-def _why_skipped(test: Test) -> str:
+def _skip_reason(test: Test) -> str:
     reason = test.detail.removeprefix("Skipped: ").partition("\n")[0]
     return f" ({reason})" if reason else ""

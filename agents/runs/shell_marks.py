@@ -1,8 +1,8 @@
 """A command line for bash, and the marks of its commands in its output (`shell.sh`).
 
-bash ends at the first command that fails (`set -e -o pipefail`), and says neither which one failed
-nor where the output of each begins. Marks say both. They are removed from the output before anybody
-reads it.
+bash ends at the first command that fails (`set -e -o pipefail`). It names neither the failed
+command nor the beginning of each command's output. Marks in the output show both. They are removed
+before models and people read the output.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from agents.sandbox_programs import shell_marks
 from agents.texts import lines_of, one_line
 from sandbox.protocol import End, RunResult, Stream
 
-COMMAND_SHOWN = 120
-"""Characters of a command in a note."""
+COMMAND_CHARACTERS = 120
+"""The length to which a command is cut in a note."""
 _MAIN: Final = (
     "fettle__mark=$1 fettle__marks=$2 fettle__text=$3; shift 3; "
     'eval "$fettle__marks"; eval "$fettle__text"; '
@@ -30,13 +30,16 @@ program that SIGPIPE ended."""
 
 @dataclass(frozen=True, slots=True)
 class MarkedResult:
-    """A `result` without marks. `stdout` and `stderr` are its outputs, in parts: one for each
-    command. `note` names the command that failed, or that a limit ended: `line 2 of 5: ...`."""
+    """The result of a command line, with the information of its marks."""
 
     result: RunResult
+    """The result without marks."""
     stdout: Sequence[str]
+    """The standard output in parts, one for each command."""
     stderr: Sequence[str]
+    """The standard error in parts, one for each command."""
     note: str | None = None
+    """The command that failed, or that a limit ended: `line 2 of 5: ...`."""
 
 
 def shell_argv(command: str) -> tuple[str, ...]:
@@ -46,40 +49,44 @@ def shell_argv(command: str) -> tuple[str, ...]:
 
 
 def read_marks(command: str, result: RunResult) -> MarkedResult:
-    """The result of `shell_argv(command)`, read."""
+    """Read and remove the marks in the result of `shell_argv(command)`."""
     marks = re.compile(rf"{_mark(command)} (step|failed) (\d{{1,9}})([^\x1e\x1f]*)\x1f")
     stdout, stderr = (
         [part for part in marks.split(stream.text)[::4] if part]
         for stream in (result.stdout, result.stderr)
     )
-    found = list(marks.finditer(result.stderr.text))
+    matches = list(marks.finditer(result.stderr.text))
     clean = replace(
         result,
         stdout=Stream("".join(stdout), result.stdout.dropped_bytes),
         stderr=Stream("".join(stderr), result.stderr.dropped_bytes),
     )
-    note = _note(command, clean, found[-1]) if found else None
+    note = _note(command, clean, matches[-1]) if matches else None
     return MarkedResult(clean, stdout, stderr, note)
 
 
 def _note(command: str, result: RunResult, last: re.Match[str]) -> str | None:
-    """What the `last` mark says about the end."""
+    """The note about the end of the command line, by its `last` mark."""
     if result.end is End.EXITED and last[1] == "step":
         return None
     lines = lines_of(command)
     number = min(int(last[2]), len(lines))
-    place = f"line {number} of {len(lines)}: " if len(lines) > 1 else ""
+    position = f"line {number} of {len(lines)}: " if len(lines) > 1 else ""
     if last[1] == "step":
-        return f"in {place}`{one_line(lines[number - 1], COMMAND_SHOWN)}`" if place else None
+        return (
+            f"in {position}`{one_line(lines[number - 1], COMMAND_CHARACTERS)}`"
+            if position
+            else None
+        )
     statuses, _, text = last[3].partition("\n")
     codes = statuses.split()
     if len(codes) == 1 and command.strip() == text.strip():
         return None
     line = lines[number - 1]
-    whole = len(codes) > 1 or line.lstrip().startswith("! ")
-    shown = one_line(line if whole else text, COMMAND_SHOWN)
-    rest = "" if command.rstrip().endswith(text.rstrip()) else "; the rest did not run"
-    return f"{place}`{shown}` exited {' | '.join(codes)}{rest}"
+    is_full_line = len(codes) > 1 or line.lstrip().startswith("! ")
+    excerpt = one_line(line if is_full_line else text, COMMAND_CHARACTERS)
+    skipped = "" if command.rstrip().endswith(text.rstrip()) else "; the rest did not run"
+    return f"{position}`{excerpt}` exited {' | '.join(codes)}{skipped}"
 
 
 def _mark(command: str) -> str:

@@ -69,16 +69,16 @@ def is_for_pytest(path: str) -> bool:
     return _PYTEST.fullmatch(_name(path)) is not None
 
 
-def sources_in(files: Mapping[str, bytes], made: Mapping[str, object]) -> list[str]:
-    """The source files among those that the job has `made`, sorted."""
-    return sorted(path for path in made if path in files and is_source(path, files[path]))
+def sources_in(files: Mapping[str, bytes], new_paths: Mapping[str, object]) -> list[str]:
+    """The source files among the files that the job made, sorted."""
+    return sorted(path for path in new_paths if path in files and is_source(path, files[path]))
 
 
-async def has_sources(workspace: Workspace, made: Iterable[str]) -> bool:
-    """Whether a source file is among those that the job has `made`."""
-    there = workspace.list()
-    for path in made:
-        if path in there and is_source(path, await workspace.read(path) or b""):
+async def has_sources(workspace: Workspace, paths: Iterable[str]) -> bool:
+    """Whether one of the paths is an existing source file."""
+    present = workspace.list()
+    for path in paths:
+        if path in present and is_source(path, await workspace.read(path) or b""):
             return True
     return False
 
@@ -90,8 +90,8 @@ def unloadable(path: str, content: bytes) -> bytes:
         return with_first_statement(content, f"raise ImportError({_WHY!r})".encode())
     stop = _STOPS.get(language, _NO_PROGRAM)
     if content.startswith(b"#!"):
-        first, _, rest = content.partition(b"\n")
-        return b"\n".join((first, stop, rest))
+        first_line, _, other_lines = content.partition(b"\n")
+        return b"\n".join((first_line, stop, other_lines))
     return b"\n".join((stop, content))
 
 

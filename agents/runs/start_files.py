@@ -23,48 +23,50 @@ FILES_LISTED = 40
 FILES_TRIED = 100
 """The smallest files, of which some may be binary."""
 FILES_DESCRIBED = 8
-"""Files whose first lines and definitions are shown."""
+"""The number of files of which prompts show the first lines and the definitions."""
 HEAD_LINES = 3
 HEAD_CHARACTERS = 160
-"""Of each line of a file's beginning."""
+"""The length to which each of the first lines is cut."""
 MOST_READ = 32 * MIB
-"""Of a file whose beginning is shown: it is read whole for that."""
+"""The largest size of a file of which prompts show the beginning: the full file is read for it."""
 _BYTES_A_CHARACTER = 4
 
 
 @dataclass(frozen=True, slots=True)
 class StartFiles:
-    """`texts` has the files that are shown in full, by path. `listing` describes each other file:
-    its name, its size, and for the first files how they begin and what they define."""
+    """The files of a workspace, for prompts."""
 
     listing: tuple[str, ...] = ()
+    """The files without their text: name and size, and the beginning and the definitions of the
+    first files."""
     texts: Mapping[str, str] = field(default_factory=dict)
+    """The files in full, by path."""
 
 
 async def files_at(ports: Ports, digest: str | None) -> StartFiles:
-    """The files of the workspace at `digest`, whatever an interrupted attempt has changed since.
-    Raises what the sandbox raises."""
+    """The files of the workspace at `digest`, without later changes by an interrupted attempt.
+    Raises the sandbox's errors."""
     workspace = ports.workspace.fork()
     await workspace.checkout(digest)
     return await start_files(replace(ports, workspace=workspace))
 
 
 async def start_files(ports: Ports) -> StartFiles:
-    """The files of the job's workspace for prompts. Raises what the sandbox raises."""
+    """The files of the job's workspace for prompts. Raises the sandbox's errors."""
     context = await context_characters(ports.models, "executor")
     most = ports.bounds.files
     most = most if context is None else min(most, context // CONTEXT_SHARE)
     sizes = _sizes(ports.workspace)
     texts = await texts_within(ports.workspace, sizes, most)
-    others = {path: size for path, size in sizes.items() if path not in texts}
-    described = [path for path, size in others.items() if 0 < size <= MOST_READ][:FILES_DESCRIBED]
+    listed = {path: size for path, size in sizes.items() if path not in texts}
+    described = [path for path, size in listed.items() if 0 < size <= MOST_READ][:FILES_DESCRIBED]
     contents = {path: await ports.workspace.read(path) or b"" for path in described}
     details = await outlines(ports, contents)
     lines = [
         f"{visible(path)}, {size:,} bytes{_head(contents.get(path, b''))}{details.get(path, '')}"
-        for path, size in list(others.items())[:FILES_LISTED]
+        for path, size in list(listed.items())[:FILES_LISTED]
     ]
-    if more := len(others) - len(lines):
+    if more := len(listed) - len(lines):
         lines.append(f"and {more} more: list_dir shows them")
     return StartFiles(tuple(lines), {path: texts[path] for path in sorted(texts)})
 
@@ -94,5 +96,5 @@ def _head(content: bytes) -> str:
     text = as_text(content)
     if text is None:
         return ", binary"
-    shown = [one_line(line, HEAD_CHARACTERS) for line in lines_of(text)[:HEAD_LINES]]
-    return "; its first lines:" + "".join(f"\n  {line}".rstrip() for line in shown) if shown else ""
+    lines = [one_line(line, HEAD_CHARACTERS) for line in lines_of(text)[:HEAD_LINES]]
+    return "; its first lines:" + "".join(f"\n  {line}".rstrip() for line in lines) if lines else ""

@@ -10,7 +10,7 @@ from agents.paths import outline, visible
 from agents.ports import Workspace
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
-from agents.runs.project_tests import project_tests, wanted
+from agents.runs.project_tests import configuration_paths, project_tests
 from agents.texts import head_and_tail
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import load
@@ -79,7 +79,7 @@ async def facts_of(
     if files is None:
         return None
     sizes = files.followed()
-    texts = {name: await _text(files, name, sizes) for name in wanted(sizes)}
+    texts = {name: await _text(files, name, sizes) for name in configuration_paths(sizes)}
     programs = (*environment.programs, *environment.runners)
     return RepositoryFacts(
         commit=files.base.commit,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from agents.runs.project_tests import project_tests, wanted
+from agents.runs.project_tests import configuration_paths, project_tests
 
 ALL = ("npm", "cargo", "go", "make")
 PACKAGE = json.dumps({"scripts": {"test": "node --test"}})
@@ -92,8 +92,8 @@ def test_the_ci_comes_after_the_configuration_and_has_few_files() -> None:
     assert project_tests(both, both, ALL) == ("cargo", "test")
     assert project_tests((), {".github/workflows/a.yml": "- run: go test\n"}, ()) == ()
     many = [f".github/workflows/{number}.yaml" for number in range(500)]
-    assert len(wanted(["go.mod", ".gitlab-ci.yml", "ci/.gitlab-ci.yml", *many])) == 21
-    assert wanted(["ci/.gitlab-ci.yml", ".github/workflows/a/b.yml", "a.yml"]) == ()
+    assert len(configuration_paths(["go.mod", ".gitlab-ci.yml", "ci/.gitlab-ci.yml", *many])) == 21
+    assert configuration_paths(["ci/.gitlab-ci.yml", ".github/workflows/a/b.yml", "a.yml"]) == ()
 
 
 def test_long_lines_of_the_ci_take_no_time() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from agents.runs import pytest_runs
 from agents.runs.pytest_runs import Report, why_failed
-from agents.runs.report import SKIPPED_SHOWN, SLOW_SECONDS, pytest_answer
+from agents.runs.report import MOST_SKIPPED, SLOW_SECONDS, pytest_answer
 from sandbox.protocol import End, Limits, RunResult, Stream
 
 WIDTH = 1_000
@@ -41,7 +41,7 @@ def test_passed_tests_are_only_counted() -> None:
 def test_skipped_tests_are_named_with_their_reasons() -> None:
     text = answer(passed("a"), skipped("b"))
     assert text == "passed: 1 skipped, 1 passed\nskipped:\n    t.py::b (no network)"
-    many = answer(passed("a"), *(skipped(f"s{n}") for n in range(SKIPPED_SHOWN + 7)))
+    many = answer(passed("a"), *(skipped(f"s{n}") for n in range(MOST_SKIPPED + 7)))
     assert many.endswith("[7 more]")
 
 
