@@ -225,7 +225,7 @@ class _Call:
         self.index = index
         self.id = ""
         self.name = ""
-        self._others: dict[str, Any] = {}
+        self._other_fields: dict[str, Any] = {}
         self._others_of_function: dict[str, Any] = {}
         self._pieces: list[str] = []
 
@@ -240,7 +240,7 @@ class _Call:
 
     def keep_others(self, piece: Mapping[str, Any], function: Mapping[str, Any]) -> None:
         """Add the fields that are not read here, such as `extra_content`."""
-        parts = [(self._others, piece)]
+        parts = [(self._other_fields, piece)]
         if function is not piece:
             parts.append((self._others_of_function, function))
         for stored, more in parts:
@@ -287,7 +287,8 @@ class _Call:
     def result(self) -> dict[str, Any]:
         standard = {"name": self.name, "arguments": self.arguments()}
         function = {**self._others_of_function, **standard}
-        return {**self._others, "id": self.id or None, "type": "function", "function": function}
+        names = {"id": self.id or None, "type": "function", "function": function}
+        return {**self._other_fields, **names}
 
 
 def _index(piece: Mapping[str, Any], default: int | None) -> int | None:

@@ -135,7 +135,7 @@ class ProviderClient(httpx.AsyncClient):
         try:
             response = await self._begin(request, clock, **options)
             try:
-                return await self._whole(response, clock)
+                return await self._read_reply(response, clock)
             finally:
                 await response.aclose()
         except httpx.TransportError as error:
@@ -163,7 +163,7 @@ class ProviderClient(httpx.AsyncClient):
         except TimeoutError as error:
             raise clock.error() from error
 
-    async def _whole(self, response: httpx.Response, clock: RequestClock) -> httpx.Response:
+    async def _read_reply(self, response: httpx.Response, clock: RequestClock) -> httpx.Response:
         kind = response.headers.get("content-type", "")
         reader = ReplyReader(self._protocol, CALL.get(), clock, kind)
         body = await reader.read(response)

@@ -117,7 +117,7 @@ class _ServerSentEvents:
         return objects
 
     def close(self) -> Objects:
-        objects = self._read(self._lines.rest())
+        objects = self._read(self._lines.take_unfinished())
         return objects + (self._parsed(b"\n".join(self._data)) or [])
 
     def _read(self, line: bytes) -> Objects:
@@ -192,7 +192,7 @@ class _Json:
         return objects
 
     def close(self) -> Objects:
-        unread = self._lines.rest()
+        unread = self._lines.take_unfinished()
         objects: Objects | None
         if self._count:
             objects = _objects(unread) or []
@@ -261,18 +261,18 @@ class _Lines:
             self._after_return = self._line_end is _ANY_LINE_END and chunk.endswith(b"\r")
         *lines, unfinished = self._line_end.split(chunk)
         if lines:
-            lines[0] = self.rest() + lines[0]
+            lines[0] = self.take_unfinished() + lines[0]
         self._unfinished.append(unfinished)
         self._size += len(unfinished)
         if self._size > MAX_EVENT_BYTES:
             raise _too_large("a stream", "an event", MAX_EVENT_BYTES)
         return lines
 
-    def rest(self) -> bytes:
+    def take_unfinished(self) -> bytes:
         """The bytes after the last line end."""
-        rest = b"".join(self._unfinished)
+        unfinished = b"".join(self._unfinished)
         self._unfinished, self._size = [], 0
-        return rest
+        return unfinished
 
 
 def _objects(text: bytes) -> Objects | None:

@@ -100,7 +100,7 @@ class RequestClock:
         return min(
             self._bytes_at + self._silence,
             self._token_at + KEPT_ALIVE * self._silence,
-            self.started + self._whole,
+            self.started + self._longest,
         )
 
     def error(self) -> ModelError:
@@ -110,9 +110,9 @@ class RequestClock:
             seconds = _rounded(min(self._reading, self.size.within))
             return ModelSilent(f"no token within {seconds} s; for a slow server, raise {name}")
         received = f"after about {self.tokens:,} tokens"
-        if self.deadline == self.started + self._whole:
+        if self.deadline == self.started + self._longest:
             reason = (
-                f"the reply was cut after {_rounded(self._whole)} s, {received}: it may have "
+                f"the reply was cut after {_rounded(self._longest)} s, {received}: it may have "
                 f"{self.size.output_tokens:,}, at {self.times.tokens_per_second:g} a second; "
                 f"lower {_OF_SPEED} or FETTLE_MAX_OUTPUT_TOKENS"
             )
@@ -138,7 +138,7 @@ class RequestClock:
         return self.times.silence * self.size.patience
 
     @property
-    def _whole(self) -> float:
+    def _longest(self) -> float:
         return self._reading + self.size.output_tokens / self.times.tokens_per_second
 
 

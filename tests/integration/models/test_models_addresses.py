@@ -89,7 +89,7 @@ async def test_no_such_host() -> None:
     assert "http://no-such-host.invalid/v1/chat/completions" in str(error)
 
 
-async def test_a_server_that_has_replied_and_is_gone_is_an_outage() -> None:
+async def test_a_server_that_replied_before_and_no_longer_answers_is_an_outage() -> None:
     with ProviderServer([Reply("ok")]) as server:
         model = model_at("compatible:some-model", server.openai_url)
         assert (await model.ainvoke("hi")).text == "ok"
@@ -107,8 +107,10 @@ def test_a_public_address_is_right(name: str) -> None:
     provider = ModelName.parse(name).provider
     public = ModelOptions(api_keys={provider: "key"})
     assert public.is_public(ModelName.parse(name))
-    own = ModelOptions(api_keys={provider: "key"}, base_urls={provider: "https://gateway.internal"})
-    assert not own.is_public(ModelName.parse(name))
+    operator_address = ModelOptions(
+        api_keys={provider: "key"}, base_urls={provider: "https://gateway.internal"}
+    )
+    assert not operator_address.is_public(ModelName.parse(name))
 
 
 def test_the_address_of_a_server_on_this_machine_may_be_wrong() -> None:
@@ -196,7 +198,7 @@ async def test_a_server_that_does_not_speak_http() -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-\u201cx\u201d", "sk-a\nb"])
-def test_a_key_that_no_header_can_carry(key: str) -> None:
+def test_a_key_with_characters_that_a_header_cannot_have(key: str) -> None:
     options = ModelOptions(api_keys={"groq": key})
     with pytest.raises(ModelNotConfigured, match="correct GROQ_API_KEY") as caught:
         options.api_key(ModelName.parse("groq:x"))

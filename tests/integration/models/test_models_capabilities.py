@@ -45,13 +45,13 @@ class Verdict(BaseModel):
 
 @contextmanager
 def learning(
-    name: str, script: Callable[[Request], Turn], known: MemoryCapabilities, **more: Any
+    name: str, script: Callable[[Request], Turn], store: MemoryCapabilities, **more: Any
 ) -> Iterator[tuple[ProviderModel, ProviderServer]]:
     """A model over a server with this script, which knows what is `known`."""
     with ProviderServer(script) as server:
         keys = dict.fromkeys(PROVIDERS, "key")
         options = ModelOptions(api_keys=keys, base_urls=server.base_urls(), **more)
-        model = build(ModelName.parse(name), options, "critic", capabilities=known)
+        model = build(ModelName.parse(name), options, "critic", capabilities=store)
         assert isinstance(model, ProviderModel)
         yield model, server
 
@@ -104,37 +104,37 @@ SAMPLING = {
 
 @EACH
 async def test_a_refused_field_is_dropped_at_once_and_for_the_next_calls(name: str) -> None:
-    known = MemoryCapabilities()
+    store = MemoryCapabilities()
 
     def script(request: Request) -> Turn:
         field = SAMPLING.get(request.wire, "temperature")
         refused = value_of(request.body, field) is not None
         return refusing(request.wire, field) if refused else Reply("ok")
 
-    with learning(name, script, known) as (model, server):
+    with learning(name, script, store) as (model, server):
         assert (await model.ainvoke("hi")).text == "ok"
         assert (await model.ainvoke("hi")).text == "ok"
     assert len(server.requests) == 3
     first, second, third = (dict(request.body) for request in server.requests)
     assert second == third
     assert first != second
-    record = await known.read(name)
+    record = await store.read(name)
     assert record.drop == {SAMPLING.get(server.requests[0].wire, "temperature")}
-    with learning(name, script, known) as (model, server):  # as another worker would
+    with learning(name, script, store) as (model, server):  # as another worker would
         assert (await model.ainvoke("hi")).text == "ok"
     assert len(server.requests) == 1
 
 
 @EACH
 async def test_a_server_that_refuses_to_force_a_tool_is_not_asked_to(name: str) -> None:
-    known = MemoryCapabilities()
+    store = MemoryCapabilities()
 
     def script(request: Request) -> Turn:
         if choice_of(request.body):
             return Refusal(400, "tool_choice / function calling mode is not supported here")
         return Reply('{"good": true}')
 
-    with learning(name, script, known) as (model, server):
+    with learning(name, script, store) as (model, server):
         assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
         assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
     assert [choice_of(request.body) is None for request in server.requests[-2:]] == [True, True]
@@ -144,39 +144,42 @@ async def test_a_server_that_refuses_to_force_a_tool_is_not_asked_to(name: str) 
 
 @EACH
 async def test_too_many_output_tokens_are_lowered_to_the_number_in_the_refusal(name: str) -> None:
-    known = MemoryCapabilities()
+    store = MemoryCapabilities()
 
     def script(request: Request) -> Turn:
-        asked = output_limit(request.body)
-        assert asked is not None
-        if asked > 1_000:
-            return Refusal(400, f"max_tokens: {asked} > 1000, the maximum allowed output tokens")
-        return Reply(str(asked))
+        requested = output_limit(request.body)
+        assert requested is not None
+        if requested > 1_000:
+            return Refusal(
+                400, f"max_tokens: {requested} > 1000, the maximum allowed output tokens"
+            )
+        return Reply(str(requested))
 
-    with learning(name, script, known) as (model, server):
+    with learning(name, script, store) as (model, server):
         for _ in range(2):
             assert (await model.ainvoke("hi")).text == "1000"
     assert len(server.requests) == 3
-    assert (await known.read(name)).max_output_tokens == 1_000
+    assert (await store.read(name)).max_output_tokens == 1_000
 
 
 @EACH
-async def test_a_long_request_gets_the_room_that_is_left_for_its_reply(name: str) -> None:
+async def test_a_long_request_gets_a_limit_on_output_that_fits_the_context(name: str) -> None:
     """For this request only; what leaves no useful room is too long, as before."""
-    context, known = 40_000, MemoryCapabilities()
+    context, store = 40_000, MemoryCapabilities()
 
     def script(request: Request) -> Turn:
-        asked, taken = output_limit(request.body), len(request.last_text)
-        assert asked is not None
-        if taken + asked > context:
+        requested, input_tokens = output_limit(request.body), len(request.last_text)
+        assert requested is not None
+        if input_tokens + requested > context:
             return Refusal(
                 400,
                 f"This model's maximum context length is {context} tokens. However, you requested "
-                f"{taken + asked} tokens ({taken} in the messages, {asked} in the completion).",
+                f"{input_tokens + requested} tokens ({input_tokens} in the messages, {requested} "
+                "in the completion).",
             )
-        return Reply(str(asked))
+        return Reply(str(requested))
 
-    with learning(name, script, known, max_output_tokens=20_000) as (model, server):
+    with learning(name, script, store, max_output_tokens=20_000) as (model, server):
         usual = int((await model.ainvoke("hi")).text)
         room = int((await model.ainvoke("x" * 37_000)).text)
         assert 2_900 <= room < 3_000
@@ -185,21 +188,21 @@ async def test_a_long_request_gets_the_room_that_is_left_for_its_reply(name: str
         with pytest.raises(ContextExceeded):
             await model.ainvoke("x" * 39_900)
         assert len(server.requests) == 5
-    assert await known.read(name) != Capabilities()
-    assert (await known.read(name)).context_tokens == context
+    assert await store.read(name) != Capabilities()
+    assert (await store.read(name)).context_tokens == context
 
 
 @EACH
 async def test_a_form_that_did_not_help_is_not_remembered(name: str) -> None:
-    known = MemoryCapabilities()
+    store = MemoryCapabilities()
     reason = "temperature is not supported"
     with (
-        learning(name, lambda _: Refusal(400, reason), known) as (model, server),
+        learning(name, lambda _: Refusal(400, reason), store) as (model, server),
         pytest.raises(ModelRefused, match="temperature"),
     ):
         await model.ainvoke("hi")
     assert len(server.requests) == 2
-    assert await known.read(name) == Capabilities()
+    assert await store.read(name) == Capabilities()
 
 
 @pytest.mark.parametrize("name", ["compatible:qwen", "openai:gpt-4.1-mini"])
@@ -228,8 +231,8 @@ async def test_a_gateway_gets_the_headers_and_fields_that_the_operator_sets(name
         },
         "bodies": {name: {section: patch} if section else patch, "groq:other": {"x": 1}},
     }
-    known = MemoryCapabilities()
-    with learning(name, lambda _: Reply("ok"), known, **settings) as (model, server):
+    store = MemoryCapabilities()
+    with learning(name, lambda _: Reply("ok"), store, **settings) as (model, server):
         assert (await model.ainvoke("hi")).text == "ok"
     request = server.requests[0]
     assert (request.headers["x-gateway"], request.headers["x-own"]) == ("all", "yes")
@@ -244,26 +247,26 @@ async def test_a_gateway_gets_the_headers_and_fields_that_the_operator_sets(name
 async def test_an_operator_overrides_what_was_learned(name: str) -> None:
     provider = name.partition(":")[0]
     field = SAMPLING.get(WIRES.get(provider, ""), "temperature")
-    known = MemoryCapabilities()
-    await known.write(name, Capabilities(drop=frozenset({field}), max_output_tokens=100))
+    store = MemoryCapabilities()
+    await store.write(name, Capabilities(drop=frozenset({field}), max_output_tokens=100))
     override = {"capabilities": {f"{provider}:*": {"drop": []}}}
-    with learning(name, lambda _: Reply("ok"), known, **override) as (model, server):
+    with learning(name, lambda _: Reply("ok"), store, **override) as (model, server):
         await model.ainvoke("hi")
     assert value_of(server.requests[0].body, field) is not None
     assert output_limit(server.requests[0].body) == 100
     override = {"capabilities": {name: {"max_output_tokens": 200, "drop": [field]}}}
-    with learning(name, lambda _: Reply("ok"), known, **override) as (model, server):
+    with learning(name, lambda _: Reply("ok"), store, **override) as (model, server):
         await model.ainvoke("hi")
     assert value_of(server.requests[0].body, field) is None
     assert output_limit(server.requests[0].body) == 200
 
 
-async def test_a_field_that_the_operator_sets_is_sent_whatever_the_server_says() -> None:
-    known = MemoryCapabilities()
+async def test_a_field_that_the_operator_sets_is_sent_even_if_the_server_refuses_it() -> None:
+    store = MemoryCapabilities()
     refusal = Refusal(400, "Unknown parameter: 'top_k'", fields={"param": "top_k"})
     bodies = {"compatible:qwen": {"top_k": 3}}
     with (
-        learning("compatible:qwen", lambda _: refusal, known, bodies=bodies) as (model, server),
+        learning("compatible:qwen", lambda _: refusal, store, bodies=bodies) as (model, server),
         pytest.raises(ModelRefused, match="top_k"),
     ):
         await model.ainvoke("hi")
@@ -274,10 +277,10 @@ async def test_no_error_repeats_a_secret_header() -> None:
     headers = {"compatible:*": {"x-gateway-key": "hidden-key-1"}}
     redaction = Redaction.of(["hidden-key-1"])
     refusal = Refusal(403, "the key hidden-key-1 is unknown")
-    known = MemoryCapabilities()
+    store = MemoryCapabilities()
     more = {"headers": headers, "redaction": redaction}
     with (
-        learning("compatible:qwen", lambda _: refusal, known, **more) as (model, _),
+        learning("compatible:qwen", lambda _: refusal, store, **more) as (model, _),
         pytest.raises(ModelRefused) as caught,
     ):
         await model.ainvoke("hi")
@@ -285,7 +288,7 @@ async def test_no_error_repeats_a_secret_header() -> None:
     assert "hidden-key-1" not in repr(model)
 
 
-async def test_all_that_a_server_refuses_is_learned_in_one_call() -> None:
+async def test_all_refused_fields_are_learned_in_one_call() -> None:
     """As many servers as there are fields are asked once each."""
     refused = ("tool_choice", "stream_options", "temperature", "max_tokens", "stream")
 
@@ -296,12 +299,12 @@ async def test_all_that_a_server_refuses_is_learned_in_one_call() -> None:
                 return Refusal(422, fields={"detail": [detail]})
         return Reply(tool_calls=(ToolCall("Verdict", {"good": True}),))
 
-    known = MemoryCapabilities()
-    with learning("compatible:qwen", script, known) as (model, server):
+    store = MemoryCapabilities()
+    with learning("compatible:qwen", script, store) as (model, server):
         assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
-        asked = len(server.requests)
+        requested = len(server.requests)
         assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
-    assert asked == len(refused) + 1
-    assert len(server.requests) == asked + 1
+    assert requested == len(refused) + 1
+    assert len(server.requests) == requested + 1
     assert server.requests[-1].body["max_completion_tokens"] == 8_192
-    assert (await known.read("compatible:qwen")).rename == {"max_tokens": "max_completion_tokens"}
+    assert (await store.read("compatible:qwen")).rename == {"max_tokens": "max_completion_tokens"}

@@ -53,8 +53,8 @@ async def test_an_entra_token_is_read_before_each_request(tmp_path: Path) -> Non
         with pytest.raises(ModelNotConfigured, match="FETTLE_AZURE_TOKEN_FILE cannot be read"):
             await model.ainvoke("hi")
     sent = [request.headers for request in server.requests]
-    assert [each["authorization"] for each in sent] == ["Bearer first", "Bearer second"]
-    assert not any("api-key" in each for each in sent)
+    assert [headers["authorization"] for headers in sent] == ["Bearer first", "Bearer second"]
+    assert not any("api-key" in headers for headers in sent)
     assert {request.path for request in server.requests} == {
         "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21"
     }
@@ -264,7 +264,7 @@ async def test_the_metadata_server_of_the_machine_gives_a_token(
         options = options_for(server, "vertex", credentials="metadata", project="p")
         await build(VERTEX_MODEL, options, "executor").ainvoke("hi")
     assert server.requests[0].headers["authorization"] == "Bearer of-the-pod"
-    assert any("service-accounts/default/token" in each for each in paths)
+    assert any("service-accounts/default/token" in path for path in paths)
 
 
 @pytest.mark.parametrize(

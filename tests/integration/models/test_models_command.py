@@ -31,8 +31,8 @@ KEYLESS = "anthropic:claude-haiku-5-5"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="key", ANTHROPIC_API_KEY="") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="key", ANTHROPIC_API_KEY="") as running:
+        yield running
 
 
 def answers(request: Request) -> Turn:
@@ -51,7 +51,7 @@ def obeys(request: Request) -> Reply:
     return Reply(tool_calls=(ToolCall("list_dir", {"path": "."}),), tokens=used)
 
 
-async def test_what_there_is_what_it_costs_and_whether_it_answers(
+async def test_the_command_lists_models_with_prices_and_checks_them(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     with ProviderServer(answers) as server, front(deployment) as api:
@@ -72,21 +72,21 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
             executor_escalation=BAD,
         )
         await deployment.ready()
-        found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
-        assert found["roles"]["executor"] == [[GOOD, LOCAL], [BAD, GOOD, LOCAL]]
-        assert found["roles"]["summary"] == [[KEYLESS]]
-        offered = {each["name"]: each for each in found["offered"]}
+        listing = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
+        assert listing["roles"]["executor"] == [[GOOD, LOCAL], [BAD, GOOD, LOCAL]]
+        assert listing["roles"]["summary"] == [[KEYLESS]]
+        offered = {entry["name"]: entry for entry in listing["offered"]}
         assert float(offered[GOOD]["output_usd"]) > float(offered[GOOD]["input_usd"]) > 0
         assert offered[LOCAL]["input_usd"] is None
         assert offered[KEYLESS]["missing"] == "a key: set ANTHROPIC_API_KEY where the workers run"
 
         checked = fettle("models", "--check", "--json", cwd=tmp_path, env=env)
         assert checked.returncode == 1
-        results = {each["name"]: each for each in json.loads(checked.stdout)["checks"]}
+        results = {entry["name"]: entry for entry in json.loads(checked.stdout)["checks"]}
         assert results[GOOD]["ok"]
         assert results[GOOD]["seconds"] >= results[GOOD]["first_token_seconds"] > 0
         assert (results[GOOD]["input_tokens"], results[GOOD]["output_tokens"]) == (36, 3)
-        assert [each["ok"] for each in results[GOOD]["steps"]] == [True] * 4
+        assert [entry["ok"] for entry in results[GOOD]["steps"]] == [True] * 4
         assert float(results[GOOD]["cost_usd"]) > 0
         assert (results[LOCAL]["ok"], results[LOCAL]["cost_usd"]) == (True, None)
         assert results[BAD]["error"] == (
@@ -95,8 +95,8 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
         )
         assert "set ANTHROPIC_API_KEY" in results[KEYLESS]["error"]
 
-        shown = fettle("models", GOOD, cwd=tmp_path, env=env)
-        assert (shown.returncode, f"ok: {GOOD}: a job can run" in shown.stdout) == (0, True)
+        printed = fettle("models", GOOD, cwd=tmp_path, env=env)
+        assert (printed.returncode, f"ok: {GOOD}: a job can run" in printed.stdout) == (0, True)
         stranger = fettle("models", "nobody:x", cwd=tmp_path, env=env)
         assert (stranger.returncode, "not on the allow-list" in stranger.stderr) == (2, True)
 
@@ -157,8 +157,8 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
         for result in json.loads(checked.stdout)["checks"]:
             model = result["name"].removeprefix("groq:")
             failing, reason = BROKEN[model]
-            steps = {each["step"]: each for each in result["steps"]}
-            failed = [name for name, each in steps.items() if each["ok"] is False]
+            steps = {step["step"]: step for step in result["steps"]}
+            failed = [name for name, step in steps.items() if step["ok"] is False]
             assert (model, failed) == (model, [failing])
             assert reason in steps[failing]["error"], result
             assert ("--jinja" in steps[failing]["error"]) is (
@@ -166,8 +166,8 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
             )
             assert result["ok"] is (failing == USAGE)
             assert steps[failing]["required"] is (failing != USAGE)
-            asked = [each for each in server.requests if each.model == model]
-            assert len(asked) <= 7, model
+            step_requests = [step for step in server.requests if step.model == model]
+            assert len(step_requests) <= 7, model
         assert result["output_tokens"] is None
 
         noted = fettle("models", "groq:counts-nothing", cwd=tmp_path, env=env)
@@ -190,15 +190,15 @@ def refuses_fields(request: Request) -> Turn:
         return Refusal(400, "Unsupported parameter: 'temperature' is not supported")
     if "tool_choice" in request.body:
         return Refusal(400, "tool_choice is not supported in thinking mode")
-    replies = [each for each in request.body["messages"] if each["role"] == "assistant"]
-    if not all(each.get("reasoning_content") for each in replies):
+    replies = [reply for reply in request.body["messages"] if reply["role"] == "assistant"]
+    if not all(reply.get("reasoning_content") for reply in replies):
         return Refusal(400, "The `reasoning_content` in the thinking mode must be passed back")
-    if any(len(call["id"]) != 9 for each in replies for call in each["tool_calls"]):
+    if any(len(call["id"]) != 9 for reply in replies for call in reply["tool_calls"]):
         return Refusal(400, "Tool call id must be a-z, A-Z, 0-9, with a length of 9.")
     return obeys(request)
 
 
-async def test_the_context_of_a_model_and_a_server_that_is_away(
+async def test_the_command_shows_a_models_context_and_a_server_without_an_answer(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     with ProviderServer(refuses_fields) as server, front(deployment) as api:
@@ -208,15 +208,15 @@ async def test_the_context_of_a_model_and_a_server_that_is_away(
         await deployment.ready()
 
         def offered() -> dict[str, int | None]:
-            found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
-            return {each["name"]: each["context_tokens"] for each in found["offered"]}
+            listing = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
+            return {entry["name"]: entry["context_tokens"] for entry in listing["offered"]}
 
         deployment.wait_until(lambda: offered() == {LOCAL: 4_096, GOOD: None})
         assert "4,096" in fettle("models", cwd=tmp_path, env=env).stdout
         doctor = fettle("doctor", "--json", cwd=tmp_path, env=env)
         findings = json.loads(doctor.stdout)["findings"]
-        contexts = [each for each in findings if each["name"] == "context"]
-        assert [(each["health"], each["text"]) for each in contexts] == [
+        contexts = [entry for entry in findings if entry["name"] == "context"]
+        assert [(entry["health"], entry["text"]) for entry in contexts] == [
             ("warn", f"{LOCAL}: 4,096 tokens")
         ]
         assert server.requests == []
@@ -247,7 +247,7 @@ async def test_doctor_names_an_address_without_a_server(
         def errors() -> list[str]:
             doctor = fettle("doctor", "--json", cwd=tmp_path, env=env)
             findings = json.loads(doctor.stdout)["findings"]
-            bad = [each["text"] for each in findings if each["health"] == "bad"]
+            bad = [finding["text"] for finding in findings if finding["health"] == "bad"]
             assert doctor.returncode == (1 if bad else 0)
             return bad
 
@@ -258,7 +258,7 @@ async def test_doctor_names_an_address_without_a_server(
         assert "FETTLE_COMPATIBLE_BASE_URL" in error
 
 
-async def test_what_servers_accept_is_shown_and_shared_by_the_workers(
+async def test_learned_capabilities_are_shown_and_shared_by_the_workers(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     def script(request: Request) -> Turn:
@@ -278,8 +278,8 @@ async def test_what_servers_accept_is_shown_and_shared_by_the_workers(
         )
         await deployment.ready()
         assert fettle("models", LOCAL, GOOD, cwd=tmp_path, env=env).returncode == 0
-        found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
-        forms = {each["model"]: each for each in found["accepted"]}
+        listing = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
+        forms = {entry["model"]: entry for entry in listing["accepted"]}
         assert set(forms) == {"groq:*", GOOD, LOCAL}
         assert (forms["groq:*"]["source"], forms[LOCAL]["source"]) == ("setting", "learned")
         assert forms[LOCAL]["drop"] == ["temperature"]
@@ -287,12 +287,12 @@ async def test_what_servers_accept_is_shown_and_shared_by_the_workers(
         learned = len(server.requests)
         assert fettle("models", LOCAL, cwd=tmp_path, env=env).returncode == 0
         assert learned < len(server.requests)
-        assert not any("temperature" in each.body for each in server.requests[learned:])
+        assert not any("temperature" in entry.body for entry in server.requests[learned:])
         assert all(
             "max_completion_tokens" in request.body and "max_tokens" not in request.body
             for request in server.requests
             if request.model != "my-own"
         )
-        shown = fettle("models", cwd=tmp_path, env=env).stdout
-        assert f"{LOCAL}\twithout temperature\tlearned 20" in shown
-        assert "groq:*\tmax_tokens as max_completion_tokens\tFETTLE_MODEL_CAPABILITIES" in shown
+        printed = fettle("models", cwd=tmp_path, env=env).stdout
+        assert f"{LOCAL}\twithout temperature\tlearned 20" in printed
+        assert "groq:*\tmax_tokens as max_completion_tokens\tFETTLE_MODEL_CAPABILITIES" in printed

@@ -48,35 +48,35 @@ class Server:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    found = Server()
-    listening = await asyncio.start_server(found.serve, "127.0.0.1", 0, backlog=512)
-    found.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
-    yield found
-    found.go_on.set()
+    running = Server()
+    listening = await asyncio.start_server(running.serve, "127.0.0.1", 0, backlog=512)
+    running.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    yield running
+    running.go_on.set()
     listening.close()
 
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    async with connect(httpx.create_ssl_context(), OPENAI) as found:
-        yield found
+    async with connect(httpx.create_ssl_context(), OPENAI) as provider_client:
+        yield provider_client
 
 
-async def many(client: httpx.AsyncClient, server: Server, count: int) -> None:
+async def send_many(client: httpx.AsyncClient, server: Server, count: int) -> None:
     """So many requests, all of them under way at the same time."""
     server.go_on.clear()
-    asked = [asyncio.create_task(client.get(server.url)) for _ in range(count)]
+    responses = [asyncio.create_task(client.get(server.url)) for _ in range(count)]
     await server.until_waiting(count)
     server.go_on.set()
-    assert {(await each).status_code for each in asked} == {200}
+    assert {(await response).status_code for response in responses} == {200}
 
 
-async def test_none_waits_for_a_connection_and_all_are_used_again(
+async def test_no_request_waits_for_a_connection_and_connections_are_reused(
     server: Server, client: httpx.AsyncClient
 ) -> None:
-    await many(client, server, 10 * WIDTH)
+    await send_many(client, server, 10 * WIDTH)
     assert server.opened == 10 * WIDTH
-    await many(client, server, 10 * WIDTH)
+    await send_many(client, server, 10 * WIDTH)
     assert server.opened == 10 * WIDTH
 
 

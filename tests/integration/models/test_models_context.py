@@ -56,15 +56,15 @@ def characters(request: Request) -> int:
 
 
 @pytest.mark.parametrize("name", ITS_WORDS)
-async def test_it_is_asked_again_with_half(name: str) -> None:
+async def test_a_request_that_is_too_long_is_sent_again_with_half_of_it(name: str) -> None:
     with ProviderServer([ITS_WORDS[name], Reply("ok")]) as server:
         keys = dict.fromkeys(PROVIDERS, "key")
         options = ModelOptions(keys, server.base_urls())
         model = build(ModelName.parse(name), options, "summary")
         assert isinstance(model, ProviderModel)
 
-        async def send(given: Sequence[BaseMessage]) -> AIMessage:
-            return await model.ainvoke(list(given))
+        async def send(sent: Sequence[BaseMessage]) -> AIMessage:
+            return await model.ainvoke(list(sent))
 
         reply = await ask_within_context(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
         assert reply.text == "ok"
@@ -72,19 +72,21 @@ async def test_it_is_asked_again_with_half(name: str) -> None:
     refused, less = server.requests
     assert characters(refused) > 31_000
     assert 10_000 < characters(less) < 16_000
-    assert not any('"spare"' in json.dumps(each.body) for each in server.requests)
+    assert not any('"spare"' in json.dumps(request.body) for request in server.requests)
 
 
 LLAMA_CPP = {"data": [{"id": "/m.gguf", "meta": {"n_ctx": 4_096, "n_ctx_train": 32_768}}]}
 
 
-async def asked(server: ProviderServer, options: ModelOptions, name: str = "compatible:q") -> None:
+async def send_one(
+    server: ProviderServer, options: ModelOptions, name: str = "compatible:q"
+) -> None:
     """Send a long request within the model's context."""
     model = build(ModelName.parse(name), options, "summary")
     assert isinstance(model, ProviderModel)
 
-    async def send(given: Sequence[BaseMessage]) -> AIMessage:
-        return await model.ainvoke(list(given))
+    async def send(sent: Sequence[BaseMessage]) -> AIMessage:
+        return await model.ainvoke(list(sent))
 
     reply = await ask_within_context(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
     assert reply.text == "ok"
@@ -96,14 +98,14 @@ async def test_the_context_that_a_server_lists_bounds_requests_and_replies() -> 
         server.lists["/v1/models"] = LLAMA_CPP
         urls = {"compatible": server.openai_url, "openai": server.openai_url}
         keys = {"openai": "key", "groq": "key"}
-        await asked(server, ModelOptions(keys, urls))
-        await asked(server, ModelOptions(keys, urls, context_tokens=2_048))
-        await asked(server, ModelOptions(keys, urls), "openai:gpt-4.1-mini")
+        await send_one(server, ModelOptions(keys, urls))
+        await send_one(server, ModelOptions(keys, urls, context_tokens=2_048))
+        await send_one(server, ModelOptions(keys, urls), "openai:gpt-4.1-mini")
         assert server.listed == 3
-        await asked(server, ModelOptions(keys, {"groq": server.groq_url}), "groq:of-our-own")
+        await send_one(server, ModelOptions(keys, {"groq": server.groq_url}), "groq:of-our-own")
         assert server.listed == 3
     listed, smaller, openai, unknown = server.requests
-    assert [each.body.get("max_tokens") for each in (listed, smaller)] == [2_048, 1_024]
+    assert [request.body.get("max_tokens") for request in (listed, smaller)] == [2_048, 1_024]
     assert openai.body["max_completion_tokens"] == 2_048
     assert characters(listed) <= 6_144
     assert characters(smaller) < characters(listed)
@@ -112,7 +114,7 @@ async def test_the_context_that_a_server_lists_bounds_requests_and_replies() -> 
 
 async def test_a_server_that_lists_nothing_is_used_as_before() -> None:
     with ProviderServer([Reply("ok")]) as server:
-        await asked(server, ModelOptions({}, {"compatible": server.openai_url}))
+        await send_one(server, ModelOptions({}, {"compatible": server.openai_url}))
     assert server.requests[0].body["max_tokens"] == 8_192
     assert characters(server.requests[0]) > 31_000
 
@@ -129,7 +131,7 @@ async def test_a_server_that_was_started_with_a_smaller_context_is_noticed_at_it
                 return {"data": [{"id": "q", "max_model_len": next(lists)}]}
 
         server.lists = Restarted({"/v1/models": None})
-        await asked(server, ModelOptions({}, {"compatible": server.openai_url}))
+        await send_one(server, ModelOptions({}, {"compatible": server.openai_url}))
     refused, less = server.requests
     assert (refused.body["max_tokens"], less.body["max_tokens"]) == (2_048, 1_024)
     assert characters(less) <= characters(refused) // 2 + 200
@@ -140,7 +142,7 @@ async def test_a_second_list_names_the_loaded_context_of_lm_studio() -> None:
     with ProviderServer([Reply("ok")]) as server:
         server.lists["/v1/models"] = {"data": [{"id": "q"}, {"id": "other"}]}
         server.lists["/api/v0/models"] = {"data": [{"id": "other"}, loaded]}
-        await asked(server, ModelOptions({}, {"compatible": server.openai_url}))
+        await send_one(server, ModelOptions({}, {"compatible": server.openai_url}))
     assert server.requests[0].body["max_tokens"] == 2_048
 
 
@@ -162,8 +164,8 @@ async def test_the_list_is_read_with_the_key_and_only_from_the_address_itself() 
         await model.learn_context()
         assert (model.context, model.server_error) == (None, None)
         await model.aclose()
-    assert [each.split()[1] for each in received] == ["/v1/models", "/api/v0/models"]
-    assert all("authorization: Bearer secret" in each for each in received)
+    assert [line.split()[1] for line in received] == ["/v1/models", "/api/v0/models"]
+    assert all("authorization: Bearer secret" in line for line in received)
 
 
 @pytest.mark.parametrize(("tokens", "most"), [(None, 32_000), (50_000, 32_000), (20_000, 8_192)])

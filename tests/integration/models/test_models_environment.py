@@ -53,13 +53,13 @@ async def test_a_given_base_url_and_key_are_used(provider: str, decoy: ProviderS
         assert (await build(name, options, "planner").ainvoke("hi")).text == "ok"
     assert decoy.requests == []
     headers = server.requests[0].headers
-    shown = next(headers[name] for name in KEY_HEADERS if name in headers)
-    assert shown.endswith("key-of-the-options")
+    sent_key = next(headers[name] for name in KEY_HEADERS if name in headers)
+    assert sent_key.endswith("key-of-the-options")
     assert "key-of-the-environment" not in str(headers)
 
 
 @pytest.mark.parametrize("provider", ["ollama", "compatible"])
-async def test_a_key_of_the_environment_goes_nowhere(provider: str, decoy: ProviderServer) -> None:
+async def test_a_key_in_the_environment_is_not_sent(provider: str, decoy: ProviderServer) -> None:
     """Not even where none is given, and none is needed."""
     with ProviderServer([Reply("ok")]) as server:
         options = ModelOptions(base_urls=server.base_urls())

@@ -49,11 +49,11 @@ class Scene:
     gemini: ProviderServer
 
     async def ask(self, level: int = 0, text: str = "hi", role: Role = "executor") -> AIMessage:
-        async def call(model: Any, given: Messages) -> AIMessage:
-            return await model.ainvoke(given)
+        async def call(model: Any, messages: Messages) -> AIMessage:
+            return await model.ainvoke(messages)
 
-        asked = [HumanMessage(text)]
-        return await model_call(self.ports, ModelCall(role, AT, asked, level=level), call)
+        question = [HumanMessage(text)]
+        return await model_call(self.ports, ModelCall(role, AT, question, level=level), call)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -81,9 +81,9 @@ def scene(groq: Sequence[Turn], gemini: Sequence[Turn], key: str = "key") -> Ite
 
 
 async def test_the_first_answers_while_it_can() -> None:
-    with scene([Reply("yes")], []) as it:
-        assert (await it.ask()).text == "yes"
-    assert (it.data["model"], "fell_back_from" in it.data) == (FIRST, False)
+    with scene([Reply("yes")], []) as chain:
+        assert (await chain.ask()).text == "yes"
+    assert (chain.data["model"], "fell_back_from" in chain.data) == (FIRST, False)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ async def test_the_first_answers_while_it_can() -> None:
     ids=["503", "429", "cut", "garbled", "misshapen", "no key", "no such model"],
 )
 async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
-    with scene([fault], [Reply("yes")]) as it:
-        assert (await it.ask()).text == "yes"
-    (charge,) = it.record.charges.values()
-    assert charge.model == it.data["model"] == SECOND
+    with scene([fault], [Reply("yes")]) as chain:
+        assert (await chain.ask()).text == "yes"
+    (charge,) = chain.record.charges.values()
+    assert charge.model == chain.data["model"] == SECOND
     assert charge.cost_usd is not None
-    (over,) = it.data["fell_back_from"]
+    (over,) = chain.data["fell_back_from"]
     assert over["model"] == FIRST
     assert over["reason"]
 
@@ -127,67 +127,67 @@ async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
     ],
     ids=["credit", "key", "region", "model", "account", "tools", "limit", "path", "login", "page"],
 )
-async def test_a_refusal_that_is_not_about_the_request_goes_to_the_stand_in_of_every_role(
+async def test_a_refusal_that_is_not_about_the_request_makes_the_fallback_answer_in_every_role(
     role: Role, fault: Turn
 ) -> None:
-    with scene([fault], [Reply("yes")]) as it:
-        assert (await it.ask(role=role)).text == "yes"
-        assert len(it.groq.requests) == 1
-    (over,) = it.data["fell_back_from"]
+    with scene([fault], [Reply("yes")]) as chain:
+        assert (await chain.ask(role=role)).text == "yes"
+        assert len(chain.groq.requests) == 1
+    (over,) = chain.data["fell_back_from"]
     assert over["model"] == FIRST
 
 
 async def test_the_error_of_a_chain_keeps_its_cause() -> None:
     """Two accounts without credit: the job fails, and no later try would change that."""
     poor = Refusal(400, "Your credit balance is too low")
-    with scene([poor], [poor]) as it, pytest.raises(ModelRefused) as caught:
-        await it.ask()
+    with scene([poor], [poor]) as chain, pytest.raises(ModelRefused) as caught:
+        await chain.ask()
     assert (caught.value.kind, caught.value.status) == (ErrorKind.CREDIT, 400)
     assert "none of 2 models answered" in str(caught.value)
 
 
 async def test_addresses_that_may_be_wrong_are_tried_again_a_few_times_only() -> None:
     page = Raw([b"<html><title>Sign in</title></html>"], "text/html")
-    with scene([page], [page]) as it, pytest.raises(ModelUnavailable) as caught:
-        await it.ask()
+    with scene([page], [page]) as chain, pytest.raises(ModelUnavailable) as caught:
+        await chain.ask()
     assert caught.value.unproven
-    with scene([page], [Refusal(503)]) as it, pytest.raises(ModelUnavailable) as caught:
-        await it.ask()
+    with scene([page], [Refusal(503)]) as chain, pytest.raises(ModelUnavailable) as caught:
+        await chain.ask()
     assert not caught.value.unproven
 
 
-async def test_who_is_away_is_not_waited_for_by_the_next_call() -> None:
-    with scene([Refusal(503)], [Reply("one"), Reply("two")]) as it:
-        await it.ask(text="1")
-        assert (await it.ask(text="2")).text == "two"
-        assert len(it.groq.requests) == 1
+async def test_an_unavailable_model_is_skipped_by_the_next_call() -> None:
+    with scene([Refusal(503)], [Reply("one"), Reply("two")]) as chain:
+        await chain.ask(text="1")
+        assert (await chain.ask(text="2")).text == "two"
+        assert len(chain.groq.requests) == 1
 
 
-async def test_where_all_are_away_the_job_comes_later() -> None:
-    with scene([Refusal(503, "no room")] * 2, [Refusal(503, "no room")] * 2) as it:
+async def test_if_all_models_are_unavailable_the_call_is_unavailable() -> None:
+    with scene([Refusal(503, "no room")] * 2, [Refusal(503, "no room")] * 2) as chain:
         for _ in range(2):  # they are asked again, though both were away a moment ago
             with pytest.raises(ModelUnavailable, match="none of 2 models answered") as caught:
-                await it.ask()
-        assert (len(it.groq.requests), len(it.gemini.requests)) == (2, 2)
+                await chain.ask()
+        assert (len(chain.groq.requests), len(chain.gemini.requests)) == (2, 2)
     assert FIRST in str(caught.value)
     assert SECOND in str(caught.value)
-    assert it.record.outcomes == it.record.charges == it.record.events == {}
+    assert chain.record.outcomes == chain.record.charges == chain.record.events == {}
 
 
-async def test_where_all_ask_for_time_the_job_comes_after_the_shortest() -> None:
+async def test_if_all_models_ask_for_a_wait_the_shortest_wait_counts() -> None:
     busy = [[Refusal(429, retry_after=seconds)] for seconds in (60, 30)]
-    with scene(*busy) as it, pytest.raises(ModelUnavailable) as caught:
-        await it.ask()
+    with scene(*busy) as chain, pytest.raises(ModelUnavailable) as caught:
+        await chain.ask()
     assert caught.value.retry_after_seconds == 30
     assert caught.value.providers == ("groq", "google_genai")
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-async def test_a_request_that_was_refused_is_not_carried_to_the_next(status: int) -> None:
-    with scene([Refusal(status)], [Reply("yes")]) as it:
+async def test_a_refused_request_is_not_sent_to_the_next_model(status: int) -> None:
+    with scene([Refusal(status)], [Reply("yes")]) as chain:
         with pytest.raises(ModelRefused):
-            await it.ask()
-        assert it.gemini.requests == []
+            await chain.ask()
+        assert chain.gemini.requests == []
 
 
 KEPT_BACK = Refusal(400, fields={"code": "tool_use_failed", "failed_generation": "<x>"})
@@ -195,45 +195,47 @@ KEPT_BACK = Refusal(400, fields={"code": "tool_use_failed", "failed_generation":
 
 @pytest.mark.parametrize("unusable", [KEPT_BACK, Reply(""), Reply(" \u200b\n")])
 async def test_a_model_that_gives_no_answer_twice_is_followed_by_the_next(unusable: Turn) -> None:
-    with scene([unusable, unusable], [Reply("yes")]) as it:
-        assert (await it.ask()).text == "yes"
-        assert len(it.groq.requests) == 2
-    (over,) = it.data["fell_back_from"]
+    with scene([unusable, unusable], [Reply("yes")]) as chain:
+        assert (await chain.ask()).text == "yes"
+        assert len(chain.groq.requests) == 2
+    (over,) = chain.data["fell_back_from"]
     assert over["model"] == FIRST
     assert "two replies in a row are no answer" in over["reason"]
 
 
 async def test_if_no_model_gives_an_answer_the_call_fails_with_the_reasons() -> None:
-    with scene([Reply("")] * 4, [Reply("", thoughts="Hm.")] * 4) as it:
+    with scene([Reply("")] * 4, [Reply("", thoughts="Hm.")] * 4) as chain:
         for _ in range(2):  # such a model is available, so that the next call asks it again
             with pytest.raises(ReplyUnusable, match="none of 2 models answered") as caught:
-                await it.ask()
-        assert (len(it.groq.requests), len(it.gemini.requests)) == (4, 4)
+                await chain.ask()
+        assert (len(chain.groq.requests), len(chain.gemini.requests)) == (4, 4)
     assert f"{FIRST}: two replies in a row are no answer: the last one is empty" in str(
         caught.value
     )
     assert "has thoughts, and no answer" in str(caught.value)
 
 
-async def test_at_a_higher_level_the_stronger_one_answers_and_the_role_s_own_stand_in() -> None:
-    with scene([Reply("strong")], []) as it:
-        assert (await it.ask(level=1)).text == "strong"
-    assert it.data["model"] == BIG
-    with scene(always(Refusal(503)), [Reply("yes")]) as it:
-        await it.ask(level=7)
-    assert [each["model"] for each in it.data["fell_back_from"]] == [BIG, FIRST]
+async def test_at_a_higher_level_the_stronger_model_answers_with_the_role_s_model_as_fallback() -> (
+    None
+):
+    with scene([Reply("strong")], []) as chain:
+        assert (await chain.ask(level=1)).text == "strong"
+    assert chain.data["model"] == BIG
+    with scene(always(Refusal(503)), [Reply("yes")]) as chain:
+        await chain.ask(level=7)
+    assert [skipped["model"] for skipped in chain.data["fell_back_from"]] == [BIG, FIRST]
 
 
 @pytest.mark.parametrize("status", [401, 400])
-async def test_one_that_is_only_away_may_still_answer_later(status: int) -> None:
+async def test_a_chain_with_an_unavailable_model_may_answer_later(status: int) -> None:
     """Whether it is asked in this call, or is passed over since it did not answer the last one."""
-    with scene([Refusal(503)], [Reply("one"), Refusal(status)]) as it:
-        await it.ask(text="1")
+    with scene([Refusal(503)], [Reply("one"), Refusal(status)]) as chain:
+        await chain.ask(text="1")
         with pytest.raises(ModelUnavailable, match="none of 2 models answered"):
-            await it.ask(text="2")
-        assert len(it.groq.requests) == 1
-    with scene([Refusal(503)], [Refusal(status)]) as it, pytest.raises(ModelUnavailable):
-        await it.ask()
+            await chain.ask(text="2")
+        assert len(chain.groq.requests) == 1
+    with scene([Refusal(503)], [Refusal(status)]) as chain, pytest.raises(ModelUnavailable):
+        await chain.ask()
 
 
 TALK = "so far so good " * 20
@@ -241,16 +243,16 @@ TALK = "so far so good " * 20
 
 async def test_a_reply_that_is_cancelled_while_it_comes_is_charged() -> None:
     """As by the job's deadline. Its usage is not known."""
-    with scene([Hang(after=Reply(TALK))], []) as it:
+    with scene([Hang(after=Reply(TALK))], []) as chain:
         heard = asyncio.Event()
-        it.ports = replace(it.ports, tokens=Heard(heard))
-        asking = asyncio.create_task(it.ask())
+        chain.ports = replace(chain.ports, tokens=Heard(heard))
+        asking = asyncio.create_task(chain.ask())
         async with asyncio.timeout(20):
             await heard.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-    (charge,) = it.record.charges.values()
+    (charge,) = chain.record.charges.values()
     assert (charge.model, charge.role, charge.cost_usd) == (FIRST, "executor", None)
     assert (charge.input_tokens, charge.output_tokens) == (0, 0)
 
@@ -276,20 +278,20 @@ class Heard:
 
 
 async def test_a_cut_reply_is_charged_and_stays_reserved() -> None:
-    with scene([Cut(Reply(TALK))], [Reply("yes")]) as it:
-        it.ports = replace(it.ports, budget=MemoryBudget(it.record, most=1_000_000))
-        await it.ask()
-    cut, answer = it.record.charges.values()
+    with scene([Cut(Reply(TALK))], [Reply("yes")]) as chain:
+        chain.ports = replace(chain.ports, budget=MemoryBudget(chain.record, most=1_000_000))
+        await chain.ask()
+    cut, answer = chain.record.charges.values()
     assert (cut.model, cut.output_tokens, answer.model) == (FIRST, 0, SECOND)
-    assert [most.model for most in it.record.reserved.values() if most.tokens] == [FIRST]
+    assert [most.model for most in chain.record.reserved.values() if most.tokens] == [FIRST]
 
 
 async def test_a_reply_that_is_refused_settles_its_reservation() -> None:
-    with scene([Reply(refusal="No.", tokens=Tokens(1_000, 20))], []) as it:
-        it.ports = replace(it.ports, budget=MemoryBudget(it.record, most=1_000_000))
+    with scene([Reply(refusal="No.", tokens=Tokens(1_000, 20))], []) as chain:
+        chain.ports = replace(chain.ports, budget=MemoryBudget(chain.record, most=1_000_000))
         with pytest.raises(ModelRefused):
-            await it.ask(role="planner")
-    (charge,) = it.record.charges.values()
+            await chain.ask(role="planner")
+    (charge,) = chain.record.charges.values()
     assert (charge.input_tokens, charge.output_tokens, charge.role) == (1_000, 20, "planner")
     assert charge.cost_usd is not None
-    assert not any(most.tokens for most in it.record.reserved.values())
+    assert not any(most.tokens for most in chain.record.reserved.values())

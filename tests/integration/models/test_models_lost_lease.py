@@ -66,9 +66,9 @@ def asking(server: ProviderServer, limit: RateLimit) -> Ports:
 
 
 async def call(ports: Ports) -> AIMessage:
-    async def ask(model: Any, given: Messages) -> AIMessage:
-        got: AIMessage = await model.ainvoke(given)
-        return got
+    async def ask(model: Any, sent: Messages) -> AIMessage:
+        reply: AIMessage = await model.ainvoke(sent)
+        return reply
 
     question = [HumanMessage("What is 6 times 7?")]
     return await model_call(ports, ModelCall("executor", CallKey("", "n", 0), question), ask)
@@ -87,34 +87,36 @@ def network(tmp_path: Path) -> Iterator[tuple[str, Proxy]]:
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("most_tokens", [None, 100_000])
-async def test_a_call_is_not_made_that_is_another_attempts_by_now(
+async def test_a_call_is_not_made_after_the_lease_was_lost(
     network: tuple[str, Proxy], most_tokens: int | None
 ) -> None:
     """Its connections are reset, and its lease is lost, between the check and the request."""
     url, proxy = network
-    here = RedisStore(connect(url, seconds=20))
-    there = RedisStore(connect(f"redis://127.0.0.1:{proxy.port}/0", seconds=20))
-    operations = Operations(here, lambda *_: None, Policy(lease_ms=60_000))
+    first_store = RedisStore(connect(url, seconds=20))
+    second_store = RedisStore(connect(f"redis://127.0.0.1:{proxy.port}/0", seconds=20))
+    operations = Operations(first_store, lambda *_: None, Policy(lease_ms=60_000))
     submitted = await operations.submit("default", JobSpec("count"), by="test")
     assert isinstance(submitted, Submission)
     job_id = submitted.record.id
-    held = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
-    writer = AttemptWriter(there, held)
+    lease = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
+    writer = AttemptWriter(second_store, lease)
     ledger = Ledger(writer, {})
-    unlimited = DayLimits(Credentials(here.redis), Cap(), Cap())
-    gate = Gate(RedisRateLimit(there.redis, {}, 60.0))
+    unlimited = DayLimits(Credentials(first_store.redis), Cap(), Cap())
+    gate = Gate(RedisRateLimit(second_store.redis, {}, 60.0))
     with ProviderServer([Reply("42")]) as server:
         ports = replace(
             asking(server, gate),
             journal=ledger,
             events=ledger,
-            budget=AccountBudget(there, ledger, Cap(None, most_tokens), "", "default", unlimited),
-            cancel=LeaseCheck(there, writer),
+            budget=AccountBudget(
+                second_store, ledger, Cap(None, most_tokens), "", "default", unlimited
+            ),
+            cancel=LeaseCheck(second_store, writer),
         )
         calling = asyncio.create_task(call(ports))
         await gate.reached.wait()
         proxy.reset()
-        ok(await operations.requeue(held, "the test has another attempt"))
+        ok(await operations.requeue(lease, "the test has another attempt"))
         ok(await operations.claim(job_id, "worker-2"))
         await asyncio.sleep(FRESH_SECONDS)
         gate.opened.set()
@@ -122,8 +124,8 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
             await calling
         assert server.requests == []
     assert proxy.counters()["reset"] > 0
-    await here.close()
-    await there.close()
+    await first_store.close()
+    await second_store.close()
 
 
 @pytest.mark.invariant("J11")

@@ -150,13 +150,13 @@ async def test_a_plain_reply_with_its_usage_and_price(name: str) -> None:
 
 
 @EACH
-async def test_what_the_options_say_is_what_is_sent(name: str) -> None:
+async def test_the_request_has_the_values_of_the_options(name: str) -> None:
     with asking(name, [Reply("x")], max_output_tokens=512, temperature=0.5) as (model, server):
         await model.ainvoke("hi")
     request = server.requests[0]
     headers, body = request.headers, request.body
-    shown = next(headers[name] for name in KEY_HEADERS if name in headers)
-    assert shown.removeprefix("Bearer ") == f"{provider_of(name)}-key"
+    sent_key = next(headers[name] for name in KEY_HEADERS if name in headers)
+    assert sent_key.removeprefix("Bearer ") == f"{provider_of(name)}-key"
     match request.wire:
         case "openai":
             bound = body.get("max_completion_tokens") or body["max_tokens"]
@@ -178,8 +178,8 @@ async def test_a_reply_that_was_not_streamed_is_read_alike(name: str) -> None:
     turn = Reply("Yes.", (ToolCall("python", {"code": "1"}),), Tokens(20, 4))
     with asking(name, [turn]) as (model, _):
         streamed = await model.bind_tools([python]).ainvoke("hi")
-    whole = DIALECTS[wire_of(name)].reply(turn, ModelName.parse(name).model, 1)
-    with asking(name, [Garbled(json.dumps(whole))]) as (model, _):
+    full_body = DIALECTS[wire_of(name)].reply(turn, ModelName.parse(name).model, 1)
+    with asking(name, [Garbled(json.dumps(full_body))]) as (model, _):
         plain = await model.bind_tools([python]).ainvoke("hi")
     assert (plain.text, plain.usage_metadata) == (streamed.text, streamed.usage_metadata)
     assert [c["args"] for c in plain.tool_calls] == [c["args"] for c in streamed.tool_calls]
@@ -200,13 +200,13 @@ async def test_parallel_tool_calls(name: str) -> None:
             for n, call in enumerate(reply.tool_calls)
         ]
         await bound.ainvoke([HumanMessage("hi"), reply, *results])
-    said = server.requests[1].messages
-    assert [m.text for m in said if m.speaker == "tool"] == ["ran 0", "ran 1", "ran 2"]
-    assert next(m.tool_calls for m in said if m.tool_calls) == calls
+    sent_messages = server.requests[1].messages
+    assert [m.text for m in sent_messages if m.speaker == "tool"] == ["ran 0", "ran 1", "ran 2"]
+    assert next(m.tool_calls for m in sent_messages if m.tool_calls) == calls
 
 
 @EACH
-async def test_what_another_provider_has_said_is_understood(name: str) -> None:
+async def test_a_conversation_with_another_provider_is_continued(name: str) -> None:
     """As in a fallback or an escalation in the middle of a job."""
     thought: dict[str, Any] = {"type": "thinking", "thinking": "hmm", "signature": "x"}
     use = {"type": "tool_use", "id": "t1", "name": "python", "input": {"code": "1"}}
@@ -218,9 +218,9 @@ async def test_what_another_provider_has_said_is_understood(name: str) -> None:
     result = ToolMessage("ran", tool_call_id="t1", name="python")
     with asking(name, [Reply("done")]) as (model, server):
         await model.bind_tools([python]).ainvoke([HumanMessage("hi"), reply, result])
-    said = [(m.speaker, m.text.strip(), m.tool_calls) for m in server.requests[0].messages]
+    received = [(m.speaker, m.text.strip(), m.tool_calls) for m in server.requests[0].messages]
     text = "" if name.startswith("mistral") else "Let me run it."  # its client sends one of both
-    assert said == [
+    assert received == [
         ("user", "hi", ()),
         ("assistant", text, (ToolCall("python", {"code": "1"}),)),
         ("tool", "ran", ()),
@@ -254,11 +254,11 @@ def ear() -> Ear:
 
 
 @EACH_CLIENT
-async def test_tokens_are_heard_as_they_come(name: str, ear: Ear) -> None:
+async def test_the_listener_receives_tokens_while_they_come(name: str, ear: Ear) -> None:
     text = "A text that is long enough to come in several chunks, one after the other."
     call = ToolCall("python", {"code": "print('hi')"})
-    said = Reply(text, (call,))
-    with asking(name, [said, Hang(after=said)]) as (model, _):
+    streamed_reply = Reply(text, (call,))
+    with asking(name, [streamed_reply, Hang(after=streamed_reply)]) as (model, _):
         bound = model.for_call(listener=ear).bind_tools([python])
         reply = await bound.ainvoke("hi")
         assert reply.text == ear.text() == text
@@ -274,7 +274,7 @@ async def test_tokens_are_heard_as_they_come(name: str, ear: Ear) -> None:
 
 
 @EACH
-async def test_thoughts_are_heard_counted_and_sent_back_as_they_came(name: str, ear: Ear) -> None:
+async def test_thoughts_are_received_counted_and_sent_back_unchanged(name: str, ear: Ear) -> None:
     thoughts = "It wants a run, so I had better run it."
     call = ToolCall("python", {"code": "1"})
     first = Reply("I run it.", (call,), Tokens(10, 35, thoughts=30), thoughts=thoughts)
@@ -292,9 +292,9 @@ async def test_thoughts_are_heard_counted_and_sent_back_as_they_came(name: str, 
             hidden = {"type": "redacted_thinking", "data": SIGNATURE}
             assert body["messages"][1]["content"][:2] == [thought, hidden]
         case "gemini":
-            thought, _, called = body["contents"][1]["parts"]
+            thought, _, call_part = body["contents"][1]["parts"]
             assert thought == {"text": thoughts, "thought": True}
-            assert called["thoughtSignature"] == SIGNATURE
+            assert call_part["thoughtSignature"] == SIGNATURE
         case "ollama":
             assert body["messages"][1]["thinking"] == thoughts
         case "openai":
@@ -314,8 +314,8 @@ async def test_half_a_surrogate_pair_can_be_sent_back(name: str) -> None:
         ran = ToolMessage("ran", tool_call_id=reply.tool_calls[0]["id"], name="python")
         assert (await bound.ainvoke([HumanMessage("hi"), reply, ran])).text == "done"
     assert reply.text == "fifteen letters\U0001f600 and half: \ufffd"
-    said = server.requests[1].messages
-    assert next(m.tool_calls for m in said if m.tool_calls) == (
+    sent_messages = server.requests[1].messages
+    assert next(m.tool_calls for m in sent_messages if m.tool_calls) == (
         ToolCall("python", {"code": "print('\ufffd')"}),
     )
 
@@ -340,7 +340,7 @@ async def test_arguments_that_are_no_json_are_no_call_and_no_answer(name: str) -
         assert Usage.of(reply) == Usage(10, 5)
 
 
-def with_call(name: str, called: Any, arguments: Any) -> Garbled:
+def with_call(name: str, call_name: Any, arguments: Any) -> Garbled:
     """A whole reply with one tool call, whose name and arguments are any JSON."""
     body = DIALECTS[wire_of(name)].reply(
         Reply(tool_calls=(ToolCall("python", {}),)), ModelName.parse(name).model, 1
@@ -348,15 +348,15 @@ def with_call(name: str, called: Any, arguments: Any) -> Garbled:
     match wire_of(name):
         case "openai":
             function = body["choices"][0]["message"]["tool_calls"][0]["function"]
-            function |= {"name": called, "arguments": arguments}
+            function |= {"name": call_name, "arguments": arguments}
         case "gemini":
             part = body["candidates"][0]["content"]["parts"][0]
-            part["functionCall"] |= {"name": called, "args": arguments}
+            part["functionCall"] |= {"name": call_name, "args": arguments}
         case "anthropic":
-            body["content"][0] |= {"name": called, "input": arguments}
+            body["content"][0] |= {"name": call_name, "input": arguments}
         case "ollama":
             function = body["message"]["tool_calls"][0]["function"]
-            function |= {"name": called, "arguments": arguments}
+            function |= {"name": call_name, "arguments": arguments}
     return Garbled(json.dumps(body))
 
 
@@ -368,7 +368,7 @@ def read(path: str, offset: int = 1, words: list[str] | None = None) -> str:
 
 @EACH
 @pytest.mark.parametrize(
-    ("sent", "meant"),
+    ("sent", "expected"),
     [
         ({"path": "a", "offset": None, "words": None}, {"path": "a"}),
         ({"path": 5, "offset": "2", "words": '["a"]'}, {"path": "5", "offset": 2, "words": ["a"]}),
@@ -381,7 +381,7 @@ def read(path: str, offset: int = 1, words: list[str] | None = None) -> str:
     ids=["null", "text", "json", "encoded twice", "in a list", "none", "empty"],
 )
 async def test_arguments_are_read_as_they_are_meant(
-    name: str, sent: Any, meant: dict[str, Any]
+    name: str, sent: Any, expected: dict[str, Any]
 ) -> None:
     if wire_of(name) == "openai" and isinstance(sent, dict):
         sent = json.dumps(sent)
@@ -389,11 +389,11 @@ async def test_arguments_are_read_as_they_are_meant(
         bound = model.bind_tools([read])
         reply = await bound.ainvoke("hi")
         (call,) = reply.tool_calls
-        assert (call["name"], call["args"]) == ("read", meant)
+        assert (call["name"], call["args"]) == ("read", expected)
         done = ToolMessage("done", tool_call_id=call["id"], name="read")
         await bound.ainvoke([HumanMessage("hi"), reply, done])
-    said = next(m.tool_calls for m in server.requests[1].messages if m.tool_calls)
-    assert [call.args for call in said] == [meant]
+    calls = next(m.tool_calls for m in server.requests[1].messages if m.tool_calls)
+    assert [call.args for call in calls] == [expected]
 
 
 @EACH
@@ -437,9 +437,9 @@ async def test_a_reply_with_a_bad_ending_is_asked_for_again(name: str, reason: s
     half = ending(name, Reply("Half a sen"), reason)
     with asking(name, [half, Reply("A sentence.")]) as (model, server):
         assert (await model.ainvoke("hi")).text == "A sentence."
-    said = server.requests[1].messages
-    assert [message.text for message in said][:2] == ["hi", "Half a sen"]
-    assert reason.lower() in said[2].text
+    sent_messages = server.requests[1].messages
+    assert [message.text for message in sent_messages][:2] == ["hi", "Half a sen"]
+    assert reason.lower() in sent_messages[2].text
     with asking(name, [half, half]) as (model, server), pytest.raises(ReplyUnusable) as caught:
         await model.ainvoke("hi")
     assert reason.lower() in str(caught.value)
@@ -502,7 +502,7 @@ async def test_a_reply_that_the_model_declined_by_any_word_is_not_asked_for_agai
 
 
 @EACH_CLIENT
-async def test_busy_is_asked_again_no_earlier_than_told(name: str) -> None:
+async def test_a_busy_provider_is_tried_again_no_earlier_than_it_asks(name: str) -> None:
     turns: list[Turn] = [Refusal(429, retry_after=0.4), Refusal(429, retry_after=0.2), Reply("ok")]
     with asking(name, turns) as (model, server):
         assert (await model.ainvoke("hi")).text == "ok"
@@ -512,7 +512,7 @@ async def test_busy_is_asked_again_no_earlier_than_told(name: str) -> None:
 
 
 @EACH_CLIENT
-async def test_busy_for_good_is_unavailable(name: str) -> None:
+async def test_a_provider_that_stays_busy_is_unavailable(name: str) -> None:
     busy = always(Refusal(429, "slow down", retry_after=0.05))
     with asking(name, busy, max_retries=2) as (model, server):
         with pytest.raises(ModelUnavailable, match="slow down") as caught:
@@ -546,7 +546,7 @@ async def test_a_fault_is_tried_again_then_unavailable(name: str, fault: Turn) -
 
 
 @EACH_CLIENT
-async def test_a_silent_provider_is_left_and_asked_again_with_more_patience(name: str) -> None:
+async def test_a_silent_provider_is_tried_again_with_longer_limits(name: str) -> None:
     bounds = {"first_token_seconds": 0.2, "connect_seconds": 0.1}
     with asking(name, always(Hang()), **bounds) as (model, server):
         with pytest.raises(ModelUnavailable, match=r"no token within 0\.4 s") as caught:
@@ -592,7 +592,7 @@ async def test_signs_of_life_are_waited_for_up_to_a_limit(name: str) -> None:
 
 
 @EACH_CLIENT
-async def test_a_reply_that_takes_longer_than_any_limit_on_silence_may(name: str) -> None:
+async def test_a_reply_may_take_longer_than_any_limit_on_silence(name: str) -> None:
     bounds = {"first_token_seconds": 0.2, "connect_seconds": 5.0, "total_seconds": 0.3}
     with asking(name, always(Reply("word " * 40, pace_seconds=0.06)), **bounds) as (model, server):
         assert (await model.ainvoke("hi")).text == "word " * 40
@@ -612,7 +612,7 @@ async def test_an_endless_reply_is_cut_and_not_asked_for_again(name: str) -> Non
 
 
 @EACH
-async def test_what_the_model_will_not_answer_is_refused_in_its_words(name: str) -> None:
+async def test_a_declined_request_is_refused_with_the_text_of_the_model(name: str) -> None:
     if name.startswith("ollama"):
         return  # it has no word for it
     with asking(name, [Reply(refusal="I cannot help with that.")]) as (model, server):
@@ -623,7 +623,7 @@ async def test_what_the_model_will_not_answer_is_refused_in_its_words(name: str)
 
 
 @EACH_CLIENT
-async def test_an_error_within_the_stream_is_told_by_its_kind(name: str) -> None:
+async def test_an_error_within_the_stream_has_its_kind(name: str) -> None:
     match ModelName.parse(name).of.protocol.assembler():
         case AnthropicAssembler():
             data = {"type": "error", "error": {"type": "overloaded_error", "message": "no room"}}
@@ -651,9 +651,9 @@ async def test_a_refusal_is_final(name: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES[:1])
-async def test_what_the_provider_kept_back_gets_one_more_try(name: str) -> None:
-    kept = {"code": "tool_use_failed", "failed_generation": "<function=python>{"}
-    with asking(name, always(Refusal(400, fields=kept))) as (model, server):
+async def test_a_withheld_reply_gets_one_more_try(name: str) -> None:
+    withheld = {"code": "tool_use_failed", "failed_generation": "<function=python>{"}
+    with asking(name, always(Refusal(400, fields=withheld))) as (model, server):
         with pytest.raises(ReplyUnusable) as caught:
             await model.ainvoke("hi")
         assert len(server.requests) == 2
@@ -662,7 +662,7 @@ async def test_what_the_provider_kept_back_gets_one_more_try(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES[:1])
-async def test_fifty_calls_at_once_are_fifty_times_one(name: str) -> None:
+async def test_fifty_calls_at_once_get_their_own_replies(name: str) -> None:
     with ProviderServer(always(Reply("ok", delay_seconds=0.4))) as server:
         pool = ModelPool(options_for(server))
         model = pool.get(ModelName.parse(name), "executor")

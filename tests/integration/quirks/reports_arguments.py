@@ -9,8 +9,8 @@ from typing import Any
 
 from support.quirks.edits import with_calls
 from support.quirks.quirk import (
-    Asked,
     Quirk,
+    ReceivedRequest,
     both,
     first,
     first_call,
@@ -55,8 +55,8 @@ def _took(name: str) -> Callable[[Ran], bool]:
     """A check: no call of this tool was refused."""
 
     def check(ran: Ran) -> bool:
-        used = [each for each in ran.events("tool_used") if each["tool"] == name]
-        return bool(used) and all(each["ok"] for each in used)
+        used = [used_tool for used_tool in ran.events("tool_used") if used_tool["tool"] == name]
+        return bool(used) and all(used_tool["ok"] for used_tool in used)
 
     return check
 
@@ -71,14 +71,14 @@ def _reads(**more: Any) -> Any:
     }
 
 
-def _any_null(asked: Asked) -> bool:
+def _any_null(received: ReceivedRequest) -> bool:
     """Whether a schema says that something may be null."""
-    text = json.dumps(asked.body.get("tools") or [])
+    text = json.dumps(received.body.get("tools") or [])
     return '"anyOf"' in text or '"null"' in text or '"nullable"' in text
 
 
-def _has_reference(asked: Asked) -> bool:
-    text = json.dumps(asked.body.get("tools") or [])
+def _has_reference(received: ReceivedRequest) -> bool:
+    text = json.dumps(received.body.get("tools") or [])
     return "$ref" in text or "$defs" in text
 
 

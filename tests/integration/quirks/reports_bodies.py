@@ -10,9 +10,9 @@ from typing import Any
 from support.quirks.edits import each_choice, typed
 from support.quirks.quirk import (
     SECOND_CALL_ONCE,
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     Sent,
     answers,
     each_event,
@@ -36,8 +36,8 @@ from lab.provider.wire import DIALECTS
 def in_bytes(edit: Callable[[bytes], Sequence[bytes | float] | bytes]) -> Quirk:
     """Edit the framed stream as one text of bytes."""
 
-    def send(asked: Asked, sent: Sent) -> Sent:
-        frame = DIALECTS[asked.request.wire].framed
+    def send(received: ReceivedRequest, sent: Sent) -> Sent:
+        frame = DIALECTS[received.request.wire].framed
         written = b"".join(
             item
             if isinstance(item, bytes)
@@ -51,22 +51,22 @@ def in_bytes(edit: Callable[[bytes], Sequence[bytes | float] | bytes]) -> Quirk:
     return Quirk(send=send)
 
 
-def whole(content_type: str = "application/json") -> Quirk:
+def unstreamed(content_type: str = "application/json") -> Quirk:
     """The reply is one JSON body, as if no stream was asked for."""
 
-    def send(asked: Asked, sent: Sent) -> Sent:
-        body = _folded(asked, [item for item in sent.items if isinstance(item, dict)])
+    def send(received: ReceivedRequest, sent: Sent) -> Sent:
+        body = _folded(received, [item for item in sent.items if isinstance(item, dict)])
         return replace(sent, items=[json.dumps(body).encode()], content_type=content_type)
 
     return Quirk(send=send)
 
 
-def _folded(asked: Asked, events: Sequence[Event]) -> Mapping[str, Any]:
+def _folded(received: ReceivedRequest, events: Sequence[Event]) -> Mapping[str, Any]:
     """The complete body of a reply, from the events of a plain server."""
     from agents.models.streams import ANTHROPIC, GEMINI, OLLAMA, OPENAI  # noqa: PLC0415
 
     protocols = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA}
-    assembler = protocols[asked.request.wire].assembler()
+    assembler = protocols[received.request.wire].assembler()
     for event in events:
         assembler.feed(event)
     return assembler.result()
@@ -85,7 +85,7 @@ def _multi_line(stream: bytes) -> bytes:
 
 
 def _bytewise(stream: bytes) -> Sequence[bytes]:
-    return [stream[place : place + 7] for place in range(0, len(stream), 7)]
+    return [stream[start : start + 7] for start in range(0, len(stream), 7)]
 
 
 def _headed_frames(stream: bytes) -> bytes:
@@ -101,7 +101,7 @@ def _on_sse(title: str, *quirks: Quirk, **more: Any) -> list[Row]:
 
 def _after_each(extra: bytes) -> Quirk:
     return sends(
-        lambda sent: replace(sent, items=[each for item in sent.items for each in (item, extra)])
+        lambda sent: replace(sent, items=[part for item in sent.items for part in (item, extra)])
     )
 
 
@@ -133,14 +133,15 @@ ROWS: list[Row] = [
         ),
         typed("text/event-stream"),
     ),
-    *on_all("the reply is one JSON body", whole()),
+    *on_all("the reply is one JSON body", unstreamed()),
     *on_all(
-        "the reply is one JSON body with the content type of a stream", whole("text/event-stream")
+        "the reply is one JSON body with the content type of a stream",
+        unstreamed("text/event-stream"),
     ),
-    *on_all("the reply is one JSON body without a content type", whole("")),
+    *on_all("the reply is one JSON body without a content type", unstreamed("")),
     openai(
         "the reply is one JSON body, after blank lines",
-        whole(),
+        unstreamed(),
         sends(lambda sent: replace(sent, items=[b"\n\n   \n", *sent.items])),
     ),
     gemini(

@@ -10,9 +10,9 @@ from typing import Any
 
 from support.quirks.edits import each_call_part, each_delta, finish, with_calls
 from support.quirks.quirk import (
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     Sent,
     When,
     each_event,
@@ -33,24 +33,24 @@ _OTHER = "print(6 + 36)"
 _BOTH = (CODE, _OTHER)
 
 
-def two_calls(asked: Asked) -> Turn:
+def two_calls(received: ReceivedRequest) -> Turn:
     """A model that makes two calls in one reply."""
-    turn = competent(asked)
-    if asked.role == "executor" and isinstance(turn, Reply) and turn.tool_calls:
+    turn = competent(received)
+    if received.role == "executor" and isinstance(turn, Reply) and turn.tool_calls:
         return replace(turn, tool_calls=tuple(ToolCall("python", {"code": c}) for c in _BOTH))
     return turn
 
 
-def reading_critic(asked: Asked) -> Turn:
+def reading_critic(received: ReceivedRequest) -> Turn:
     """A model whose critic reads a file before its verdict."""
-    if asked.role == "critic" and not asked.has_result:
+    if received.role == "critic" and not received.has_result:
         return Reply(tool_calls=(ToolCall("read_file", {"path": "note.txt"}),))
-    return competent(asked)
+    return competent(received)
 
 
 def _critic_has_read(ran: Ran) -> bool:
     used = ran.events("tool_used")
-    return [(each.get("by"), each["tool"], each["ok"]) for each in used] == [
+    return [(used_tool.get("by"), used_tool["tool"], used_tool["ok"]) for used_tool in used] == [
         ("critic", "read_file", True)
     ]
 
@@ -124,11 +124,11 @@ def _whole_calls(*, index: Any) -> Quirk:
                 items.append(item)
                 continue
             part = parts[0]
-            if (known := by_index.get(part["index"])) is None:
+            if (stored := by_index.get(part["index"])) is None:
                 by_index[part["index"]] = part
                 items.append(item)
             else:
-                known["function"]["arguments"] += part["function"]["arguments"]
+                stored["function"]["arguments"] += part["function"]["arguments"]
         for part in by_index.values():
             if index is ...:
                 del part["index"]
@@ -151,11 +151,11 @@ def _in_one_chunk(sent: Sent) -> Sent:
                 parts[part["index"]] = part
     if not parts:
         return sent
-    head, *rest = sent.items
+    head, *tail = sent.items
     assert isinstance(head, dict)
     head["choices"][0]["delta"]["tool_calls"] = list(parts.values())
     head["choices"][0]["finish_reason"] = "tool_calls"
-    last = [item for item in rest if isinstance(item, dict) and item.get("usage")]
+    last = [item for item in tail if isinstance(item, dict) and item.get("usage")]
     return replace(sent, items=[head, *last, "[DONE]"])
 
 
@@ -167,18 +167,18 @@ def _interleaved(sent: Sent) -> Sent:
         parts = choices[0]["delta"].get("tool_calls") if choices else None
         return parts[0]["index"] if parts else None
 
-    one = [item for item in sent.items if index(item) == 0]
+    first = [item for item in sent.items if index(item) == 0]
     two = [item for item in sent.items if index(item) == 1]
     if not two:
         return sent
-    start = next(place for place, item in enumerate(sent.items) if index(item) is not None)
+    start = next(position for position, item in enumerate(sent.items) if index(item) is not None)
     mixed: list[Any] = []
-    for place in range(max(len(one), len(two))):
-        mixed += [*one[place : place + 1], *two[place : place + 1]]
+    for position in range(max(len(first), len(two))):
+        mixed += [*first[position : position + 1], *two[position : position + 1]]
     return replace(sent, items=[*sent.items[:start], *mixed, *sent.items[start + len(mixed) :]])
 
 
-def _called(name: str, when: When = first_call) -> Quirk:
+def _named_call(name: str, when: When = first_call) -> Quirk:
     """The model calls its tool by another name."""
     return says(with_calls(lambda call: replace(call, name=name)), when)
 
@@ -187,7 +187,7 @@ def _id(value: str) -> Quirk:
     return says(with_calls(lambda call: replace(call, id=value)), role("executor"))
 
 
-def _wrong_once(call: ToolCall) -> Callable[[Asked], Turn]:
+def _wrong_once(call: ToolCall) -> Callable[[ReceivedRequest], Turn]:
     """A model whose first call is this one; then it does its job."""
     return calls(call, ToolCall("python", {"code": CODE}))
 
@@ -199,12 +199,14 @@ _PARALLEL = ToolCall(
 _SIGNED = "call_1__thought__" + "QUJDREVG" * 60
 
 
-def _same_id(asked: Asked) -> bool:
+def _same_id(received: ReceivedRequest) -> bool:
     """Whether the long id is not sent back as it was."""
     sent = [
-        call["id"] for message in asked.body["messages"] for call in message.get("tool_calls") or ()
+        call["id"]
+        for message in received.body["messages"]
+        for call in message.get("tool_calls") or ()
     ]
-    return any(each != _SIGNED for each in sent)
+    return any(sent_id != _SIGNED for sent_id in sent)
 
 
 def _at_most_once(ran: Ran) -> bool:
@@ -291,16 +293,16 @@ def _ollama_calls(edit: Callable[[dict[str, Any]], Any], when: When = first_call
 
 
 def _each_call_a_line(line: Event) -> Any:
-    made = line["message"].get("tool_calls") or []
-    if len(made) < 2:
+    calls = line["message"].get("tool_calls") or []
+    if len(calls) < 2:
         return line
-    return [{**line, "message": {**line["message"], "tool_calls": [each]}} for each in made]
+    return [{**line, "message": {**line["message"], "tool_calls": [call]}} for call in calls]
 
 
-def _crosses(one: Any, other: str, *quirks: Quirk) -> Row:
+def _crosses(first: Any, second: str, *quirks: Quirk) -> Row:
     """A conversation that begins with one wire format and goes on with another."""
-    row: Row = one(
-        f"a conversation goes on with {other.partition(':')[0]}",
+    row: Row = first(
+        f"a conversation goes on with {second.partition(':')[0]}",
         *quirks,
         says(
             lambda reply: replace(
@@ -309,7 +311,7 @@ def _crosses(one: Any, other: str, *quirks: Quirk) -> Row:
         ),
         plays(second_call, Refusal(401, "Invalid API Key")),
         stand_in=(),
-        stand_in_name=other,
+        stand_in_name=second,
     )
     return row
 
@@ -472,9 +474,9 @@ ROWS: list[Row] = [
         plays(second_call, Refusal(401, "Invalid API Key")),
         stand_in=[
             refuses(
-                lambda asked: any(
+                lambda received: any(
                     not re.fullmatch("[a-zA-Z0-9]{9}", call["id"])
-                    for message in asked.body["messages"]
+                    for message in received.body["messages"]
                     for call in message.get("tool_calls") or ()
                 ),
                 400,
@@ -486,10 +488,10 @@ ROWS: list[Row] = [
         "Kimi's ids are sent back as they were",
         _id("functions.python:0"),
         refuses(
-            lambda asked: (
-                asked.has_result
-                and asked.role == "executor"
-                and "functions.python:0" not in json.dumps(asked.body["messages"])
+            lambda received: (
+                received.has_result
+                and received.role == "executor"
+                and "functions.python:0" not in json.dumps(received.body["messages"])
             ),
             400,
             "tool_call_id is not found",
@@ -532,12 +534,12 @@ ROWS: list[Row] = [
             }
         ),
     ),
-    *on_all("a name has the prefix functions.", _called("functions.python")),
-    *on_all("a name has a harmony channel", _called("python<|channel|>commentary")),
-    *on_all("a name has a harmony constraint", _called("python<|constrain|>json")),
-    *on_all("a name has blanks around it", _called(" python\n")),
-    gemini("a name has the prefix default_api", _called("default_api:python")),
-    gemini("a name has the prefix default_api and a dot", _called("default_api.python")),
+    *on_all("a name has the prefix functions.", _named_call("functions.python")),
+    *on_all("a name has a harmony channel", _named_call("python<|channel|>commentary")),
+    *on_all("a name has a harmony constraint", _named_call("python<|constrain|>json")),
+    *on_all("a name has blanks around it", _named_call(" python\n")),
+    gemini("a name has the prefix default_api", _named_call("default_api:python")),
+    gemini("a name has the prefix default_api and a dot", _named_call("default_api.python")),
     *on_all("a name is empty, once", model=_wrong_once(ToolCall("", {"code": CODE}))),
     *on_all("a name is of no tool, once", model=_wrong_once(ToolCall("run_code", {"code": CODE}))),
     *on_all(
@@ -652,10 +654,10 @@ ROWS: list[Row] = [
         model=calls(ToolCall("list_dir", {}), ToolCall("python", {"code": CODE})),
     ),
     *[
-        _crosses(one, other)
-        for one in WIRES
-        for other in _OTHERS
-        if one("").name.partition(":")[0] != other.partition(":")[0]
+        _crosses(wire, other_wire)
+        for wire in WIRES
+        for other_wire in _OTHERS
+        if wire("").name.partition(":")[0] != other_wire.partition(":")[0]
     ],
     openai("the calls are in a choice of their own (Copilot)", each_event(_own_choice)),
     openai("a list of calls is one call", each_delta(_not_listed)),

@@ -34,7 +34,7 @@ def charged(*, more: int = 0) -> Any:
     """A check: four replies are charged, and at least `more` tokens beyond them."""
 
     def check(ran: Ran) -> bool:
-        tokens = sum(each.input_tokens + each.output_tokens for each in ran.charges())
+        tokens = sum(charge.input_tokens + charge.output_tokens for charge in ran.charges())
         least = 4 * sum(_USUAL)
         return tokens >= least + more if more else tokens == least
 
@@ -68,8 +68,8 @@ def _in_each(sent: Sent) -> Sent:
     """The usage so far is in each event (vLLM's continuous_usage_stats)."""
     events = [event for event in sent.items if isinstance(event, dict)]
     last = events[-1]["usage"]
-    for place, event in enumerate(events[:-1]):
-        so_far = min(place, last["completion_tokens"])
+    for position, event in enumerate(events[:-1]):
+        so_far = min(position, last["completion_tokens"])
         event["usage"] = {**last, "completion_tokens": so_far, "total_tokens": 10 + so_far}
     return sent
 
@@ -90,13 +90,13 @@ def _within_the_choice(sent: Sent) -> Sent:
 
 def _unknown(ran: Ran) -> bool:
     """No cost is charged, and the reason is that no usage was reported."""
-    called = ran.events("model_called")
-    return all(each.get("cost_usd") is None for each in called)
+    model_calls = ran.events("model_called")
+    return all(model_call.get("cost_usd") is None for model_call in model_calls)
 
 
 def _charged_without_usage(ran: Ran) -> bool:
     """One reply is charged beside the four, without tokens: its usage comes at its end."""
-    lost = [each for each in ran.charges() if not each.input_tokens + each.output_tokens]
+    lost = [charge for charge in ran.charges() if not charge.input_tokens + charge.output_tokens]
     return len(lost) == 1 and lost[0].cost_usd is None and charged()(ran)
 
 
@@ -211,7 +211,7 @@ ROWS: list[Row] = [
             lambda reply: replace(
                 reply, tool_calls=tuple(replace(c, args="{") for c in reply.tool_calls)
             ),
-            both(lambda asked: asked.role == "executor" and not asked.has_result, first()),
+            both(lambda received: received.role == "executor" and not received.has_result, first()),
         ),
         check=charged(more=15),
     ),

@@ -9,9 +9,9 @@ from typing import Any
 from support.quirks.edits import each_choice, finish
 from support.quirks.quirk import (
     SECOND_CALL_ONCE,
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     Sent,
     When,
     both,
@@ -57,10 +57,10 @@ def ends(reason: Any, when: When) -> Quirk:
             event["done_reason"] = reason
         return event
 
-    def send(asked: Asked, sent: Sent) -> Sent:
-        if asked.request.wire == "openai":
-            return openai_ends.send(asked, sent)
-        return sent.with_events(of_event) if when(asked) else sent
+    def send(received: ReceivedRequest, sent: Sent) -> Sent:
+        if received.request.wire == "openai":
+            return openai_ends.send(received, sent)
+        return sent.with_events(of_event) if when(received) else sent
 
     return Quirk(send=send)
 
@@ -118,18 +118,18 @@ _BLANKS = {
 ROWS: list[Row] = [
     *[
         row
-        for what, reply in _BLANKS.items()
+        for title, reply in _BLANKS.items()
         for row in [
-            *on_all(f"the answer is {what}, once", _says(reply, SECOND_CALL_ONCE)),
+            *on_all(f"the answer is {title}, once", _says(reply, SECOND_CALL_ONCE)),
             *on_all(
-                f"the answer is always {what}: the stand-in answers",
+                f"the answer is always {title}: the stand-in answers",
                 _says(reply, second_call),
                 stand_in=(),
             ),
             *on_all(
-                f"the answer is always {what}: the reason is named",
+                f"the answer is always {title}: the reason is named",
                 _says(reply, second_call),
-                end=does_not_succeed("empty" if what != "thoughts alone" else ""),
+                end=does_not_succeed("empty" if title != "thoughts alone" else ""),
             ),
         ]
     ],

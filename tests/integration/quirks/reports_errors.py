@@ -461,13 +461,13 @@ ROWS: list[Row] = [
     ],
     *[
         wire(
-            f"too long for the context, as {who} says",
+            f"too long for the context, as {provider} says",
             refuses(always, status, message, **fields),
             end=fails("longer than its context").but_not(*_NOT_REFUSED)
             if status != 413
             else fails("too large"),
         )
-        for who, (wire, status, message, fields) in _OVERFLOWS.items()
+        for provider, (wire, status, message, fields) in _OVERFLOWS.items()
     ],
     *[
         row(

@@ -9,8 +9,8 @@ from typing import Any
 
 from support.quirks.edits import each_delta
 from support.quirks.quirk import (
-    Asked,
     Quirk,
+    ReceivedRequest,
     When,
     both,
     first,
@@ -35,16 +35,16 @@ thinks = says(lambda reply: replace(reply, thoughts=THOUGHTS))
 """A model that shows its thoughts."""
 
 
-def _assistant(asked: Asked) -> list[Mapping[str, Any]]:
+def _assistant(received: ReceivedRequest) -> list[Mapping[str, Any]]:
     """The model's messages of a request in OpenAI's or Ollama's format."""
-    return [message for message in asked.body["messages"] if message["role"] == "assistant"]
+    return [message for message in received.body["messages"] if message["role"] == "assistant"]
 
 
 def _lacks(name: str, value: Any) -> When:
     """Whether one of the model's messages with calls has not this field."""
 
-    def lacking(asked: Asked) -> bool:
-        messages = [each for each in _assistant(asked) if each.get("tool_calls")]
+    def lacking(received: ReceivedRequest) -> bool:
+        messages = [each for each in _assistant(received) if each.get("tool_calls")]
         return any(message.get(name) != value for message in messages)
 
     return both(_EXECUTOR, lacking)
@@ -53,10 +53,12 @@ def _lacks(name: str, value: Any) -> When:
 def _has_field(*names: str) -> When:
     """Whether one of the model's messages has one of these fields."""
 
-    def found(asked: Asked) -> bool:
-        return any(message.get(name) is not None for message in _assistant(asked) for name in names)
+    def has_field(received: ReceivedRequest) -> bool:
+        return any(
+            message.get(name) is not None for message in _assistant(received) for name in names
+        )
 
-    return found
+    return has_field
 
 
 def _renamed(name: str) -> Quirk:
@@ -82,8 +84,10 @@ def _with_call(extra: Mapping[str, Any]) -> Quirk:
 
 
 def _calls_lack(name: str, value: Any) -> When:
-    def lacking(asked: Asked) -> bool:
-        sent = [call for message in _assistant(asked) for call in message.get("tool_calls") or ()]
+    def lacking(received: ReceivedRequest) -> bool:
+        sent = [
+            call for message in _assistant(received) for call in message.get("tool_calls") or ()
+        ]
         return any(call.get(name) != value for call in sent)
 
     return both(_EXECUTOR, lacking)
@@ -106,18 +110,18 @@ def _at_first_delta(fields: Callable[[], Mapping[str, Any]]) -> Quirk:
     return each_delta(edit)
 
 
-def _blocks(asked: Asked) -> list[Mapping[str, Any]]:
+def _blocks(received: ReceivedRequest) -> list[Mapping[str, Any]]:
     """The blocks of Claude's own messages."""
     return [
         block
-        for message in asked.body["messages"]
+        for message in received.body["messages"]
         if message["role"] == "assistant" and not isinstance(message["content"], str)
         for block in message["content"]
     ]
 
 
-def _claude_lacks_thoughts(asked: Asked) -> bool:
-    blocks = _blocks(asked)
+def _claude_lacks_thoughts(received: ReceivedRequest) -> bool:
+    blocks = _blocks(received)
     used = [block for block in blocks if block["type"] == "tool_use"]
     thoughts = [block for block in blocks if block["type"] == "thinking"]
     right = all(
@@ -126,18 +130,18 @@ def _claude_lacks_thoughts(asked: Asked) -> bool:
     return bool(used) and not (len(thoughts) == len(used) and right)
 
 
-def _gemini_lacks_signature(asked: Asked) -> bool:
-    parts = [part for content in asked.body["contents"] for part in content["parts"]]
+def _gemini_lacks_signature(received: ReceivedRequest) -> bool:
+    parts = [part for content in received.body["contents"] for part in content["parts"]]
     calls_ = [part for part in parts if "functionCall" in part]
     return any(part.get("thoughtSignature") != SIGNATURE for part in calls_)
 
 
-def _lacks_reasoning(asked: Asked) -> bool:
-    return not all(each.get("reasoning_content") for each in _assistant(asked))
+def _lacks_reasoning(received: ReceivedRequest) -> bool:
+    return not all(message.get("reasoning_content") for message in _assistant(received))
 
 
-def _has_reasoning(asked: Asked) -> bool:
-    return any("reasoning_content" in each for each in _assistant(asked))
+def _has_reasoning(received: ReceivedRequest) -> bool:
+    return any("reasoning_content" in message for message in _assistant(received))
 
 
 ROWS: list[Row] = [
@@ -188,13 +192,13 @@ ROWS: list[Row] = [
     ),
     openai(
         "OpenRouter needs reasoning_details back",
-        _at_first_delta(lambda: {"reasoning_details": [dict(each) for each in _DETAILS]}),
+        _at_first_delta(lambda: {"reasoning_details": [dict(detail) for detail in _DETAILS]}),
         refuses(_lacks("reasoning_details", _DETAILS), 400, "reasoning_details are missing"),
         name="openrouter:google/gemini-3-pro",
     ),
     openai(
         "reasoning_details are needed back by a compatible gateway",
-        _at_first_delta(lambda: {"reasoning_details": [dict(each) for each in _DETAILS]}),
+        _at_first_delta(lambda: {"reasoning_details": [dict(detail) for detail in _DETAILS]}),
         refuses(_lacks("reasoning_details", _DETAILS), 400, "reasoning_details are missing"),
     ),
     openai(
@@ -258,7 +262,7 @@ ROWS: list[Row] = [
         plays(second_call, Refusal(401, "Invalid API Key")),
         stand_in=[
             refuses(
-                lambda asked: "extra_content" in json.dumps(asked.body["messages"]),
+                lambda received: "extra_content" in json.dumps(received.body["messages"]),
                 400,
                 "extra_content: Extra inputs are not permitted",
             )
@@ -334,7 +338,7 @@ ROWS: list[Row] = [
     *[
         gemini(
             f"a signature is refused: {words}",
-            refuses(lambda asked: "thoughtSignature" in json.dumps(asked.body), 400, words),
+            refuses(lambda received: "thoughtSignature" in json.dumps(received.body), 400, words),
             says(lambda reply: replace(reply, thoughts="It wants a run.")),
         )
         for words in ("Corrupted thought signature.", "Thought signature is not valid")

@@ -8,8 +8,8 @@ from typing import Any
 
 from support.quirks.edits import arguments_json, as_text, forced, object_choice
 from support.quirks.quirk import (
-    Asked,
     Quirk,
+    ReceivedRequest,
     When,
     answers,
     both,
@@ -40,23 +40,23 @@ _DASHSCOPE = (
 _STRUCTURED = role("planner", "critic")
 
 
-def _forced_anyhow(asked: Asked) -> bool:
+def _forced_anyhow(received: ReceivedRequest) -> bool:
     """Whether a tool is forced, in any wire format."""
-    match asked.request.wire:
+    match received.request.wire:
         case "openai":
-            return forced(asked)
+            return forced(received)
         case "anthropic":
-            return (asked.body.get("tool_choice") or {}).get("type") in {"any", "tool"}
+            return (received.body.get("tool_choice") or {}).get("type") in {"any", "tool"}
         case "gemini":
-            config = (asked.body.get("toolConfig") or {}).get("functionCallingConfig") or {}
+            config = (received.body.get("toolConfig") or {}).get("functionCallingConfig") or {}
             return config.get("mode") == "ANY"
         case _:
             return False
 
 
-def _chosen(asked: Asked) -> bool:
+def _chosen(received: ReceivedRequest) -> bool:
     """Whether a tool_choice is sent at all."""
-    return asked.body.get("tool_choice") is not None
+    return received.body.get("tool_choice") is not None
 
 
 def _refused(message: str, when: When = forced, status: int = 400, **fields: Any) -> Quirk:
@@ -147,7 +147,7 @@ ROWS: list[Row] = [
         _refused(
             "Invalid value for `tool_choice`: `tool_choice` must either be a named tool, "
             '"auto", or "none".',
-            both(forced, lambda asked: not object_choice(asked)),
+            both(forced, lambda received: not object_choice(received)),
         ),
     ),
     openai(
@@ -185,7 +185,7 @@ ROWS: list[Row] = [
         "llama.cpp ignores an object: it answers in prose, unless `required` forces a call",
         says(
             lambda reply: replace(reply, text="I would run it.", tool_calls=()),
-            both(_STRUCTURED, lambda asked: asked.body.get("tool_choice") != "required"),
+            both(_STRUCTURED, lambda received: received.body.get("tool_choice") != "required"),
         ),
     ),
     openai("tool_choice is ignored: the model answers with plain JSON", _AS_JSON),
@@ -208,7 +208,7 @@ ROWS: list[Row] = [
         _refused(
             '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be '
             "set",
-            lambda asked: not forced(asked),
+            lambda received: not forced(received),
         ),
         end=fails("--enable-auto-tool-choice"),
     ),
@@ -264,8 +264,8 @@ ROWS: list[Row] = [
         plan="default",
     ),
     *[
-        openai(f"tool_choice is named by {place}", answers(forced, 400, json.dumps(body)))
-        for place, body in _LOCATED.items()
+        openai(f"tool_choice is named by {field_path}", answers(forced, 400, json.dumps(body)))
+        for field_path, body in _LOCATED.items()
     ],
     openai(
         "a grammar for the forced tool is not available",

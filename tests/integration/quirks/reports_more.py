@@ -11,9 +11,9 @@ from typing import Any
 from support.quirks.edits import each_choice, each_delta, with_calls
 from support.quirks.quirk import (
     SECOND_CALL_ONCE,
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     Sent,
     When,
     always,
@@ -49,39 +49,41 @@ from lab.provider.wire import DIALECTS
 _HF_LOADING = '{"error": "Model some-model is currently loading", "estimated_time": 20.0}'
 
 
-def _roles(asked: Asked) -> list[str]:
+def _roles(received: ReceivedRequest) -> list[str]:
     """The roles of a request's messages; a tool's result counts as the model's turn."""
-    return [message["role"] for message in asked.body["messages"]]
+    return [message["role"] for message in received.body["messages"]]
 
 
-def _does_not_alternate(asked: Asked) -> bool:
+def _does_not_alternate(received: ReceivedRequest) -> bool:
     """Whether two messages of the user, or two of the model, follow each other."""
-    roles = [each for each in _roles(asked) if each != "system"]
+    roles = [role for role in _roles(received) if role != "system"]
     pairs = itertools.pairwise(roles)
-    return any(one == two != "tool" for one, two in pairs)
+    return any(first == two != "tool" for first, two in pairs)
 
 
-def _system_is_late(asked: Asked) -> bool:
-    return "system" in _roles(asked)[1:]
+def _system_is_late(received: ReceivedRequest) -> bool:
+    return "system" in _roles(received)[1:]
 
 
-def _user_after_tool(asked: Asked) -> bool:
-    roles = _roles(asked)
+def _user_after_tool(received: ReceivedRequest) -> bool:
+    roles = _roles(received)
     return ("tool", "user") in itertools.pairwise(roles)
 
 
 def _content(of: str, is_bad: Any) -> When:
     """Whether the content of a message of this role is of this kind."""
-    return lambda asked: any(
+    return lambda received: any(
         is_bad(message.get("content"))
-        for message in asked.body["messages"]
+        for message in received.body["messages"]
         if message["role"] == of
     )
 
 
-def _no_name(asked: Asked) -> bool:
+def _no_name(received: ReceivedRequest) -> bool:
     return any(
-        not message.get("name") for message in asked.body["messages"] if message["role"] == "tool"
+        not message.get("name")
+        for message in received.body["messages"]
+        if message["role"] == "tool"
     )
 
 
@@ -100,11 +102,11 @@ def _thinks_in_parts() -> Quirk:
     part = {"type": "thinking", "thinking": [{"type": "text", "text": "It is 42."}]}
 
     def edit(sent: Sent) -> Sent:
-        head, *rest = sent.items
+        head, *tail = sent.items
         assert isinstance(head, dict)
         more = json.loads(json.dumps(head))
         more["choices"][0]["delta"] = {"content": [part]}
-        return replace(sent, items=[head, more, *rest])
+        return replace(sent, items=[head, more, *tail])
 
     return sends(edit)
 
@@ -112,15 +114,21 @@ def _thinks_in_parts() -> Quirk:
 def _reordered(sent: Sent) -> Sent:
     """The finish reason comes before the last piece."""
     events = [item for item in sent.items if isinstance(item, dict)]
-    place = next(
+    position = next(
         i for i, e in enumerate(events) if e["choices"] and e["choices"][0]["finish_reason"]
     )
-    items = [*events[: place - 1], events[place], events[place - 1], *events[place + 1 :], "[DONE]"]
+    items = [
+        *events[: position - 1],
+        events[position],
+        events[position - 1],
+        *events[position + 1 :],
+        "[DONE]",
+    ]
     return replace(sent, items=items)
 
 
-def _zipped(asked: Asked, sent: Sent) -> Sent:
-    framed = DIALECTS[asked.request.wire].framed
+def _zipped(received: ReceivedRequest, sent: Sent) -> Sent:
+    framed = DIALECTS[received.request.wire].framed
     body = b"".join(
         framed(item if isinstance(item, str) else json.dumps(item))
         for item in sent.items
@@ -163,7 +171,7 @@ def _progress(seconds: float) -> Quirk:
     return sends(lambda sent: replace(sent, items=[*beats, *sent.items]), second_call)
 
 
-def _called(name: str, of: str) -> Quirk:
+def _named_tool(name: str, of: str) -> Quirk:
     return says(with_calls(lambda call: replace(call, name=name)), role(of))
 
 
@@ -184,7 +192,7 @@ def _listing(arguments: Any) -> Quirk:
 
 _LISTS = calls(ToolCall("list_dir", {}), ToolCall("python", {"code": CODE}))
 _PORTKEY = refuses(
-    lambda asked: "x-portkey-provider" not in asked.request.headers,
+    lambda received: "x-portkey-provider" not in received.request.headers,
     400,
     "Either x-portkey-config or x-portkey-provider header is required",
 )
@@ -197,7 +205,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "a field of the body is set",
-        refuses(lambda asked: asked.body.get("user") != "fettle", 400, "user is missing"),
+        refuses(lambda received: received.body.get("user") != "fettle", 400, "user is missing"),
         options={"bodies": {"compatible:*": {"user": "fettle"}}},
     ),
     openai(
@@ -263,7 +271,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "a system message is refused: the reason is kept",
-        refuses(lambda asked: "system" in _roles(asked), 400, "System role not supported"),
+        refuses(lambda received: "system" in _roles(received), 400, "System role not supported"),
         end=succeeds_or_fails("System role not supported"),
     ),
     openai("content comes in parts (Mistral)", _as_parts()),
@@ -317,10 +325,10 @@ ROWS: list[Row] = [
     ],
     *on_all("the verdict is given twice in one reply", says(_twice, role("critic"))),
     *on_all("the plan is given twice in one reply", says(_twice, role("planner"))),
-    *on_all("the plan's tool has the prefix functions.", _called("functions.Plan", "planner")),
+    *on_all("the plan's tool has the prefix functions.", _named_tool("functions.Plan", "planner")),
     *on_all(
         "the verdict's tool is in lower case",
-        _called("verdict", "critic"),
+        _named_tool("verdict", "critic"),
         end=succeeds_or_fails("critic"),
     ),
     *on_all("a body is packed with gzip", Quirk(send=_zipped)),
@@ -376,7 +384,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "the model is loaded on demand (Hugging Face), once",
-        answers(lambda asked: asked.count == 1, 503, _HF_LOADING),
+        answers(lambda received: received.count == 1, 503, _HF_LOADING),
         attempts=2,
     ),
     openai(
@@ -422,7 +430,9 @@ ROWS: list[Row] = [
     ),
     ollama(
         "a model does not think",
-        refuses(lambda asked: "think" in asked.body, 400, "qwen3:8b does not support thinking"),
+        refuses(
+            lambda received: "think" in received.body, 400, "qwen3:8b does not support thinking"
+        ),
     ),
     anthropic(
         "the model is unknown",

@@ -16,9 +16,9 @@ from support.quirks.edits import (
 )
 from support.quirks.quirk import (
     SECOND_CALL_ONCE,
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     Sent,
     When,
     always,
@@ -51,8 +51,8 @@ from support.quirks.server import CODE, calls
 from lab.provider import Reply, ToolCall
 
 
-def _without_model_fields(asked: Asked) -> bool:
-    return asked.request.headers.get("content-type", "").partition(";")[0] != "application/json"
+def _without_model_fields(received: ReceivedRequest) -> bool:
+    return received.request.headers.get("content-type", "").partition(";")[0] != "application/json"
 
 
 def _repeats_arguments(sent: Sent) -> Sent:
@@ -306,7 +306,9 @@ ROWS: list[Row] = [
     ),
     openai(
         "the key is sent in no request without one",
-        refuses(lambda asked: "authorization" not in asked.request.headers, 401, "Missing key"),
+        refuses(
+            lambda received: "authorization" not in received.request.headers, 401, "Missing key"
+        ),
     ),
     ollama(
         "the model is thinking in its text",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from support.quirks.quirk import Asked, Quirk, always, answers, has, refuses
+from support.quirks.quirk import Quirk, ReceivedRequest, always, answers, has, refuses
 from support.quirks.row import Ran, Row, anthropic, fails, gemini, ollama, openai
 
 from lab.provider import Refusal
@@ -38,9 +38,9 @@ def _extra(name: str, status: int = 422) -> Quirk:
     return answers(has(name), status, json.dumps({"detail": [detail]}))
 
 
-def _limit(asked: Asked) -> int:
+def _limit(received: ReceivedRequest) -> int:
     """The most output tokens that a request asks for; 0 if it does not say."""
-    config = asked.body.get("generationConfig") or asked.body.get("options") or asked.body
+    config = received.body.get("generationConfig") or received.body.get("options") or received.body
     names = (*_LIMITS, "maxOutputTokens", "num_predict")
     return next((int(config[name]) for name in names if config.get(name)), 0)
 
@@ -49,8 +49,8 @@ def _asks_at_most(most: int) -> Any:
     """A check: the requests after the first two ask for no more output."""
 
     def check(ran: Ran) -> bool:
-        asked = [_limit(Asked(each, "", 0, 0)) for each in ran.requests[2:]]
-        return bool(asked) and all(0 <= each <= most for each in asked)
+        received = [_limit(ReceivedRequest(limit, "", 0, 0)) for limit in ran.requests[2:]]
+        return bool(received) and all(0 <= limit <= most for limit in received)
 
     return check
 
@@ -62,11 +62,11 @@ def _last_has(name: str) -> Any:
 def _quotes(template: str, most: int, status: int = 400, **fields: Any) -> Quirk:
     """A refusal of a limit on output above `most`; `{asked}` in its words is that limit."""
 
-    def refuse(asked: Asked) -> Refusal | None:
-        if _limit(asked) <= most:
+    def refuse(received: ReceivedRequest) -> Refusal | None:
+        if _limit(received) <= most:
             return None
-        words = template.replace("{asked}", str(_limit(asked)))
-        words = re.sub(r"\{sum(\d+)\}", lambda found: str(_limit(asked) + int(found[1])), words)
+        words = template.replace("{asked}", str(_limit(received)))
+        words = re.sub(r"\{sum(\d+)\}", lambda found: str(_limit(received) + int(found[1])), words)
         return Refusal(status, words, fields=fields)
 
     return Quirk(refuse=refuse)
@@ -253,7 +253,7 @@ ROWS: list[Row] = [
     openai(
         "a gateway that wants its own header (Portkey)",
         refuses(
-            lambda asked: "x-portkey-provider" not in asked.request.headers,
+            lambda received: "x-portkey-provider" not in received.request.headers,
             400,
             "Either x-portkey-config or x-portkey-provider header is required",
         ),

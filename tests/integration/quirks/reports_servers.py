@@ -21,9 +21,9 @@ from support.quirks.edits import (
     with_calls,
 )
 from support.quirks.quirk import (
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     Sent,
     When,
     answers,
@@ -46,18 +46,18 @@ from lab.provider import Refusal, Reply
 _BOTH = (CODE, "print(6 + 36)")
 
 
-def _thoughts_missing(asked: Asked) -> bool:
-    return asked.role == "executor" and any(
+def _thoughts_missing(received: ReceivedRequest) -> bool:
+    return received.role == "executor" and any(
         message.get("tool_calls") and not message.get("reasoning_content")
-        for message in asked.body["messages"]
+        for message in received.body["messages"]
         if message["role"] == "assistant"
     )
 
 
-def _signature_missing(asked: Asked) -> bool:
-    return asked.role == "executor" and any(
+def _signature_missing(received: ReceivedRequest) -> bool:
+    return received.role == "executor" and any(
         "extra_content" not in call
-        for message in asked.body["messages"]
+        for message in received.body["messages"]
         for call in message.get("tool_calls") or ()
     )
 
@@ -88,13 +88,13 @@ def _whole_arguments(sent: Sent) -> Sent:
     parts: dict[int, dict[str, Any]] = {}
 
     def edit(event: Event) -> Any:
-        found = event["choices"][0]["delta"].get("tool_calls") if event.get("choices") else None
-        if not found:
+        calls = event["choices"][0]["delta"].get("tool_calls") if event.get("choices") else None
+        if not calls:
             return event
-        part = found[0]
+        part = calls[0]
         if part["index"] in parts:
-            known = parts[part["index"]]["function"]
-            known["arguments"] += part["function"]["arguments"]
+            function = parts[part["index"]]["function"]
+            function["arguments"] += part["function"]["arguments"]
             return None
         parts[part["index"]] = part
         return event
@@ -183,7 +183,10 @@ _AZURE = (
 _LLAMA_CPP = (
     says(
         lambda reply: replace(reply, text="I would run it.", tool_calls=()),
-        both(role("planner", "critic"), lambda asked: asked.body.get("tool_choice") != "required"),
+        both(
+            role("planner", "critic"),
+            lambda received: received.body.get("tool_choice") != "required",
+        ),
     ),
     each_event(lambda event: {**event, "timings": {"predicted_per_second": 20.0}}),
     refuses(first(), 503, "Loading model", type="unavailable_error"),
@@ -218,7 +221,7 @@ _LITELLM = (
 )
 _VLLM_BARE = (
     refuses(
-        both(has("max_tokens"), lambda asked: asked.body["max_tokens"] > 8192 - 2500),
+        both(has("max_tokens"), lambda received: received.body["max_tokens"] > 8192 - 2500),
         400,
         "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context "
         "length is 8192 tokens and your request has 2500 input tokens (8192 > 8192 - 2500). "
@@ -238,7 +241,7 @@ _MINIMAX = (
 _GLM = (
     thinks,
     refuses(
-        both(has("tool_choice"), lambda asked: asked.body["tool_choice"] != "auto"),
+        both(has("tool_choice"), lambda received: received.body["tool_choice"] != "auto"),
         400,
         "tool_choice only supports auto",
         code="1210",
@@ -288,7 +291,7 @@ ROWS: list[Row] = [
             f"{server}, with all its quirks, seven bytes a chunk",
             *quirks,
             in_bytes(
-                lambda stream: [stream[place : place + 7] for place in range(0, len(stream), 7)]
+                lambda stream: [stream[start : start + 7] for start in range(0, len(stream), 7)]
             ),
             **more,
         )

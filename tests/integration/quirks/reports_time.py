@@ -8,8 +8,8 @@ from typing import Any
 
 from support.quirks.edits import paced
 from support.quirks.quirk import (
-    Asked,
     Quirk,
+    ReceivedRequest,
     Sent,
     both,
     first,
@@ -36,28 +36,28 @@ _SHORT: Mapping[str, Any] = {
 _LONG = ANSWER + " It does." * 60
 
 
-def _writes_much(asked: Asked) -> Turn:
-    turn = competent(asked)
+def _writes_much(received: ReceivedRequest) -> Turn:
+    turn = competent(received)
     return replace(turn, text=_LONG) if isinstance(turn, Reply) and turn.text else turn
 
 
-def _inserted(place: int, *items: bytes | float) -> Quirk:
+def _inserted(position: int, *items: bytes | float) -> Quirk:
     """These items before the event with this number of the second executor's call."""
     return sends(
-        lambda sent: replace(sent, items=[*sent.items[:place], *items, *sent.items[place:]]),
+        lambda sent: replace(sent, items=[*sent.items[:position], *items, *sent.items[position:]]),
         second_call,
     )
 
 
-def _alive(seconds: float, place: int = 0) -> Quirk:
+def _alive(seconds: float, position: int = 0) -> Quirk:
     """Heartbeats for so many seconds, in the wire format's own form."""
 
-    def edit(asked: Asked, sent: Sent) -> Sent:
-        if not second_call(asked):
+    def edit(received: ReceivedRequest, sent: Sent) -> Sent:
+        if not second_call(received):
             return sent
-        beat = DIALECTS[asked.request.wire].sign_of_life
+        beat = DIALECTS[received.request.wire].sign_of_life
         beats: Sequence[bytes | float] = [beat, SILENCE / 3] * round(3 * seconds / SILENCE)
-        return replace(sent, items=[*sent.items[:place], *beats, *sent.items[place:]])
+        return replace(sent, items=[*sent.items[:position], *beats, *sent.items[position:]])
 
     return Quirk(send=edit)
 
@@ -70,8 +70,8 @@ def _held_back(seconds: float) -> Quirk:
     """The server sends the text, and then holds the tool call back until it is complete."""
 
     def edit(sent: Sent) -> Sent:
-        place = next(i for i, item in enumerate(sent.items) if "python" in str(item))
-        return replace(sent, items=[*sent.items[:place], seconds, *sent.items[place:]])
+        position = next(i for i, item in enumerate(sent.items) if "python" in str(item))
+        return replace(sent, items=[*sent.items[:position], seconds, *sent.items[position:]])
 
     text = says(lambda reply: replace(reply, text="I run a program."), first_call)
     return Quirk(say=text.say, send=sends(edit, first_call).send)
@@ -92,7 +92,7 @@ ROWS: list[Row] = [
     ),
     *on_all(
         "heartbeats for longer than the limit on silence, within a reply",
-        _alive(2 * SILENCE, place=2),
+        _alive(2 * SILENCE, position=2),
         options=_SHORT,
     ),
     *on_all(

@@ -9,8 +9,8 @@ from typing import Any
 from integration.quirks.reports_endings import broken, ends
 from support.quirks.quirk import (
     SECOND_CALL_ONCE,
-    Asked,
     Quirk,
+    ReceivedRequest,
     always,
     answers,
     both,
@@ -66,10 +66,10 @@ _UNKNOWN: dict[str, tuple[int, str]] = {
 """What a server says of a field that it does not know: its status, and its words."""
 
 
-def _refused_as(who: str, name: str, title: str, **more: Any) -> Row:
-    status, words = _UNKNOWN[who]
+def _refused_as(provider: str, name: str, title: str, **more: Any) -> Row:
+    status, words = _UNKNOWN[provider]
     return openai(
-        f"{title} is refused in the words of {who}",
+        f"{title} is refused in the words of {provider}",
         refuses(has(name), status, words.replace("{name}", name)),
         **more,
     )
@@ -83,10 +83,10 @@ def _cut(reply: Reply) -> Reply:
     )
 
 
-def _null_content(asked: Asked) -> bool:
+def _null_content(received: ReceivedRequest) -> bool:
     return any(
         message["role"] == "assistant" and message.get("content") is None
-        for message in asked.body["messages"]
+        for message in received.body["messages"]
     )
 
 
@@ -95,8 +95,8 @@ _BAD = ("insufficient_system_resource", "ERROR", "server_error", "cancelled", "t
 
 ROWS: list[Row] = [
     *[
-        _refused_as(who, name, title)
-        for who in _UNKNOWN
+        _refused_as(provider, name, title)
+        for provider in _UNKNOWN
         for name, title in (
             ("stream_options", "stream_options"),
             ("temperature", "temperature"),

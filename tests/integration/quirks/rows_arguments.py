@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from support.quirks.edits import with_arguments
-from support.quirks.quirk import Asked
+from support.quirks.quirk import ReceivedRequest
 from support.quirks.row import Ran, Row, on_all
 from support.quirks.server import CODE, calls, competent
 
@@ -35,15 +35,15 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
 _NO_OBJECTS: dict[str, Any] = {"a list": [1, 2], "a number": 5, "a text": "ls -l", "true": True}
 
 
-def _first_call_of_the_job(asked: Asked) -> bool:
-    return asked.role == "executor" and asked.request.replies_so_far == 0
+def _first_call_of_the_job(received: ReceivedRequest) -> bool:
+    return received.role == "executor" and received.request.replies_so_far == 0
 
 
-def _persistent(asked: Asked) -> Turn:
+def _persistent(received: ReceivedRequest) -> Turn:
     """A competent model that makes its call again if it is told to."""
-    if "Call it again" in asked.request.last_text:
+    if "Call it again" in received.request.last_text:
         return Reply(tool_calls=(_RUN,))
-    return competent(asked)
+    return competent(received)
 
 
 def _without_mistakes(ran: Ran) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from support.quirks.edits import each_call_part, each_delta
-from support.quirks.quirk import Asked, Event, Quirk, Sent, each_event, sends
+from support.quirks.quirk import Event, Quirk, ReceivedRequest, Sent, each_event, sends
 from support.quirks.row import Row, anthropic, gemini, ollama, openai
 from support.quirks.server import competent
 
@@ -16,10 +16,10 @@ from lab.provider import Reply, ToolCall, Turn
 TWO = ("print(6 * 7)", "print('a second run')")
 
 
-def two_calls(asked: Asked) -> Turn:
+def two_calls(received: ReceivedRequest) -> Turn:
     """A competent model whose executor makes two calls in one reply."""
-    turn = competent(asked)
-    if asked.role != "executor" or asked.has_result:
+    turn = competent(received)
+    if received.role != "executor" or received.has_result:
         return turn
     return Reply(tool_calls=tuple(ToolCall("python", {"code": code}) for code in TWO))
 
@@ -63,20 +63,20 @@ def whole_calls(sent: Sent) -> Sent:
         if parts:
             return []
         ends = event.get("choices") and event["choices"][0]["finish_reason"]
-        whole = [
+        calls_in_full = [
             {**event, "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
             for call in (calls.values() if ends else ())
         ]
-        return [*whole, event]
+        return [*calls_in_full, event]
 
     return sent.with_events(of_event)
 
 
 def named_again(parts: list[dict[str, Any]], memory: dict[str, Any]) -> None:
     for part in parts:
-        known = memory.setdefault(str(part["index"]), part)
-        part["id"] = known["id"]
-        part["function"]["name"] = known["function"]["name"]
+        stored = memory.setdefault(str(part["index"]), part)
+        part["id"] = stored["id"]
+        part["function"]["name"] = stored["function"]["name"]
 
 
 def new_ids(parts: list[dict[str, Any]], memory: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support.quirks.quirk import Asked, Quirk, refuses
+from support.quirks.quirk import Quirk, ReceivedRequest, refuses
 from support.quirks.row import Ran, Row, openai
 
 LLAMA_CPP = {
@@ -20,11 +20,13 @@ OPENROUTER = {"data": [{"id": "served-by-us", "top_provider": {"context_length":
 def within(tokens: int, *, with_reply: bool) -> Quirk:
     """Refuses a request that is longer than `tokens` (3.6 bytes each) without naming a number."""
 
-    def exceeds(asked: Asked) -> bool:
-        texts = (message.text for message in asked.request.messages)
-        tools = json.dumps(asked.body.get("tools"), ensure_ascii=False)
-        taken = sum(len(text.encode()) for text in (*texts, tools)) / 3.6
-        return taken + (asked.body.get("max_tokens", 10**6) if with_reply else 0) > tokens
+    def exceeds(received: ReceivedRequest) -> bool:
+        texts = (message.text for message in received.request.messages)
+        tools = json.dumps(received.body.get("tools"), ensure_ascii=False)
+        request_tokens = sum(len(text.encode()) for text in (*texts, tools)) / 3.6
+        return (
+            request_tokens + (received.body.get("max_tokens", 10**6) if with_reply else 0) > tokens
+        )
 
     message = "the request exceeds the available context size, try increasing it"
     return refuses(exceeds, 400, message)
@@ -35,18 +37,18 @@ def asks_for_half(ran: Ran) -> bool:
     return {request.body["max_tokens"] for request in ran.requests} == {2_048}
 
 
-def _named(title: str, listed: Any, **more: Any) -> Row:
+def _lists_context(title: str, listed: Any, **more: Any) -> Row:
     quirk = within(4_096, with_reply=True)
     more = {"check": asks_for_half, "most_requests": 4, **more}
     return openai(title, quirk, name="compatible:served-by-us", listed=listed, **more)
 
 
 ROWS: list[Row] = [
-    _named("the list of models names the context (llama.cpp)", LLAMA_CPP),
-    _named("the list of models names the context (vLLM)", VLLM),
-    _named("the list of models names the loaded context (LM Studio)", LM_STUDIO),
-    _named("the list of models names the host's context (OpenRouter)", OPENROUTER),
-    _named(
+    _lists_context("the list of models names the context (llama.cpp)", LLAMA_CPP),
+    _lists_context("the list of models names the context (vLLM)", VLLM),
+    _lists_context("the list of models names the loaded context (LM Studio)", LM_STUDIO),
+    _lists_context("the list of models names the host's context (OpenRouter)", OPENROUTER),
+    _lists_context(
         "the list of models names more than FETTLE_CONTEXT_TOKENS",
         {"data": [{"id": "served-by-us", "max_model_len": 32_768}]},
         options={"context_tokens": 4_096},

@@ -23,15 +23,21 @@ def charged(replies: int, of: int | None = None) -> Callable[[Ran], bool]:
 
     def check(ran: Ran) -> bool:
         charges = ran.charges()
-        known = [each for each in charges if (each.input_tokens, each.output_tokens) == (1_000, 20)]
-        return len(charges) == replies and len(known) == (replies if of is None else of)
+        matching = [
+            charge
+            for charge in charges
+            if (charge.input_tokens, charge.output_tokens) == (1_000, 20)
+        ]
+        return len(charges) == replies and len(matching) == (replies if of is None else of)
 
     return check
 
 
 def unreported(ran: Ran) -> bool:
     """Whether each call was charged, with neither tokens nor a cost."""
-    found = [(each.input_tokens, each.output_tokens, each.cost_usd) for each in ran.charges()]
+    found = [
+        (charge.input_tokens, charge.output_tokens, charge.cost_usd) for charge in ran.charges()
+    ]
     return found == [(0, 0, None)] * CALLS
 
 
@@ -68,7 +74,7 @@ def _with_counts(edit: Callable[[int], Any]) -> Callable[[Event], Event]:
 
     def of_value(name: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {inner: of_value(inner, each) for inner, each in value.items()}
+            return {inner: of_value(inner, item) for inner, item in value.items()}
         is_count = type(value) is int and ("token" in name.lower() or name.endswith("_count"))
         return edit(value) if is_count else value
 

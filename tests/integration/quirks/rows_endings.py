@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.quirks.edits import arguments_json, ends_with
-from support.quirks.quirk import Asked, role, says, second_call
+from support.quirks.quirk import ReceivedRequest, role, says, second_call
 from support.quirks.row import Ran, Row, fails, on_all, openai, waits
 from support.quirks.server import ANSWER
 
@@ -54,9 +54,9 @@ def _as_json(reply: Reply) -> Turn:
     return replace(reply, text=arguments_json(reply.tool_calls[0]), tool_calls=())
 
 
-def untold(asked: Asked) -> bool:
+def untold(received: ReceivedRequest) -> bool:
     """For requests that do not tell the model what was wrong with its last reply."""
-    return "Your last reply" not in asked.request.last_text
+    return "Your last reply" not in received.request.last_text
 
 
 def _tells_the_model(ran: Ran) -> bool:
@@ -89,8 +89,8 @@ def _no_answer(title: str, reply: Reply) -> list[Row]:
 def _half_an_answer(reason: str, *, broke_off: bool) -> list[Row]:
     """The rows of half an answer that ends with a word of the server, or of the model's mistake."""
 
-    def once(asked: Asked) -> bool:
-        return second_call(asked) and asked.again == 0 and untold(asked)
+    def once(received: ReceivedRequest) -> bool:
+        return second_call(received) and received.again == 0 and untold(received)
 
     title = f"half an answer that ends with {reason}"
     rows = [

@@ -10,9 +10,9 @@ from typing import Any
 
 from support.quirks.edits import each_call_part, with_calls
 from support.quirks.quirk import (
-    Asked,
     Event,
     Quirk,
+    ReceivedRequest,
     each_event,
     plays,
     refuses,
@@ -39,50 +39,50 @@ thinks = says(lambda reply: replace(reply, thoughts=_THOUGHTS))
 
 def own_replies(request: Request) -> Sequence[Mapping[str, Any]]:
     """OpenAI, Ollama: the messages of the model in a request."""
-    return [each for each in request.body["messages"] if each["role"] == "assistant"]
+    return [message for message in request.body["messages"] if message["role"] == "assistant"]
 
 
-def lacks(name: str, value: object) -> Callable[[Asked], bool]:
+def lacks(name: str, value: object) -> Callable[[ReceivedRequest], bool]:
     """For requests with a reply that lacks a field, or has another value of it."""
-    return lambda asked: any(each.get(name) != value for each in own_replies(asked.request))
+    return lambda received: any(reply.get(name) != value for reply in own_replies(received.request))
 
 
-def lacks_in_a_call(*path: str, value: object) -> Callable[[Asked], bool]:
+def lacks_in_a_call(*path: str, value: object) -> Callable[[ReceivedRequest], bool]:
     """The same for a field of a call: `path` are the names from the call to it."""
 
-    def found(call: Any) -> object:
+    def value_in(call: Any) -> object:
         for name in path:
             call = (call or {}).get(name)
         return call
 
-    return lambda asked: any(
-        found(call) != value
-        for each in own_replies(asked.request)
-        for call in each.get("tool_calls") or ()
+    return lambda received: any(
+        value_in(call) != value
+        for reply in own_replies(received.request)
+        for call in reply.get("tool_calls") or ()
     )
 
 
-def has_field(*names: str) -> Callable[[Asked], bool]:
+def has_field(*names: str) -> Callable[[ReceivedRequest], bool]:
     """For requests with one of these fields anywhere in a message of the model."""
-    return lambda asked: any(
-        f'"{name}"' in json.dumps(own_replies(asked.request)) for name in names
+    return lambda received: any(
+        f'"{name}"' in json.dumps(own_replies(received.request)) for name in names
     )
 
 
-def lacks_any(name: str) -> Callable[[Asked], bool]:
+def lacks_any(name: str) -> Callable[[ReceivedRequest], bool]:
     """For requests with a reply in which the field is missing or empty."""
-    return lambda asked: any(not each.get(name) for each in own_replies(asked.request))
+    return lambda received: any(not reply.get(name) for reply in own_replies(received.request))
 
 
-def _unsigned_reply(asked: Asked) -> bool:
+def _unsigned_reply(received: ReceivedRequest) -> bool:
     """For requests with a reply that has no signature in its first call."""
     return any(
-        not each["tool_calls"][0]
+        not reply["tool_calls"][0]
         .get("extra_content", {})
         .get("google", {})
         .get("thought_signature")
-        for each in own_replies(asked.request)
-        if each.get("tool_calls")
+        for reply in own_replies(received.request)
+        if reply.get("tool_calls")
     )
 
 
@@ -93,7 +93,7 @@ def adds(*deltas: Mapping[str, Any]) -> Quirk:
         if not (event.get("choices") and event["choices"][0]["delta"].get("role")):
             return event
         choice = event["choices"][0]
-        return [event, *({**event, "choices": [{**choice, "delta": each}]} for each in deltas)]
+        return [event, *({**event, "choices": [{**choice, "delta": delta}]} for delta in deltas)]
 
     return each_event(edit)
 
@@ -103,8 +103,8 @@ def adds_to_calls(value: Mapping[str, Any], *, late: bool = False) -> Quirk:
 
     def edit(part: dict[str, Any]) -> None:
         if ("id" in part) != late:
-            for name, each in value.items():
-                part[name] = {**part.get(name, {}), **each}
+            for name, item in value.items():
+                part[name] = {**part.get(name, {}), **item}
 
     return each_call_part(edit)
 
@@ -121,9 +121,11 @@ _SIGNED = {"google": {"thought_signature": SIGNATURE}}
 _MISTRAL_ID = re.compile("[a-zA-Z0-9]{9}")
 
 
-def _not_of_mistral(asked: Asked) -> bool:
+def _not_of_mistral(received: ReceivedRequest) -> bool:
     ids = [
-        call["id"] for each in own_replies(asked.request) for call in each.get("tool_calls") or ()
+        call["id"]
+        for reply in own_replies(received.request)
+        for call in reply.get("tool_calls") or ()
     ]
     return not all(map(_MISTRAL_ID.fullmatch, ids))
 
@@ -140,18 +142,18 @@ def _is_to_another_model(request: Request) -> bool:
     return request.model == "another-model"
 
 
-def _first_model_again(asked: Asked) -> bool:
-    return second_call(asked) and not _is_to_another_model(asked.request)
+def _first_model_again(received: ReceivedRequest) -> bool:
+    return second_call(received) and not _is_to_another_model(received.request)
 
 
-def _fields_of_the_first_model(asked: Asked) -> bool:
-    replies = own_replies(asked.request)[:1]
-    return _is_to_another_model(asked.request) and "reasoning_content" in json.dumps(replies)
+def _fields_of_the_first_model(received: ReceivedRequest) -> bool:
+    replies = own_replies(received.request)[:1]
+    return _is_to_another_model(received.request) and "reasoning_content" in json.dumps(replies)
 
 
-def _two_at_once(asked: Asked) -> Turn:
-    if asked.role != "executor" or asked.has_result:
-        return competent(asked)
+def _two_at_once(received: ReceivedRequest) -> Turn:
+    if received.role != "executor" or received.has_result:
+        return competent(received)
     return Reply(tool_calls=tuple(ToolCall("python", {"code": code}) for code in (CODE, _AGAIN)))
 
 
@@ -160,27 +162,27 @@ def _sign_first(part: dict[str, Any]) -> None:
         part["extra_content"] = _SIGNED
 
 
-def _first_call_alone_is_unsigned(asked: Asked) -> bool:
+def _first_call_alone_is_unsigned(received: ReceivedRequest) -> bool:
     signed = [
-        [call.get("extra_content") == _SIGNED for call in each.get("tool_calls") or ()]
-        for each in own_replies(asked.request)
+        [call.get("extra_content") == _SIGNED for call in signatures.get("tool_calls") or ()]
+        for signatures in own_replies(received.request)
     ]
-    return any(each and (not each[0] or any(each[1:])) for each in signed)
+    return any(signatures and (not signatures[0] or any(signatures[1:])) for signatures in signed)
 
 
 def _two_ids(ran: Ran) -> bool:
     ids = [
         call["id"]
-        for each in own_replies(ran.requests[-2])
-        for call in each.get("tool_calls") or ()
+        for reply in own_replies(ran.requests[-2])
+        for call in reply.get("tool_calls") or ()
     ]
     return len({*ids}) == len(ids) == 2
 
 
-def _anthropic_thoughts(asked: Asked) -> bool:
+def _anthropic_thoughts(received: ReceivedRequest) -> bool:
     thought = {"type": "thinking", "thinking": _THOUGHTS, "signature": SIGNATURE}
-    replies = [each for each in asked.body["messages"] if each["role"] == "assistant"]
-    return any(each["content"][0] != thought for each in replies)
+    replies = [reply for reply in received.body["messages"] if reply["role"] == "assistant"]
+    return any(reply["content"][0] != thought for reply in replies)
 
 
 def _split_signature(event: Event) -> Any:
@@ -193,8 +195,8 @@ def _split_signature(event: Event) -> Any:
     ]
 
 
-def _gemini_signatures(asked: Asked) -> bool:
-    parts = [part for content in asked.body["contents"] for part in content["parts"]]
+def _gemini_signatures(received: ReceivedRequest) -> bool:
+    parts = [part for content in received.body["contents"] for part in content["parts"]]
     return any("functionCall" in part and "thoughtSignature" not in part for part in parts)
 
 
@@ -252,7 +254,7 @@ ROWS: list[Row] = [
             f"{name}: ids of items that are not stored are refused",
             adds({"reasoning_details": [{**_SEALED, "id": "rs_053a05e24b0d"}]}),
             refuses(
-                lambda asked: '"rs_053a05e24b0d"' in json.dumps(asked.body),
+                lambda received: '"rs_053a05e24b0d"' in json.dumps(received.body),
                 404,
                 "Provider returned error",
                 metadata={"raw": json.dumps({"error": {"message": _ITEM_GONE}})},
@@ -425,7 +427,7 @@ ROWS: list[Row] = [
     openai(
         "a reply without content is refused",
         refuses(
-            lambda asked: any(each["content"] is None for each in own_replies(asked.request)),
+            lambda received: any(each["content"] is None for each in own_replies(received.request)),
             422,
             "messages.2.assistant.content: Input should be a valid string",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from support.quirks.quirk import Asked, Quirk, When, answers, refuses
+from support.quirks.quirk import Quirk, ReceivedRequest, When, answers, refuses
 from support.quirks.row import Ran, Row, anthropic, does_not_succeed, fails, gemini, openai
 
 from agents.models.capabilities.body import output_limit
@@ -17,20 +17,20 @@ _CONTEXT = 20_000
 def _somewhere(name: str, section: str) -> When:
     """For requests with a field of this name anywhere in a section of the body."""
 
-    def has(value: Any) -> bool:
+    def contains(value: Any) -> bool:
         if isinstance(value, Mapping):
-            return name in value or any(map(has, value.values()))
-        return isinstance(value, list) and any(map(has, value))
+            return name in value or any(map(contains, value.values()))
+        return isinstance(value, list) and any(map(contains, value))
 
-    return lambda asked: has(asked.body.get(section))
+    return lambda received: contains(received.body.get(section))
 
 
 def _without_header(name: str, value: str) -> When:
-    return lambda asked: asked.request.headers.get(name) != value
+    return lambda received: received.request.headers.get(name) != value
 
 
-def _too_long(asked: Asked) -> bool:
-    return (output_limit(asked.body) or 0) > _CONTEXT // 4
+def _too_long(received: ReceivedRequest) -> bool:
+    return (output_limit(received.body) or 0) > _CONTEXT // 4
 
 
 def _refused_once(ran: Ran) -> bool:
@@ -50,12 +50,14 @@ ROWS: list[Row] = [
         headers={"compatible:*": {"x-portkey-provider": "openai", "api-key": "k-123"}},
     ),
     _gateway(
-        refuses(lambda asked: asked.body.get("store") is not False, 400, "store must be false"),
-        refuses(lambda asked: "temperature" in asked.body, 400, "too hot"),
+        refuses(
+            lambda received: received.body.get("store") is not False, 400, "store must be false"
+        ),
+        refuses(lambda received: "temperature" in received.body, 400, "too hot"),
         bodies={"compatible:some-model": {"store": False, "temperature": None}},
     ),
     _gateway(
-        refuses(lambda asked: "tool_choice" in asked.body, 500, "unexpected error"),
+        refuses(lambda received: "tool_choice" in received.body, 500, "unexpected error"),
         capabilities={"compatible:*": {"drop": ["tool_choice"]}},
     ),
     openai(
@@ -79,7 +81,7 @@ ROWS: list[Row] = [
         "all that can be refused is refused, each by FastAPI's list of details",
         *(
             answers(
-                lambda asked, name=name: name in asked.body,
+                lambda received, name=name: name in received.body,
                 422,
                 f'{{"detail": [{{"loc": ["body", "{name}"], "msg": "{_EXTRA}"}}]}}',
             )
@@ -99,19 +101,21 @@ ROWS: list[Row] = [
     openai(
         "one refusal is enough for all calls of a job",
         refuses(
-            lambda asked: "temperature" in asked.body, 400, "Unsupported parameter: 'temperature'"
+            lambda received: "temperature" in received.body,
+            400,
+            "Unsupported parameter: 'temperature'",
         ),
         check=_refused_once,
     ),
     openai(
         "a refusal only mentions temperature: the job fails with the server's words",
-        refuses(lambda asked: True, 400, "The temperature of the reactor is high: 400 degrees"),
+        refuses(lambda received: True, 400, "The temperature of the reactor is high: 400 degrees"),
         end=fails("reactor"),
         most_requests=1,
     ),
     openai(
         "a field is named, and the refusal has another reason",
-        refuses(lambda asked: True, 400, "Unsupported parameter: 'temperature'"),
+        refuses(lambda received: True, 400, "Unsupported parameter: 'temperature'"),
         end=does_not_succeed("temperature"),
         most_requests=2,
     ),

@@ -6,7 +6,16 @@ import json
 import re
 
 from support.quirks.edits import each_delta, finish
-from support.quirks.quirk import Asked, Event, always, answers, each_event, has, refuses, role
+from support.quirks.quirk import (
+    Event,
+    ReceivedRequest,
+    always,
+    answers,
+    each_event,
+    has,
+    refuses,
+    role,
+)
 from support.quirks.row import Ran, Row, anthropic, fails, gemini, openai
 
 AZURE = "azure:my-deployment"
@@ -36,23 +45,24 @@ def _google_error(code: int, message: str, status: str) -> str:
 def _asked_azure(ran: Ran) -> bool:
     path = "/openai/deployments/my-deployment/chat/completions?api-version="
     return all(
-        each.path.startswith(path) and each.headers["api-key"] == "azure-key"
-        for each in ran.requests
+        request.path.startswith(path) and request.headers["api-key"] == "azure-key"
+        for request in ran.requests
     )
 
 
 def _asked_with_a_token_alone(ran: Ran) -> bool:
     return all(
-        each.headers["authorization"] == "Bearer bedrock-key" and "x-api-key" not in each.headers
-        for each in ran.requests
+        request.headers["authorization"] == "Bearer bedrock-key"
+        and "x-api-key" not in request.headers
+        for request in ran.requests
     )
 
 
 def _asked_vertex(ran: Ran) -> bool:
     path = "/v1beta1/publishers/google/models/gemini-2.5-flash:streamGenerateContent"
     return all(
-        each.path.startswith(path) and each.headers["x-goog-api-key"] == "vertex-key"
-        for each in ran.requests
+        request.path.startswith(path) and request.headers["x-goog-api-key"] == "vertex-key"
+        for request in ran.requests
     )
 
 
@@ -77,16 +87,18 @@ def _thinks_in_blocks(delta: Event) -> None:
         delta["content"] = [thought]
 
 
-def _wrong_ids(asked: Asked) -> bool:
+def _wrong_ids(received: ReceivedRequest) -> bool:
     ids = [
-        call["id"] for message in asked.body["messages"] for call in message.get("tool_calls") or ()
+        call["id"]
+        for message in received.body["messages"]
+        for call in message.get("tool_calls") or ()
     ]
-    results = [m["tool_call_id"] for m in asked.body["messages"] if m["role"] == "tool"]
-    return not all(re.fullmatch(r"[a-zA-Z0-9]{9}", each) for each in (*ids, *results))
+    results = [m["tool_call_id"] for m in received.body["messages"] if m["role"] == "tool"]
+    return not all(re.fullmatch(r"[a-zA-Z0-9]{9}", call_id) for call_id in (*ids, *results))
 
 
-def _short_choice(asked: Asked) -> bool:
-    return asked.body.get("tool_choice") not in (None, "auto", "none", "any", "required")
+def _short_choice(received: ReceivedRequest) -> bool:
+    return received.body.get("tool_choice") not in (None, "auto", "none", "any", "required")
 
 
 ROWS: list[Row] = [
@@ -222,7 +234,7 @@ ROWS: list[Row] = [
     openai(
         "Mistral refuses every forced tool",
         answers(
-            lambda asked: asked.body.get("tool_choice") not in (None, "auto"),
+            lambda received: received.body.get("tool_choice") not in (None, "auto"),
             400,
             _mistral_error("tool_choice is not supported by this model"),
         ),

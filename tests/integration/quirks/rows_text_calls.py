@@ -77,7 +77,7 @@ def _broken(call: ToolCall) -> str:
     return f"<tool_call>{_json(call)[:-4]}"
 
 
-def _named(edit: str) -> Callable[[Reply], Turn]:
+def _with_name(edit: str) -> Callable[[Reply], Turn]:
     return with_calls(lambda call: replace(call, name=edit.format(call.name)))
 
 
@@ -137,7 +137,7 @@ ROWS: list[Row] = [
             "the suffix <|channel|>commentary": "{}<|channel|>commentary",
             "the prefix default_api.": "default_api.{}",
         }.items()
-        for row in on_all(f"names have {title}", says(_named(name)))
+        for row in on_all(f"names have {title}", says(_with_name(name)))
     ),
     *on_all(
         "<think> before each reply",
@@ -170,7 +170,7 @@ ROWS: list[Row] = [
     openai(
         "Groq withholds a call that can be read",
         plays(
-            lambda asked: asked.role == "executor" and not asked.has_result,
+            lambda received: received.role == "executor" and not received.has_result,
             Refusal(
                 400,
                 "Failed to call a function. See 'failed_generation' for more details.",

@@ -11,13 +11,13 @@ from support.quirks.job import problems, run_row
 
 
 @pytest.mark.parametrize("name", list(ROWS))
-async def test_a_job_ends_as_its_row_says(name: str, tmp_path: Path) -> None:
+async def test_a_job_has_the_outcome_of_its_row(name: str, tmp_path: Path) -> None:
     row = ROWS[name]
-    found = problems(row, await run_row(row, tmp_path))
+    faults = problems(row, await run_row(row, tmp_path))
     if name in NOT_YET:
-        assert found, f"it ends as expected: remove {name!r} from NOT_YET"
+        assert faults, f"it ends as expected: remove {name!r} from NOT_YET"
     else:
-        assert not found, "\n".join(found)
+        assert not faults, "\n".join(faults)
 
 
 def test_no_id_is_used_twice_and_not_yet_names_rows() -> None:

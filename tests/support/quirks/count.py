@@ -20,16 +20,16 @@ async def main(arguments: list[str]) -> None:
     from integration.quirks.table import ROWS  # noqa: PLC0415
     from support.quirks.job import problems, run_row  # noqa: PLC0415
 
-    words = " ".join(each for each in arguments if each != "-v")
+    words = " ".join(word for word in arguments if word != "-v")
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for row in (row for row in ROWS.values() if words in row.id):
             ran = await run_row(row, Path(folder))
-            found = problems(row, ran)
+            faults = problems(row, ran)
             end = "succeeded" if ran.state == "succeeded" else "true reason"
-            counts.setdefault(row.wire, Counter())["wrong" if found else end] += 1
-            if found and "-v" in arguments:
-                print(f"{row.id} ({ran.seconds:.1f} s)", *found, sep="\n    ")
+            counts.setdefault(row.wire, Counter())["wrong" if faults else end] += 1
+            if faults and "-v" in arguments:
+                print(f"{row.id} ({ran.seconds:.1f} s)", *faults, sep="\n    ")
     for wire, count in {**counts, "all": sum(counts.values(), Counter())}.items():
         kinds = ("succeeded", "true reason", "wrong")
         print(f"{wire:10}", ", ".join(f"{kind} {count[kind]}" for kind in kinds))

@@ -7,19 +7,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from support.quirks.quirk import Asked, Event, Quirk, Sent, Turn, When, always, each_event, sends
+from support.quirks.quirk import (
+    Event,
+    Quirk,
+    ReceivedRequest,
+    Sent,
+    Turn,
+    When,
+    always,
+    each_event,
+    sends,
+)
 
 from lab.provider import Reply, ToolCall
 
 
-def object_choice(asked: Asked) -> bool:
+def object_choice(received: ReceivedRequest) -> bool:
     """For requests that name a tool as an object (OpenAI's `tool_choice`)."""
-    return isinstance(asked.body.get("tool_choice"), dict)
+    return isinstance(received.body.get("tool_choice"), dict)
 
 
-def forced(asked: Asked) -> bool:
+def forced(received: ReceivedRequest) -> bool:
     """For requests that force a tool in any way (OpenAI's `tool_choice`)."""
-    return asked.body.get("tool_choice") not in (None, "auto", "none")
+    return received.body.get("tool_choice") not in (None, "auto", "none")
 
 
 def with_calls(edit: Callable[[ToolCall], ToolCall]) -> Callable[[Reply], Turn]:
@@ -114,8 +124,8 @@ def with_arguments(edit: Callable[[Any], Any], when: When = always) -> Quirk:
             call["function"]["arguments"] = edit(call["function"]["arguments"])
         return event
 
-    def of_reply(asked: Asked, reply: Reply) -> Turn:
-        as_text = asked.request.wire in ("openai", "anthropic") and when(asked)
+    def of_reply(received: ReceivedRequest, reply: Reply) -> Turn:
+        as_text = received.request.wire in ("openai", "anthropic") and when(received)
         return with_calls(of_call)(reply) if as_text else reply
 
     return Quirk(say=of_reply, send=each_event(of_event, when).send)
@@ -130,6 +140,6 @@ def paced(seconds: float, when: When = always) -> Quirk:
     """A pause before each event."""
 
     def edit(sent: Sent) -> Sent:
-        return replace(sent, items=[each for item in sent.items for each in (seconds, item)])
+        return replace(sent, items=[part for item in sent.items for part in (seconds, item)])
 
     return sends(edit, when)

@@ -60,12 +60,12 @@ async def run_row(row: Row, folder: Path) -> Ran:
         sandbox = PlannedSandbox(defaultdict(lambda: printed("42\n")))
         journey = Journey.plan(folder, [], sandbox, files=FILES)
         journey.ports = journey.with_ports(models=RoleModels(pool, Chains(chain)))
-        ended, state, message = await _tried(row, journey)
+        outcome, state, message = await _tried(row, journey)
         await pool.aclose()
     return Ran(
         state=state,
         message=message,
-        answer=ended.answer if ended else "",
+        answer=outcome.answer if outcome else "",
         programs=sandbox.ran,
         requests=server.requests,
         to_stand_in=stand_in.requests,
@@ -76,17 +76,17 @@ async def run_row(row: Row, folder: Path) -> Ran:
 
 async def _tried(row: Row, journey: Journey) -> tuple[Outcome | None, str, str]:
     """The outcome, its state and its message, after as many attempts as the row allows."""
-    for left in reversed(range(row.attempts)):
-        journey.ports = journey.with_ports(last_try=row.attempts > 1 and not left)
+    for attempts_left in reversed(range(row.attempts)):
+        journey.ports = journey.with_ports(last_try=row.attempts > 1 and not attempts_left)
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                if left == row.attempts - 1:
+                if attempts_left == row.attempts - 1:
                     await journey.begin(job_fields(TASK, max_revisions=1, files=tuple(FILES)))
                 else:
                     await journey.go_on()
         except Exception as error:  # noqa: BLE001 - every end is a result
             state, message = _end_of_error(error)
-            if state != "waits" or not left:
+            if state != "waits" or not attempts_left:
                 return None, state, message
         else:
             ended = await journey.outcome()
@@ -110,12 +110,12 @@ def _pool(row: Row, server: ProviderServer, stand_in: ProviderServer) -> ModelPo
     return pool
 
 
-def _end_of(ended: Outcome, journey: Journey) -> tuple[str, str]:
-    why = failure_reason(JobSpec(TASK, max_revisions=1), ended)
-    if why is None:
+def _end_of(outcome: Outcome, journey: Journey) -> tuple[str, str]:
+    reason = failure_reason(JobSpec(TASK, max_revisions=1), outcome)
+    if reason is None:
         return "succeeded", ""
     overruled = [str(data.get("overruled") or "") for data in journey.data_of("critiqued")]
-    return "fails", "; ".join([why, *filter(None, overruled)])
+    return "fails", "; ".join([reason, *filter(None, overruled)])
 
 
 def _end_of_error(error: Exception) -> tuple[str, str]:
@@ -132,24 +132,26 @@ def _end_of_error(error: Exception) -> tuple[str, str]:
 
 def problems(row: Row, ran: Ran) -> Sequence[str]:
     """In which respects a job's end differs from the expected one; empty if it does not."""
-    found = []
+    faults = []
     succeeded = ran.state == "succeeded"
     if ran.state not in row.end.states:
-        found.append(f"it {ran.state}, expected: {' or '.join(row.end.states)} ({ran.message})")
+        faults.append(f"it {ran.state}, expected: {' or '.join(row.end.states)} ({ran.message})")
     text = ran.message.casefold()
     words = () if succeeded else row.end.words
-    found += [f"{word!r} is not in: {ran.message}" for word in words if word.casefold() not in text]
-    found += [f"{w!r} is in: {ran.message}" for w in row.end.without if w.casefold() in text]
+    faults += [
+        f"{word!r} is not in: {ran.message}" for word in words if word.casefold() not in text
+    ]
+    faults += [f"{w!r} is in: {ran.message}" for w in row.end.without if w.casefold() in text]
     if succeeded and ran.answer != row.answer:
-        found.append(f"its answer is {ran.answer!r}, expected: {row.answer!r}")
+        faults.append(f"its answer is {ran.answer!r}, expected: {row.answer!r}")
     if succeeded and list(ran.programs) != list(row.programs):
-        found.append(f"it ran {ran.programs}, expected: {row.programs}")
+        faults.append(f"it ran {ran.programs}, expected: {row.programs}")
     if succeeded and (source := ran.events("planned")[0]["source"]) != row.plan:
-        found.append(f"its plan is by {source}: {ran.events('planned')[0]['note']}")
+        faults.append(f"its plan is by {source}: {ran.events('planned')[0]['note']}")
     if len(ran.requests) > row.most_requests:
-        found.append(f"it sent {len(ran.requests)} requests, at most {row.most_requests} expected")
+        faults.append(f"it sent {len(ran.requests)} requests, at most {row.most_requests} expected")
     if "the script failed" in ran.message:
-        found.append("the row's own server fails")
-    if not found and not row.check(ran):
-        found.append("the row's own check fails")
-    return found
+        faults.append("the row's own server fails")
+    if not faults and not row.check(ran):
+        faults.append("the row's own check fails")
+    return faults

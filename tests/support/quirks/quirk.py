@@ -19,7 +19,7 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """A request. `role` is planner, executor or critic; `count` numbers all requests of the server
     from 1, `again` those of the same role with the same number of tool results from 0."""
 
@@ -59,10 +59,10 @@ class Sent:
         return replace(self, items=[item for item in items if item is not None])
 
 
-When = Callable[[Asked], bool]
+When = Callable[[ReceivedRequest], bool]
 
 
-def always(asked: Asked) -> bool:
+def always(received: ReceivedRequest) -> bool:
     """For every request."""
     return True
 
@@ -71,15 +71,15 @@ def always(asked: Asked) -> bool:
 class Quirk:
     """See the module."""
 
-    refuse: Callable[[Asked], Turn | None] = lambda _asked: None
-    say: Callable[[Asked, Reply], Turn] = lambda _asked, reply: reply
-    send: Callable[[Asked, Sent], Sent] = lambda _asked, sent: sent
+    refuse: Callable[[ReceivedRequest], Turn | None] = lambda _asked: None
+    say: Callable[[ReceivedRequest, Reply], Turn] = lambda _asked, reply: reply
+    send: Callable[[ReceivedRequest, Sent], Sent] = lambda _asked, sent: sent
 
 
 def refuses(when: When, status: int, message: str, /, **fields: Any) -> Quirk:
     """A refusal in the error object of the wire format; `fields` are added to that object."""
     refusal = Refusal(status, message, fields=fields)
-    return Quirk(refuse=lambda asked: refusal if when(asked) else None)
+    return Quirk(refuse=lambda received: refusal if when(received) else None)
 
 
 def answers(
@@ -96,22 +96,22 @@ def answers(
         status,
         {name if "-" in name else name.replace("_", "-"): headers[name] for name in headers},
     )
-    return Quirk(refuse=lambda asked: raw if when(asked) else None)
+    return Quirk(refuse=lambda received: raw if when(received) else None)
 
 
 def plays(when: When, turn: Turn) -> Quirk:
     """Another turn in place of the model's, such as `Cut()` or `Hang(1)`."""
-    return Quirk(refuse=lambda asked: turn if when(asked) else None)
+    return Quirk(refuse=lambda received: turn if when(received) else None)
 
 
 def says(edit: Callable[[Reply], Turn], when: When = always) -> Quirk:
     """Another reply of the model."""
-    return Quirk(say=lambda asked, reply: edit(reply) if when(asked) else reply)
+    return Quirk(say=lambda received, reply: edit(reply) if when(received) else reply)
 
 
 def sends(edit: Callable[[Sent], Sent], when: When = always) -> Quirk:
     """Another response."""
-    return Quirk(send=lambda asked, sent: edit(sent) if when(asked) else sent)
+    return Quirk(send=lambda received, sent: edit(sent) if when(received) else sent)
 
 
 def each_event(edit: Callable[[Event], Any], when: When = always) -> Quirk:
@@ -121,42 +121,42 @@ def each_event(edit: Callable[[Event], Any], when: When = always) -> Quirk:
 
 def role(*names: str) -> When:
     """For requests of these roles."""
-    return lambda asked: asked.role in names
+    return lambda received: received.role in names
 
 
 def has(*fields: str) -> When:
     """For bodies with one of these fields; `a.b` is the field b of the object a."""
 
-    def found(asked: Asked, path: str) -> bool:
-        value: Any = asked.body
+    def found(received: ReceivedRequest, path: str) -> bool:
+        value: Any = received.body
         for name in path.split("."):
             if not isinstance(value, Mapping) or value.get(name) is None:
                 return False
             value = value[name]
         return True
 
-    return lambda asked: any(found(asked, path) for path in fields)
+    return lambda received: any(found(received, path) for path in fields)
 
 
 def first(count: int = 1, of: When = always) -> When:
     """For the first tries of each step of the job."""
-    return lambda asked: of(asked) and asked.again < count
+    return lambda received: of(received) and received.again < count
 
 
 def both(*conditions: When) -> When:
     """For requests that fulfil all conditions."""
-    return lambda asked: all(condition(asked) for condition in conditions)
+    return lambda received: all(condition(received) for condition in conditions)
 
 
-def second_call(asked: Asked) -> bool:
+def second_call(received: ReceivedRequest) -> bool:
     """For the executor's requests that send a tool's result back."""
-    return asked.role == "executor" and asked.has_result
+    return received.role == "executor" and received.has_result
 
 
 SECOND_CALL_ONCE = both(second_call, first())
 """For the first of these requests."""
 
 
-def first_call(asked: Asked) -> bool:
+def first_call(received: ReceivedRequest) -> bool:
     """For the executor's requests before a tool's result."""
-    return asked.role == "executor" and not asked.has_result
+    return received.role == "executor" and not received.has_result

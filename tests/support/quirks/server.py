@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from support.quirks.quirk import Asked, Quirk, Sent
+from support.quirks.quirk import Quirk, ReceivedRequest, Sent
 from support.quirks.strict import objection
 
 from lab.provider import Raw, Refusal, Reply, Request, ToolCall, Turn
@@ -16,17 +16,17 @@ from lab.provider.wire import DIALECTS
 CODE = "print(6 * 7)"
 ANSWER = "It prints 42."
 
-Model = Callable[[Asked], Turn]
+Model = Callable[[ReceivedRequest], Turn]
 
 
-def competent(asked: Asked) -> Turn:
+def competent(received: ReceivedRequest) -> Turn:
     """A plan, one run, an answer, an approval."""
-    match asked.role:
+    match received.role:
         case "planner":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
         case "critic":
             return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "runs": ["r1"]}),))
-        case _ if any("42" in m.text for m in asked.request.messages if m.speaker == "tool"):
+        case _ if any("42" in m.text for m in received.request.messages if m.speaker == "tool"):
             return Reply(ANSWER)
         case _:
             return Reply(tool_calls=(ToolCall("python", {"code": CODE}),))
@@ -35,10 +35,10 @@ def competent(asked: Asked) -> Turn:
 def calls(*tool_calls: ToolCall) -> Model:
     """A competent model whose executor makes these calls, one after the other."""
 
-    def model(asked: Asked) -> Turn:
-        done = sum(message.speaker == "tool" for message in asked.request.messages)
-        if asked.role != "executor" or done >= len(tool_calls):
-            return competent(asked)
+    def model(received: ReceivedRequest) -> Turn:
+        done = sum(message.speaker == "tool" for message in received.request.messages)
+        if received.role != "executor" or done >= len(tool_calls):
+            return competent(received)
         return Reply(tool_calls=(tool_calls[done],))
 
     return model
@@ -57,33 +57,33 @@ class QuirkyServer:
         self._steps: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, request: Request) -> Turn:
-        asked = self._asked(request)
+        received = self._asked(request)
         for quirk in self._quirks:
-            if (refused := quirk.refuse(asked)) is not None:
+            if (refused := quirk.refuse(received)) is not None:
                 return refused
         problem = objection(request.wire, request.body) if self._strict else None
         if problem is not None:
             return Refusal(400, problem)
-        turn = self._model(asked)
+        turn = self._model(received)
         for quirk in self._quirks:
             if isinstance(turn, Reply):
-                turn = quirk.say(asked, turn)
-        return self._sent(asked, turn) if isinstance(turn, Reply) else turn
+                turn = quirk.say(received, turn)
+        return self._sent(received, turn) if isinstance(turn, Reply) else turn
 
-    def _asked(self, request: Request) -> Asked:
+    def _asked(self, request: Request) -> ReceivedRequest:
         role = role_of(request.tools)
         step = (role, sum(message.speaker == "tool" for message in request.messages))
         again, self._steps[step] = self._steps[step], self._steps[step] + 1
-        return Asked(request, role, next(self._numbers), again)
+        return ReceivedRequest(request, role, next(self._numbers), again)
 
-    def _sent(self, asked: Asked, reply: Reply) -> Raw:
-        request = asked.request
+    def _sent(self, received: ReceivedRequest, reply: Reply) -> Raw:
+        request = received.request
         dialect = DIALECTS[request.wire]
-        chunks = list(dialect.chunks(reply, request, asked.count))
+        chunks = list(dialect.chunks(reply, request, received.count))
         events = [json.loads(chunk) if chunk.startswith("{") else chunk for chunk in chunks]
         sent = Sent(events, dialect.stream_type)
         for quirk in self._quirks:
-            sent = quirk.send(asked, sent)
+            sent = quirk.send(received, sent)
 
         def framed(item: object) -> bytes | float:
             if isinstance(item, bytes | float | int):

@@ -68,7 +68,7 @@ def test_a_wrong_address_is_named_with_its_setting(row: Body) -> None:
 
 
 @pytest.mark.parametrize("row", ADDRESSES, ids=lambda row: row.source)
-def test_an_address_that_has_replied_before_is_away_and_not_wrong(row: Body) -> None:
+def test_an_address_that_has_replied_before_is_unavailable_and_not_wrong(row: Body) -> None:
     again = at_address(error_of(row), URL, proven=True)
     assert isinstance(again, ModelUnavailable)
     assert (again.kind, again.unproven) == (K.OVERLOADED, False)

@@ -81,12 +81,14 @@ SCHEMA: dict[str, Any] = {
         ({"arguments": {"other": 1}}, {"arguments": {"other": 1}}),
     ],
 )
-def test_arguments_are_as_the_model_meant_them(
+def test_arguments_are_converted_by_the_schema(
     arguments: dict[str, Any], meant: dict[str, Any]
 ) -> None:
-    found = as_meant(arguments, SCHEMA)
-    assert found == meant
-    assert [type(value) for value in found.values()] == [type(value) for value in meant.values()]
+    converted = as_meant(arguments, SCHEMA)
+    assert converted == meant
+    assert [type(value) for value in converted.values()] == [
+        type(value) for value in meant.values()
+    ]
 
 
 @pytest.mark.parametrize(

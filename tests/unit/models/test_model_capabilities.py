@@ -81,8 +81,8 @@ OLLAMA: Mapping[str, Any] = {
 
 def refusal(body: object, status: int = 400) -> ModelRefused:
     """As the client raises it; a text is the message of OpenAI's error object."""
-    whole = {"error": {"message": body, "code": None}} if isinstance(body, str) else body
-    content = json.dumps(whole).encode()
+    error_body = {"error": {"message": body, "code": None}} if isinstance(body, str) else body
+    content = json.dumps(error_body).encode()
     error = error_from_response(content, httpx.Response(status, content=content))
     assert isinstance(error, ModelRefused)
     return error
@@ -337,7 +337,7 @@ def test_the_limit_on_output_is_sent_by_its_other_name_then_not_at_all() -> None
     assert not {"max_tokens", "max_completion_tokens"} & set(adapt(OPENAI, record))
 
 
-def test_what_is_dropped_is_dropped_at_every_place_and_only_there() -> None:
+def test_a_dropped_field_is_dropped_at_every_depth_and_in_its_section_only() -> None:
     record = NONE.changed(
         drop=frozenset(
             {
@@ -430,7 +430,7 @@ def test_a_limit_of_the_model_is_remembered(message: str, most: int) -> None:
         "max_tokens must be in (0, 8192]",
     ],
 )
-def test_a_number_that_is_no_limit_is_none(message: str) -> None:
+def test_other_numbers_are_not_limits(message: str) -> None:
     assert learn(refusal(message), OPENAI, NONE) == Lesson(NONE)
 
 
@@ -533,14 +533,14 @@ ROOMS = [
 ]
 
 
-@pytest.mark.parametrize(("message", "context", "taken"), ROOMS)
+@pytest.mark.parametrize(("message", "context", "input_tokens"), ROOMS)
 def test_a_limit_of_this_request_is_for_this_request(
-    message: str, context: int, taken: int
+    message: str, context: int, input_tokens: int
 ) -> None:
     lesson = learn(refusal(message), OPENAI, NONE)
     assert (lesson.record, lesson.context) == (NONE, context)
     assert lesson.remaining is not None
-    assert context - taken - 32 <= lesson.remaining < context - taken
+    assert context - input_tokens - 32 <= lesson.remaining < context - input_tokens
 
 
 @pytest.mark.parametrize(
@@ -572,7 +572,7 @@ def test_a_limit_of_this_request_is_for_this_request(
         ),
     ],
 )
-def test_a_request_that_leaves_no_useful_room_is_too_long(
+def test_a_request_that_leaves_too_few_tokens_for_a_reply_is_too_long(
     message: str, context: int | None
 ) -> None:
     lesson = learn(refusal(message), OPENAI, NONE)
@@ -580,7 +580,7 @@ def test_a_request_that_leaves_no_useful_room_is_too_long(
 
 
 @pytest.mark.parametrize("sent", [OPENAI, GEMINI, ANTHROPIC, OLLAMA])
-def test_a_limit_is_lowered_wherever_a_format_has_it(sent: Mapping[str, Any]) -> None:
+def test_a_limit_is_lowered_in_every_wire_format(sent: Mapping[str, Any]) -> None:
     written = json.dumps(adapt(sent, NONE.changed(max_output_tokens=1_000)))
     assert sum(f": {n}" in written for n in (8_192, 64_000, 100_000)) == 0
     assert ": 1000" in written
@@ -603,7 +603,7 @@ def test_a_record_survives_json_and_an_operator_overrides_it() -> None:
     "unit",
     ["temperature ", "[", "a", "temperature.", "'loc': (", '{"error": ', "unknown ", "1 context "],
 )
-def test_a_hostile_refusal_takes_no_time(unit: str) -> None:
+def test_a_hostile_refusal_is_read_in_bounded_time(unit: str) -> None:
     text = (unit * 100_000)[:100_000]
     located = {"loc": [text], "msg": text}
     for body in (text, {"detail": [text] * 10}, {"detail": [located] * 10}):

@@ -72,11 +72,13 @@ SIGNATURE_NEEDED = {
         ("The conversation must not be empty.", {}),
     ],
 )
-def test_what_the_conversation_lacks(message: str, lesson: dict[str, Any]) -> None:
+def test_a_field_that_replies_lack_is_learned_from_a_sentence(
+    message: str, lesson: dict[str, Any]
+) -> None:
     assert learn(ModelRefused(message, status=400), OPENAI, NONE).record == NONE.changed(**lesson)
 
 
-def test_what_the_conversation_lacks_is_named_by_a_path() -> None:
+def test_a_field_that_replies_lack_is_learned_from_a_path() -> None:
     located = {"loc": ["body", "messages", 1, "assistant", "reasoning_content"]}
     details = {"detail": [{**located, "type": "missing", "msg": "Field required"}]}
     refusal = ModelRefused("Unprocessable Entity", status=422, details=details)
@@ -95,12 +97,12 @@ def test_a_field_that_a_changed_server_refuses_is_no_longer_added() -> None:
     refusal = ModelRefused("Unknown field: messages.reasoning_content", status=400)
     learned = learn(refusal, body, record).record
     stored = record.merged(learned)
-    for each in (learned, stored):
-        assert (each.drop, each.add) == ({"messages.reasoning_content"}, {})
+    for known_record in (learned, stored):
+        assert (known_record.drop, known_record.add) == ({"messages.reasoning_content"}, {})
     assert stored.merged(Capabilities(add=TEXT_NEEDED)) == record
 
 
-def test_the_server_wants_the_opposite_of_what_was_sent() -> None:
+def test_a_refusal_that_only_names_a_field_teaches_the_opposite_form() -> None:
     refusal = ModelRefused("Bad request: reasoning_content", status=400)
     drops = frozenset({"messages.reasoning_content"})
     assert learn(refusal, OPENAI, NONE).record == Capabilities(drop=drops)
@@ -118,24 +120,26 @@ def test_replies_that_lack_a_field_get_it() -> None:
     ]  # fmt: skip
     body = {"messages": [{"role": "user", "content": "hi"}, *replies]}
     sent = adapt(body, NONE.changed(add=TEXT_NEEDED))["messages"]
-    assert [each.get("reasoning_content") for each in sent] == [
+    assert [message.get("reasoning_content") for message in sent] == [
         None,
         "(no text)",
         "(no text)",
         "hm",
     ]
-    user, said, called, signed = adapt(body, NONE.changed(add=SIGNATURE_NEEDED))["messages"]
-    assert (user, said, signed) == (body["messages"][0], replies[0], replies[2])
+    user, plain_reply, call_reply, signed = adapt(body, NONE.changed(add=SIGNATURE_NEEDED))[
+        "messages"
+    ]
+    assert (user, plain_reply, signed) == (body["messages"][0], replies[0], replies[2])
     added = {"google": {"thought_signature": "skip_thought_signature_validator"}}
-    assert called["tool_calls"] == [{**CALL, "extra_content": added}, CALL]
+    assert call_reply["tool_calls"] == [{**CALL, "extra_content": added}, CALL]
 
 
 def test_a_reply_without_content_gets_an_empty_one() -> None:
-    said = {"role": "assistant", "content": "ok"}
-    sent = adapt({"messages": [REPLY, said]}, NONE.changed(add=CONTENT_NEEDED))["messages"]
-    assert sent == [{**REPLY, "content": ""}, said]
+    reply = {"role": "assistant", "content": "ok"}
+    sent = adapt({"messages": [REPLY, reply]}, NONE.changed(add=CONTENT_NEEDED))["messages"]
+    assert sent == [{**REPLY, "content": ""}, reply]
     refusal = ModelRefused("messages.0.content: Input should be a valid string", status=422)
-    assert learn(refusal, {"messages": [said]}, NONE).record == NONE
+    assert learn(refusal, {"messages": [reply]}, NONE).record == NONE
 
 
 def test_a_call_without_a_signature_gets_one_in_geminis_form() -> None:
@@ -174,8 +178,11 @@ def test_a_field_within_a_field_is_left_out() -> None:
     assert sent == {**reply, "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]}
 
 
-def test_records_of_two_workers_know_what_both_conversations_lack() -> None:
-    one, other = NONE.changed(add=TEXT_NEEDED), NONE.changed(add=SIGNATURE_NEEDED, short_ids=True)
-    both = one.merged(other)
+def test_merged_records_of_two_workers_have_both_lessons() -> None:
+    first, second = (
+        NONE.changed(add=TEXT_NEEDED),
+        NONE.changed(add=SIGNATURE_NEEDED, short_ids=True),
+    )
+    both = first.merged(second)
     assert (both.add, both.short_ids) == ({**TEXT_NEEDED, **SIGNATURE_NEEDED}, True)
-    assert both == other.merged(one)
+    assert both == second.merged(first)

@@ -34,7 +34,7 @@ def test_a_stronger_model_comes_first_and_the_weaker_stand_in() -> None:
     assert (CHAINS.levels("executor"), CHAINS.levels("critic")) == (3, 1)
 
 
-def test_where_nothing_is_set_the_error_says_what_to_set() -> None:
+def test_without_any_setting_the_error_names_the_settings() -> None:
     with pytest.raises(ModelNotConfigured, match="the tester: set GROQ_API_KEY"):
         Chains().of("tester")
 
@@ -43,10 +43,10 @@ def test_the_environment_names_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FETTLE_MODEL", "groq:a, google_genai:b,")
     monkeypatch.setenv("FETTLE_CRITIC_MODEL", "")
     monkeypatch.setenv("FETTLE_EXECUTOR_ESCALATION", "groq:big,google_genai:bigger")
-    found = chains(ModelSettings())
-    assert found.of("critic") == ("groq:a", "google_genai:b")
-    assert found.of("executor", 2)[:2] == ("google_genai:bigger", "groq:big")
-    assert found.of("summary") == found.default
+    configured = chains(ModelSettings())
+    assert configured.of("critic") == ("groq:a", "google_genai:b")
+    assert configured.of("executor", 2)[:2] == ("google_genai:bigger", "groq:big")
+    assert configured.of("summary") == configured.default
 
 
 def test_without_a_model_the_first_provider_with_a_key_answers_alone(
@@ -56,9 +56,9 @@ def test_without_a_model_the_first_provider_with_a_key_answers_alone(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     assert chains(WorkerSettings()).of("executor") == ("google_genai:gemini-2.5-flash",)
     monkeypatch.setenv("GROQ_API_KEY", "key")
-    found = chains(WorkerSettings())
-    assert found.of("executor") == ("groq:openai/gpt-oss-120b",)
-    assert found.of("router") == ("groq:openai/gpt-oss-20b",)
+    configured = chains(WorkerSettings())
+    assert configured.of("executor") == ("groq:openai/gpt-oss-120b",)
+    assert configured.of("router") == ("groq:openai/gpt-oss-20b",)
 
 
 def test_a_default_model_can_be_named_and_priced() -> None:

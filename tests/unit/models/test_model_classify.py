@@ -25,7 +25,7 @@ def error_from_status(
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 498, 500, 502, 503, 504, 529])
-def test_what_may_pass_is_unavailable(status: int) -> None:
+def test_temporary_errors_are_unavailable(status: int) -> None:
     error = error_from_status(status, "", {}, {})
     assert type(error) is ModelUnavailable
     assert error.status == status
@@ -39,14 +39,16 @@ def test_what_may_pass_is_unavailable(status: int) -> None:
         (400, None, "The input token count (1100000) exceeds the maximum number of tokens allowed"),
     ],
 )
-def test_what_is_too_long_is_told_apart(status: int, code: str | None, words: str) -> None:
+def test_requests_that_are_too_long_have_their_own_error(
+    status: int, code: str | None, words: str
+) -> None:
     error = error_from_status(status, words, {"code": code}, {})
     assert type(error) is ContextExceeded
     assert error.status == status
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_what_will_not_pass_is_refused(status: int) -> None:
+def test_lasting_errors_are_refusals(status: int) -> None:
     error = error_from_status(status, "", {}, {})
     assert type(error) is ModelRefused
     assert error.status == status
@@ -62,24 +64,24 @@ def test_what_will_not_pass_is_refused(status: int) -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_trouble_on_the_way_is_unavailable(error: Exception) -> None:
+def test_faults_of_the_connection_are_unavailable(error: Exception) -> None:
     if isinstance(error, groq.APIConnectionError):
         error.__cause__ = httpx.ConnectError("refused")
-    found = classify(error)
-    assert type(found) is ModelUnavailable
-    assert str(found)
+    mapped = classify(error)
+    assert type(mapped) is ModelUnavailable
+    assert str(mapped)
 
 
-def test_groq_says_when_to_come_back_in_a_header() -> None:
+def test_the_wait_is_read_from_the_header_of_groq() -> None:
     error = error_from_status(429, "", {}, {"retry-after": "7.5"})
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after_seconds == 7.5
 
 
-def test_gemini_says_when_to_come_back_in_the_body() -> None:
+def test_the_wait_is_read_from_the_body_of_gemini() -> None:
     info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
-    other = {"@type": "type.googleapis.com/google.rpc.Help"}
-    error = error_from_status(429, "", {"code": 429, "details": [other, info]}, {})
+    help_link = {"@type": "type.googleapis.com/google.rpc.Help"}
+    error = error_from_status(429, "", {"code": 429, "details": [help_link, info]}, {})
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after_seconds == 34.5
 
@@ -94,7 +96,7 @@ def test_gemini_says_when_to_come_back_in_the_body() -> None:
         ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST_SECONDS),
     ],
 )
-def test_an_odd_time_neither_fails_nor_lets_a_job_wait_for_ever(
+def test_an_invalid_wait_is_ignored_and_a_long_wait_is_bounded(
     header: str, seconds: float | None
 ) -> None:
     error = error_from_status(429, "", {}, {"retry-after": header})
@@ -102,7 +104,7 @@ def test_an_odd_time_neither_fails_nor_lets_a_job_wait_for_ever(
     assert error.retry_after_seconds == seconds
 
 
-def test_no_provider_is_imported_for_it() -> None:
+def test_classification_imports_no_provider_library() -> None:
     code = (
         "import sys; from agents.models.error_mapping.mapping import classify;"
         "classify(ValueError());"
@@ -151,18 +153,18 @@ def test_no_provider_is_imported_for_it() -> None:
         ({}, {}, "Please wait 12 seconds", 12),
     ],
 )
-def test_a_wait_is_read_wherever_a_provider_says_it(
+def test_a_wait_is_read_from_headers_details_and_messages(
     headers: dict[str, str], details: dict[str, Any], message: str, seconds: float | None
 ) -> None:
-    found = retry_after_seconds(headers, details, message)
-    assert found == (None if seconds is None else pytest.approx(seconds))
+    actual = retry_after_seconds(headers, details, message)
+    assert actual == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_a_time_as_a_number_is_read_in_an_error_as_openrouter_sends_it() -> None:
     reset = str(int((time.time() + 90) * 1_000))
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
-    found = retry_after_seconds({}, {"metadata": {"headers": headers}})
-    assert found is not None
-    assert 80 < found <= 90
+    seconds = retry_after_seconds({}, {"metadata": {"headers": headers}})
+    assert seconds is not None
+    assert 80 < seconds <= 90
     for odd in ({"headers": [1]}, "text", None):
         assert retry_after_seconds({}, {"metadata": odd}) is None

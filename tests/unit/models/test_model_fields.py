@@ -56,7 +56,7 @@ def test_calls_without_an_id_of_their_own_get_one() -> None:
     assert [call["id"] for call in received["tool_calls"]] == ["call_0", "call_1", "call_0_2"]
 
 
-def test_they_go_back_into_their_message_and_call() -> None:
+def test_fields_go_back_into_their_message_and_call() -> None:
     in_function = {"function": {"signature": "c2ln"}}
     fields = Fields(message={"reasoning_content": "hmm"}, calls={"a": in_function})
     request = [{"role": "user", "content": "?"}, message(), message(CALL), {"role": "tool"}]
@@ -75,7 +75,7 @@ def test_the_clients_own_value_stays() -> None:
 
 
 @pytest.mark.parametrize("history", [[FOUND], [FOUND, None, None]])
-def test_replies_that_cannot_be_told_apart_get_no_fields(history: list[Fields | None]) -> None:
+def test_indistinguishable_replies_get_no_fields(history: list[Fields | None]) -> None:
     body = {"messages": [message(), message(CALL)]}
     assert add_fields(body, history) == body
 
@@ -83,14 +83,14 @@ def test_replies_that_cannot_be_told_apart_get_no_fields(history: list[Fields | 
 def test_copies_that_a_client_makes_are_left_out() -> None:
     fields = Fields(message={"reasoning": "hmm", "reasoning_details": [1]}, calls={})
     kwargs = {"reasoning_content": "hmm", "reasoning_details": [1], "more": [2]}
-    made = AIMessage("", additional_kwargs=kwargs)
-    assert with_fields(made, fields).additional_kwargs == {"more": [2], FIELDS: fields}
+    converted = AIMessage("", additional_kwargs=kwargs)
+    assert with_fields(converted, fields).additional_kwargs == {"more": [2], FIELDS: fields}
 
 
 def test_fields_survive_the_journal_and_change_no_key() -> None:
-    kept = with_fields(AIMessage("Hello."), FOUND)
-    assert SERIALIZER.loads_typed(SERIALIZER.dumps_typed(kept)) == kept
-    assert message_values([kept]) == message_values([AIMessage("Hello.")])
+    stored = with_fields(AIMessage("Hello."), FOUND)
+    assert SERIALIZER.loads_typed(SERIALIZER.dumps_typed(stored)) == stored
+    assert message_values([stored]) == message_values([AIMessage("Hello.")])
 
 
 def test_fields_that_cannot_be_stored_are_left_out() -> None:
@@ -99,7 +99,7 @@ def test_fields_that_cannot_be_stored_are_left_out() -> None:
     assert (stored.text, stored.additional_kwargs) == ("Hello.", {})
 
 
-def test_a_reply_that_is_only_looked_back_at_has_the_messages_fields() -> None:
+def test_a_reply_of_the_past_has_only_the_fields_of_the_message() -> None:
     reply = with_fields(AIMessage("", response_metadata={ANSWERED_BY: "groq:small"}), FOUND)
     past = past_reply("Half of it", reply)
     assert fields_of(past) == {"message": FOUND["message"], "calls": {}}
@@ -122,9 +122,9 @@ def test_in_a_small_context_the_fields_of_the_newest_reply_go_before_its_text() 
         with_fields(AIMessage(f"Reply {n}."), Fields(message={"reasoning": "x" * n}, calls={}))
         for n in (20_000, 50_000)
     )
-    _, note, *_, left = cut([HumanMessage("task"), *[old] * 4, newest], 40_000)
+    _, note, *_, last_reply = cut([HumanMessage("task"), *[old] * 4, newest], 40_000)
     assert "3 of your earlier replies" in str(note.text)
-    assert (left.text, fields_of(left)) == (newest.text, None)
+    assert (last_reply.text, fields_of(last_reply)) == (newest.text, None)
 
 
 TEXT = {"type": "reasoning.text", "index": 0}
@@ -139,7 +139,7 @@ def test_a_complete_message_has_no_pieces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "whole"),
+    ("pieces", "expected"),
     [
         ([[{**TEXT, "text": "a"}], [{**TEXT, "text": "b"}]], [{**TEXT, "text": "ab"}]),
         ([[{**TEXT, "text": "a"}, {**TEXT, "text": "b"}]], [{**TEXT, "text": "ab"}]),
@@ -179,10 +179,10 @@ def test_a_complete_message_has_no_pieces() -> None:
         ([1, None, 2], 2),
     ],
 )
-def test_pieces_are_joined(pieces: list[Any], whole: Any) -> None:
-    known: Any = None
+def test_pieces_are_joined(pieces: list[Any], expected: Any) -> None:
+    value: Any = None
     before = json.dumps(pieces)
     for piece in pieces:
-        known = joined(known, piece)
-    assert known == whole
+        value = joined(value, piece)
+    assert value == expected
     assert json.dumps(pieces) == before

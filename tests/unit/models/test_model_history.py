@@ -21,7 +21,7 @@ SHORT = re.compile("[a-zA-Z0-9]{9}")
 
 
 def reply(*ids: str | None, model: str = MODEL, name: str = "python", **more: Any) -> AIMessage:
-    calls = [{"name": name, "args": {}, "id": each, "type": "tool_call"} for each in ids]
+    calls = [{"name": name, "args": {}, "id": call_id, "type": "tool_call"} for call_id in ids]
     values = {"content": "", "response_metadata": {ANSWERED_BY: model}, **more}
     return AIMessage(tool_calls=calls, **values)
 
@@ -32,12 +32,15 @@ def result(call_id: str, text: str = "42") -> ToolMessage:
 
 def ids(messages: Sequence[BaseMessage]) -> list[str | None]:
     return [
-        call["id"] for each in messages if isinstance(each, AIMessage) for call in each.tool_calls
+        call["id"]
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
     ]
 
 
 def result_ids(messages: Sequence[BaseMessage]) -> list[str]:
-    return [each.tool_call_id for each in messages if isinstance(each, ToolMessage)]
+    return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
 
 
 def test_a_models_own_unique_ids_stay() -> None:
@@ -49,7 +52,7 @@ def test_ids_of_another_model_take_the_form_that_all_servers_accept() -> None:
     sent = history_for(
         MODEL, [TASK, reply("a.b:0", "call_1", model=OTHER), result("a.b:0"), result("call_1")]
     )
-    assert all(SHORT.fullmatch(each or "") for each in ids(sent))
+    assert all(SHORT.fullmatch(call_id or "") for call_id in ids(sent))
     assert ids(sent) == result_ids(sent)
 
 
@@ -60,16 +63,20 @@ def test_an_id_that_replies_repeat_is_made_unique_and_its_results_follow() -> No
     assert ids(sent)[0] == "call_0"
     assert len({*ids(sent)}) == 3
     assert ids(sent) == result_ids(sent)
-    assert [each.text for each in sent if isinstance(each, ToolMessage)] == ["one", "two", "three"]
+    assert [message.text for message in sent if isinstance(message, ToolMessage)] == [
+        "one",
+        "two",
+        "three",
+    ]
     assert history_for(MODEL, messages[:5]) == sent[:5]  # so that a provider's cache stays valid
     assert messages[3] == reply("call_0")  # the stored conversation stays as it is
 
 
-def test_what_is_kept_by_an_id_follows_it() -> None:
+def test_values_that_are_stored_by_id_follow_the_new_id() -> None:
     fields = {"message": {"id": "call_0"}, "calls": {"call_0": {"extra_content": 1}}}
-    kept = {FIELDS: fields, SIGNATURES: {"call_0": "c2ln"}, "other": ["call_0"]}
+    kwargs = {FIELDS: fields, SIGNATURES: {"call_0": "c2ln"}, "other": ["call_0"]}
     blocks = [{"type": "tool_use", "id": "call_0", "name": "python", "input": {}}]
-    again = reply("call_0", content=blocks, additional_kwargs=kept)
+    again = reply("call_0", content=blocks, additional_kwargs=kwargs)
     sent = history_for(MODEL, [TASK, reply("call_0"), result("call_0"), again, result("call_0")])
     renamed = ids(sent)[1]
     last = sent[3]
@@ -86,10 +93,10 @@ def test_a_result_without_its_call_and_a_call_without_its_result() -> None:
     sent = history_for(
         MODEL, [TASK, result("gone"), reply("a", "b"), result("b"), HumanMessage("?")]
     )
-    task, called, answer, missing, question = sent
+    task, call_reply, answer, missing, question = sent
     assert "The task." in task.text
     assert "42" in task.text
-    assert ids([called]) == ["a", "b"]
+    assert ids([call_reply]) == ["a", "b"]
     assert (result_ids([answer]), result_ids([missing])) == (["b"], ["a"])
     assert missing.text == NO_RESULT
     assert question.text == "?"
@@ -97,35 +104,35 @@ def test_a_result_without_its_call_and_a_call_without_its_result() -> None:
 
 def test_fields_thoughts_and_signatures_belong_to_the_model_that_wrote_them() -> None:
     thought = {"type": "thinking", "thinking": "hmm", "signature": "c2ln"}
-    kept = {FIELDS: {"message": {"reasoning": "hmm"}, "calls": {}}, "reasoning_content": "hmm"}
-    own = AIMessage(
+    kwargs = {FIELDS: {"message": {"reasoning": "hmm"}, "calls": {}}, "reasoning_content": "hmm"}
+    own_reply = AIMessage(
         [thought, {"type": "text", "text": "Hello."}],
-        additional_kwargs=kept,
+        additional_kwargs=kwargs,
         response_metadata={ANSWERED_BY: MODEL, "model_provider": "groq"},
     )
-    assert history_for(MODEL, [TASK, own])[1] == own
-    plain = history_for(OTHER, [TASK, own])[1]
+    assert history_for(MODEL, [TASK, own_reply])[1] == own_reply
+    plain = history_for(OTHER, [TASK, own_reply])[1]
     assert (plain.content, plain.additional_kwargs) == ("Hello.", {})
-    unsigned = own.model_copy(update={"response_metadata": {"model_provider": "groq"}})
+    unsigned = own_reply.model_copy(update={"response_metadata": {"model_provider": "groq"}})
     assert history_for(MODEL, [TASK, unsigned])[1].content == "Hello."
 
 
 def test_a_blank_message_gets_a_placeholder() -> None:
     thought = [{"type": "thinking", "thinking": "hmm", "signature": "c2ln"}]
-    own = {"response_metadata": {ANSWERED_BY: MODEL}}
+    metadata = {"response_metadata": {ANSWERED_BY: MODEL}}
     sent = history_for(
         MODEL,
         [
             HumanMessage(" \n"),
-            AIMessage("\n\n", **own),
+            AIMessage("\n\n", **metadata),
             TASK,
-            AIMessage(thought, **own),
+            AIMessage(thought, **metadata),
             TASK,
             reply("a", content="\n"),
             result("a", ""),
         ],
     )
-    assert [each.content for each in sent] == [
+    assert [message.content for message in sent] == [
         NO_TEXT, NO_TEXT, "The task.", NO_TEXT, "The task.", "", NO_TEXT,
     ]  # fmt: skip
 
@@ -141,7 +148,7 @@ def test_successive_messages_of_the_user_are_one() -> None:
     sent = history_for(
         MODEL, [SystemMessage("S"), TASK, HumanMessage("More."), reply(content="ok")]
     )
-    assert [each.content for each in sent] == ["S", "The task.\n\nMore.", "ok"]
+    assert [message.content for message in sent] == ["S", "The task.\n\nMore.", "ok"]
     (both,) = history_for(MODEL, [TASK, HumanMessage([image])])
     assert both.content == [{"type": "text", "text": "The task."}, image]
 
@@ -160,19 +167,23 @@ def test_successive_messages_of_the_user_are_one() -> None:
 def test_any_history_is_valid(turns: list[list[tuple[str, str, bool]]]) -> None:
     messages: list[BaseMessage] = [TASK]
     for number, calls in enumerate(turns):
-        made = [{"name": name, "args": {}, "id": each} for name, each, _ in calls]
+        reply_calls = [{"name": name, "args": {}, "id": call_id} for name, call_id, _ in calls]
         author = {ANSWERED_BY: MODEL if number % 2 else OTHER}
-        messages.append(AIMessage("", tool_calls=made, response_metadata=author))
-        messages += [result(each) for _, each, answered in calls if answered]
+        messages.append(AIMessage("", tool_calls=reply_calls, response_metadata=author))
+        messages += [result(call_id) for _, call_id, answered in calls if answered]
     sent = history_for(MODEL, messages)
     made_ids = ids(sent)
     assert all(made_ids)
     assert len({*made_ids}) == len(made_ids)
     assert sorted(map(str, made_ids)) == sorted(result_ids(sent))
     names = [
-        call["name"] for each in sent if isinstance(each, AIMessage) for call in each.tool_calls
+        call["name"]
+        for message in sent
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
     ]
     assert all(map(NAME.fullmatch, names))
     assert all(
-        each.text.strip() or (isinstance(each, AIMessage) and each.tool_calls) for each in sent
+        message.text.strip() or (isinstance(message, AIMessage) and message.tool_calls)
+        for message in sent
     )

@@ -37,9 +37,9 @@ def test_a_library_that_is_missing_is_reported_with_the_command_that_installs_it
         ready(ModelName.parse(NAME), OPTIONS)
     words = f"a library; install it with: {command}"
     assert str(raised.value) == f"{NAME} needs {words}"
-    made = model_catalogue(Chains((NAME,)), OPTIONS, Prices())
-    assert [each["missing"] for each in made["offered"]] == [words]
-    missing = {each["name"]: each["missing"] for each in made["providers"]}
+    catalogue = model_catalogue(Chains((NAME,)), OPTIONS, Prices())
+    assert [entry["missing"] for entry in catalogue["offered"]] == [words]
+    missing = {entry["name"]: entry["missing"] for entry in catalogue["providers"]}
     assert missing["anthropic"] == words
 
 
@@ -51,8 +51,10 @@ def test_the_images_have_the_library_of_every_provider() -> None:
     locked = set(
         re.findall(r"^([\w.-]+)==", (ROOT / "requirements/images.lock").read_text(), re.MULTILINE)
     )
-    asked = re.search(r"^extras=\((.*)\)$", (ROOT / "deploy/lock.sh").read_text(), re.MULTILINE)
-    assert asked is not None
-    own = {each.extra for each in PROVIDERS.values() if each.extra}
-    assert own < set(asked[1].split())
-    assert {Requirement(line).name for extra in own for line in extras[extra]} <= locked
+    locked_extras = re.search(
+        r"^extras=\((.*)\)$", (ROOT / "deploy/lock.sh").read_text(), re.MULTILINE
+    )
+    assert locked_extras is not None
+    provider_extras = {provider.extra for provider in PROVIDERS.values() if provider.extra}
+    assert provider_extras < set(locked_extras[1].split())
+    assert {Requirement(line).name for extra in provider_extras for line in extras[extra]} <= locked

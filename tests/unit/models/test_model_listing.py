@@ -88,7 +88,7 @@ class Server:
         return self.lists[url]
 
 
-async def test_a_list_counts_for_a_while_and_the_second_one_if_the_first_says_nothing(
+async def test_a_list_is_cached_and_the_second_list_is_read_if_the_first_names_no_context(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Server(monkeypatch, first=data({"id": "m"}), second=data({"id": "m", "n_ctx": 4096}))
@@ -108,7 +108,7 @@ async def test_a_list_counts_for_a_while_and_the_second_one_if_the_first_says_no
     assert listed.context == 8192
 
 
-async def test_a_server_that_is_away_is_asked_again_soon_and_its_context_stays(
+async def test_a_server_without_an_answer_is_asked_again_soon_and_its_context_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Server(monkeypatch, first=LLAMA_CPP)

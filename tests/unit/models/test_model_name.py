@@ -35,7 +35,7 @@ def test_a_name_is_read_and_written_alike(text: str, provider: str, model: str) 
         ("recording:demo\n", "is not a valid"),
     ],
 )
-def test_what_is_no_name_is_refused_with_the_reason(text: str, says: str) -> None:
+def test_an_invalid_name_is_refused_with_the_reason(text: str, says: str) -> None:
     with pytest.raises(ModelNameInvalid, match=says) as caught:
         ModelName.parse(text)
     assert isinstance(caught.value, ModelError)

@@ -20,17 +20,17 @@ def test_a_missing_key_names_the_variable_even_if_the_environment_has_it(
         build(name, ModelOptions(api_keys={name.provider: "  "}), "planner")
 
 
-def test_a_base_url_is_the_given_one_else_the_public_one() -> None:
+def test_a_base_url_of_the_operator_replaces_the_public_address() -> None:
     options = ModelOptions(base_urls={"groq": "http://127.0.0.1:9/"})
     assert options.base_url(GROQ) == "http://127.0.0.1:9"
     assert options.base_url(GEMINI) == "https://generativelanguage.googleapis.com"
 
 
-def test_the_context_is_what_is_known_and_never_more_than_is_set() -> None:
+def test_the_context_is_the_smaller_of_the_library_s_and_the_setting_s() -> None:
     ollama = ModelName.parse("ollama:qwen3:8b")
     compatible = ModelName.parse("compatible:of-our-own")
-    unset, given = ModelOptions(), ModelOptions(context_tokens=8_192)
+    unset, limited = ModelOptions(), ModelOptions(context_tokens=8_192)
     assert unset.context(GROQ, {"max_input_tokens": 131_072}) == 131_072
-    assert given.context(GROQ, {"max_input_tokens": 131_072}) == 8_192
-    assert [unset.context(each, {}) for each in (compatible, ollama)] == [None, 32_768]
+    assert limited.context(GROQ, {"max_input_tokens": 131_072}) == 8_192
+    assert [unset.context(name, {}) for name in (compatible, ollama)] == [None, 32_768]
     assert ModelOptions(context_tokens=65_536).context(ollama, {}) == 65_536

@@ -16,9 +16,9 @@ LLAMA = ModelName.parse("groq:llama-3.3-70b-versatile")
 FLASH = ModelName.parse("google_genai:gemini-2.5-flash")
 
 
-def reported(given: Any = 100, **details: Any) -> Usage | None:
+def reported(input_tokens: Any = 100, **details: Any) -> Usage | None:
     data: Any = {
-        "input_tokens": given,
+        "input_tokens": input_tokens,
         "output_tokens": 20,
         "total_tokens": 120,
         "input_token_details": details,
@@ -28,12 +28,12 @@ def reported(given: Any = 100, **details: Any) -> Usage | None:
 
 
 @pytest.mark.parametrize("odd", ["100", None, -1, [100], True])
-def test_what_is_no_number_of_tokens_is_nothing(odd: Any) -> None:
-    assert reported(given=odd) is None
+def test_invalid_token_counts_are_not_reported(odd: Any) -> None:
+    assert reported(input_tokens=odd) is None
     assert reported(cache_read=odd, cache_creation=odd) == Usage(100, 20)
 
 
-def test_no_more_is_in_a_cache_than_there_is_and_what_does_not_fit_has_no_price() -> None:
+def test_cached_tokens_do_not_exceed_the_input_and_inconsistent_counts_have_no_price() -> None:
     usage = reported(cache_read=150)
     assert usage == Usage(100, 20, 100)
     assert reported(cache_read=60, cache_creation=70) == Usage(100, 20, 60, 40)
@@ -56,9 +56,9 @@ def test_an_unknown_price_is_none_and_never_zero() -> None:
     assert Prices().of(LLAMA, None) is None
 
 
-def test_an_operators_own_price_comes_first() -> None:
-    own = OperatorPrice(Decimal(10), Decimal(20), Decimal(1))
-    prices = Prices({str(LLAMA): own, "groq:our-own": own})
+def test_an_operators_price_comes_first() -> None:
+    operator_price = OperatorPrice(Decimal(10), Decimal(20), Decimal(1))
+    prices = Prices({str(LLAMA): operator_price, "groq:our-own": operator_price})
     assert prices.of(LLAMA, Usage(1_000_000, 500_000, 400_000)) == Decimal("16.4")
     assert prices.of(ModelName.parse("groq:our-own"), Usage(100_000, 0)) == Decimal(1)
     assert prices.of(FLASH, Usage(1_000, 100)) == Prices().of(FLASH, Usage(1_000, 100))

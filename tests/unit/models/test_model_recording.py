@@ -84,11 +84,13 @@ def model(directory: Path, role: Role) -> RecordedModel:
 
 
 def say(directory: Path, role: Role, *messages: BaseMessage | str) -> AIMessage:
-    asked = [HumanMessage(each) if isinstance(each, str) else each for each in messages]
-    return model(directory, role).bind_tools([python]).invoke(asked)
+    request = [
+        HumanMessage(message) if isinstance(message, str) else message for message in messages
+    ]
+    return model(directory, role).bind_tools([python]).invoke(request)
 
 
-def test_a_turn_is_found_by_role_and_text(directory: Path) -> None:
+def test_a_turn_is_selected_by_role_and_text(directory: Path) -> None:
     reply = say(
         directory, "planner", SystemMessage("be good"), "Plan: sort a list.\n\nKeep it short."
     )
@@ -97,13 +99,13 @@ def test_a_turn_is_found_by_role_and_text(directory: Path) -> None:
     assert Usage.of(reply) == Usage(30, 4, 10)
 
 
-def test_tool_calls_have_ids_that_every_process_gives_alike(directory: Path) -> None:
+def test_tool_calls_have_equal_ids_in_every_process(directory: Path) -> None:
     first, again = (say(directory, "executor", "Do it.") for _ in range(2))
     assert first.tool_calls[0]["name"] == "python"
     assert first.tool_calls[0]["args"] == {"code": "print(sorted([2, 1]))"}
     assert first.tool_calls[0]["id"] == again.tool_calls[0]["id"]
-    other = say(directory, "executor", SystemMessage("another job"), "Do it.")
-    assert other.tool_calls[0]["id"] != first.tool_calls[0]["id"]
+    second = say(directory, "executor", SystemMessage("another job"), "Do it.")
+    assert second.tool_calls[0]["id"] != first.tool_calls[0]["id"]
 
 
 def with_arguments(args: str) -> str:
@@ -141,7 +143,9 @@ def test_an_unknown_recording_names_the_known_ones(directory: Path) -> None:
         ("- about: x", "is no recording"),
     ],
 )
-def test_a_badly_written_file_says_where(tmp_path: Path, text: str, says: str) -> None:
+def test_the_error_of_an_invalid_file_names_the_position(
+    tmp_path: Path, text: str, says: str
+) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     with pytest.raises(ModelNotConfigured, match=says):
         load(tmp_path, "bad")

@@ -41,10 +41,16 @@ def file_of(*calls: tuple[Sequence[BaseMessage], AIMessage], strict: bool = True
     turns = [
         dump_turn(
             record_turn(
-                "executor", "groq:m", asked, ["python"], reply, notable_finish(reply), REDACTION
+                "executor",
+                "groq:m",
+                request_messages,
+                ["python"],
+                reply,
+                notable_finish(reply),
+                REDACTION,
             )
         )
-        for asked, reply in calls
+        for request_messages, reply in calls
     ]
     return f"about: by a test\nstrict: {str(strict).lower()}\nturns:\n" + "".join(turns)
 
@@ -55,7 +61,7 @@ def playing(folder: Path, text: str) -> Any:
     return model.bind_tools([python])
 
 
-def test_what_was_recorded_is_played(tmp_path: Path) -> None:
+def test_recorded_calls_are_played(tmp_path: Path) -> None:
     model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE)))
     run = model.invoke(FIRST)
     assert [(call["name"], call["args"]) for call in run.tool_calls] == [("python", CALL["args"])]
@@ -65,7 +71,7 @@ def test_what_was_recorded_is_played(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("request_messages", "expected_text"),
     [
         (
             [SystemMessage("Be brief.\nBe quick."), FIRST[1]],
@@ -81,23 +87,23 @@ def test_what_was_recorded_is_played(tmp_path: Path) -> None:
     ],
 )
 def test_another_request_fails_and_shows_the_first_difference(
-    tmp_path: Path, asked: list[BaseMessage], said: str
+    tmp_path: Path, request_messages: list[BaseMessage], expected_text: str
 ) -> None:
     model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE)))
     with pytest.raises(RecordingMismatch) as departed:
-        model.invoke(asked)
-    assert said in str(departed.value)
+        model.invoke(request_messages)
+    assert expected_text in str(departed.value)
 
 
 def test_a_secret_is_in_no_file_and_the_prompt_that_has_it_still_plays(tmp_path: Path) -> None:
-    asked = [FIRST[0], HumanMessage(f"Log in with {SECRET}.")]
-    said = AIMessage(f"I use {SECRET}.", tool_calls=[{**CALL, "args": {"code": f"'{SECRET}'"}}])
-    messages = [*asked, said, ToolMessage(f"in as {SECRET}", tool_call_id="c1")]
-    text = file_of((asked, said), (messages, DONE))
+    request_messages = [FIRST[0], HumanMessage(f"Log in with {SECRET}.")]
+    reply = AIMessage(f"I use {SECRET}.", tool_calls=[{**CALL, "args": {"code": f"'{SECRET}'"}}])
+    messages = [*request_messages, reply, ToolMessage(f"in as {SECRET}", tool_call_id="c1")]
+    text = file_of((request_messages, reply), (messages, DONE))
     assert SECRET not in text
     assert text.count(REMOVED) == 4
     model = playing(tmp_path, text)
-    assert model.invoke(asked).content == f"I use {REMOVED}."
+    assert model.invoke(request_messages).content == f"I use {REMOVED}."
     assert model.invoke(messages).content == DONE.content
 
 
@@ -115,7 +121,7 @@ def test_a_secret_is_in_no_file_and_the_prompt_that_has_it_still_plays(tmp_path:
         ),
     ],
 )
-def test_a_reply_that_ended_badly_ends_so_again(tmp_path: Path, reply: AIMessage) -> None:
+def test_a_bad_finish_reason_is_played_again(tmp_path: Path, reply: AIMessage) -> None:
     played = playing(tmp_path, file_of((FIRST, reply))).invoke(FIRST)
     ending = reply.response_metadata.get("finish_reason", "stop")
     assert (played.content, played.response_metadata["finish_reason"]) == (reply.content, ending)
@@ -130,11 +136,13 @@ TEXTS = st.text(
 
 @settings(max_examples=50)
 @given(TEXTS.filter(bool), TEXTS, TEXTS)
-def test_every_text_comes_back_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, asked: str, args: str, said: str
+def test_every_text_is_read_back_unchanged(
+    tmp_path_factory: pytest.TempPathFactory, prompt: str, args: str, answer: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
-    reply = AIMessage(said, tool_calls=[{**CALL, "args": {"code": args, "n": [1, None, True]}}])
-    played = playing(folder, file_of(([HumanMessage(asked)], reply))).invoke([HumanMessage(asked)])
-    assert played.content == Redaction().text(said)
+    reply = AIMessage(answer, tool_calls=[{**CALL, "args": {"code": args, "n": [1, None, True]}}])
+    played = playing(folder, file_of(([HumanMessage(prompt)], reply))).invoke(
+        [HumanMessage(prompt)]
+    )
+    assert played.content == Redaction().text(answer)
     assert played.tool_calls[0]["args"] == {"code": Redaction().text(args), "n": [1, None, True]}

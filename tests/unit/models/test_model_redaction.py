@@ -13,7 +13,7 @@ BEARER = "Authorization: Bearer abcdefgh.12345"
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("my hunter22 key", f"my {REMOVED} key"),
         (f"use {GROQ}.", f"use {REMOVED}."),
@@ -24,9 +24,9 @@ BEARER = "Authorization: Bearer abcdefgh.12345"
         ("short", "short"),
     ],
 )
-def test_a_secret_is_taken_out(text: str, left: str) -> None:
+def test_a_secret_is_removed(text: str, expected: str) -> None:
     redaction = Redaction.of(["hunter22", "hunter22-and-more", "short", ""])
-    assert redaction.text(text) == left
+    assert redaction.text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_a_secret_is_taken_out(text: str, left: str) -> None:
         "a disk-space check of sk-learn",
     ],
 )
-def test_code_that_handles_secrets_stays_as_it_is(text: str) -> None:
+def test_code_that_handles_secrets_is_unchanged(text: str) -> None:
     assert Redaction().text(text) == text
 
 
 def test_values_are_cleaned_at_every_depth() -> None:
     value = {"a": [GROQ, {"hunter22": 1}], "b": None}
-    left = {"a": [REMOVED, {REMOVED: 1}], "b": None}
-    assert Redaction.of(["hunter22"]).value(value) == left
+    expected = {"a": [REMOVED, {REMOVED: 1}], "b": None}
+    assert Redaction.of(["hunter22"]).value(value) == expected
 
 
-def test_its_representation_tells_no_secret() -> None:
+def test_the_representation_has_no_secret() -> None:
     assert "hunter22" not in repr(Redaction.of(["hunter22"]))
 
 

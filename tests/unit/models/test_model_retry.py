@@ -22,19 +22,19 @@ def test_waits_double_up_to_eight_seconds() -> None:
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.7, 1.0])
-def test_never_earlier_than_the_provider_says(jitter: float) -> None:
+def test_a_retry_is_never_earlier_than_the_provider_asks(jitter: float) -> None:
     pause = wait(ModelUnavailable("busy", retry_after_seconds=20), 1, jitter=jitter)
     assert pause is not None
     assert 20 <= pause <= 22
 
 
-def test_a_wait_beyond_the_total_is_not_begun() -> None:
+def test_a_wait_beyond_the_total_time_is_not_started() -> None:
     assert wait(ModelUnavailable("busy", retry_after_seconds=121), 1) is None
     assert wait(DOWN, 1, spent=119.4) is not None
     assert wait(DOWN, 1, spent=119.6) is None
 
 
-def test_a_long_wait_that_the_provider_asks_for_is_left_to_the_job() -> None:
+def test_a_long_wait_that_the_provider_asks_for_ends_the_retries() -> None:
     usual = RetryPolicy()
     assert usual.wait(ModelUnavailable("busy", retry_after_seconds=10), tries=1, spent=0, jitter=1)
     long = ModelUnavailable("busy", retry_after_seconds=10.1)

@@ -28,13 +28,13 @@ PRETTY = json.dumps(A, indent=2, ensure_ascii=False).encode()
 def read(body: bytes, kind: str, cuts: tuple[int, ...] = ()) -> tuple[list[dict[str, Any]], bool]:
     """The objects of a body that comes in pieces, and whether it has said its end."""
     reader = BodyReader(kind)
-    places = sorted({min(cut, len(body)) for cut in cuts})
-    pieces = [body[a:b] for a, b in zip([0, *places], [*places, len(body)], strict=True)]
+    positions = sorted({min(cut, len(body)) for cut in cuts})
+    pieces = [body[a:b] for a, b in zip([0, *positions], [*positions, len(body)], strict=True)]
     return feed_all(reader, pieces) + reader.close(), reader.done
 
 
 def feed_all(reader: BodyReader, pieces: list[bytes]) -> list[dict[str, Any]]:
-    return [found for piece in pieces for found in reader.feed(piece)]
+    return [event for piece in pieces for event in reader.feed(piece)]
 
 
 BODIES = {
@@ -112,13 +112,13 @@ def test_the_pieces_of_a_body_do_not_count(case: Any, cuts: list[int]) -> None:
     ids=["lines", "crlf", "cut", "done", "several lines", "array"],
 )
 @given(cuts=st.lists(st.integers(0, 60), max_size=20))
-def test_json_is_read_by_its_lines_or_as_a_whole(
+def test_json_is_read_by_lines_or_as_one_document(
     body: bytes, objects: list[Any], kind: str, cuts: list[int], *, done: bool
 ) -> None:
     assert read(body, kind, tuple(cuts)) == (objects, done)
 
 
-def test_one_line_of_json_is_a_whole_reply_unless_it_is_a_stream_of_lines() -> None:
+def test_one_line_of_json_is_a_complete_reply_unless_it_is_a_stream_of_lines() -> None:
     assert read(ONE, JSON) == read(ONE + b"\n", SSE) == ([A], True)
     assert read(ONE + b"\n", NDJSON) == ([A], False)
 
@@ -167,9 +167,9 @@ def test_a_long_line_in_small_pieces_is_read_in_linear_time() -> None:
     """Joined again at each piece, these would be 64 GB."""
     reader = BodyReader(SSE)
     reader.feed(b'data: {"a": "')
-    begun = time.process_time()
+    started_at = time.process_time()
     for _ in range(2**17):
         reader.feed(b"x" * 8)
-    (found,) = reader.feed(b'"}\n\n')
-    assert len(found["a"]) == 2**20
-    assert time.process_time() - begun < 5
+    (event,) = reader.feed(b'"}\n\n')
+    assert len(event["a"]) == 2**20
+    assert time.process_time() - started_at < 5

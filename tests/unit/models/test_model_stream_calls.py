@@ -20,10 +20,10 @@ TEXT_A, TEXT_B = json.dumps(A), json.dumps(B)
 def piece(index: Any = 0, id_: Any = None, name: Any = None, arguments: Any = None) -> Any:
     """A piece of a call, without the fields that are None; index `...` is null."""
     function = {"name": name, "arguments": arguments}
-    found: dict[str, Any] = {"function": {k: v for k, v in function.items() if v is not None}}
+    part: dict[str, Any] = {"function": {k: v for k, v in function.items() if v is not None}}
     if index is not None:
-        found["index"] = None if index is ... else index
-    return {**found, **({} if id_ is None else {"id": id_})}
+        part["index"] = None if index is ... else index
+    return {**part, **({} if id_ is None else {"id": id_})}
 
 
 def split(text: str, size: int = 5) -> list[str]:
@@ -42,12 +42,12 @@ def calls(*deltas: Any) -> list[tuple[str | None, str, Any]]:
         listed = delta if isinstance(delta, list) else [delta]
         assembler.feed({"choices": [{"index": 0, "delta": {"tool_calls": listed}}]})
     message = assembler.result()["choices"][0]["message"]
-    found = []
+    results = []
     for call in message.get("tool_calls", []):
         assert call["type"] == "function"
         function = call["function"]
-        found.append((call["id"], function["name"], json.loads(function["arguments"])))
-    return found
+        results.append((call["id"], function["name"], json.loads(function["arguments"])))
+    return results
 
 
 TWO = [("1", "read", A), ("2", "write", B)]
@@ -57,12 +57,12 @@ NO_IDS = [(None, "read", A), (None, "write", B)]
 
 @pytest.mark.parametrize("indexes", [(0, 1), (0, 0), (1, 2), (3, 7), ("0", "1"), (..., ...)])
 @pytest.mark.parametrize("expected", [TWO, SAME], ids=["two names", "one name"])
-def test_calls_are_told_apart_by_index_or_id(indexes: Any, expected: Any) -> None:
+def test_calls_are_distinguished_by_index_or_id(indexes: Any, expected: Any) -> None:
     names = [name for _, name, _ in expected]
-    one, two = (
-        streamed(*each) for each in zip(indexes, "12", names, (TEXT_A, TEXT_B), strict=True)
+    first, second = (
+        streamed(*values) for values in zip(indexes, "12", names, (TEXT_A, TEXT_B), strict=True)
     )
-    assert calls(*one, *two) == expected
+    assert calls(*first, *second) == expected
 
 
 def test_calls_without_index_continue_the_last_one() -> None:
@@ -75,7 +75,7 @@ def test_calls_without_index_continue_the_last_one() -> None:
 
 
 @pytest.mark.parametrize("index", [0, None, ...])
-def test_whole_calls_in_one_event_each(index: Any) -> None:
+def test_complete_calls_in_one_event_each(index: Any) -> None:
     """Gemini's endpoint and some gateways: the first with ids, the second without."""
     assert calls(piece(index, "1", "read", TEXT_A), piece(index, "2", "write", TEXT_B)) == TWO
     assert calls(piece(index, "1", "read", TEXT_A), piece(index, "2", "read", TEXT_B)) == SAME
@@ -91,20 +91,23 @@ def test_whole_calls_in_one_event_each(index: Any) -> None:
 
 
 def test_interleaved_calls() -> None:
-    one, two = split(TEXT_A, 6), split(TEXT_B, 12)
+    first, second = split(TEXT_A, 6), split(TEXT_B, 12)
     by_index = [
-        each
-        for a, b in zip(one, two, strict=False)
-        for each in (piece(0, arguments=a), piece(1, arguments=b))
+        item
+        for a, b in zip(first, second, strict=False)
+        for item in (piece(0, arguments=a), piece(1, arguments=b))
     ]
-    rest = [piece(1, arguments=part) for part in two[len(one) :]]
-    rest += [piece(0, arguments=part) for part in one[len(two) :]]
-    assert calls(piece(0, "1", "read"), piece(1, "2", "write"), *by_index, *rest) == TWO
-    by_id = [piece(0, str(1 + each["index"]), None, **each["function"]) for each in by_index + rest]
+    remaining_parts = [piece(1, arguments=part) for part in second[len(first) :]]
+    remaining_parts += [piece(0, arguments=part) for part in first[len(second) :]]
+    assert calls(piece(0, "1", "read"), piece(1, "2", "write"), *by_index, *remaining_parts) == TWO
+    by_id = [
+        piece(0, str(1 + item["index"]), None, **item["function"])
+        for item in by_index + remaining_parts
+    ]
     assert calls(piece(0, "1", "read"), piece(0, "2", "write"), *by_id) == TWO
 
 
-def test_what_is_sent_again_with_each_piece() -> None:
+def test_names_and_ids_that_each_piece_repeats() -> None:
     """The id, the name, both, or a new id."""
     parts = split(TEXT_B)
     expected = [("1", "write", B)]
@@ -133,7 +136,7 @@ def test_what_is_sent_again_with_each_piece() -> None:
 
 def test_one_id_for_all_calls() -> None:
     """As with servers that take the id from the reply."""
-    constant = [(each[0] and "x", *each[1:]) for each in TWO]
+    constant = [(values[0] and "x", *values[1:]) for values in TWO]
     assert calls(*streamed(0, "x", "read", TEXT_A), *streamed(1, "x", "write", TEXT_B)) == constant
     assert calls(*streamed(0, "x", "read", TEXT_A), *streamed(1, "x", "read", TEXT_B)) == [
         ("x", "read", A),
@@ -147,8 +150,8 @@ def test_one_id_for_all_calls() -> None:
 )
 @pytest.mark.parametrize("id_", ["1", None])
 def test_names_come_in_pieces_or_again(parts: Sequence[str], id_: str | None) -> None:
-    named = [piece(0, id_, part) for part in parts]
-    assert calls(*named, *(piece(0, None, None, each) for each in split(TEXT_A))) == [
+    name_pieces = [piece(0, id_, part) for part in parts]
+    assert calls(*name_pieces, *(piece(0, None, None, text) for text in split(TEXT_A))) == [
         (id_, "get_weather", A)
     ]
 
@@ -170,17 +173,17 @@ def test_names_come_in_pieces_or_again(parts: Sequence[str], id_: str | None) ->
 )
 def test_arguments_come_as_an_object_or_more_than_once(arguments: Sequence[Any]) -> None:
     begin = piece(0, "1", "read")
-    rest = [{"index": 0, "function": {"arguments": each}} for each in arguments]
-    assert calls(begin, *rest) == [("1", "read", A)]
+    later_pieces = [{"index": 0, "function": {"arguments": value}} for value in arguments]
+    assert calls(begin, *later_pieces) == [("1", "read", A)]
 
 
 @pytest.mark.parametrize(
     "text", ['{"path": "a', '{"path": {}', TEXT_A + TEXT_B, "[1]", '{"a": {}{}']
 )
-def test_arguments_that_are_no_object_stay_as_they_are(text: str) -> None:
+def test_arguments_that_are_not_an_object_stay_unchanged(text: str) -> None:
     for parts in ([text], split(text, 3)):
-        ((_, _, found),) = calls(piece(0, "1", "read"), *(piece(0, arguments=p) for p in parts))
-        assert found == {MALFORMED: text}
+        ((_, _, actual),) = calls(piece(0, "1", "read"), *(piece(0, arguments=p) for p in parts))
+        assert actual == {MALFORMED: text}
 
 
 def test_missing_parts_of_a_call() -> None:
@@ -204,22 +207,24 @@ def chunk(delta: Any = None, finish: Any = None, **more: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish, **more}]}
 
 
-def test_openai_a_whole_message_in_a_chunk() -> None:
+def test_openai_a_complete_message_in_a_chunk() -> None:
     call = piece(None, "1", "read", TEXT_A)
-    whole = {"role": "assistant", "content": "Hello", "tool_calls": [call]}
+    full_message = {"role": "assistant", "content": "Hello", "tool_calls": [call]}
     for before in (
         [],
         [chunk({"content": "Hel"}), chunk({"content": "lo"})],
         [chunk({"tool_calls": [call]})],
     ):
-        reply, is_complete = assembled(OPENAI, *before, chunk({}, message=whole))
+        reply, is_complete = assembled(OPENAI, *before, chunk({}, message=full_message))
         message = reply["choices"][0]["message"]
         assert (message["content"], len(message["tool_calls"]), is_complete) == ("Hello", 1, True)
 
 
-def test_openai_a_call_from_before_there_were_tools() -> None:
+def test_openai_a_call_in_the_older_field_function_call() -> None:
     pieces = [{"name": "read"}, *({"arguments": part} for part in split(TEXT_A))]
-    reply, _ = assembled(OPENAI, *(chunk({"function_call": each}) for each in pieces))
+    reply, _ = assembled(
+        OPENAI, *(chunk({"function_call": function_call}) for function_call in pieces)
+    )
     (call,) = reply["choices"][0]["message"]["tool_calls"]
     assert call["function"] == {"name": "read", "arguments": TEXT_A}
 
@@ -275,15 +280,15 @@ def use(index: Any, id_: str, arguments: Any) -> dict[str, Any]:
             delta(0, "input_json_delta", partial_json=TEXT_B),
         ],
         [use(1, "1", {}), use(2, "2", {})]
-        + [delta(2, "input_json_delta", partial_json=each) for each in split(TEXT_B)]
-        + [delta(1, "input_json_delta", partial_json=each) for each in split(TEXT_A)],
+        + [delta(2, "input_json_delta", partial_json=part) for part in split(TEXT_B)]
+        + [delta(1, "input_json_delta", partial_json=part) for part in split(TEXT_A)],
     ],
     ids=["whole", "one index", "no index, text", "whole with a delta", "again", "interleaved"],
 )
 def test_anthropic_calls(events: Sequence[Any]) -> None:
     noise = [{"type": "ping"}, {"type": "news", "x": 1}, delta(0, "news", x=1)]
     reply, is_complete = assembled(ANTHROPIC, START, *noise, *events, *noise, END)
-    assert [(each["id"], each["input"]) for each in reply["content"]] == [("1", A), ("2", B)]
+    assert [(block["id"], block["input"]) for block in reply["content"]] == [("1", A), ("2", B)]
     assert is_complete
 
 
@@ -293,9 +298,9 @@ def test_anthropic_events_that_are_left_out() -> None:
     )
     assert reply["content"] == [{"type": "text", "text": "Hello"}]
     assert (reply["type"], reply["role"]) == ("message", "assistant")
-    whole = {"type": "message", "content": [{"type": "text", "text": "Hello"}], "id": "m"}
-    reply, is_complete = assembled(ANTHROPIC, whole)
-    assert (reply["content"], is_complete) == (whole["content"], True)
+    full_message = {"type": "message", "content": [{"type": "text", "text": "Hello"}], "id": "m"}
+    reply, is_complete = assembled(ANTHROPIC, full_message)
+    assert (reply["content"], is_complete) == (full_message["content"], True)
     with pytest.raises(LookupError):
         assembled(ANTHROPIC, START, delta(0, "input_json_delta", partial_json="{}"))
     with pytest.raises(ModelError, match="no room"):
@@ -336,7 +341,7 @@ def test_gemini_calls_and_parts() -> None:
     assert reply["usageMetadata"] == {"promptTokenCount": 1}
 
 
-def test_gemini_ratings_of_the_prompt_are_no_end() -> None:
+def test_gemini_ratings_of_the_prompt_do_not_end_the_reply() -> None:
     event = {**gemini({"text": "Hel"}), "promptFeedback": {"safetyRatings": []}}
     assert not assembled(GEMINI, event)[1]
 
@@ -353,8 +358,8 @@ def test_ollama_calls() -> None:
         line({"function": {"name": "list", "arguments": None}}, done_reason="stop"),
         {"eval_count": 3},
     )
-    found = [call["function"] for call in reply["message"]["tool_calls"]]
-    assert [(each["name"], unwrapped(each["arguments"])) for each in found] == [
+    functions = [call["function"] for call in reply["message"]["tool_calls"]]
+    assert [(function["name"], unwrapped(function["arguments"])) for function in functions] == [
         ("read", A),
         ("write", B),
         ("list", {}),

@@ -28,7 +28,7 @@ def calling(args: dict[str, Any], name: str = "Plan") -> AIMessage:
     "text",
     ['{"steps": ["write"]}', 'Here it is:\n```json\n{"steps": ["write"]}\n```\nGood luck.'],
 )
-def test_json_in_the_text_will_do(text: str) -> None:
+def test_json_in_the_text_is_accepted(text: str) -> None:
     assert answer(AIMessage(text)).value == Plan(steps=["write"])
 
 
@@ -51,9 +51,9 @@ def test_json_in_the_text_will_do(text: str) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_an_error_in_words(message: AIMessage, says: str) -> None:
-    found = answer(message)
-    assert found.value is None
-    assert found.error is not None
-    assert says in found.error
-    assert found.message is message
+def test_an_invalid_value_is_an_error_in_words(message: AIMessage, says: str) -> None:
+    result = answer(message)
+    assert result.value is None
+    assert result.error is not None
+    assert says in result.error
+    assert result.message is message

@@ -228,10 +228,10 @@ READ: dict[str, tuple[str, list[tuple[str, dict[str, Any]]], str]] = {
 @pytest.mark.parametrize("name", READ)
 def test_a_clear_call_is_read(name: str) -> None:
     text, calls, before = READ[name]
-    found = read_text_calls(without_thoughts(text), OFFERED)
-    assert found.unread is None
-    assert list(found.calls) == calls
-    assert found.text == before
+    result = read_text_calls(without_thoughts(text), OFFERED)
+    assert result.unread is None
+    assert list(result.calls) == calls
+    assert result.text == before
     assert (text_call_form(text) is None) == (not calls)
 
 
@@ -257,9 +257,9 @@ def test_a_clear_call_is_read(name: str) -> None:
     ],
 )
 def test_a_call_that_is_not_clear_is_named(text: str, form: str | None) -> None:
-    found = read_text_calls(text, OFFERED)
-    assert found.calls == ()
-    assert found.unread == form
+    result = read_text_calls(text, OFFERED)
+    assert result.calls == ()
+    assert result.unread == form
 
 
 @pytest.mark.parametrize(
@@ -290,9 +290,9 @@ def test_a_call_that_is_not_clear_is_named(text: str, form: str | None) -> None:
         "analysis of the folder: it is done.",
     ],
 )
-def test_a_text_that_shows_a_call_is_a_text(text: str) -> None:
-    found = read_text_calls(text, OFFERED)
-    assert (found.calls, found.unread, found.text) == ((), None, text)
+def test_a_text_that_quotes_a_call_is_only_a_text(text: str) -> None:
+    result = read_text_calls(text, OFFERED)
+    assert (result.calls, result.unread, result.text) == ((), None, text)
 
 
 @pytest.mark.parametrize(
@@ -309,12 +309,12 @@ def test_a_text_that_shows_a_call_is_a_text(text: str) -> None:
         ("", None),
     ],
 )
-def test_a_name_means_an_offered_tool(name: str, offered: str | None) -> None:
+def test_a_name_is_matched_to_an_offered_tool(name: str, offered: str | None) -> None:
     assert offered_name(name, OFFERED) == offered
 
 
 @pytest.mark.parametrize(
-    ("text", "rest"),
+    ("text", "expected"),
     [
         ("<think>Hm.</think>Yes.", "Yes."),
         ("\n<think>\nHm.\n</think>\n\nYes.", "Yes."),
@@ -348,8 +348,8 @@ def test_a_name_means_an_offered_tool(name: str, offered: str | None) -> None:
         ("x < 5", "x < 5"),
     ],
 )
-def test_thoughts_are_no_part_of_a_text(text: str, rest: str) -> None:
-    assert without_thoughts(text) == rest
+def test_thoughts_are_removed_from_a_text(text: str, expected: str) -> None:
+    assert without_thoughts(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_thoughts_are_no_part_of_a_text(text: str, rest: str) -> None:
         "assistant",
     ],
 )
-def test_a_long_text_is_read_in_time(piece: str) -> None:
+def test_a_long_text_is_read_in_bounded_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     assert len(without_thoughts(text)) <= len(text)
     assert read_text_calls(text, OFFERED).calls == ()

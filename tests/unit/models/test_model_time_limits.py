@@ -22,54 +22,56 @@ def test_a_long_prompt_takes_longer_to_read() -> None:
 
 @pytest.mark.parametrize("speed", [17, 43])
 def test_a_slow_model_may_write_all_its_tokens(speed: int) -> None:
-    it = clock()
+    request_clock = clock()
     for token in range(8_192):
         now = START + 30 + token / speed
-        assert now < it.deadline
-        it.receive(now, 1, is_complete=False, closed=False)
-    assert it.tokens == 8_192
+        assert now < request_clock.deadline
+        request_clock.receive(now, 1, is_complete=False, closed=False)
+    assert request_clock.tokens == 8_192
 
 
 def test_a_tool_call_may_be_held_back() -> None:
-    it = clock()
-    it.receive(START + 5, 0, is_complete=False, closed=False)
-    assert it.deadline == START + 5 + 300
-    error = it.error()
+    request_clock = clock()
+    request_clock.receive(START + 5, 0, is_complete=False, closed=False)
+    assert request_clock.deadline == START + 5 + 300
+    error = request_clock.error()
     assert isinstance(error, ModelSilent)
     assert error.tokens == 0
 
 
 def test_signs_of_life_extend_the_wait_up_to_a_limit() -> None:
-    it = clock()
-    it.receive(START + 5, 1, is_complete=False, closed=False)
+    request_clock = clock()
+    request_clock.receive(START + 5, 1, is_complete=False, closed=False)
     seconds = 5
-    while START + seconds < it.deadline:
-        it.receive(START + seconds, 0, is_complete=False, closed=False)
+    while START + seconds < request_clock.deadline:
+        request_clock.receive(START + seconds, 0, is_complete=False, closed=False)
         seconds += 20
-    assert it.deadline == START + 5 + 900
-    assert "only signs of life" in str(it.error())
+    assert request_clock.deadline == START + 5 + 900
+    assert "only signs of life" in str(request_clock.error())
 
 
-def test_the_whole_reply_is_bounded_whatever_comes() -> None:
-    it = clock(output_tokens=1_000)
+def test_the_length_of_a_reply_is_bounded() -> None:
+    request_clock = clock(output_tokens=1_000)
     seconds = 0
-    while START + seconds < it.deadline:
-        it.receive(START + seconds, 1, is_complete=False, closed=False)
+    while START + seconds < request_clock.deadline:
+        request_clock.receive(START + seconds, 1, is_complete=False, closed=False)
         seconds += 20
-    assert it.deadline == START + 60 + 200
-    assert isinstance(it.error(), ReplyCut)
+    assert request_clock.deadline == START + 60 + 200
+    assert isinstance(request_clock.error(), ReplyCut)
 
 
-def test_after_the_end_usage_is_waited_for_and_then_the_close() -> None:
-    it = clock()
-    it.receive(START + 5, 1, is_complete=True, closed=False)
-    it.receive(START + 7, 0, is_complete=True, closed=False)
-    assert it.deadline == START + 5 + 10
-    it.receive(START + 8, 1, is_complete=True, closed=False)  # a finish reason in each chunk
-    assert it.deadline == START + 8 + 10
-    it.receive(START + 9, 0, is_complete=True, closed=True)
-    it.receive(START + 9.5, 0, is_complete=True, closed=True)
-    assert it.deadline == START + 9 + 1
+def test_after_the_end_of_the_text_usage_and_close_have_their_limits() -> None:
+    request_clock = clock()
+    request_clock.receive(START + 5, 1, is_complete=True, closed=False)
+    request_clock.receive(START + 7, 0, is_complete=True, closed=False)
+    assert request_clock.deadline == START + 5 + 10
+    request_clock.receive(
+        START + 8, 1, is_complete=True, closed=False
+    )  # a finish reason in each chunk
+    assert request_clock.deadline == START + 8 + 10
+    request_clock.receive(START + 9, 0, is_complete=True, closed=True)
+    request_clock.receive(START + 9.5, 0, is_complete=True, closed=True)
+    assert request_clock.deadline == START + 9 + 1
 
 
 def test_a_silent_model_is_asked_only_once_more() -> None:

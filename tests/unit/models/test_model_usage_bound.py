@@ -33,7 +33,7 @@ def most_output(name: str, options: ModelOptions) -> int:
     return model.most_output
 
 
-def test_what_nobody_has_counted_is_counted_in_bytes() -> None:
+def test_uncounted_messages_are_counted_in_bytes() -> None:
     assert PER_REQUEST + 1_000 <= most(TASK) <= PER_REQUEST + 1_100
     assert most(HumanMessage("ü" * 1_000)) >= PER_REQUEST + 2_000
     assert most(HumanMessage([{"type": "text", "text": "z" * 500}])) >= PER_REQUEST + 500
@@ -41,17 +41,17 @@ def test_what_nobody_has_counted_is_counted_in_bytes() -> None:
 
 def test_an_image_counts_as_an_image_and_not_as_text() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 900_000}}
-    seen = most(HumanMessage([{"type": "text", "text": "z" * 500}, image]))
-    assert PER_REQUEST + 500 + PER_IMAGE <= seen < PER_REQUEST + 700 + PER_IMAGE
+    with_image = most(HumanMessage([{"type": "text", "text": "z" * 500}, image]))
+    assert PER_REQUEST + 500 + PER_IMAGE <= with_image < PER_REQUEST + 700 + PER_IMAGE
 
 
-def test_what_the_model_itself_has_counted_is_known() -> None:
+def test_messages_that_the_model_has_counted_use_its_count() -> None:
     added = ToolMessage("z" * 100, tool_call_id="c")
     assert PER_REQUEST + 600 <= most(TASK, reply(), added, tools=["t" * 5_000]) < PER_REQUEST + 700
     assert most(TASK, reply(), added, reply(tokens=900)) == PER_REQUEST + 900
 
 
-def test_the_output_is_bounded_by_what_each_client_sends() -> None:
+def test_each_client_sends_the_limit_on_output() -> None:
     keys = {"groq": "k", "google_genai": "k"}
     options = ModelOptions(keys, max_output_tokens=700)
     for name, bound in (("groq:llama", 700), ("google_genai:gemini-2.5-flash", 700 + 1_024)):
@@ -83,7 +83,7 @@ def test_a_reply_is_no_longer_than_the_model_can_write_or_half_of_its_context() 
         (OutputLimit(configured=20_000, model_limit=16_000), 128_000, 16_000),
     ],
 )
-def test_a_reply_has_the_models_own_limit(
+def test_a_reply_has_the_limit_of_its_model(
     limit: OutputLimit, context: int | None, most: int
 ) -> None:
     assert limit.within(context) == most
