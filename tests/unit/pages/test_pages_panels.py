@@ -131,7 +131,7 @@ def test_how_much_a_verification_distinguishes_is_shown():
         '<span class="warn">Verified only by itself</span> <code>pytest -q</code>',
         '<span class="quiet">, exit code only</span>',
         '<details class="said verification" open>',
-        '<span class="warn">7 of 8 small changes noticed; 12 not tried, for time</span>',
+        '<span class="warn">7 of 8 small changes noticed; 12 not tried for lack of time</span>',
         'Without the change: <span class="good">the verification fails, as it should</span>',
         '<code>c.py</code> made unloadable: <span class="warn">undecided</span>',
         "<li>a.py:12 <code>if n &lt;= 3:</code> instead of <code>if n &lt; 3:</code></li>",
