@@ -27,7 +27,7 @@ def site(redis_url, tmp_path):
     async def jobs() -> list[str]:
         async with started(settings_for(redis_url, tmp_path)) as front:
             about = {"files": 30, "insertions": 1_400, "deletions": 190, "answer": answer}
-            return [await front.patched(patch, ended=each, **about) for each in (False, True)]
+            return [await front.patched(patch, is_ended=each, **about) for each in (False, True)]
 
     waits, ended = asyncio.run(jobs())
     with running(environment(redis_url, tmp_path), tmp_path / "api.log") as api:

@@ -55,18 +55,18 @@ async def test_a_full_queue_refuses_new_jobs_until_it_moves(url, tmp_path):
 async def test_a_keys_day_takes_as_many_jobs_as_it_is_expected_to_finish(url, tmp_path):
     async with started(settings_for(url, tmp_path, key_tokens_per_day=1_000)) as front:
         first = await front.submit()  # what a job costs is not known yet
-        held = await front.claim(first)
+        lease = await front.claim(first)
         spent = [Charge("c1", "executor", "groq:x", 200, 100, None)]
-        await front.services.store.write(first, held.epoch, Writes(charges=spent))
-        done(await front.services.operations.succeed(held, RESULT, "added"))
+        await front.services.store.write(first, lease.epoch, Writes(charges=spent))
+        done(await front.services.operations.succeed(lease, RESULT, "added"))
         jobs = [await front.submit() for _ in range(3)]
         await refused(front, 429, "budget-taken")
         answer = await front.client.post("/jobs", json={"task": "one more"})
         assert "1,000 tokens today" in answer.json()["detail"]
         assert "900 tokens, and this one 300 tokens" in answer.json()["detail"]
         assert await front.submit(max_tokens=100)
-        async with front.with_key(await front.key("submit")) as other:
-            assert (await other.post("/jobs", json={"task": "fits"})).status_code == 202
+        async with front.with_key(await front.key("submit")) as other_client:
+            assert (await other_client.post("/jobs", json={"task": "fits"})).status_code == 202
         for job_id in jobs[:2]:
             assert (await front.client.post(f"/jobs/{job_id}/cancel")).status_code == 202
         assert await front.submit()
@@ -86,8 +86,8 @@ async def test_what_waits_for_another_job_fills_no_queue(url, tmp_path):
         paused = await front.paused()
         for _ in range(5):
             await front.submit(conversation_id=paused)
-        shown = (await front.client.get("/metrics")).text
-        assert 'fettle_queue_jobs{priority="normal"} 0.0' in shown
+        metrics = (await front.client.get("/metrics")).text
+        assert 'fettle_queue_jobs{priority="normal"} 0.0' in metrics
         for _ in range(2):
             await front.submit()
         await refused(front, 429, "queue-full")
@@ -106,10 +106,10 @@ async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_p
     """What lets go of something is written beyond `maxmemory`: Redis 7 allows it."""
     async with started(settings_for(url, tmp_path)) as front:
         redis = front.services.store.redis
-        paused, other = await front.paused(), await front.submit()
+        paused, other_job = await front.paused(), await front.submit()
         await redis.config_set("maxmemory", 1)
         await refused(front, 503, "store-full")
-        await everything_else_works(front, paused, other)
+        await everything_else_works(front, paused, other_job)
         await redis.config_set("maxmemory", 0)
 
 
@@ -167,14 +167,14 @@ async def a_replica(_, redis) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusing", "why"),
+    ("refusing", "reason"),
     [
         (no_room_for_what_is_appended, "it cannot write to its disk"),
         (a_replica, "it is a replica"),
     ],
 )
 async def test_a_redis_that_refuses_writes_is_said_to_refuse_them_and_why(
-    server, url, tmp_path, refusing, why
+    server, url, tmp_path, refusing, reason
 ):
     async with started(settings_for(url, tmp_path)) as front:
         client = front.client
@@ -186,8 +186,11 @@ async def test_a_redis_that_refuses_writes_is_said_to_refuse_them_and_why(
             path = re.sub(r"\{(\w+)(:\w+)?\}", lambda m: values.get(m[1], "x"), route)
             answer = await client.request(method, path, json={"task": "t", "name": "n"})
             if answer.status_code >= 500:
-                said = answer.json()["detail"]
-                assert said == f"Redis refuses writes, {why}: nothing was written", (path, said)
+                detail = answer.json()["detail"]
+                assert detail == f"Redis refuses writes, {reason}: nothing was written", (
+                    path,
+                    detail,
+                )
         assert (await client.post(f"/jobs/{paused}/cancel")).status_code == 503
         assert (await client.get(f"/jobs/{paused}")).status_code == 200
 
@@ -199,12 +202,14 @@ def writing(app) -> list[tuple[str, str]]:
     return [(path, method.upper()) for path, of in paths for method in of if method not in reads]
 
 
-async def everything_else_works(front, paused: str, other: str) -> None:
+async def everything_else_works(front, paused: str, other_job: str) -> None:
     assert (await front.client.get("/jobs")).json()["total"] == 2
-    events = await front.client.get(f"/jobs/{other}/events", headers={"Accept": "application/json"})
+    events = await front.client.get(
+        f"/jobs/{other_job}/events", headers={"Accept": "application/json"}
+    )
     assert events.status_code == 200
     approved = await front.client.post(f"/jobs/{paused}/review", json={"action": "approve"})
     assert approved.status_code == 202, approved.text
-    cancelled = await front.client.post(f"/jobs/{other}/cancel")
+    cancelled = await front.client.post(f"/jobs/{other_job}/cancel")
     assert cancelled.status_code == 202, cancelled.text
     assert cancelled.json()["status"] == "cancelled"

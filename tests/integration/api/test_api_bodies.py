@@ -38,8 +38,8 @@ async def test_a_large_body_of_small_values_is_refused_before_it_is_validated(ap
 
 async def test_errors_are_few_and_short_whatever_was_sent(api):
     async with api.client() as client:
-        many = {"task": "x", **{f"{number:03}" + "k" * 1_000: 1 for number in range(500)}}
-        answer = await client.post("/jobs", json=many)
+        body = {"task": "x", **{f"{number:03}" + "k" * 1_000: 1 for number in range(500)}}
+        answer = await client.post("/jobs", json=body)
         assert answer.status_code == 422
         assert len(answer.json()["errors"]) == 50
         assert len(answer.content) < 50_000

@@ -35,29 +35,29 @@ async def test_requests_are_counted_and_hints_kept_without_a_write_to_the_record
     settings = settings_for(record.url, tmp_path, broker_url=broker.url, rate_limit="30/hour")
     async with started(settings) as front:
         job_id = await front.submit()
-        redis, other = front.services.store.redis, connect(broker.url)
+        redis, broker_redis = front.services.store.redis, connect(broker.url)
         written = (await redis.info("persistence"))["aof_current_size"]
         for _ in range(29):
             assert (await front.client.get(f"/jobs/{job_id}")).status_code == 200
         assert (await front.client.get(f"/jobs/{job_id}")).status_code == 429
         assert (await redis.info("persistence"))["aof_current_size"] == written
         assert await redis.keys("*rate*") == []
-        assert await other.keys("*rate*") != []
+        assert await broker_redis.keys("*rate*") != []
         async with asyncio.timeout(20):
-            while not await other.llen(hint_list(Priority.NORMAL)):
+            while not await broker_redis.llen(hint_list(Priority.NORMAL)):
                 await asyncio.sleep(0.02)
-        await other.aclose()
+        await broker_redis.aclose()
 
 
 async def test_without_the_broker_jobs_are_accepted_and_read(record, broker, tmp_path):
     settings = settings_for(record.url, tmp_path, broker_url=broker.url, rate_limit="3/hour")
     async with started(settings) as front:
         broker.kill()
-        begun = time.monotonic()
+        started_at = time.monotonic()
         accepted = [await front.submit() for _ in range(20)]
         for job_id in accepted:
             assert (await front.client.get(f"/jobs/{job_id}")).status_code == 200
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - started_at < 20
         async with asyncio.timeout(20):  # the record alone has them all looked at
             while len(await front.services.store.due(99)) < len(accepted):
                 await asyncio.sleep(0.05)
@@ -67,27 +67,27 @@ async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, bro
     settings = settings_for(record.url, tmp_path, broker_url=broker.url)
     async with started(settings) as front:
         assert await longest_waits(front) == {"high": 0, "normal": 0, "low": 0}
-        begun = time.time()
+        started_at = time.time()
         cancelled = await front.submit(priority="high")
         first = await front.submit()
         last = await front.submit(conversation_id=first)
         waited = await until_waited(front, 1.5)
-        assert waited["normal"] <= time.time() - begun
+        assert waited["normal"] <= time.time() - started_at
         assert waited["low"] == 0
         await front.client.post(f"/jobs/{cancelled}/cancel")
         assert await front.services.operations.sweep() == 1, "a reminder moves its `due_at`"
-        later = await longest_waits(front)
-        assert later["normal"] >= waited["normal"]
-        assert later["high"] == 0
-        held = await front.claim(first)
+        later_waits = await longest_waits(front)
+        assert later_waits["normal"] >= waited["normal"]
+        assert later_waits["high"] == 0
+        lease = await front.claim(first)
         assert (await longest_waits(front))["normal"] == 0, (
             "the other cannot run before it has ended"
         )
-        begun = time.time()
-        await front.services.operations.requeue(held, "drained")
+        started_at = time.time()
+        await front.services.operations.requeue(lease, "drained")
         await front.finish(first)
         waited = await until_waited(front, 0)
-        assert waited["normal"] <= time.time() - begun
+        assert waited["normal"] <= time.time() - started_at
         await front.finish(last)
         assert (await longest_waits(front))["normal"] == 0
         broker.kill()

@@ -33,10 +33,10 @@ Generated = Any
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
-        made.record("once", one_run("once", "print('x')"))
-        made.worker()
-        yield made
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as deployment:
+        deployment.record("once", one_run("once", "print('x')"))
+        deployment.worker()
+        yield deployment
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +63,20 @@ def described() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def operations(described: dict[str, Any]) -> list[Operation]:
     return [
-        _operation(each)
+        _operation(operation)
         for methods in described["paths"].values()
-        for method, each in methods.items()
+        for method, operation in methods.items()
         if method in ("get", "post", "put", "delete")
     ]
 
 
 def _operation(described: dict[str, Any]) -> Operation:
-    answers = [each for code, each in described["responses"].items() if code < "300"]
-    contents = [each["content"] for each in answers if "content" in each]
+    answers = [part for code, part in described["responses"].items() if code < "300"]
+    contents = [part["content"] for part in answers if "content" in part]
     schemas = [
-        each["application/json"]["schema"] for each in contents if "application/json" in each
+        part["application/json"]["schema"] for part in contents if "application/json" in part
     ]
-    names = [each["$ref"].rpartition("/")[2] for each in schemas]
+    names = [part["$ref"].rpartition("/")[2] for part in schemas]
     name, tag = described["operationId"], described["tags"][0]
     return Operation(name, tag, names[0] if names else None, bool(contents))
 
@@ -112,7 +112,7 @@ def generated(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ge
     )
     sent = {"X-API-Key": DEVELOPMENT_KEY}
     client.client.configure(config=config.Config(base_url=url, headers=sent, timeout=20))
-    operations = {name: each for name, each in vars(client).items() if callable(each)}
+    operations = {name: function for name, function in vars(client).items() if callable(function)}
     yield SimpleNamespace(**operations, schemas=schemas)
     client.client.close()
     sys.path.remove(str(folder))
@@ -145,18 +145,18 @@ def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
     listed = generated.list_jobs(label="generated")
     assert [each.id for each in listed.jobs] == [accepted.id]
 
-    shown = generated.follow_job(job_id=accepted.id, format="json")
-    assert shown.final is True
-    assert isinstance(shown.events[0], schemas.SubmittedEvent)
-    assert isinstance(shown.events[-1], schemas.SucceededEvent)
-    (run,) = [event for event in shown.events if isinstance(event, schemas.RunFinishedEvent)]
+    event_list = generated.follow_job(job_id=accepted.id, format="json")
+    assert event_list.final is True
+    assert isinstance(event_list.events[0], schemas.SubmittedEvent)
+    assert isinstance(event_list.events[-1], schemas.SucceededEvent)
+    (run,) = [event for event in event_list.events if isinstance(event, schemas.RunFinishedEvent)]
     assert (run.data.stdout.text, run.data.succeeded) == ("x\n", True)
     assert run.data.end is schemas.RunEnd.EXITED
 
 
 def test_each_schema_has_a_name_and_a_title_of_its_own(described: dict[str, Any]) -> None:
     schemas = described["components"]["schemas"]
-    titles = Counter(each["title"] for each in schemas.values() if "title" in each)
+    titles = Counter(schema["title"] for schema in schemas.values() if "title" in schema)
     assert [title for title, count in titles.items() if count > 1] == []
     assert [name for name in schemas if not name.isalnum()] == []
 
@@ -170,12 +170,16 @@ def test_openapi_python_client_gives_each_operation_types(
         tmp_path, described, "openapi-python-client", "generate", *flags, "--fail-on-warning"
     )
     try:
-        for each in operations:
-            module = importlib.import_module(f"{package}.api.{each.tag}.{each.name}")
+        for operation in operations:
+            module = importlib.import_module(f"{package}.api.{operation.tag}.{operation.name}")
             types = get_args(get_type_hints(module._parse_response)["return"])
             names = {kind.__name__ for kind in types if kind is not Any}
             names -= {"NoneType", "Problem"}
-            assert (each.schema in names) if each.schema else bool(names) == each.content, each
+            assert (
+                (operation.schema in names)
+                if operation.schema
+                else bool(names) == operation.content
+            ), operation
     finally:
         sys.path.remove(str(tmp_path))
 
@@ -183,7 +187,9 @@ def test_openapi_python_client_gives_each_operation_types(
 def test_clientele_gives_each_operation_types(
     generated: Generated, operations: list[Operation]
 ) -> None:
-    for each in operations:
-        types = get_type_hints(getattr(generated, each.name))["return"]
+    for operation in operations:
+        types = get_type_hints(getattr(generated, operation.name))["return"]
         names = {kind.__name__ for kind in get_args(types) or (types,)} - {"Problem"}
-        assert (each.schema in names) if each.schema else bool(names) == each.content, each
+        assert (
+            (operation.schema in names) if operation.schema else bool(names) == operation.content
+        ), operation

@@ -132,28 +132,28 @@ def test_a_body_in_drops_after_its_answer_is_not_waited_for(api):
 
 
 def test_requests_that_wait_for_an_answer_are_few(api):
-    one = START + b"\r\n"
+    request = START + b"\r\n"
     with connected(api) as client:
-        client.sendall(one * MAX_PIPELINED)
+        client.sendall(request * MAX_PIPELINED)
         received = b""
         while received.count(b"HTTP/1.1 401") < MAX_PIPELINED:
             received += client.recv(65_536)
     with connected(api) as client:
-        client.sendall(one * 5_000)
+        client.sendall(request * 5_000)
         assert answered(client).count(b"HTTP/1.1 ") <= MAX_PIPELINED + 1
 
 
 def test_an_address_has_so_many_connections(api):
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(connected(api)) for _ in range(MOST_CONNECTIONS)]
-        for client in held:  # each has been taken in
+        clients = [stack.enter_context(connected(api)) for _ in range(MOST_CONNECTIONS)]
+        for client in clients:  # each has been taken in
             client.sendall(START + b"\r\n")
             assert b" 401 " in client.recv(4_096)
         with connected(api) as one_more:
             received = answered(one_more)
             assert b" 503 " in received
             assert b"retry-after: 1" in received
-        held[0].close()
+        clients[0].close()
         _wait_until_served(api)
     _wait_until_served(api)
     lines = [line for line in api.logged() if line["event"].startswith("too many connections")]

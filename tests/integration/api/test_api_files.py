@@ -27,9 +27,9 @@ async def test_the_workspace_is_reported_as_it_stands_now(front):
         ("b/c.txt", 3),
     ]
     assert (await front.client.get(listed["files"][1]["href"])).text == "two"
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     changed = await manifest.save(front.services.blobs, {"a.py": b"new"})
-    await front.services.store.write(job_id, held.epoch, Writes(workspace=changed))
+    await front.services.store.write(job_id, lease.epoch, Writes(workspace=changed))
     assert (await front.client.get(f"/jobs/{job_id}/files/a.py")).text == "new"
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
@@ -56,12 +56,12 @@ async def test_files_have_every_name_that_git_takes(front):
 
 async def test_links_are_listed_and_never_followed(front):
     job_id = await front.submit(files={"a.py": "1"})
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     blobs = front.services.blobs
     start = await manifest.load(blobs, (await front.services.store.load(job_id)).record.workspace)
     after = start.with_files({}, frozenset(), links={"to": "a.py", "out": "/etc/passwd"})
     changed = await blobs.put(after.dump())
-    await front.services.store.write(job_id, held.epoch, Writes(workspace=changed))
+    await front.services.store.write(job_id, lease.epoch, Writes(workspace=changed))
     listed = (await front.client.get(f"/jobs/{job_id}/files")).json()
     assert [file["path"] for file in listed["files"]] == ["a.py"]
     assert listed["links"] == {"to": "a.py", "out": "/etc/passwd"}
@@ -79,8 +79,8 @@ async def test_the_files_of_checks_are_reported_apart_from_the_workspace(front):
     assert [file["path"] for file in listed] == ["test_a.py"]
     assert (await front.client.get(listed[0]["href"])).text == "def test(): pass\n"
     assert (await front.client.get(f"/jobs/{job_id}/files/test_a.py")).status_code == 404
-    other = await front.submit()
-    assert (await front.client.get(f"/jobs/{other}/files?at=checks")).json()["files"] == []
+    other_job = await front.submit()
+    assert (await front.client.get(f"/jobs/{other_job}/files?at=checks")).json()["files"] == []
 
 
 async def test_a_job_without_files_has_an_empty_workspace(front):
@@ -103,10 +103,10 @@ async def test_the_archive_has_regular_files_and_the_same_bytes_each_time(front)
         assert [member.name for member in members] == ["a/ü.txt", "big", "z.py"]
         assert all(member.isreg() and member.mtime == 0 and member.uid == 0 for member in members)
         assert {m.name: tar.extractfile(m).read().decode() for m in members} == files
-    other = await front.submit(files=dict(reversed(files.items())))
-    assert (await front.client.get(f"/jobs/{other}/files.tar.gz")).content == archive.content
-    known = {"If-None-Match": archive.headers["etag"]}
-    again = await front.client.get(f"/jobs/{job_id}/files.tar.gz", headers=known)
+    other_job = await front.submit(files=dict(reversed(files.items())))
+    assert (await front.client.get(f"/jobs/{other_job}/files.tar.gz")).content == archive.content
+    headers = {"If-None-Match": archive.headers["etag"]}
+    again = await front.client.get(f"/jobs/{job_id}/files.tar.gz", headers=headers)
     assert (again.status_code, again.content) == (304, b"")
 
 
@@ -127,14 +127,14 @@ async def test_html_and_svg_of_a_workspace_are_never_active(front):
 
 async def test_an_artifact_is_its_newest_version(front):
     job_id = await front.submit()
-    held = await front.claim(job_id)
-    old = await front.made("out/plot.png", b"old", "image/png")
-    new = await front.made("out/plot.png", b"new", "image/png")
-    page = await front.made("page.html", b"<script>", "text/html")
-    await front.run(held, 1, artifacts=[old, page])
-    await front.run(held, 2, artifacts=[new])
+    lease = await front.claim(job_id)
+    old = await front.store_artifact("out/plot.png", b"old", "image/png")
+    new = await front.store_artifact("out/plot.png", b"new", "image/png")
+    page = await front.store_artifact("page.html", b"<script>", "text/html")
+    await front.run(lease, 1, artifacts=[old, page])
+    await front.run(lease, 2, artifacts=[new])
     listed = (await front.client.get(f"/jobs/{job_id}/artifacts")).json()["artifacts"]
-    assert [made["name"] for made in listed] == ["out/plot.png", "page.html"]
+    assert [artifact["name"] for artifact in listed] == ["out/plot.png", "page.html"]
     plot = await front.client.get(listed[0]["href"])
     assert (plot.content, plot.headers["content-type"]) == (b"new", "image/png")
     assert plot.headers["etag"] == f'"{new["digest"]}"'
@@ -147,8 +147,8 @@ async def test_an_artifact_is_its_newest_version(front):
     html = await front.client.get(listed[1]["href"])
     assert html.headers["content-disposition"].startswith("attachment")
     assert (await front.client.get(f"/jobs/{job_id}/artifacts/none")).status_code == 404
-    for made, content in ((old, b"old"), (new, b"new")):
-        by_digest = {"digest": made["digest"]}
+    for artifact, content in ((old, b"old"), (new, b"new")):
+        by_digest = {"digest": artifact["digest"]}
         version = await front.client.get(listed[0]["href"], params=by_digest)
         assert (version.status_code, version.content) == (200, content)
     for digest, status in ((page["digest"], 404), ("0" * 64, 404), ("x", 422)):
@@ -158,12 +158,12 @@ async def test_an_artifact_is_its_newest_version(front):
 
 async def test_a_cut_text_can_be_read_whole(front):
     job_id = await front.submit()
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     digest = await front.services.blobs.put(b"a long\noutput")
     cut = text("a…", digest=digest)
-    await front.run(held, 3, stdout=cut, stderr=text("short <b>"))
-    whole = await front.client.get(f"/jobs/{job_id}/runs/3/stdout")
-    assert (whole.text, whole.headers["content-type"]) == (
+    await front.run(lease, 3, stdout=cut, stderr=text("short <b>"))
+    stdout = await front.client.get(f"/jobs/{job_id}/runs/3/stdout")
+    assert (stdout.text, stdout.headers["content-type"]) == (
         "a long\noutput",
         "text/plain; charset=utf-8",
     )
@@ -175,26 +175,28 @@ async def test_a_cut_text_can_be_read_whole(front):
 
 async def test_bytes_that_are_gone_are_reported_as_a_problem(front):
     job_id = await front.submit()
-    held = await front.claim(job_id)
-    gone = {"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}
-    await front.run(held, 1, artifacts=[gone])
+    lease = await front.claim(job_id)
+    missing = {"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}
+    await front.run(lease, 1, artifacts=[missing])
     answer = await front.client.get(f"/jobs/{job_id}/artifacts/a.png")
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/bytes-missing")
 
 
 async def test_an_open_review_links_to_what_it_shows(front):
     job_id = await front.submit(review=True)
-    held = await front.claim(job_id)
-    made = await front.made("p.png", b"png", "image/png")
-    run = a_run(artifacts=[made])
-    await front.add_events(held, ("run_finished", run))
-    payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [made]}
+    lease = await front.claim(job_id)
+    artifact = await front.store_artifact("p.png", b"png", "image/png")
+    run = a_run(artifacts=[artifact])
+    await front.add_events(lease, ("run_finished", run))
+    payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [artifact]}
     review = Review("r1", ReviewKind.REVIEW, payload, await front.services.store.now())
-    done(await front.services.operations.pause(held, review))
-    shown = (await front.job(job_id))["review"]["payload"]
-    assert (await front.client.get(shown["artifacts"][0]["href"])).content == b"png"
-    assert (await front.client.get(shown["runs"][0]["artifacts"][0]["href"])).content == b"png"
-    assert (await front.client.get(shown["runs"][0]["code"]["href"])).text == "print(42)"
+    done(await front.services.operations.pause(lease, review))
+    review_payload = (await front.job(job_id))["review"]["payload"]
+    assert (await front.client.get(review_payload["artifacts"][0]["href"])).content == b"png"
+    assert (
+        await front.client.get(review_payload["runs"][0]["artifacts"][0]["href"])
+    ).content == b"png"
+    assert (await front.client.get(review_payload["runs"][0]["code"]["href"])).text == "print(42)"
 
 
 async def test_a_disk_that_refuses_is_503_and_no_job(redis_url, tmp_path):

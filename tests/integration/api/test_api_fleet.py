@@ -20,8 +20,8 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-def values(shown):
-    return {each["name"]: each["value"] for each in shown["settings"]}
+def values(fleet):
+    return {setting["name"]: setting["value"] for setting in fleet["settings"]}
 
 
 async def change(front, version, accept=0, **settings):
@@ -36,9 +36,9 @@ def test_every_rule_is_a_setting_and_can_be_changed():
 
 
 async def test_a_change_is_based_on_a_version_and_signed(front):
-    shown = (await front.client.get("/fleet")).json()
-    assert (shown["version"], shown["changes"]) == (0, [])
-    assert values(shown)["retention_days"] == 30
+    fleet = (await front.client.get("/fleet")).json()
+    assert (fleet["version"], fleet["changes"]) == (0, [])
+    assert values(fleet)["retention_days"] == 30
     changed = (await change(front, 0, retention_days=90, retries=40)).json()
     assert (changed["version"], values(changed)["retries"]) == (1, 40)
     changed = (await change(front, 1, retries=41)).json()
@@ -86,9 +86,9 @@ async def test_a_retention_that_removes_jobs_at_once_is_confirmed(front):
         job_id = await front.submit()
         await front.client.post(f"/jobs/{job_id}/cancel")
     await asyncio.sleep(0.2)
-    asked = await change(front, 0, retention_days=0.000001)
-    assert (asked.status_code, asked.json()["type"]) == (409, "/problems/removes-jobs")
-    assert asked.json()["limit"] == 3
+    answer = await change(front, 0, retention_days=0.000001)
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/removes-jobs")
+    assert answer.json()["limit"] == 3
     assert (await change(front, 0, accept=2, retention_days=0.000001)).status_code == 409
     assert (await change(front, 0, accept=3, retention_days=0.000001)).status_code == 200
     assert (await change(front, 1, retention_days=60)).status_code == 200  # longer: no question
@@ -100,20 +100,20 @@ async def test_a_first_record_with_the_default_retention_is_confirmed_too(front)
     job_id = await front.submit()
     await front.client.post(f"/jobs/{job_id}/cancel")
     await store.redis.zadd(FINISHED, {job_id: await store.now() - 40 * DAY_MS})
-    asked = await change(front, 0, retries=40)
-    assert (asked.status_code, asked.json()["type"]) == (409, "/problems/removes-jobs")
-    assert asked.json()["limit"] == 1
+    answer = await change(front, 0, retries=40)
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/removes-jobs")
+    assert answer.json()["limit"] == 1
     assert (await change(front, 0, retries=40, retention_days=90)).status_code == 200
 
 
 async def test_only_the_operator_sees_and_changes_the_rules(front):
-    made = await front.client.post(
+    created = await front.client.post(
         "/keys", json={"name": "ann", "scopes": ["admin"], "tenant": "a"}
     )
-    async with client_of(front.app, made.json()["secret"]) as other:
-        assert (await other.get("/fleet")).status_code == 403
+    async with client_of(front.app, created.json()["secret"]) as other_client:
+        assert (await other_client.get("/fleet")).status_code == 403
         body = {"version": 0, "settings": {"retries": 1}}
-        assert (await other.put("/fleet", json=body)).status_code == 403
+        assert (await other_client.put("/fleet", json=body)).status_code == 403
 
 
 async def test_a_damaged_record_is_named(front):

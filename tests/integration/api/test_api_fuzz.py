@@ -37,8 +37,8 @@ PARTS = st.text(min_size=1, max_size=30) | st.sampled_from(["..", ".", "%00", "~
 
 def bodies(model):
     """Bodies with our own fields among others, valid ones among them."""
-    known = st.sampled_from(sorted(model.model_fields))
-    return st.dictionaries(known | st.text(max_size=5), VALUES, max_size=8) | VALUES
+    field_names = st.sampled_from(sorted(model.model_fields))
+    return st.dictionaries(field_names | st.text(max_size=5), VALUES, max_size=8) | VALUES
 
 
 async def answered(client, method, path, body=None):

@@ -34,14 +34,14 @@ async def front(redis_url, tmp_path):
 
 def paths(routes, prefix: str = "") -> list[str]:
     """Every path that answers GET, also of routers in routers."""
-    every = []
+    all_paths = []
     for route in routes:
         if hasattr(route, "original_router"):
             inner = prefix + route.include_context.prefix
-            every += paths(route.original_router.routes, inner)
+            all_paths += paths(route.original_router.routes, inner)
         elif "GET" in route.methods:
-            every.append(prefix + route.path)
-    return every
+            all_paths.append(prefix + route.path)
+    return all_paths
 
 
 def read(path: str, job_id: str, name: str) -> str:
@@ -51,11 +51,11 @@ def read(path: str, job_id: str, name: str) -> str:
 
 
 async def test_every_route_that_answers_get_answers_head(front):
-    job_id = await front.patched(b"diff --git a/a b/a\n", ended=True)
+    job_id = await front.patched(b"diff --git a/a b/a\n", is_ended=True)
     running = await front.submit()
-    held = await front.claim(running)
-    made = await front.made("a.txt", b"abc", "text/plain")
-    await front.run(held, artifacts=[made])
+    lease = await front.claim(running)
+    artifact = await front.store_artifact("a.txt", b"abc", "text/plain")
+    await front.run(lease, artifacts=[artifact])
     everything = [path for noun in ROUTES for path in paths(noun.router.routes)]
     assert len(everything) > 45
     served = set()
@@ -63,7 +63,7 @@ async def test_every_route_that_answers_get_answers_head(front):
         for path in everything:
             client = visit.http if path.startswith("/app") or path == "/" else front.client
             for job in (job_id, running):
-                url = read(path, job, made["name"])
+                url = read(path, job, artifact["name"])
                 if path in STREAMS and job == running and "tar" not in path:
                     head = await asyncio.wait_for(client.head(url), 20)  # a GET would not end
                     assert head.headers["content-type"].startswith("text/event-stream"), url

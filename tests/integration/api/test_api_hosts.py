@@ -30,8 +30,8 @@ def api(redis_named, tmp_path_factory):
 def sent(api, request: str, source: str = "127.0.0.1") -> str:
     """The answer to a request as it is written here."""
     url = urlsplit(api.url)
-    place = (url.hostname, url.port)
-    with socket.create_connection(place, timeout=20, source_address=(source, 0)) as client:
+    address = (url.hostname, url.port)
+    with socket.create_connection(address, timeout=20, source_address=(source, 0)) as client:
         client.sendall(request.encode())
         received = b""
         while part := client.recv(65_536):
@@ -39,14 +39,14 @@ def sent(api, request: str, source: str = "127.0.0.1") -> str:
     return received.decode()
 
 
-def got(api, path: str, host: str, more: str = "", **where: str) -> str:
+def fetch(api, path: str, host: str, more: str = "", **where: str) -> str:
     head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n"
     return sent(api, head, **where)
 
 
 @pytest.mark.parametrize("path", EVERYTHING)
 def test_a_page_of_another_name_reads_nothing(api, path):
-    answer = got(api, path, "evil.example:8000", KEY)
+    answer = fetch(api, path, "evil.example:8000", KEY)
     assert answer.startswith("HTTP/1.1 421 ")
     assert "FETTLE_ALLOWED_HOSTS" in answer
     assert '"type":"/problems/unknown-host"' in answer
@@ -64,34 +64,34 @@ def test_a_page_of_another_name_reads_nothing(api, path):
 )
 def test_a_page_of_another_name_submits_nothing(api, head):
     assert sent(api, f"{POST}{head}Connection: close\r\n\r\n{BODY}").startswith("HTTP/1.1 421 ")
-    assert '"total":0' in got(api, "/jobs", "localhost", KEY)
+    assert '"total":0' in fetch(api, "/jobs", "localhost", KEY)
 
 
 @pytest.mark.parametrize("path", ["/jobs/", "/jobs/x/", "//evil.example/"])
 def test_a_slash_too_many_is_not_redirected(api, path):
-    answer = got(api, path, "localhost", KEY)
+    answer = fetch(api, path, "localhost", KEY)
     assert answer.startswith("HTTP/1.1 404 ")
     assert "location:" not in answer.lower()
 
 
 @pytest.mark.parametrize("path", ["/", "/app/", "/app"])
 def test_pages_are_redirected_to_a_path(api, path):
-    answer = got(api, path, "localhost", "Accept: text/html\r\n")
+    answer = fetch(api, path, "localhost", "Accept: text/html\r\n")
     head = dict(line.split(": ", 1) for line in answer.splitlines()[1:] if ": " in line)
     assert head["location"].startswith(("app", "../app", "/app"))
 
 
 def test_wrong_keys_are_slowed_by_address(api):
-    guesses = [got(api, "/jobs", "localhost", f"X-API-Key: {n}\r\n")[9:12] for n in range(6)]
+    guesses = [fetch(api, "/jobs", "localhost", f"X-API-Key: {n}\r\n")[9:12] for n in range(6)]
     assert guesses[:5] == ["401"] * 5
     assert guesses[5] == "429"
-    limited = got(api, "/jobs", "localhost", "X-API-Key: seven\r\n")
+    limited = fetch(api, "/jobs", "localhost", "X-API-Key: seven\r\n")
     assert "retry-after: " in limited.lower()
     assert '"type":"/problems/too-many-wrong-keys"' in limited
-    assert got(api, "/jobs", "localhost", KEY)[9:12] == "200", "it was good from here before"
-    assert got(api, "/jobs", "localhost")[9:12] == "401", "no key is no guess"
-    assert got(api, "/jobs", "localhost", "X-API-Key: 1\r\n", source="127.0.0.2")[9:12] == "401"
-    assert got(api, "/jobs", "localhost", KEY, source="127.0.0.2")[9:12] == "200"
+    assert fetch(api, "/jobs", "localhost", KEY)[9:12] == "200", "it was good from here before"
+    assert fetch(api, "/jobs", "localhost")[9:12] == "401", "no key is no guess"
+    assert fetch(api, "/jobs", "localhost", "X-API-Key: 1\r\n", source="127.0.0.2")[9:12] == "401"
+    assert fetch(api, "/jobs", "localhost", KEY, source="127.0.0.2")[9:12] == "200"
     lines = [line for line in api.logged() if line["event"].startswith("too many wrong keys")]
     assert [line["peer"] for line in lines] == ["127.0.0.1"]
 
@@ -104,5 +104,5 @@ def test_the_sign_in_page_and_its_links_are_guessed_no_faster(api):
     assert answers == ["401"] * 5
     assert sent(api, head, source="127.0.0.3")[9:12] == "429"
     link = "/app/sign-in/a-guessed-token"
-    assert got(api, link, "localhost", source="127.0.0.3")[9:12] == "429"
-    assert got(api, link, "localhost", source="127.0.0.4")[9:12] == "401"
+    assert fetch(api, link, "localhost", source="127.0.0.3")[9:12] == "429"
+    assert fetch(api, link, "localhost", source="127.0.0.4")[9:12] == "401"

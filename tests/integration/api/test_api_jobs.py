@@ -33,12 +33,12 @@ async def test_a_submitted_job_is_on_record_with_its_files(front):
     loaded = await front.services.store.load(job.id)
     assert loaded.record.spec.task == "fix it"
     assert loaded.record.key_id == "configured"
-    kept = await front.client.get(f"/jobs/{job.id}/files/src/a.py")
-    assert kept.content == "print('ü')\n".encode()
+    downloaded = await front.client.get(f"/jobs/{job.id}/files/src/a.py")
+    assert downloaded.content == "print('ü')\n".encode()
 
 
 async def test_every_field_of_the_body_reaches_the_record(front):
-    asked = {
+    request = {
         "task": "t",
         "review": True,
         "model": "groq:llama",
@@ -54,50 +54,53 @@ async def test_every_field_of_the_body_reaches_the_record(front):
         "priority": "high",
         "labels": ["demo"],
     }
-    job_id = await front.submit(**asked)
-    shown = await front.job(job_id)
-    assert shown["conversation_id"] == asked.pop("conversation_id")
-    assert {name: shown["spec"][name] for name in asked} == asked
+    job_id = await front.submit(**request)
+    job = await front.job(job_id)
+    assert job["conversation_id"] == request.pop("conversation_id")
+    assert {name: job["spec"][name] for name in request} == request
 
 
 async def test_the_whole_job_is_reported_as_it_goes(front):
     job_id = await front.submit(review=True)
-    held = await front.claim(job_id)
-    plot = await front.made("plot.png", b"png", "image/png")
+    lease = await front.claim(job_id)
+    plot = await front.store_artifact("plot.png", b"png", "image/png")
     charges = [charge("c1", "planner", "0.001"), charge("c2", "executor", None)]
     await front.add_events(
-        held,
+        lease,
         ("planned", {"steps": ["a", "b"], "source": "model", "note": None}),
         charges=charges,
     )
-    await front.run(held, 1, succeeded=False, exit_code=1, end="exited")
-    await front.run(held, 2, artifacts=[plot], stdout=text("4…", digest="ab" * 32))
-    shown = Job.model_validate(await front.job(job_id))
-    assert shown.status == "running"
-    assert shown.plan["steps"] == ["a", "b"]
-    assert [run["succeeded"] for run in shown.runs] == [False, True]
-    assert shown.runs[1]["stdout"]["href"] == f"/jobs/{job_id}/runs/2/stdout"
-    assert shown.artifacts[0]["href"] == f"/jobs/{job_id}/artifacts/plot.png"
-    assert shown.cost.roles["planner"].cost_usd == "0.001"
-    assert (shown.cost.total.cost_usd, shown.cost.total.known_usd) == (None, "0.001")
-    assert shown.attempts == 1
+    await front.run(lease, 1, succeeded=False, exit_code=1, end="exited")
+    await front.run(lease, 2, artifacts=[plot], stdout=text("4…", digest="ab" * 32))
+    job = Job.model_validate(await front.job(job_id))
+    assert job.status == "running"
+    assert job.plan["steps"] == ["a", "b"]
+    assert [run["succeeded"] for run in job.runs] == [False, True]
+    assert job.runs[1]["stdout"]["href"] == f"/jobs/{job_id}/runs/2/stdout"
+    assert job.artifacts[0]["href"] == f"/jobs/{job_id}/artifacts/plot.png"
+    assert job.cost.roles["planner"].cost_usd == "0.001"
+    assert (job.cost.total.cost_usd, job.cost.total.known_usd) == (None, "0.001")
+    assert job.attempts == 1
 
 
 async def test_the_best_result_of_a_failed_job_is_reported_and_downloaded_as_any_other(front):
     job_id = await front.submit()
-    held = await front.claim(job_id)
-    made = await front.made("a.py", b"print(1)", "text/x-python")
-    await front.run(held, 1, artifacts=[made])
-    await front.add_events(held, ("verified", VERIFIED))
-    best = Result("so far", None, (made,), verification=VERIFIED)
-    done(await front.services.operations.fail(held, Reason.UNAPPROVED, "not approved", best))
-    shown = Job.model_validate(await front.job(job_id))
-    assert (shown.status, shown.reason, shown.unapproved) == ("failed", "unapproved", True)
-    assert (shown.result.answer, shown.result.approved_by) == ("so far", None)
-    assert shown.result.verification["experiments"][0]["still_green"]
-    assert (shown.verification["command"], shown.verification["holds"]) == ("pytest -q", False)
-    kept = await front.client.get(f"/jobs/{job_id}/artifacts/a.py")
-    assert kept.content == b"print(1)"
+    lease = await front.claim(job_id)
+    artifact = await front.store_artifact("a.py", b"print(1)", "text/x-python")
+    await front.run(lease, 1, artifacts=[artifact])
+    await front.add_events(lease, ("verified", VERIFIED))
+    best = Result("so far", None, (artifact,), verification=VERIFIED)
+    done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "not approved", best))
+    full_job = Job.model_validate(await front.job(job_id))
+    assert (full_job.status, full_job.reason, full_job.unapproved) == ("failed", "unapproved", True)
+    assert (full_job.result.answer, full_job.result.approved_by) == ("so far", None)
+    assert full_job.result.verification["experiments"][0]["still_green"]
+    assert (full_job.verification["command"], full_job.verification["holds"]) == (
+        "pytest -q",
+        False,
+    )
+    downloaded = await front.client.get(f"/jobs/{job_id}/artifacts/a.py")
+    assert downloaded.content == b"print(1)"
     page = (await front.client.get("/jobs")).json()["jobs"][0]
     assert page["unapproved"]
 
@@ -113,14 +116,16 @@ async def test_a_job_that_has_ended_can_be_deleted_by_an_admin_of_its_tenant(fro
         (403, ("submit", "read", "review"), "default"),
         (404, ("admin",), "other"),
     ):
-        async with front.with_key(await front.key(*scopes, tenant=tenant)) as other:
-            assert (await other.delete(f"/jobs/{job_id}")).status_code == status
+        async with front.with_key(await front.key(*scopes, tenant=tenant)) as other_client:
+            assert (await other_client.delete(f"/jobs/{job_id}")).status_code == status
     assert (await client.get(f"/jobs/{job_id}")).status_code == 200
-    gone = await client.delete(f"/jobs/{job_id}")
-    assert (gone.status_code, gone.content) == (204, b"")
+    deleted = await client.delete(f"/jobs/{job_id}")
+    assert (deleted.status_code, deleted.content) == (204, b"")
     assert (await client.get(f"/jobs/{job_id}")).status_code == 404
     assert (await client.delete(f"/jobs/{job_id}")).status_code == 404
-    assert [each["id"] for each in (await client.get("/jobs")).json()["jobs"]] == [running]
+    assert [listed_job["id"] for listed_job in (await client.get("/jobs")).json()["jobs"]] == [
+        running
+    ]
     store = front.services.store
     assert await store.redis.keys(f"fettle:*{job_id}*") == []
 
@@ -134,9 +139,9 @@ async def test_the_same_key_and_body_are_the_same_job(front):
     assert (again.status_code, again.json()["id"]) == (202, first.json()["id"])
     assert again.json()["status"] == "succeeded"
     assert again.headers["idempotency-replayed"] == "true"
-    other = await front.client.post("/jobs", json={"task": "b"}, headers=headers)
-    assert other.status_code == 422
-    assert other.json()["type"] == "/problems/idempotency-key-reused"
+    other_answer = await front.client.post("/jobs", json={"task": "b"}, headers=headers)
+    assert other_answer.status_code == 422
+    assert other_answer.json()["type"] == "/problems/idempotency-key-reused"
     assert (await front.client.get("/jobs")).json()["total"] == 1
 
 
@@ -186,9 +191,9 @@ async def test_cancel_is_sticky(front):
     assert (answer.status_code, answer.json()["status"]) == (202, "cancelled")
     again = await front.client.post(f"/jobs/{job_id}/cancel")
     assert (again.status_code, again.json()) == (200, answer.json())
-    ended = await front.submit()
-    await front.finish(ended)
-    late = await front.client.post(f"/jobs/{ended}/cancel")
+    ended_job = await front.submit()
+    await front.finish(ended_job)
+    late = await front.client.post(f"/jobs/{ended_job}/cancel")
     assert (late.status_code, late.json()["type"]) == (409, "/problems/wrong-state")
     assert late.json()["state"] == "succeeded"
     assert late.json()["detail"] == "this job has already succeeded: it cannot be cancelled"
@@ -226,8 +231,8 @@ async def test_an_unknown_conversation_is_404(front):
         answer = await front.client.post("/jobs", json={"task": "t", "conversation_id": name})
         assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), name
         assert f"there is no conversation {name}" in answer.json()["detail"]
-    async with front.with_key(await front.key("submit", tenant="acme")) as other:
-        answer = await other.post("/jobs", json={"task": "t", "conversation_id": failed})
+    async with front.with_key(await front.key("submit", tenant="acme")) as other_client:
+        answer = await other_client.post("/jobs", json={"task": "t", "conversation_id": failed})
         assert answer.status_code == 404
 
 
@@ -268,8 +273,8 @@ async def test_a_retry_may_be_on_other_terms(front):
     replay = await front.client.post(path, json=terms, headers=headers)
     assert (answer.status_code, answer.json()) == (202, replay.json())
     assert replay.headers["idempotency-replayed"] == "true"
-    for other in ({}, {"json": {**terms, "review": True}}):
-        reused = await front.client.post(path, headers=headers, **other)
+    for other_body in ({}, {"json": {**terms, "review": True}}):
+        reused = await front.client.post(path, headers=headers, **other_body)
         assert reused.json()["type"] == "/problems/idempotency-key-reused"
     spec = (await front.job(answer.json()["id"]))["spec"]
     assert {name: spec[name] for name in terms} == terms
@@ -362,8 +367,8 @@ async def test_too_large_a_body_is_413(redis_url, tmp_path):
         huge = await front.client.post("/jobs", json={"task": "x" * 2_000})
         assert (huge.status_code, huge.json()["limit"]) == (413, 2_000)
         assert huge.headers["connection"] == "close"
-        rest = await front.client.post("/jobs", json={"task": "x" * 1_100})
-        assert (rest.status_code, rest.json()["limit"]) == (413, 1_000)
+        answer_to_long = await front.client.post("/jobs", json={"task": "x" * 1_100})
+        assert (answer_to_long.status_code, answer_to_long.json()["limit"]) == (413, 1_000)
 
         async def chunks():
             for _ in range(30):
@@ -393,7 +398,7 @@ async def test_an_unforeseen_failure_is_a_problem_and_reports_nothing(front):
 async def test_a_queued_job_says_why_no_worker_is_at_work_on_it(front):
     async def reasons() -> list[str]:
         answers = await front.job(job_id), (await front.client.get("/jobs")).json()["jobs"][0]
-        return [each["queued"]["reason"] for each in answers]
+        return [job_json["queued"]["reason"] for job_json in answers]
 
     job_id = await front.submit()
     store = front.services.store
@@ -408,5 +413,5 @@ async def test_a_queued_job_says_why_no_worker_is_at_work_on_it(front):
     assert await reasons() == ["next"] * 2
     await front.claim(job_id)
     assert (await front.job(job_id))["queued"] is None
-    other = await front.submit()
-    assert (await front.job(other))["queued"]["reason"] == "busy"
+    other_job = await front.submit()
+    assert (await front.job(other_job))["queued"]["reason"] == "busy"

@@ -60,13 +60,13 @@ async def front(redis_url, tmp_path):
 
 async def test_every_guarded_route_is_in_this_table(front):
     schema = (await front.client.get("/openapi.json")).json()
-    shown = {
+    key = {
         (method.upper(), path)
         for path, methods in schema["paths"].items()
         for method, operation in methods.items()
         if operation.get("security")
     }
-    assert len(shown) == len(GUARDED)
+    assert len(key) == len(GUARDED)
 
 
 @pytest.mark.parametrize("secret", [None, "fettle_wrong"])
@@ -82,10 +82,10 @@ async def test_without_a_valid_key_every_route_is_a_401(redis_url, tmp_path, sec
 
 @pytest.mark.parametrize("scope", sorted({scope for _, _, scope in GUARDED}))
 async def test_without_its_scope_every_route_is_a_403(front, scope):
-    others = {"submit", "read", "review", "admin"} - set(scope.split(" or "))
-    async with front.with_key(await front.key(*others)) as client:
-        for method, path, needed in GUARDED:
-            if needed == scope:
+    other_scopes = {"submit", "read", "review", "admin"} - set(scope.split(" or "))
+    async with front.with_key(await front.key(*other_scopes)) as client:
+        for method, path, required in GUARDED:
+            if required == scope:
                 answer = await client.request(method, path, json={})
                 assert (answer.status_code, answer.json()["scope"]) == (403, scope), (method, path)
 
@@ -93,20 +93,20 @@ async def test_without_its_scope_every_route_is_a_403(front, scope):
 async def test_a_key_is_shown_once_listed_and_revoked(front):
     answer = await front.client.post("/keys", json={"name": "ada", "scopes": ["read", "read"]})
     assert answer.status_code == 201
-    made = answer.json()
-    assert made["secret"].startswith("fettle_")
-    assert (made["tenant"], made["scopes"], made["created_by"]) == (
+    created = answer.json()
+    assert created["secret"].startswith("fettle_")
+    assert (created["tenant"], created["scopes"], created["created_by"]) == (
         "default",
         ["read"],
         "development",
     )
-    async with front.with_key(made["secret"]) as ada:
+    async with front.with_key(created["secret"]) as ada:
         assert (await ada.get("/jobs")).status_code == 200
         listed = (await front.client.get("/keys")).json()["keys"]
-        assert [key["id"] for key in listed] == ["configured", made["id"]]
-        assert made["secret"] not in str(listed)
+        assert [key["id"] for key in listed] == ["configured", created["id"]]
+        assert created["secret"] not in str(listed)
         for _ in range(2):
-            assert (await front.client.delete(f"/keys/{made['id']}")).status_code == 204
+            assert (await front.client.delete(f"/keys/{created['id']}")).status_code == 204
         assert (await ada.get("/jobs")).status_code == 401
     assert (await front.client.get("/keys")).json()["keys"][1]["revoked_at"] is not None
 
@@ -119,23 +119,25 @@ async def test_the_configured_key_cannot_be_revoked_here(front):
 
 async def test_another_tenants_things_do_not_exist(front):
     job_id = await front.paused()
-    async with front.with_key(await front.key("submit", "read", "review", tenant="other")) as other:
+    async with front.with_key(
+        await front.key("submit", "read", "review", tenant="other")
+    ) as other_client:
         for path in ("", "/events", "/files", "/artifacts"):
-            assert (await other.get(f"/jobs/{job_id}{path}")).status_code == 404
-        assert (await other.post(f"/jobs/{job_id}/cancel")).status_code == 404
-        decided = await other.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+            assert (await other_client.get(f"/jobs/{job_id}{path}")).status_code == 404
+        assert (await other_client.post(f"/jobs/{job_id}/cancel")).status_code == 404
+        decided = await other_client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
         assert decided.status_code == 404
-        assert (await other.get("/jobs")).json()["total"] == 0
-        await other.post("/jobs", json={"task": "x"})
-        assert (await other.get("/jobs")).json()["total"] == 1
+        assert (await other_client.get("/jobs")).json()["total"] == 0
+        await other_client.post("/jobs", json={"task": "x"})
+        assert (await other_client.get("/jobs")).json()["total"] == 1
     assert (await front.client.get("/jobs")).json()["total"] == 1
 
 
 async def test_an_admin_governs_its_own_tenant_only(front):
     first = (await front.client.post("/keys", json={"name": "m", "scopes": ["read"]})).json()
     async with front.with_key(await front.key("admin", tenant="other")) as admin:
-        own = await admin.post("/keys", json={"name": "x", "scopes": ["read"]})
-        assert (own.status_code, own.json()["tenant"]) == (201, "other")
+        own_tenant_answer = await admin.post("/keys", json={"name": "x", "scopes": ["read"]})
+        assert (own_tenant_answer.status_code, own_tenant_answer.json()["tenant"]) == (201, "other")
         body = {"name": "x", "scopes": ["read"], "tenant": "default"}
         assert (await admin.post("/keys", json=body)).status_code == 403
         assert {key["tenant"] for key in (await admin.get("/keys")).json()["keys"]} == {"other"}
@@ -170,8 +172,8 @@ async def test_one_keys_requests_do_not_count_for_another(redis_url, tmp_path):
         for _ in range(3):
             await front.client.get("/jobs")
         assert (await front.client.get("/jobs")).status_code == 429
-        async with front.with_key(secret) as other:
-            assert (await other.get("/jobs")).status_code == 200
+        async with front.with_key(secret) as other_client:
+            assert (await other_client.get("/jobs")).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["critic", "Critic", "executor", "operator", "development"])
@@ -182,18 +184,24 @@ async def test_no_key_takes_a_name_that_fettle_signs_with(front, name):
 
 async def test_a_key_has_limits_that_can_be_changed(front):
     limits = {"max_cost_usd_per_day": "2.50", "max_tokens_per_day": 1000}
-    made = (
+    created = (
         await front.client.post("/keys", json={"name": "l", "scopes": ["read"], **limits})
     ).json()
-    assert {name: made[name] for name in limits} == limits
-    changed = await front.client.put(f"/keys/{made['id']}/limits", json={"max_tokens_per_day": 5})
+    assert {name: created[name] for name in limits} == limits
+    changed = await front.client.put(
+        f"/keys/{created['id']}/limits", json={"max_tokens_per_day": 5}
+    )
     assert changed.status_code == 200
     assert changed.json()["max_cost_usd_per_day"] is None
     (listed,) = [
-        key for key in (await front.client.get("/keys")).json()["keys"] if key["id"] == made["id"]
+        key
+        for key in (await front.client.get("/keys")).json()["keys"]
+        if key["id"] == created["id"]
     ]
     assert (listed["max_cost_usd_per_day"], listed["max_tokens_per_day"]) == (None, 5)
-    bad = await front.client.put(f"/keys/{made['id']}/limits", json={"max_cost_usd_per_day": "1e9"})
+    bad = await front.client.put(
+        f"/keys/{created['id']}/limits", json={"max_cost_usd_per_day": "1e9"}
+    )
     assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "max_cost_usd_per_day")
     assert (await front.client.put("/keys/nobody/limits", json={})).status_code == 404
     assert (await front.client.put("/keys/configured/limits", json={})).status_code == 409
@@ -214,16 +222,16 @@ OPERATORS = [
 @pytest.mark.parametrize(("method", "path", "body"), OPERATORS)
 async def test_an_admin_of_a_tenant_is_no_operator(front, method, path, body):
     limits = {"max_cost_usd_per_day": "1", "max_tokens_per_day": 10}
-    asked = {"name": "ada", "scopes": ["admin", "read"], "tenant": "acme", **limits}
-    made = (await front.client.post("/keys", json=asked)).json()
+    request = {"name": "ada", "scopes": ["admin", "read"], "tenant": "acme", **limits}
+    created = (await front.client.post("/keys", json=request)).json()
     await front.client.put("/tenants/acme/limits", json=limits)
-    async with front.with_key(made["secret"]) as admin:
-        answer = await admin.request(method, path.format(key=made["id"]), json=body)
+    async with front.with_key(created["secret"]) as admin:
+        answer = await admin.request(method, path.format(key=created["id"]), json=body)
         assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")
         (key,) = (await admin.get("/keys")).json()["keys"]
         (tenant,) = (await admin.get("/tenants")).json()["tenants"]
-    for shown in (key, tenant):
-        assert {name: shown[name] for name in limits} == limits
+    for listed_limits in (key, tenant):
+        assert {name: listed_limits[name] for name in limits} == limits
 
 
 async def test_the_operator_limits_tenants(front):
@@ -232,7 +240,7 @@ async def test_the_operator_limits_tenants(front):
     changed = await front.client.put("/tenants/new/limits", json=limits)
     assert changed.json() == {"name": "new", **limits, "spent_today": None}
     listed = (await front.client.get("/tenants")).json()["tenants"]
-    assert [each["name"] for each in listed] == ["acme", "default", "new"]
+    assert [tenant["name"] for tenant in listed] == ["acme", "default", "new"]
     assert listed[2]["max_cost_usd_per_day"] == "2.5"
     assert (await front.client.put("/tenants/A B/limits", json={})).status_code == 404
 
@@ -247,9 +255,9 @@ async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
     for answer in (system, models):
         assert answer.status_code == 200
         assert "host-7" not in answer.text
-    shown = system.json()
-    assert [shown[name] for name in ("redis", "workers", "queue", "webhooks")] == [None] * 4
-    assert (shown["serving"], shown["jobs"].get("queued", 0)) == (True, int(tenant == "default"))
+    state = system.json()
+    assert [state[name] for name in ("redis", "workers", "queue", "webhooks")] == [None] * 4
+    assert (state["serving"], state["jobs"].get("queued", 0)) == (True, int(tenant == "default"))
     assert (models.json()["workers"], models.json()["differing"]) == (None, None)
     assert (await front.client.get("/system")).json()["workers"][0]["id"] == "host-7:pid-42"
     assert (await front.client.get("/models")).json()["workers"] == 1
@@ -268,11 +276,11 @@ async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch
             while not await store.tokens.publish({job_id: '[{"text": "before"}]'}):
                 await asyncio.sleep(0.02)
             await front.services.credentials.revoke(key.id, await store.now())
-            held = await front.claim(job_id)
+            lease = await front.claim(job_id)
             while not reading.done():
                 await store.tokens.publish({job_id: '[{"text": "secret"}]'})
                 await asyncio.sleep(0.02)
-            assert (await store.load(job_id)).record.epoch == held.epoch
+            assert (await store.load(job_id)).record.epoch == lease.epoch
             received = (await reading).text
     assert "secret" not in received
     assert "event: started" not in received
@@ -283,27 +291,27 @@ async def test_the_log_names_the_peer_and_no_token(front):
     token = path.rpartition("/")[2]
     with structlog.testing.capture_logs() as lines:
         async with client_of(front.app, None) as browser:
-            for way in (path, f"{path}/", f"{path}/x"):
-                await browser.get(way)
+            for tried_path in (path, f"{path}/", f"{path}/x"):
+                await browser.get(tried_path)
             await browser.post(path)
-    asked = [line for line in lines if line["event"] == "request"]
-    assert len(asked) == 4
+    request_lines = [line for line in lines if line["event"] == "request"]
+    assert len(request_lines) == 4
     assert token not in str(lines)
-    assert {line["path"] for line in asked} == {"/app/sign-in/..."}
-    assert {line["peer"] for line in asked} == {"127.0.0.1"}
+    assert {line["path"] for line in request_lines} == {"/app/sign-in/..."}
+    assert {line["peer"] for line in request_lines} == {"127.0.0.1"}
 
 
 async def test_a_key_belongs_to_a_person_for_good(front):
     body = {"name": "laptop", "scopes": ["read"], "person": "  Grace\u00a0 Hopper "}
-    made = (await front.client.post("/keys", json=body)).json()
-    assert (made["person"], made["created_by"]) == ("Grace Hopper", "development")
-    assert made["created_by_key"] == "configured"
+    created = (await front.client.post("/keys", json=body)).json()
+    assert (created["person"], created["created_by"]) == ("Grace Hopper", "development")
+    assert created["created_by_key"] == "configured"
     without = (await front.client.post("/keys", json={"name": "ci", "scopes": ["read"]})).json()
     assert without["person"] == "ci"
-    shown = (await front.client.get("/keys")).json()["keys"]
-    assert [key["person"] for key in shown] == ["development", "Grace Hopper", "ci"]
+    listed_keys = (await front.client.get("/keys")).json()["keys"]
+    assert [key["person"] for key in listed_keys] == ["development", "Grace Hopper", "ci"]
     limits = {"max_tokens_per_day": 1, "person": "Eve"}
-    answer = await front.client.put(f"/keys/{made['id']}/limits", json=limits)
+    answer = await front.client.put(f"/keys/{created['id']}/limits", json=limits)
     assert answer.status_code == 422
 
 

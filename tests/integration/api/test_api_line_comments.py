@@ -39,22 +39,22 @@ async def test_comments_go_with_revise_and_are_on_record(front):
     answer = await decide(front, job_id, WHY, before)
     assert (answer.status_code, answer.json()["status"]) == (202, "queued")
     (decision,) = (await front.job(job_id))["decisions"]
-    kept = [
+    stored = [
         {**WHY, "side": "new", "excerpt": AROUND, "at": 2, "base": None},
         {**before, "excerpt": AROUND, "at": 1, "base": 2},
     ]
-    assert decision["comments"] == kept
+    assert decision["comments"] == stored
     record = (await front.services.store.load(job_id)).record
     assert [comment.text for comment in record.decision.comments] == ["Why 2?", "=was it 1?"]
     (row,) = (await front.client.get("/decisions")).json()["decisions"]
-    assert row["comments"] == kept
+    assert row["comments"] == stored
     text = (await front.client.get("/decisions?format=csv")).text
     (cells,) = csv.DictReader(io.StringIO(text))
     assert cells["comments"] == "src/dates.py:2: Why 2?\nsrc/dates.py:-2: =was it 1?"
 
 
 @pytest.mark.parametrize(
-    ("changed", "field", "why"),
+    ("changed", "field", "reason"),
     [
         ({"line": 9}, "comments.0", "line 9 of src/dates.py (after the change)"),
         ({"line": 9, "side": "old"}, "comments.0", "line 9 of src/dates.py (before the change)"),
@@ -66,13 +66,13 @@ async def test_comments_go_with_revise_and_are_on_record(front):
         ({"side": "left"}, "comments.0.side", "'old' or 'new'"),
     ],
 )
-async def test_a_comment_on_what_the_patch_does_not_show_is_refused(front, changed, field, why):
+async def test_a_comment_on_what_the_patch_does_not_show_is_refused(front, changed, field, reason):
     job_id = await front.patched(PATCH)
     answer = await decide(front, job_id, {**WHY, **changed}, feedback="More.")
     assert answer.status_code == 422, answer.text
     (error,) = answer.json()["errors"]
     assert error["field"] == field
-    assert why in error["message"]
+    assert reason in error["message"]
     assert (await front.job(job_id))["status"] == "awaiting_review", "nothing was decided"
 
 
@@ -94,7 +94,7 @@ async def test_comments_go_with_revise_alone_and_need_a_patch(front):
 
 async def test_comments_on_another_review_are_stale_whatever_lines_they_name(front):
     job_id = await front.patched(PATCH)
-    gone = {**WHY, "path": "gone.py"}
-    for named in ({"review_id": "r0"}, {"digest": "0" * 64}):
-        answer = await decide(front, job_id, gone, **named)
+    missing_file = {**WHY, "path": "gone.py"}
+    for reference in ({"review_id": "r0"}, {"digest": "0" * 64}):
+        answer = await decide(front, job_id, missing_file, **reference)
         assert (answer.status_code, answer.json()["type"]) == (409, "/problems/stale-review")

@@ -24,13 +24,13 @@ async def front(redis_url, tmp_path):
 async def work(front, *runs, cost: str | None = "0.000001") -> None:
     """A job that ends, with these runs."""
     job_id = await front.submit()
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     call = {"role": "critic", "seconds": 0.5, "model": "groq:m"}
     facts = [("run_finished", run) for run in runs]
     await front.add_events(
-        held, *facts, ("model_called", call), charges=[charge("a", "critic", cost)]
+        lease, *facts, ("model_called", call), charges=[charge("a", "critic", cost)]
     )
-    done(await front.services.operations.fail(held, Reason.UNAPPROVED, "no"))
+    done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "no"))
 
 
 async def test_what_has_ended_adds_up(front):
@@ -38,17 +38,17 @@ async def test_what_has_ended_adds_up(front):
     await work(front, a_run(succeeded=False, failure={"class": "type"}), a_run(2, revision=2))
     await work(front, cost=None)
     await front.submit()
-    shown = (await front.client.get("/stats?days=7")).json()
-    assert len(shown["days"]) == 7
-    today = shown["days"][-1]
+    stats = (await front.client.get("/stats?days=7")).json()
+    assert len(stats["days"]) == 7
+    today = stats["days"][-1]
     assert (today["succeeded"], today["failed"], today["straight"]) == (1, 2, 1)
     assert (today["cost_usd"], today["unpriced_calls"]) == ("0.000001", 1)
-    assert (shown["now"]["queued"], shown["reasons"]) == (1, {"unapproved": 2})
-    assert shown["failures"] == [{"class": "type", "runs": 1}]
-    assert shown["revisions"] == [{"revisions": 2, "jobs": 1}]
-    assert shown["models"][0]["calls"] == 2
-    assert shown["cost"][0]["day"] == today["day"]
-    stages = {stage["stage"]: stage for stage in shown["stages"]}
+    assert (stats["now"]["queued"], stats["reasons"]) == (1, {"unapproved": 2})
+    assert stats["failures"] == [{"class": "type", "runs": 1}]
+    assert stats["revisions"] == [{"revisions": 2, "jobs": 1}]
+    assert stats["models"][0]["calls"] == 2
+    assert stats["cost"][0]["day"] == today["day"]
+    stages = {stage["stage"]: stage for stage in stats["stages"]}
     assert (stages["critic"]["seconds"], stages["critic"]["jobs"]) == (1.0, 2)
 
 

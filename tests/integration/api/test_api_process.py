@@ -87,22 +87,22 @@ async def hold(worker, job_id):
 
 async def test_a_stream_reports_everything_as_it_happens_and_ends(client, worker):
     job_id = await submit(client)
-    seen = []
+    lines = []
 
     async def follow():
         async with stream(client, job_id) as source:
-            seen.extend([event async for event in source.aiter_sse()])
+            lines.extend([event async for event in source.aiter_sse()])
 
     following = asyncio.create_task(follow())
     await asyncio.sleep(0.5)  # a quiet heartbeat passes
-    held = await hold(worker, job_id)
+    lease = await hold(worker, job_id)
     fact = NewEvent("p", "planned", {"steps": ["a\nb"], "source": "model", "note": None})
-    await worker.store.write(job_id, held.epoch, Writes(events=[fact]))
-    done(await worker.succeed(held, RESULT, ""))
+    await worker.store.write(job_id, lease.epoch, Writes(events=[fact]))
+    done(await worker.succeed(lease, RESULT, ""))
     await asyncio.wait_for(following, 20)
-    assert [event.event for event in seen] == ["submitted", "started", "planned", "succeeded"]
-    assert [event.id for event in seen] == ["1", "2", "3", "4"]
-    planned = json.loads(seen[2].data)
+    assert [event.event for event in lines] == ["submitted", "started", "planned", "succeeded"]
+    assert [event.id for event in lines] == ["1", "2", "3", "4"]
+    planned = json.loads(lines[2].data)
     assert (planned["seq"], planned["kind"], planned["data"]["steps"]) == (3, "planned", ["a\nb"])
 
 
@@ -135,8 +135,10 @@ async def test_who_goes_away_frees_everything(api, client):
         while (await figures())[0]:  # those of an earlier test
             await asyncio.sleep(0.02)
     _, before = await figures()
-    async with api.client() as many, contextlib.AsyncExitStack() as stack:
-        sources = [await stack.enter_async_context(stream(many, job_id)) for _ in range(20)]
+    async with api.client() as stream_client, contextlib.AsyncExitStack() as stack:
+        sources = [
+            await stack.enter_async_context(stream(stream_client, job_id)) for _ in range(20)
+        ]
         following = [source.aiter_sse() for source in sources]
         for events in following:
             await anext(events)
@@ -149,8 +151,8 @@ async def test_who_goes_away_frees_everything(api, client):
 
 
 async def test_too_large_a_body_is_refused_before_it_is_read(api):
-    place = urlsplit(api.url)
-    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    address = urlsplit(api.url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(
         b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nContent-Length: 99999999999\r\n\r\n"
@@ -170,8 +172,8 @@ async def test_who_reads_when_all_is_sent_learns_that_it_was_too_much(api):
 
 def sent_before_read(api, size):
     """The start of the answer to a chunked body (none: a reset), and whether all was sent."""
-    place, sent = urlsplit(api.url), False
-    with socket.create_connection((place.hostname, place.port), timeout=20) as client:
+    address, sent = urlsplit(api.url), False
+    with socket.create_connection((address.hostname, address.port), timeout=20) as client:
         client.sendall(CHUNKED)
         with contextlib.suppress(ConnectionError):
             for _ in range(size // len(MEGABYTE)):
@@ -188,11 +190,11 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
     secret = (await client.post("/keys", json={"name": "a", "scopes": ["read"]})).json()["secret"]
     await client.get(f"/jobs/{job_id}", headers={"X-API-Key": secret, "X-Request-Id": "look-me-up"})
     async with asyncio.timeout(20):
-        while not (said := [x for x in api.logged() if x.get("request_id") == "look-me-up"]):
+        while not (log_lines := [x for x in api.logged() if x.get("request_id") == "look-me-up"]):
             await asyncio.sleep(0.01)  # the line is written after the answer
     text = api.log.read_text()
     assert all(json.loads(line) for line in text.split("\n")[:-1])  # the last one may be on its way
-    assert [(line["event"], line["path"], line["status"]) for line in said] == [
+    assert [(line["event"], line["path"], line["status"]) for line in log_lines] == [
         ("request", f"/jobs/{job_id}", 200)
     ]
     assert secret not in text
@@ -201,10 +203,10 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
 
 async def at_once(lines, number):
     """Whether an event comes sooner than a reader looks by himself."""
-    began = time.monotonic()
+    started_at = time.monotonic()
     while not (await anext(lines)).startswith(f"id: {number}"):
         pass
-    return time.monotonic() - began < POLL_SECONDS / 2
+    return time.monotonic() - started_at < POLL_SECONDS / 2
 
 
 async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
@@ -218,19 +220,19 @@ async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
                 lines = source.response.aiter_lines()
                 while not (await anext(lines)).startswith("id: 1"):
                     pass
-                held, shown = await hold(worker, job_id), 2
-                while not await at_once(lines, shown):
+                lease, last_seen = await hold(worker, job_id), 2
+                while not await at_once(lines, last_seen):
                     # the machine may be busy, not again and again: it is the nudge that tells
-                    shown += 1
-                    assert shown < 5, "each came with the next look alone"
-                    fact = NewEvent(f"e{shown}", "summarized", {"text": ""})
-                    await worker.store.write(job_id, held.epoch, Writes(events=[fact]))
+                    last_seen += 1
+                    assert last_seen < 5, "each came with the next look alone"
+                    fact = NewEvent(f"e{last_seen}", "summarized", {"text": ""})
+                    await worker.store.write(job_id, lease.epoch, Writes(events=[fact]))
                 while await anext(lines):
                     pass
                 api.process.send_signal(signal.SIGTERM)
-                rest = [line async for line in lines if line]
+                remaining_lines = [line async for line in lines if line]
         code = await asyncio.to_thread(api.process.wait, 20)
-        assert (code, rest) == (-signal.SIGTERM, [": the server stops: connect again"])
+        assert (code, remaining_lines) == (-signal.SIGTERM, [": the server stops: connect again"])
 
 
 @pytest.mark.parametrize(
@@ -259,31 +261,31 @@ async def test_the_log_names_whose_request_it_is_as_a_trusted_proxy_says(
 async def refusals_of(api, job_id):
     async def ask(method, path):
         async with api.client() as client:
-            began = time.monotonic()
+            started_at = time.monotonic()
             body = {"task": "x", "action": "approve", "name": "n", "scopes": ["read"]}
             fields = {"/jobs": ("task",), "/keys": ("name", "scopes")}.get(path, ("action",))
             json = {name: body[name] for name in fields} if method == "POST" else None
             answer = await client.request(method, path.format(id=job_id), json=json)
-            return path, answer, time.monotonic() - began
+            return path, answer, time.monotonic() - started_at
 
     return await asyncio.gather(*(ask(method, path) for method, path in EVERYTHING))
 
 
 def test_a_data_directory_that_cannot_be_written_ends_the_start(tmp_path):
-    ended = refused(environment("redis://127.0.0.1:9/0", tmp_path, data_dir="/dev/null/data"))
-    assert ended.returncode == 2
-    said = "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)"
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process = refused(environment("redis://127.0.0.1:9/0", tmp_path, data_dir="/dev/null/data"))
+    assert process.returncode == 2
+    message = "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)"
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_a_data_directory_with_blobs_of_another_kind_ends_the_start(tmp_path):
     """As do blobs of another user, which a test under root could write."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "blobs").write_text("no directory")
-    ended = refused(environment("redis://127.0.0.1:9/0", tmp_path))
-    assert ended.returncode == 2
-    assert f"FETTLE_DATA_DIR is {tmp_path}/data/blobs, which cannot be written" in ended.stderr
+    process = refused(environment("redis://127.0.0.1:9/0", tmp_path))
+    assert process.returncode == 2
+    assert f"FETTLE_DATA_DIR is {tmp_path}/data/blobs, which cannot be written" in process.stderr
 
 
 async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_path):
@@ -296,8 +298,8 @@ async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_pa
             await redis.config_set("min-replicas-to-write", 1)
             ready = await client.get("/readyz")
             assert ready.status_code == 503
-            said = "Redis takes no writes: too few replicas follow it"
-            assert ready.json()["missing"] == [said]
+            message = "Redis takes no writes: too few replicas follow it"
+            assert ready.json()["missing"] == [message]
             metrics = (await client.get("/metrics")).text
             for figure in ("redis_up 1", "redis_writable 0", "broker_up 0", "storage_up 1"):
                 assert f"\nfettle_{figure}.0\n" in metrics
@@ -307,15 +309,15 @@ async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_pa
             await redis.aclose()
 
 
-@pytest.mark.parametrize("how", ["stopped", "killed"])
-async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
+@pytest.mark.parametrize("failure", ["stopped", "killed"])
+async def test_a_redis_that_is_away_is_503_within_five_seconds(failure, tmp_path):
     with (
         redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
         running(environment(server.url, tmp_path), tmp_path / "log") as api,
     ):
         async with api.client() as client:
             job_id, tries = await submit(client), 0
-            if how == "stopped":
+            if failure == "stopped":
                 os.kill(server.process.pid, signal.SIGSTOP)
             else:
                 server.kill()
@@ -341,7 +343,7 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
                     late
                 )  # the machine may be busy, not again and again
                 refusals = await refusals_of(api, job_id)
-            if how == "stopped":
+            if failure == "stopped":
                 os.kill(server.process.pid, signal.SIGCONT)
                 assert (await client.get(f"/jobs/{job_id}")).status_code == 200
 
@@ -368,9 +370,9 @@ async def test_no_accepted_job_is_lost_when_redis_is_killed(tmp_path):
             assert set(await asyncio.gather(*submitting)) == {503}
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
         store = RedisStore(connect(server.url, seconds=20))
-        found = [await store.load(job_id) for job_id in accepted]
+        stored = [await store.load(job_id) for job_id in accepted]
         await store.close()
-    assert all(found)
+    assert all(stored)
 
 
 def production(server, folder, **changed):
@@ -390,10 +392,10 @@ def production_env(url, folder, **changed):
     ],
 )
 def test_production_refuses_a_key_that_is_none(redis_server, tmp_path, changed, says):
-    ended = refused(production(redis_server, tmp_path, **changed))
-    assert ended.returncode == 2
-    assert says in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process = refused(production(redis_server, tmp_path, **changed))
+    assert process.returncode == 2
+    assert says in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 async def test_a_redis_that_is_not_there_yet_is_reported_at_once_and_waited_for(tmp_path):
@@ -424,56 +426,60 @@ async def test_a_redis_that_is_not_there_yet_is_reported_at_once_and_waited_for(
 )
 def test_production_refuses_a_redis_that_loses_jobs_until_it_is_repaired(tmp_path, args, says):
     with redis_servers.start(REDIS, tmp_path / "redis", *args, tcp=True) as server:
-        ended = refused(production(server, tmp_path, api_key="k" * 32))
-        assert ended.returncode == 1, "with 2, units would not start it again"
-        assert says in ended.stderr
+        process = refused(production(server, tmp_path, api_key="k" * 32))
+        assert process.returncode == 1, "with 2, units would not start it again"
+        assert says in process.stderr
 
 
 async def test_production_runs_with_a_key_on_record_alone(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
         with running(production(server, tmp_path, api_key="k" * 32), tmp_path / "log") as api:
             async with api.client("k" * 32) as client:
-                made = await client.post("/keys", json={"name": "root", "scopes": ["admin"]})
+                created = await client.post("/keys", json={"name": "root", "scopes": ["admin"]})
             assert api.stop() == -signal.SIGTERM
         with running(production(server, tmp_path), tmp_path / "log") as api:
             async with api.client() as client:
-                secret = {"X-API-Key": made.json()["secret"]}
+                secret = {"X-API-Key": created.json()["secret"]}
                 assert (await client.get("/keys", headers=secret)).status_code == 200
                 assert (await client.get("/keys")).status_code == 401, "no development key here"
 
 
 def test_settings_that_are_none_are_reported_plainly(tmp_path):
-    ended = refused(environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999"))
-    assert ended.returncode == 2
-    assert "FETTLE_RATE_LIMIT (environment): " in ended.stderr
-    assert "FETTLE_PORT (environment): " in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process = refused(
+        environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999")
+    )
+    assert process.returncode == 2
+    assert "FETTLE_RATE_LIMIT (environment): " in process.stderr
+    assert "FETTLE_PORT (environment): " in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 async def test_a_misspelt_setting_is_reported_and_refused_in_production(redis_server, tmp_path):
-    said = "FETTLE_RATELIMIT (environment) is not a setting: did you mean FETTLE_RATE_LIMIT?"
+    message = "FETTLE_RATELIMIT (environment) is not a setting: did you mean FETTLE_RATE_LIMIT?"
     with running(environment(redis_server.url, tmp_path, ratelimit="9"), tmp_path / "log") as api:
         assert api.stop() == -signal.SIGTERM
-    assert said in (tmp_path / "log").read_text()
-    ended = refused(production(redis_server, tmp_path, api_key="k" * 32, ratelimit="9"))
-    assert ended.returncode == 2
-    assert said in ended.stderr
+    assert message in (tmp_path / "log").read_text()
+    process = refused(production(redis_server, tmp_path, api_key="k" * 32, ratelimit="9"))
+    assert process.returncode == 2
+    assert message in process.stderr
 
 
 def test_a_port_that_is_taken_is_reported(redis_server, tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        ended = refused(environment(redis_server.url, tmp_path, port=str(taken.getsockname()[1])))
-    assert ended.returncode != 0
-    assert "address already in use" in ended.stderr
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        process = refused(
+            environment(redis_server.url, tmp_path, port=str(listener.getsockname()[1]))
+        )
+    assert process.returncode != 0
+    assert "address already in use" in process.stderr
 
 
 async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
     env = environment(redis_server.url, tmp_path, body_seconds="0.3")
     with running(env, tmp_path / "log") as api:
-        place = urlsplit(api.url)
-        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        address = urlsplit(api.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
         writer.write(
             b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"

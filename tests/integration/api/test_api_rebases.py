@@ -30,17 +30,17 @@ async def front(redis_url, tmp_path):
 
 async def changed(front, *, result=RESULT, reason=None, client=None, repo=None, **fields):
     """A job that has ended with a change of its repository."""
-    asked = {"task": "fix it", "repo": repo or {"url": URL}, **fields}
-    job_id = (await (client or front.client).post("/jobs", json=asked)).json()["id"]
-    held = await front.claim(job_id)
-    kept = await front.services.blobs.put(BUNDLE)
-    await front.services.store.write(job_id, held.epoch, Writes(blobs=[kept]))
-    result = replace(result, patch=PatchRef("a" * 64, 1, 1, 1, 1, BASE), bundle=kept)
+    request = {"task": "fix it", "repo": repo or {"url": URL}, **fields}
+    job_id = (await (client or front.client).post("/jobs", json=request)).json()["id"]
+    lease = await front.claim(job_id)
+    bundle_digest = await front.services.blobs.put(BUNDLE)
+    await front.services.store.write(job_id, lease.epoch, Writes(blobs=[bundle_digest]))
+    result = replace(result, patch=PatchRef("a" * 64, 1, 1, 1, 1, BASE), bundle=bundle_digest)
     operations = front.services.operations
     done(
-        await operations.fail(held, reason, "declined", result)
+        await operations.fail(lease, reason, "declined", result)
         if reason
-        else await operations.succeed(held, result, "changed")
+        else await operations.succeed(lease, result, "changed")
     )
     return job_id
 
@@ -65,11 +65,11 @@ async def test_a_rebase_is_a_job_on_the_same_terms_that_begins_with_the_change(f
     assert (answer.status_code, answer.json()["status"]) == (202, "queued")
     job_id = answer.json()["id"]
     assert answer.headers["location"] == f"/jobs/{job_id}" != f"/jobs/{first}"
-    shown = await front.job(job_id)
-    Job.model_validate(shown)
-    assert {name: shown["spec"][name] for name in terms} == terms
-    assert shown["spec"]["rebase"] == {"job_id": first, "bundle": DIGEST, "base": BASE}
-    assert (shown["conversation_id"], shown["spec"]["retry_of"]) == (first, None)
+    job = await front.job(job_id)
+    Job.model_validate(job)
+    assert {name: job["spec"][name] for name in terms} == terms
+    assert job["spec"]["rebase"] == {"job_id": first, "bundle": DIGEST, "base": BASE}
+    assert (job["conversation_id"], job["spec"]["retry_of"]) == (first, None)
     record = (await front.services.store.load(job_id)).record
     assert (record.spec.repo, record.spec.deliver) == (Repo(URL), Deliver(pull_request=True))
     assert (record.spec.steps, record.spec.questions, record.inherits) == ((), False, None)
@@ -84,8 +84,8 @@ async def test_it_goes_onto_the_branch_that_the_change_was_delivered_for(front):
     unknown = await changed(front, reason=Reason.DELIVERY, repo={"url": URL, "ref": "dev"})
     refs = []
     for job_id in (at_commit, unknown):
-        begun = (await rebased(front, job_id)).json()["id"]
-        refs.append((await front.job(begun))["spec"]["repo"]["ref"])
+        rebase_id = (await rebased(front, job_id)).json()["id"]
+        refs.append((await front.job(rebase_id))["spec"]["repo"]["ref"])
     assert refs == ["main", "dev"]
 
 
@@ -99,8 +99,8 @@ async def test_the_change_is_kept_as_long_as_the_new_job(front):
     assert (await rebased(front, first)).status_code == 404
     await front.client.post(f"/jobs/{job_id}/cancel")
     retry_job = (await front.client.post(f"/jobs/{job_id}/retry")).json()["id"]
-    kept = (await front.services.store.load(retry_job)).record.spec
-    assert (kept.retry_of, kept.rebase) == (job_id, Rebase(first, DIGEST, BASE))
+    spec = (await front.services.store.load(retry_job)).record.spec
+    assert (spec.retry_of, spec.rebase) == (job_id, Rebase(first, DIGEST, BASE))
 
 
 async def test_a_rebase_of_what_the_critic_approved_asks_the_person_that_a_delivery_needs_by_now(
@@ -116,12 +116,12 @@ async def test_a_rebase_of_what_the_critic_approved_asks_the_person_that_a_deliv
 
 
 async def test_a_repeated_request_is_the_same_rebase(front):
-    first, other = await changed(front), await changed(front)
+    first, second = await changed(front), await changed(front)
     key = {"Idempotency-Key": "once"}
-    one, again = [await rebased(front, first, **key) for _ in range(2)]
-    assert (one.json()["id"], again.status_code) == (again.json()["id"], 202)
+    answer, again = [await rebased(front, first, **key) for _ in range(2)]
+    assert (answer.json()["id"], again.status_code) == (again.json()["id"], 202)
     assert again.headers["idempotency-replayed"] == "true"
-    reused = await rebased(front, other, **key)
+    reused = await rebased(front, second, **key)
     assert reused.json()["type"] == "/problems/idempotency-key-reused"
 
 
@@ -141,13 +141,13 @@ async def test_an_uploaded_repository_is_rebased_by_its_owner(front):
         ("bundle", ("app.bundle", BUNDLE)),
     ]
     job_id = (await front.client.post("/jobs", files=parts)).json()["id"]
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     result = replace(RESULT, patch=PatchRef("a" * 64, 1, 1, 1, 1, BASE), bundle=DIGEST)
-    done(await front.services.operations.succeed(held, result, "changed"))
-    said = await refused(front, job_id)
-    assert "was uploaded" in said
-    assert f"`fettle apply {job_id}`" in said
-    assert f"GET /jobs/{job_id}/bundle" in said
+    done(await front.services.operations.succeed(lease, result, "changed"))
+    detail = await refused(front, job_id)
+    assert "was uploaded" in detail
+    assert f"`fettle apply {job_id}`" in detail
+    assert f"GET /jobs/{job_id}/bundle" in detail
 
 
 async def test_a_change_whose_bytes_are_lost_makes_no_job(front):
@@ -171,7 +171,7 @@ async def test_the_author_of_the_change_gives_no_second_approval(front):
     async with front.with_key(await front.key("submit", "review")) as ada:
         first = await changed(front, client=ada, review=True, approvals=2)
     async with front.with_key(await front.key("submit", name="grace")) as grace:
-        begun = (await grace.post(f"/jobs/{first}/rebase")).json()["id"]
-    record = (await front.services.store.load(begun)).record
+        rebase_id = (await grace.post(f"/jobs/{first}/rebase")).json()["id"]
+    record = (await front.services.store.load(rebase_id)).record
     assert [person.name for person in record.authors] == ["ada"]
     assert record.submitted_by == "grace"

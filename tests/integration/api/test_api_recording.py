@@ -25,10 +25,10 @@ async def test_the_recording_is_the_turns_that_the_calls_have_named(front):
     assert missing.status_code == 404
     assert "was not recorded" in missing.json()["detail"]
 
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     turns = [await front.services.blobs.put(f"- role: {role}\n".encode()) for role in ("a", "b")]
     calls = [("model_called", {"model": "groq:m", "recorded": digest}) for digest in turns]
-    await front.add_events(held, calls[0], ("answered", {}), calls[1])
+    await front.add_events(lease, calls[0], ("answered", {}), calls[1])
     answer = await front.client.get(path)
     assert answer.headers["content-type"] == "application/yaml"
     assert answer.headers["content-disposition"].startswith("attachment")
@@ -61,14 +61,14 @@ async def test_a_follow_up_started_from_the_files_that_the_job_before_it_left(fr
 
 async def _finish(front, job_id, files):
     """Leave the files, and succeed."""
-    held = await front.claim(job_id)
-    left = await manifest.save(front.services.blobs, files)
-    await front.services.store.write(job_id, held.epoch, Writes(workspace=left))
-    done(await front.services.operations.succeed(held, RESULT, "done"))
+    lease = await front.claim(job_id)
+    workspace = await manifest.save(front.services.blobs, files)
+    await front.services.store.write(job_id, lease.epoch, Writes(workspace=workspace))
+    done(await front.services.operations.succeed(lease, RESULT, "done"))
 
 
-async def _assert_started_from(front, wanted):
-    for job_id, files in wanted.items():
+async def _assert_started_from(front, expected):
+    for job_id, files in expected.items():
         listed = (await front.client.get(f"/jobs/{job_id}/files?at=start")).json()["files"]
-        read = {each["path"]: (await front.client.get(each["href"])).text for each in listed}
+        read = {file["path"]: (await front.client.get(file["href"])).text for file in listed}
         assert read == files

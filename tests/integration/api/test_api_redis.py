@@ -73,13 +73,13 @@ async def test_what_was_committed_is_reported_although_redis_is_gone(restartable
         }[what]
         answer = await front.client.post(path, json=body)
         assert answer.status_code == 202, answer.text
-        shown = answer.json()
-        assert shown["status"] == status
+        receipt = answer.json()
+        assert receipt["status"] == status
 
         await asyncio.to_thread(restart)
         front.app.state.services = before
-        kept = await front.job(shown["id"])
-        assert (kept["status"], shown["links"]) == (status, kept["links"])
+        job = await front.job(receipt["id"])
+        assert (job["status"], receipt["links"]) == (status, job["links"])
 
 
 class Cut(RedisStore):

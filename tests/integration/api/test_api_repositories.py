@@ -37,7 +37,9 @@ async def upload(front, *sent, **options):
 
 async def refused(answer):
     assert answer.headers["content-type"] == "application/problem+json"
-    return answer.status_code, {each["field"]: each["message"] for each in answer.json()["errors"]}
+    return answer.status_code, {
+        error["field"]: error["message"] for error in answer.json()["errors"]
+    }
 
 
 async def refused_json(front, **fields):
@@ -53,7 +55,7 @@ async def test_a_url_and_a_ref_are_the_jobs_repository(front):
 
 
 @pytest.mark.parametrize(
-    ("url", "why"),
+    ("url", "reason"),
     [
         ("https://ada:s3cret@git.example.org/a.git", "credentials"),
         ("https://s3cret@git.example.org/a.git", "credentials"),
@@ -69,23 +71,23 @@ async def test_a_url_and_a_ref_are_the_jobs_repository(front):
         ("https://git.example.org/a.git?token=s3cret", "query"),
         ("https://git.example.org", "no path"),
         ("https:///a.git", "no host"),
-        ("https://git.example.org:x/a.git", "no URL"),
+        ("https://git.example.org:x/a.git", "not a URL"),
         ("file:///etc", "https://"),
         ("ext::sh -c id", "https://"),
         ("/home/ada/app", "https://"),
         ("https://git.example.org/a\n.git", "https://"),
     ],
 )
-async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front, url, why):
+async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front, url, reason):
     answer = await front.client.post("/jobs", json={"task": "x", "repo": {"url": url}})
     status, errors = await refused(answer)
     assert (status, list(errors)) == (422, ["repo.url"])
-    assert why in errors["repo.url"]
+    assert reason in errors["repo.url"]
     assert "s3cret" not in answer.text
 
 
 @pytest.mark.parametrize(
-    ("url", "kept"),
+    ("url", "stored_url"),
     [
         ("ssh://git.example.org/team/app.git", None),
         ("ssh://git@git.example.org:2222/team/app.git", None),
@@ -95,9 +97,9 @@ async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front,
         ("git@git.example.org:2222/app", "ssh://git@git.example.org/2222/app"),
     ],
 )
-async def test_an_address_over_ssh_is_kept_as_a_url(front, url, kept):
+async def test_an_address_over_ssh_is_kept_as_a_url(front, url, stored_url):
     job_id = await front.submit(repo={"url": url})
-    assert (await front.job(job_id))["spec"]["repo"]["url"] == kept or url
+    assert (await front.job(job_id))["spec"]["repo"]["url"] == stored_url or url
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,8 @@ async def test_a_name_of_git_is_a_ref(front, ref):
 async def test_an_uploaded_bundle_is_kept_as_long_as_the_job(front):
     answer = await upload(front)
     assert answer.status_code == 202, answer.text
-    shown = (await front.job(answer.json()["id"]))["spec"]["repo"]
-    assert shown == {"url": None, "ref": None, "bundle": DIGEST}
+    repo = (await front.job(answer.json()["id"]))["spec"]["repo"]
+    assert repo == {"url": None, "ref": None, "bundle": DIGEST}
     await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
     assert await front.services.blobs.get(DIGEST) == BUNDLE
 
@@ -126,14 +128,14 @@ async def test_a_repeated_upload_is_the_same_job_unless_the_bundle_differs(front
     headers = {"Idempotency-Key": "once"}
     first, again = [await upload(front, headers=headers) for _ in range(2)]
     assert first.json()["id"] == again.json()["id"]
-    other = await upload(front, *parts(BUNDLE + b"x"), headers=headers)
-    assert other.json()["type"] == "/problems/idempotency-key-reused"
+    other_answer = await upload(front, *parts(BUNDLE + b"x"), headers=headers)
+    assert other_answer.json()["type"] == "/problems/idempotency-key-reused"
 
 
 async def test_a_bundle_that_a_job_started_from_need_not_be_sent_again(front):
     first = (await upload(front)).json()["id"]
-    kept = {"digest": DIGEST, "job_id": first}
-    job_id = await front.submit(repo={"bundle": kept, "ref": "main"})
+    reference = {"digest": DIGEST, "job_id": first}
+    job_id = await front.submit(repo={"bundle": reference, "ref": "main"})
     assert (await front.job(job_id))["spec"]["repo"]["bundle"] == DIGEST
     await front.client.post(f"/jobs/{first}/cancel")
     assert (await front.client.delete(f"/jobs/{first}")).status_code == 204
@@ -142,23 +144,26 @@ async def test_a_bundle_that_a_job_started_from_need_not_be_sent_again(front):
 
 
 async def test_a_digest_gives_nobody_the_bytes_of_another_job(front):
-    other = await front.submit(files={"a.bundle": "x"})
+    other_job = await front.submit(files={"a.bundle": "x"})
     for digest in (DIGEST, hashlib.sha256(b"x").hexdigest()):
-        kept = {"digest": digest, "job_id": other}
-        status, errors = await refused_json(front, repo={"bundle": kept})
+        reference = {"digest": digest, "job_id": other_job}
+        status, errors = await refused_json(front, repo={"bundle": reference})
         assert (status, list(errors)) == (422, ["repo.bundle.digest"])
-    kept = {"digest": DIGEST, "job_id": "0" * 20}
-    answer = await front.client.post("/jobs", json={"task": "x", "repo": {"bundle": kept}})
+    reference = {"digest": DIGEST, "job_id": "0" * 20}
+    answer = await front.client.post("/jobs", json={"task": "x", "repo": {"bundle": reference}})
     assert answer.status_code == 404
 
 
 async def test_a_repository_comes_from_one_place(front):
-    kept = {"digest": DIGEST, "job_id": "0" * 20}
+    reference = {"digest": DIGEST, "job_id": "0" * 20}
     assert await refused_json(front, repo={"ref": "main"}) == (
         422,
         {"repo": "it needs a url or a bundle"},
     )
-    assert "leave one" in (await refused_json(front, repo={"url": URL, "bundle": kept}))[1]["repo"]
+    assert (
+        "leave one"
+        in (await refused_json(front, repo={"url": URL, "bundle": reference}))[1]["repo"]
+    )
     answer = await upload(front, *parts(repo={"url": URL}))
     assert "leave one" in (await refused(answer))[1]["bundle"]
     sent = parts(repo={"ref": "v1"})
@@ -195,17 +200,17 @@ async def test_a_job_on_a_repository_is_followed_up_by_none(front):
     job_id = await front.submit(repo={"url": URL})
     status, errors = await refused_json(front, conversation_id=job_id)
     assert (status, list(errors)) == (422, ["conversation_id"])
-    held = await front.claim(job_id)
-    left = await front.services.blobs.put(Manifest({}, base="c0ffee").dump())
-    await front.services.store.write(job_id, held.epoch, Writes(workspace=left))
-    done(await front.services.operations.succeed(held, RESULT, "did it"))
+    lease = await front.claim(job_id)
+    workspace = await front.services.blobs.put(Manifest({}, base="c0ffee").dump())
+    await front.services.store.write(job_id, lease.epoch, Writes(workspace=workspace))
+    done(await front.services.operations.succeed(lease, RESULT, "did it"))
     assert (await refused_json(front, conversation_id=job_id))[0] == 422
 
 
 async def test_the_files_of_a_job_on_a_repository_are_not_verified_alone(front):
     job_id = await front.submit(repo={"url": URL})
-    asked = {"job_id": job_id, "checks": {"files": {"test_a.py": "def test(): pass\n"}}}
-    status, errors = await refused(await front.client.post("/verifications", json=asked))
+    request = {"job_id": job_id, "checks": {"files": {"test_a.py": "def test(): pass\n"}}}
+    status, errors = await refused(await front.client.post("/verifications", json=request))
     assert (status, list(errors)) == (422, ["job_id"])
 
 
@@ -227,8 +232,8 @@ async def test_a_setup_goes_with_a_repository_and_a_retry_can_change_it(front):
     assert (await refused_json(front, repo={"url": URL}, setup="a\0b"))[0] == 422
     plain, job_id = await front.submit(), await front.submit(repo={"url": URL}, setup="make deps")
     assert (await front.job(plain))["spec"]["setup"] is None
-    for each in (plain, job_id):
-        await front.client.post(f"/jobs/{each}/cancel")
+    for each_job in (plain, job_id):
+        await front.client.post(f"/jobs/{each_job}/cancel")
 
     async def retried(job_id, **fields):
         return await front.client.post(f"/jobs/{job_id}/retry", json=fields)
@@ -247,8 +252,8 @@ async def test_a_change_is_delivered_to_the_url_alone_and_a_retry_delivers_it_to
     assert (await front.job(job_id))["spec"]["deliver"] == {"branch": True, "pull_request": True}
     await front.client.post(f"/jobs/{job_id}/cancel")
     again = (await front.client.post(f"/jobs/{job_id}/retry")).json()["id"]
-    kept = (await front.services.store.load(again)).record.spec.deliver
-    assert kept == Deliver(pull_request=True)
+    deliver = (await front.services.store.load(again)).record.spec.deliver
+    assert deliver == Deliver(pull_request=True)
     plain = await front.submit(repo={"url": URL}, deliver={})
     assert (await front.job(plain))["spec"]["deliver"] == {"branch": True, "pull_request": False}
     for fields in (
@@ -261,24 +266,24 @@ async def test_a_change_is_delivered_to_the_url_alone_and_a_retry_delivers_it_to
     assert "repo.url" in (await refused(answer))[1]["deliver"]
 
 
-@pytest.mark.parametrize("ended", [True, False])
-async def test_the_patch_is_of_the_open_review_or_of_the_result(front, ended):
-    job_id = await front.patched(PATCH, ended=ended)
-    shown = await front.job(job_id)
-    about = (shown["result"] if ended else shown["review"]["payload"])["patch"]
+@pytest.mark.parametrize("is_ended", [True, False])
+async def test_the_patch_is_of_the_open_review_or_of_the_result(front, is_ended):
+    job_id = await front.patched(PATCH, is_ended=is_ended)
+    job = await front.job(job_id)
+    about = (job["result"] if is_ended else job["review"]["payload"])["patch"]
     assert (about["digest"], about["size"]) == (hashlib.sha256(PATCH).hexdigest(), len(PATCH))
     for name, content in (("patch", PATCH), ("bundle", b"bundle of " + PATCH)):
         answer = await front.client.get(f"/jobs/{job_id}/{name}")
         assert (answer.status_code, answer.content) == (200, content)
         assert answer.headers["content-disposition"].startswith("attachment")
         assert f"{job_id}.{name}" in answer.headers["content-disposition"]
-        known = {"If-None-Match": answer.headers["etag"]}
-        again = await front.client.get(f"/jobs/{job_id}/{name}", headers=known)
+        headers = {"If-None-Match": answer.headers["etag"]}
+        again = await front.client.get(f"/jobs/{job_id}/{name}", headers=headers)
         assert (again.status_code, again.content) == (304, b"")
 
 
 async def test_patch_and_bundle_stay_as_long_as_the_job(front):
-    job_id = await front.patched(PATCH, ended=True)
+    job_id = await front.patched(PATCH, is_ended=True)
     await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
     for name in ("patch", "bundle"):
         assert (await front.client.get(f"/jobs/{job_id}/{name}")).status_code == 200
@@ -293,19 +298,19 @@ async def test_a_decision_is_about_one_patch(front):
 
 
 async def test_what_is_not_there_is_a_404_with_the_reason(front):
-    async def why(job_id, name="patch"):
+    async def explain(job_id, name="patch"):
         answer = await front.client.get(f"/jobs/{job_id}/{name}")
         assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found")
         return answer.json()["detail"]
 
     plain, waits = await front.submit(), await front.submit(repo={"url": URL})
-    assert "not on a repository" in await why(plain)
-    assert "the job is queued" in await why(waits)
-    assert "did not start from a bundle" in await why(waits, "bundle?at=start")
+    assert "not on a repository" in await explain(plain)
+    assert "the job is queued" in await explain(waits)
+    assert "did not start from a bundle" in await explain(waits, "bundle?at=start")
     await front.finish(waits)
-    assert "succeeded, and has no bundle" in await why(waits, "bundle")
+    assert "succeeded, and has no bundle" in await explain(waits, "bundle")
     await front.client.post(f"/jobs/{plain}/cancel")
-    assert "this job does not exist" in await why("0" * 20)
+    assert "this job does not exist" in await explain("0" * 20)
 
 
 async def test_the_bundle_that_a_job_came_with_can_be_had_back(front):
@@ -314,11 +319,11 @@ async def test_the_bundle_that_a_job_came_with_can_be_had_back(front):
 
 
 async def test_another_tenant_has_no_patch_and_no_bundle(front):
-    job_id = await front.patched(PATCH, ended=True)
+    job_id = await front.patched(PATCH, is_ended=True)
     secret = await front.key("read", "submit", tenant="other")
     async with front.with_key(secret) as stranger:
         for path in ("patch", "bundle", "bundle?at=start"):
             assert (await stranger.get(f"/jobs/{job_id}/{path}")).status_code == 404
-        kept = {"digest": DIGEST, "job_id": (await upload(front)).json()["id"]}
-        answer = await stranger.post("/jobs", json={"task": "x", "repo": {"bundle": kept}})
+        reference = {"digest": DIGEST, "job_id": (await upload(front)).json()["id"]}
+        answer = await stranger.post("/jobs", json={"task": "x", "repo": {"bundle": reference}})
         assert answer.status_code == 404

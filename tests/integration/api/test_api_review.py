@@ -29,10 +29,10 @@ async def decide(front, job_id, **body):
 
 async def test_the_open_review_shows_what_a_person_needs(front):
     job_id = await front.paused("r7")
-    shown = await front.job(job_id)
-    assert shown["status"] == "awaiting_review"
-    assert shown["review"]["id"] == "r7"
-    assert shown["review"]["payload"]["runs"][0]["stdout"]["text"] == "42\n"
+    job = await front.job(job_id)
+    assert job["status"] == "awaiting_review"
+    assert job["review"]["id"] == "r7"
+    assert job["review"]["payload"]["runs"][0]["stdout"]["text"] == "42\n"
     assert (await front.client.get("/jobs")).json()["jobs"][0]["open_review"] == "r7"
 
 
@@ -110,8 +110,8 @@ async def test_a_decision_names_what_was_looked_at(front):
     newer = {"review_id": stale.json()["review_id"], "digest": stale.json()["digest"]}
     assert newer == {"review_id": "r2", "digest": review["digest"]}
     await decide(front, job_id, action="approve", **newer)
-    shown = (await front.job(job_id))["decisions"][0]
-    assert (shown["digest"], shown["digest_named"]) == (review["digest"], True)
+    decision = (await front.job(job_id))["decisions"][0]
+    assert (decision["digest"], decision["digest_named"]) == (review["digest"], True)
     bad = await decide(front, await front.paused(), action="approve", digest="abc")
     assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "digest")
 
@@ -131,9 +131,11 @@ async def people(front, *names, by=None, scopes=EVERY, **fields):
         clients = []
         for name in names:
             body = {"name": name, "scopes": scopes, **fields}
-            made = await (by or front.client).post("/keys", json=body)
-            assert made.status_code == 201, made.text
-            clients.append(await stack.enter_async_context(front.with_key(made.json()["secret"])))
+            created = await (by or front.client).post("/keys", json=body)
+            assert created.status_code == 201, created.text
+            clients.append(
+                await stack.enter_async_context(front.with_key(created.json()["secret"]))
+            )
         yield clients
 
 
@@ -150,13 +152,13 @@ async def test_two_other_people_approve(front):
         assert (await approve(ada, job_id))[:2] == (403, "own-approval")
         for client in (grace, heidi):
             assert (await approve(client, job_id))[0] == 202
-            shown = await front.job(job_id)
+            job = await front.job(job_id)
             if client is grace:
                 assert (await approve(client, job_id))[:2] == (409, "voted-already")
-                review = shown["review"]
-                assert (shown["status"], review["approvals_needed"]) == ("awaiting_review", 2)
+                review = job["review"]
+                assert (job["status"], review["approvals_needed"]) == ("awaiting_review", 2)
                 assert [vote["by"] for vote in review["approvals"]] == ["grace"]
-    assert (shown["status"], shown["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
+    assert (job["status"], job["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
 
 
 async def test_nobody_approves_their_own_job_with_keys_that_they_made(front):
@@ -164,10 +166,10 @@ async def test_nobody_approves_their_own_job_with_keys_that_they_made(front):
         people(front, "alice", "bob") as (alice, bob),
         people(front, "sock", by=alice) as (sock,),
         people(front, "puppet", by=sock, person="bob") as (puppet,),
-        people(front, "self", person="  \uff21LICE ") as (own,),
+        people(front, "self", person="  \uff21LICE ") as (own_client,),
     ):
         job_id = await front.paused(approvals=2, by=alice)
-        for client in (sock, puppet, own, front.client):
+        for client in (sock, puppet, own_client, front.client):
             status, problem, detail = await approve(client, job_id)
             assert (status, problem) == (403, "own-approval"), detail
             assert (await client.get("/jobs?waiting=me")).json()["total"] == 0
@@ -183,16 +185,16 @@ async def refusal_of(answer):
 
 
 async def test_the_first_key_brings_no_work_that_two_others_could_not_approve(front):
-    asked = {"task": "x", "review": True, "approvals": 2}
-    field, message = await refusal_of(await front.client.post("/jobs", json=asked))
+    request = {"task": "x", "review": True, "approvals": 2}
+    field, message = await refusal_of(await front.client.post("/jobs", json=request))
     assert field == "approvals"
     assert "use a person's key (fettle keys create" in message
-    own = await front.submit(review=True)
-    await front.client.post(f"/jobs/{own}/cancel")
+    own_job = await front.submit(review=True)
+    await front.client.post(f"/jobs/{own_job}/cancel")
     async with people(front, "ada") as (ada,):
-        again = await ada.post(f"/jobs/{own}/retry", json={"approvals": 2})
+        again = await ada.post(f"/jobs/{own_job}/retry", json={"approvals": 2})
         assert "submit a new job with a person's key" in (await refusal_of(again))[1]
-        assert (await ada.post("/jobs", json=asked)).status_code == 202
+        assert (await ada.post("/jobs", json=request)).status_code == 202
         job_id = await front.paused(approvals=2, by=ada)
         edit = await decide(front, job_id, action="edit", code="print(1)")
         assert (edit.status_code, edit.json()["type"]) == (409, "/problems/decision-not-offered")
@@ -207,19 +209,19 @@ async def test_work_of_the_first_key_is_approved_by_no_key_that_it_made(front):
     """A job of an earlier release, which took it."""
     operations = front.services.operations
     spec = JobSpec("x", review=True, approvals=2)
-    begun = await operations.submit("default", spec, by="development", key_id=FIRST_ID)
-    held = await front.claim(begun.record.id)
-    done(await operations.pause(held, Review("r1", ReviewKind.REVIEW, {"unproven": None}, 1)))
+    submission = await operations.submit("default", spec, by="development", key_id=FIRST_ID)
+    lease = await front.claim(submission.record.id)
+    done(await operations.pause(lease, Review("r1", ReviewKind.REVIEW, {"unproven": None}, 1)))
     async with people(front, "grace", "heidi") as clients:
         for client in (front.client, *clients):
-            assert (await approve(client, held.job_id))[:2] == (403, "own-approval")
+            assert (await approve(client, lease.job_id))[:2] == (403, "own-approval")
 
 
 async def test_a_key_that_a_person_made_for_another_approves_nothing(front):
     async with (
         people(front, "alice", "bob", "carol") as (alice, bob, carol),
         people(front, "x", "y", by=alice) as (first, second),
-        people(front, "alice-2", by=alice, person="Alice") as (own,),
+        people(front, "alice-2", by=alice, person="Alice") as (own_client,),
     ):
         job_id = await front.paused(approvals=2, by=bob)
         for client, name in ((first, "x"), (second, "y")):
@@ -227,7 +229,7 @@ async def test_a_key_that_a_person_made_for_another_approves_nothing(front):
             assert (status, problem) == (403, "own-approval")
             assert detail.startswith(f"alice made the key {name} for {name}: if two")
             assert (await client.get("/jobs?waiting=me")).json()["total"] == 0
-        assert (await approve(own, job_id))[0] == 202
+        assert (await approve(own_client, job_id))[0] == 202
         status, problem, detail = await approve(alice, job_id)
         assert (status, problem) == (409, "voted-already")
         assert detail.startswith("alice-2, a key of the same person, has approved already")
@@ -255,9 +257,9 @@ async def test_whose_edit_runs_does_not_approve_it_with_another_key(front):
         job_id = await front.paused(approvals=2, by=alice)
         edit = {"action": "edit", "code": "print(1)"}
         assert (await bob.post(f"/jobs/{job_id}/review", json=edit)).status_code == 202
-        held = await front.claim(job_id)
+        lease = await front.claim(job_id)
         opened = Review("r2", ReviewKind.REVIEW, {"unproven": None}, 1)
-        done(await front.services.operations.pause(held, opened))
+        done(await front.services.operations.pause(lease, opened))
         for client in (bob, again, alice):
             assert (await approve(client, job_id))[:2] == (403, "own-approval")
         assert (await approve(carol, job_id))[0] == 202
@@ -271,9 +273,9 @@ async def test_persons_are_shown_with_the_keys_that_signed(front):
     ):
         job_id = await front.paused(approvals=2, by=author)
         await approve(grace, job_id)
-        shown = await front.job(job_id)
-        assert (shown["submitted_by"], shown["person"]) == ("ci", "Alan Turing")
-        (vote,) = shown["review"]["approvals"]
+        job = await front.job(job_id)
+        assert (job["submitted_by"], job["person"]) == ("ci", "Alan Turing")
+        (vote,) = job["review"]["approvals"]
         assert (vote["by"], vote["person"]) == ("laptop", "Grace Hopper")
         await approve(ada, job_id)
     decision = (await front.job(job_id))["decisions"][0]
@@ -293,16 +295,16 @@ async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
     async with people(front, "ada", "grace") as (ada, grace):
         job_id = await front.paused(approvals=2, by=ada)
         assert (await ada.get("/jobs?waiting=me")).json()["total"] == 0, "their own job"
-        shown = (await grace.get("/jobs?waiting=me")).json()
-        assert [job["id"] for job in shown["jobs"]] == [job_id]
-        review = shown["jobs"][0]["review"]
+        job_list = (await grace.get("/jobs?waiting=me")).json()
+        assert [job["id"] for job in job_list["jobs"]] == [job_id]
+        review = job_list["jobs"][0]["review"]
         assert (review["approvals"], review["approvals_needed"]) == ([], 2)
         assert review["waiting_seconds"] >= 0
     async with front.with_key(await front.key("read", name="heidi")) as heidi:
         assert (await heidi.get("/jobs?waiting=me")).json()["total"] == 0, "she may not review"
-    shown = (await front.client.get("/jobs?text=add 1")).json()
-    assert [job["id"] for job in shown["jobs"]] == [job_id]
-    assert (shown["jobs"][0]["cost_usd"], shown["jobs"][0]["kind"]) == ("0", "task")
+    job_list = (await front.client.get("/jobs?text=add 1")).json()
+    assert [job["id"] for job in job_list["jobs"]] == [job_id]
+    assert (job_list["jobs"][0]["cost_usd"], job_list["jobs"][0]["kind"]) == ("0", "task")
 
 
 async def test_decisions_are_exported_as_json_and_csv(front):
@@ -310,19 +312,23 @@ async def test_decisions_are_exported_as_json_and_csv(front):
     review = (await front.job(job_id))["review"]
     words = '=HYPERLINK("x"), "quoted"\nand a second line'
     await decide(front, job_id, action="revise", feedback=words, digest=review["digest"])
-    shown = (await front.client.get("/decisions?from=2020-01-01&limit=5")).json()
-    (one,) = shown["decisions"]
-    assert (shown["total"], one["job_id"], one["action"]) == (1, job_id, "revise")
-    assert (one["digest"], one["digest_named"], one["feedback"]) == (review["digest"], True, words)
-    assert one["at"] == (await front.job(job_id))["decisions"][0]["at"]
+    export = (await front.client.get("/decisions?from=2020-01-01&limit=5")).json()
+    (decision,) = export["decisions"]
+    assert (export["total"], decision["job_id"], decision["action"]) == (1, job_id, "revise")
+    assert (decision["digest"], decision["digest_named"], decision["feedback"]) == (
+        review["digest"],
+        True,
+        words,
+    )
+    assert decision["at"] == (await front.job(job_id))["decisions"][0]["at"]
     answer = await front.client.get("/decisions?format=csv")
     assert answer.headers["x-total-count"] == "1"
     (row,) = csv.DictReader(io.StringIO(answer.text, newline=""))
     assert (row["by"], row["feedback"]) == ("development", f"'{words}")
-    later = {"from": one["at"].replace("Z", "+00:00"), "to": "2020-01-01T00:00:00Z"}
-    assert (await front.client.get("/decisions", params=later)).json()["total"] == 0
-    async with front.with_key(await front.key("admin", tenant="other")) as other:
-        assert (await other.get("/decisions")).json()["total"] == 0
+    later_query = {"from": decision["at"].replace("Z", "+00:00"), "to": "2020-01-01T00:00:00Z"}
+    assert (await front.client.get("/decisions", params=later_query)).json()["total"] == 0
+    async with front.with_key(await front.key("admin", tenant="other")) as other_client:
+        assert (await other_client.get("/decisions")).json()["total"] == 0
 
 
 async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
@@ -331,29 +337,32 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
         job_id = await front.paused()
         await asyncio.sleep(0.002)  # what is reported in one millisecond comes in any order
         await decide(front, job_id, action="approve")
-        shown = (await front.client.get("/webhook-deliveries")).json()
-        assert [each["type"] for each in shown["waiting"]] == ["review.opened", "review.decided"]
-        assert shown["waiting"][1]["data"]["by"] == "development"
+        deliveries = (await front.client.get("/webhook-deliveries")).json()
+        assert [message["type"] for message in deliveries["waiting"]] == [
+            "review.opened",
+            "review.decided",
+        ]
+        assert deliveries["waiting"][1]["data"]["by"] == "development"
         outbox = front.services.store.outbox
-        for each in await outbox.lease(9, 1_000):
-            await outbox.fail(each, "no", None)
-        shown = (await front.client.get("/webhook-deliveries")).json()
-        assert (shown["waiting_total"], shown["dead_total"]) == (0, 2)
-        dead = shown["dead"][0]["id"]
+        for message in await outbox.lease(9, 1_000):
+            await outbox.fail(message, "no", None)
+        deliveries = (await front.client.get("/webhook-deliveries")).json()
+        assert (deliveries["waiting_total"], deliveries["dead_total"]) == (0, 2)
+        dead = deliveries["dead"][0]["id"]
         assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 202
         assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 404
-        async with front.with_key(await front.key("admin", tenant="other")) as other:
-            assert (await other.get("/webhook-deliveries")).status_code == 403
+        async with front.with_key(await front.key("admin", tenant="other")) as other_client:
+            assert (await other_client.get("/webhook-deliveries")).status_code == 403
 
 
 async def test_the_critic_does_not_decide_on_what_only_a_person_may_deliver(redis_url, tmp_path):
     settings = settings_for(redis_url, tmp_path, deliver_needs_review=True)
     repo = {"url": "https://git.example.org/team/app.git"}
-    asked = {"repo": repo, "deliver": {"branch": True}}
+    fields = {"repo": repo, "deliver": {"branch": True}}
     async with started(settings) as front:
-        answer = await front.client.post("/jobs", json={"task": "x", **asked})
+        answer = await front.client.post("/jobs", json={"task": "x", **fields})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "review")
-        job_id = await front.paused(**asked)
+        job_id = await front.paused(**fields)
         assert "delegate" not in (await front.job(job_id))["review"]["actions"]
         assert "delegate" in (await front.job(await front.paused()))["review"]["actions"]
         answer = await decide(front, job_id, action="delegate")

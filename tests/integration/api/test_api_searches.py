@@ -19,16 +19,16 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-def _hold(front, held: contextlib.ExitStack, key: str, count: int) -> None:
+def _hold(front, stack: contextlib.ExitStack, key: str, count: int) -> None:
     for _ in range(count):
-        held.enter_context(front.services.searches.slot(key))
+        stack.enter_context(front.services.searches.slot(key))
 
 
 @pytest.mark.parametrize("query", ["text=add", "waiting=me", "status=queued&label=x"])
 async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
     await front.submit(labels=["x"])
-    with contextlib.ExitStack() as held:
-        _hold(front, held, FIRST_ID, OF_A_KEY)
+    with contextlib.ExitStack() as stack:
+        _hold(front, stack, FIRST_ID, OF_A_KEY)
         refused = await front.client.get(f"/jobs?{query}")
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
         assert refused.json()["type"] == "/problems/too-many-searches"
@@ -38,9 +38,9 @@ async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
 
 
 async def test_where_all_slots_are_taken_by_others_it_is_a_503(front):
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         for number in range(OF_ALL // OF_A_KEY):
-            _hold(front, held, f"other {number}", OF_A_KEY)
+            _hold(front, stack, f"other {number}", OF_A_KEY)
         refused = await front.client.get("/jobs?text=add")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         assert (await front.client.get("/jobs")).status_code == 200
@@ -53,12 +53,12 @@ async def test_a_key_with_too_many_streams_gets_no_more_until_one_ends(front):
     job_id = await front.submit()
     await front.finish(job_id)
     path = f"/jobs/{job_id}/events"
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         for _ in range(STREAMS - 1):
-            held.enter_context(front.services.streams.hold(FIRST_ID))
+            stack.enter_context(front.services.streams.hold(FIRST_ID))
         for _ in range(2):  # it ends after the final event, and gives its slot back
             assert "event: succeeded" in (await front.client.get(path)).text
-        held.enter_context(front.services.streams.hold(FIRST_ID))
+        stack.enter_context(front.services.streams.hold(FIRST_ID))
         refused = await front.client.get(path)
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "10")
         listed = await front.client.get(path, headers={"Accept": "application/json"})
@@ -72,8 +72,8 @@ async def test_a_page_that_is_followed_counts_too(front):
     await front.client.post("/app/sign-in", data={"key": front.client.headers["X-API-Key"]})
     path = f"/app/jobs/{job_id}/live"
     assert "event: end" in (await front.client.get(path)).text
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         for _ in range(STREAMS):
-            held.enter_context(front.services.streams.hold(FIRST_ID))
+            stack.enter_context(front.services.streams.hold(FIRST_ID))
         assert (await front.client.get(path)).status_code == 429
     assert (await front.client.get(path)).status_code == 200

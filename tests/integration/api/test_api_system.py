@@ -39,21 +39,26 @@ async def test_the_system_reports_what_a_doctor_wants(front):
     await front.services.store.announce("w1", facts, 10)
     await front.submit(priority="high")
     await front.paused()
-    shown = (await front.client.get("/system")).json()
-    assert shown["environment"] == "development"
-    assert {finding["verdict"] for finding in shown["redis"]["findings"]} == {"ok"}
-    assert shown["queue"] == {"high": 1, "normal": 0, "low": 0}
-    assert shown["jobs"]["awaiting_review"] == 1
-    worker = shown["workers"][0]
+    state = (await front.client.get("/system")).json()
+    assert state["environment"] == "development"
+    assert {finding["verdict"] for finding in state["redis"]["findings"]} == {"ok"}
+    assert state["queue"] == {"high": 1, "normal": 0, "low": 0}
+    assert state["jobs"]["awaiting_review"] == 1
+    worker = state["workers"][0]
     assert (worker["id"], worker["busy"], worker["sandbox"]) == ("w1", 2, {"layers": ["userns"]})
     assert (worker["version"], worker["release"]) == ("0.1.0", None), "of an older release"
-    own = announcement(WorkerSettings())
-    await front.services.store.announce("w2", own, 10)
-    shown = (await front.client.get("/system")).json()
-    assert shown["workers"][1]["release"] == shown["release"] == own["release"] == release()
-    assert re.fullmatch(r"0\.1\.0\+[0-9a-f]{12}", shown["release"])
+    own_announcement = announcement(WorkerSettings())
+    await front.services.store.announce("w2", own_announcement, 10)
+    state = (await front.client.get("/system")).json()
+    assert (
+        state["workers"][1]["release"]
+        == state["release"]
+        == own_announcement["release"]
+        == release()
+    )
+    assert re.fullmatch(r"0\.1\.0\+[0-9a-f]{12}", state["release"])
     assert worker["seen_seconds"] < 5
-    assert shown["limits"]["max_files"] == 1_000
+    assert state["limits"]["max_files"] == 1_000
 
 
 async def test_settings_in_which_workers_differ_are_named(front):
@@ -66,9 +71,9 @@ async def test_settings_in_which_workers_differ_are_named(front):
             url = {"webhook_url": "https://hooks.example.org/secret"}
             facts = announcement(WorkerSettings(**{**plain, **url, **more}))
             await front.services.store.announce(worker, {**facts, "sandbox": sandbox}, 60)
-        shown = await front.client.get("/system")
-        assert "hooks.example.org" not in shown.text
-        return [each.text for each in findings(shown.json()) if each.name == "settings"]
+        answer = await front.client.get("/system")
+        assert "hooks.example.org" not in answer.text
+        return [finding.text for finding in findings(answer.json()) if finding.name == "settings"]
 
     assert await warned(tenant_cost_usd_per_day="5.00") == []
     (text,) = await warned(tenant_cost_usd_per_day="9", webhook_url="https://other.example.org/")
@@ -82,17 +87,17 @@ async def test_metrics_need_no_key_and_count_by_route(front):
     await front.services.store.announce("w1", {}, 10)
     async with client_of(front.app, None) as nobody:
         answer = await nobody.get("/metrics")
-    found = {
+    texts = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(answer.text)
         for sample in family.samples
     }
-    assert found["fettle_jobs", "queued"] == 1
-    assert found["fettle_queue_jobs", "normal"] == 1
-    assert 0 < found["fettle_redis_used_bytes",] < found["fettle_redis_max_bytes",]
-    assert found["fettle_workers",] == found["fettle_redis_up",] == 1
-    assert found["fettle_http_requests_total", "GET", "/jobs/{job_id}", "200"] == 1
-    assert found["fettle_http_requests_total", "GET", "unknown", "404"] == 1
+    assert texts["fettle_jobs", "queued"] == 1
+    assert texts["fettle_queue_jobs", "normal"] == 1
+    assert 0 < texts["fettle_redis_used_bytes",] < texts["fettle_redis_max_bytes",]
+    assert texts["fettle_workers",] == texts["fettle_redis_up",] == 1
+    assert texts["fettle_http_requests_total", "GET", "/jobs/{job_id}", "200"] == 1
+    assert texts["fettle_http_requests_total", "GET", "unknown", "404"] == 1
     assert "secret" not in answer.text
     assert job_id not in answer.text
 
@@ -106,9 +111,9 @@ async def test_messages_that_do_not_arrive_are_counted(front):
         await store.redis.execute_command(*command)
     (first,) = await store.outbox.lease(1, 1_000)
     assert await store.outbox.fail(first, "it answered 410", None)
-    shown = (await front.client.get("/system")).json()["webhooks"]
-    assert (shown["dead"], shown["waiting"]) == (1, 2)
-    assert 60 <= shown["oldest_seconds"] < 90
+    counts = (await front.client.get("/system")).json()["webhooks"]
+    assert (counts["dead"], counts["waiting"]) == (1, 2)
+    assert 60 <= counts["oldest_seconds"] < 90
     figures = (await front.client.get("/metrics")).text
     assert 'fettle_webhooks{state="dead"} 1.0' in figures
     assert 'fettle_webhooks{state="waiting"} 2.0' in figures
@@ -118,9 +123,9 @@ async def test_messages_that_do_not_arrive_are_counted(front):
 async def test_every_kind_of_problem_explains_itself(front):
     async with client_of(front.app, None) as nobody:
         for name, kind in problems.KINDS.items():
-            shown = (await nobody.get(f"/problems/{name}")).json()
-            assert (shown["type"], shown["status"]) == (f"/problems/{name}", kind.status)
-            assert len(shown["explanation"]) > 40
+            explained = (await nobody.get(f"/problems/{name}")).json()
+            assert (explained["type"], explained["status"]) == (f"/problems/{name}", kind.status)
+            assert len(explained["explanation"]) > 40
         assert (await nobody.get("/problems/none")).status_code == 404
 
 

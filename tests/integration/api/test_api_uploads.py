@@ -39,12 +39,12 @@ async def test_files_of_any_kind_are_the_jobs_first_workspace(front):
     assert answer.status_code == 202, answer.text
     job_id = answer.json()["id"]
     listed = (await front.client.get(f"/jobs/{job_id}/files?at=start")).json()["files"]
-    sizes = {each["path"]: each["size"] for each in listed}
+    sizes = {file_json["path"]: file_json["size"] for file_json in listed}
     assert sizes == {"data/sales.xlsx": 256, "large.bin": 100 * MIB - 264, "note.txt": 8}
-    got = await front.client.get(f"/jobs/{job_id}/files/data/sales.xlsx?at=start")
-    assert got.content == BINARY
-    got = await front.client.get(f"/jobs/{job_id}/files/large.bin?at=start")
-    assert got.content == large[: -len(BINARY) - 8]
+    content = await front.client.get(f"/jobs/{job_id}/files/data/sales.xlsx?at=start")
+    assert content.content == BINARY
+    content = await front.client.get(f"/jobs/{job_id}/files/large.bin?at=start")
+    assert content.content == large[: -len(BINARY) - 8]
 
 
 async def test_the_json_part_may_be_a_file_too(front):
@@ -61,8 +61,8 @@ async def test_a_repeated_upload_is_the_same_job_unless_a_file_differs(front):
     ]
     assert first.json()["id"] == again.json()["id"]
     assert again.headers["idempotency-replayed"] == "true"
-    status, told = await problem(front, JOB, file("a", BINARY[1:]), headers=headers)
-    assert (status, told["type"]) == (422, "/problems/idempotency-key-reused")
+    status, detail = await problem(front, JOB, file("a", BINARY[1:]), headers=headers)
+    assert (status, detail["type"]) == (422, "/problems/idempotency-key-reused")
 
 
 async def test_what_is_wrong_is_said_with_the_setting_that_decides(redis_url, tmp_path):
@@ -70,18 +70,18 @@ async def test_what_is_wrong_is_said_with_the_setting_that_decides(redis_url, tm
         redis_url, tmp_path, max_files=2, max_files_bytes=4 * MIB, max_body_bytes=2_000
     )
     async with started(settings) as front:
-        status, told = await problem(front, JOB, file("a", b"x" * 4 * MIB))
+        status, detail = await problem(front, JOB, file("a", b"x" * 4 * MIB))
         most = "files: all files may have at most 4194304 bytes (FETTLE_MAX_FILES_BYTES)"
-        assert (status, told["detail"]) == (422, f"{most}, not {4 * MIB + 8}")
-        status, told = await problem(front, JOB, file("a", b"x" * 9 * MIB))
-        assert (status, told["type"]) == (413, "/problems/body-too-large")
-        assert "FETTLE_MAX_FILES_BYTES" in told["detail"]
+        assert (status, detail["detail"]) == (422, f"{most}, not {4 * MIB + 8}")
+        status, detail = await problem(front, JOB, file("a", b"x" * 9 * MIB))
+        assert (status, detail["type"]) == (413, "/problems/body-too-large")
+        assert "FETTLE_MAX_FILES_BYTES" in detail["detail"]
         for count in (2, 9):  # beside the one in the JSON
-            status, told = await problem(front, JOB, *(file(f"f{n}", b"") for n in range(count)))
-            assert (status, told["errors"][0]["field"]) == (422, "files")
-            assert "at most 2 files (FETTLE_MAX_FILES)" in told["detail"]
+            status, detail = await problem(front, JOB, *(file(f"f{n}", b"") for n in range(count)))
+            assert (status, detail["errors"][0]["field"]) == (422, "files")
+            assert "at most 2 files (FETTLE_MAX_FILES)" in detail["detail"]
         long = ("job", (None, json.dumps({"task": "t", "labels": ["x"], "steps": ["y" * 1_990]})))
-        status, told = await problem(front, long)
+        status, detail = await problem(front, long)
         assert status in (400, 413)
         as_json = {"task": "t", "files": {"a": "x" * 5 * MIB}}
         answer = await front.client.post("/jobs", json=as_json)
@@ -90,13 +90,13 @@ async def test_what_is_wrong_is_said_with_the_setting_that_decides(redis_url, tm
 
 
 async def test_parts_that_make_no_job_are_refused(front):
-    status, told = await problem(front, file("a", b""))
-    assert (status, told["errors"][0]["field"]) == (422, "job")
-    status, told = await problem(front, JOB, file("../a", BINARY))
-    assert (status, told["errors"][0]["field"]) == (422, "files.../a")
+    status, detail = await problem(front, file("a", b""))
+    assert (status, detail["errors"][0]["field"]) == (422, "job")
+    status, detail = await problem(front, JOB, file("../a", BINARY))
+    assert (status, detail["errors"][0]["field"]) == (422, "files.../a")
     assert (await problem(front, JOB, file("a", b""), file("a", b"")))[0] == 422
-    status, told = await problem(front, JOB, file("note.txt", b""))
-    assert "is the same file as 'note.txt'" in told["detail"]
+    status, detail = await problem(front, JOB, file("note.txt", b""))
+    assert "is the same file as 'note.txt'" in detail["detail"]
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     for torn in (b"--x\r\nno", b'--x\r\nContent-Disposition: form-data; name="job"\r\n\r\n{}'):
         answer = await front.client.post("/jobs", content=torn, headers=headers)
@@ -130,17 +130,17 @@ async def test_a_file_that_a_job_has_need_not_be_sent_again(redis_url, tmp_path)
         sent = await front.client.post("/jobs", files=[JOB, file("a.bin", BINARY)])
         first = sent.json()["id"]
         listed = (await front.client.get(f"/jobs/{first}/files")).json()["files"]
-        digests = {each["path"]: each["digest"] for each in listed}
+        digests = {file_json["path"]: file_json["digest"] for file_json in listed}
         again = {"digest": digests["a.bin"], "job_id": first}
         files = {"data/b.bin": again, "new.txt": "text"}
         answer = await front.client.post("/jobs", json={"task": "t", "files": files})
         assert answer.status_code == 202, answer.text
         job_id = answer.json()["id"]
-        got = await front.client.get(f"/jobs/{job_id}/files/data/b.bin")
-        assert got.content == BINARY
-        shown = (await front.client.get(f"/jobs/{job_id}/files")).json()["files"]
-        assert [each["path"] for each in shown] == ["data/b.bin", "new.txt"]
-        for wrong, status, said in (
+        downloaded = await front.client.get(f"/jobs/{job_id}/files/data/b.bin")
+        assert downloaded.content == BINARY
+        listed_files = (await front.client.get(f"/jobs/{job_id}/files")).json()["files"]
+        assert [file_json["path"] for file_json in listed_files] == ["data/b.bin", "new.txt"]
+        for wrong, status, message in (
             ({"x": {**again, "digest": "0" * 64}}, 422, "has no file with this digest"),
             ({"x": {**again, "job_id": "0" * 20}}, 404, "does not exist"),
             ({"x": {"digest": digests["a.bin"]}}, 422, "job_id"),
@@ -148,15 +148,15 @@ async def test_a_file_that_a_job_has_need_not_be_sent_again(redis_url, tmp_path)
             ({"x": again, "y": again, "z": again}, 422, "(FETTLE_MAX_FILES_BYTES), not 768"),
         ):
             answer = await front.client.post("/jobs", json={"task": "t", "files": wrong})
-            assert (answer.status_code, said in answer.text) == (status, True), answer.text
+            assert (answer.status_code, message in answer.text) == (status, True), answer.text
 
 
 async def test_another_tenants_file_is_not_to_be_had_by_its_digest(front):
     sent = await front.client.post("/jobs", files=[JOB, file("a.bin", BINARY)])
     first = sent.json()["id"]
     digest = hashlib.sha256(BINARY).hexdigest()
-    made = {"name": "x", "scopes": ["submit", "read", "admin"], "tenant": "other"}
-    key = (await front.client.post("/keys", json=made)).json()["secret"]
+    key_request = {"name": "x", "scopes": ["submit", "read", "admin"], "tenant": "other"}
+    key = (await front.client.post("/keys", json=key_request)).json()["secret"]
     body = {"task": "t", "files": {"a.bin": {"digest": digest, "job_id": first}}}
     answer = await front.client.post("/jobs", json=body, headers={"X-API-Key": key})
     assert answer.status_code == 404, answer.text

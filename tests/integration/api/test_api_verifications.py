@@ -21,16 +21,16 @@ async def front(redis_url, tmp_path):
 async def test_a_verification_is_a_job_of_its_own_kind(front):
     answer = await front.client.post("/verifications", json={**BODY, "labels": ["hidden"]})
     assert answer.status_code == 202
-    shown = answer.json()
-    assert answer.headers["location"] == f"/jobs/{shown['id']}"
-    assert shown["status"] == "queued"
-    assert shown["kind"] == "verification"
-    shown = await front.job(shown["id"])
-    assert shown["spec"]["kind"] == "verification"
-    assert shown["spec"]["task"] == "Verification by test_a.py"
-    assert shown["spec"]["labels"] == ["hidden"]
-    assert shown["spec"]["checks"] == {"files": ["test_a.py"], "command": None, "cases": []}
-    assert shown["checks"] is None
+    receipt = answer.json()
+    assert answer.headers["location"] == f"/jobs/{receipt['id']}"
+    assert receipt["status"] == "queued"
+    assert receipt["kind"] == "verification"
+    receipt = await front.job(receipt["id"])
+    assert receipt["spec"]["kind"] == "verification"
+    assert receipt["spec"]["task"] == "Verification by test_a.py"
+    assert receipt["spec"]["labels"] == ["hidden"]
+    assert receipt["spec"]["checks"] == {"files": ["test_a.py"], "command": None, "cases": []}
+    assert receipt["checks"] is None
 
 
 async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
@@ -42,14 +42,14 @@ async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
     assert texts == {"solution.py": b"x = 1\n", "data.txt": b"kept"}
     assert record.conversation_id == record.id
     # what it names is kept as long as it is, whatever becomes of the base
-    held = await front.services.store.redis.smembers(f"fettle:job:{record.id}:blobs")
-    assert {entry.digest.encode() for entry in files.values()} <= held
+    digests = await front.services.store.redis.smembers(f"fettle:job:{record.id}:blobs")
+    assert {entry.digest.encode() for entry in files.values()} <= digests
 
 
 async def test_another_tenants_job_is_no_base(front):
     base = await front.submit()
-    async with front.with_key(await front.key("submit", tenant="elsewhere")) as other:
-        answer = await other.post("/verifications", json={**BODY, "job_id": base})
+    async with front.with_key(await front.key("submit", tenant="elsewhere")) as other_client:
+        answer = await other_client.post("/verifications", json={**BODY, "job_id": base})
         assert answer.status_code == 404
 
 
@@ -99,9 +99,9 @@ async def test_a_job_carries_cases_that_can_be_had_back(front):
     spec = (await front.job(answer.json()["id"]))["spec"]
     assert spec["checks"]["cases"] == ["case 1", "case b"]
     assert spec["checks"]["files"] == ["test_a.py"]
-    kept = f"/jobs/{answer.json()['id']}/files/.fettle/cases.json?at=checks"
+    cases_path = f"/jobs/{answer.json()['id']}/files/.fettle/cases.json?at=checks"
     cases[1]["files"] = {"x": "2"}
-    assert (await front.client.get(kept)).json() == cases
+    assert (await front.client.get(cases_path)).json() == cases
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ async def test_what_a_job_cannot_carry_is_named(front, body, field):
 
 
 async def test_questions_are_answered_at_the_review(front):
-    asked = {"task": "add", "questions": [{"question": "Which?", "default": "Both."}]}
+    payload = {"task": "add", "questions": [{"question": "Which?", "default": "Both."}]}
     job_id = await front.submit(questions=True)
-    held = await front.claim(job_id)
-    await front.services.operations.pause(held, Review("q1", ReviewKind.QUESTIONS, asked))
+    lease = await front.claim(job_id)
+    await front.services.operations.pause(lease, Review("q1", ReviewKind.QUESTIONS, payload))
     path = f"/jobs/{job_id}/review"
     refused = await front.client.post(path, json={"action": "approve"})
     assert (refused.status_code, refused.json()["type"]) == (409, "/problems/decision-not-offered")

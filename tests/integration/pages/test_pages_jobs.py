@@ -42,45 +42,45 @@ async def paused(front, review_id="r1", task="a task", **run):
 
 
 async def pause(front, job_id, review_id, number=1, **run):
-    held = await front.claim(job_id)
-    made = a_run(number, **run)
-    opened = ("run_finished", made)
-    await front.add_events(held, opened)
+    lease = await front.claim(job_id)
+    run_data = a_run(number, **run)
+    opened = ("run_finished", run_data)
+    await front.add_events(lease, opened)
     payload = {
         "plan": ["one"],
         "answer": "42",
-        "code": made["code"]["text"],
-        "runs": [made],
-        "artifacts": made["artifacts"],
+        "code": run_data["code"]["text"],
+        "runs": [run_data],
+        "artifacts": run_data["artifacts"],
         "critiques": [],
         "decisions": [],
         "revision": number,
     }
     review = Review(review_id, ReviewKind.REVIEW, payload, await front.services.store.now())
-    done(await front.services.operations.pause(held, review))
+    done(await front.services.operations.pause(lease, review))
 
 
 def hidden(html, action):
     """The fields that a form of the review brings along."""
     form = html.partition(f'name="action" value="{action}"')[2]
-    found = {
+    calls = {
         name: re.search(rf'name="{name}" value="([^"]*)"', form).group(1)
         for name in ("review_id", "digest")
     }
-    return {"action": action, **found}
+    return {"action": action, **calls}
 
 
 async def test_a_job_that_waits_for_its_provider_says_until_when(front):
     job_id = await front.submit()
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     wait = Wait(f"groq {EVIL}", "groq:x: too many requests")
     reason = Reason.MODEL_UNAVAILABLE
-    job = done(await front.services.operations.retry(held, reason, wait, min_delay_seconds=600))
-    shown = (await front.job(job_id))["waits"]
-    assert shown == {"on": wait.on, "until": format_time(job.due_at), "tries": 1, "why": wait.why}
+    job = done(await front.services.operations.retry(lease, reason, wait, min_delay_seconds=600))
+    waits = (await front.job(job_id))["waits"]
+    assert waits == {"on": wait.on, "until": format_time(job.due_at), "tries": 1, "why": wait.why}
     (listed,) = (await front.client.get("/jobs")).json()["jobs"]
-    assert listed["waits"] == shown
-    until = shown["until"][:16].replace("T", " ")
+    assert listed["waits"] == waits
+    until = waits["until"][:16].replace("T", " ")
     async with visiting(front.app) as visit:
         for page in ("/app", f"/app/jobs/{job_id}"):
             html = (await visit.get(page)).text
@@ -135,10 +135,10 @@ async def test_a_job_is_tried_again_on_other_terms(front):
 async def test_every_field_of_a_job_can_be_filled_in(front):
     async with visiting(front.app) as visit:
         html = (await visit.get("/app/new")).text
-        named = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
-        wanted = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
-        assert wanted - named == LEFT_OUT.keys()
-        assert named <= wanted | {"cases", "ref", "bundle"}  # of `checks` and `repo`
+        form_fields = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
+        expected = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
+        assert expected - form_fields == LEFT_OUT.keys()
+        assert form_fields <= expected | {"cases", "ref", "bundle"}  # of `checks` and `repo`
         data = {"task": "t", "pause": "every_run", "repair": "false", "review": "true"}
         data |= {"review_remind_seconds": "60", "review_escalate_seconds": "90"}
         data |= {"questions": "true", "questions_expire_seconds": "30", "on_expiry": ""}
@@ -150,7 +150,7 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
 
 
 @pytest.mark.parametrize(
-    ("field", "data", "said"),
+    ("field", "data", "message"),
     [
         ("task", {"task": "  "}, "at least 1 character"),
         ("model", {"model": "elsewhere:m"}, "not on the allow-list"),
@@ -164,13 +164,13 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         ("general", {"conversation_id": "no/such"}, "conversation_id"),
     ],
 )
-async def test_what_is_wrong_is_reported_beside_its_field(front, field, data, said):
+async def test_what_is_wrong_is_reported_beside_its_field(front, field, data, message):
     async with visiting(front.app) as visit:
         nothing = [("files", ("", b""))]
         report = await visit.post("/app/new", data={"task": "t", **data}, files=nothing)
         assert report.status_code == 422
         beside = re.search(rf'id="wrong-{field}"[^>]*>([^<]*)<', report.text).group(1)
-        assert said in beside
+        assert message in beside
         assert (await front.client.get("/jobs")).json()["total"] == 0
 
 
@@ -184,23 +184,23 @@ async def test_a_file_of_any_kind_is_taken(front):
 
 async def test_files_that_are_too_many_or_lead_elsewhere_are_reported_beside_them(front):
     async with visiting(front.app) as visit:
-        for files, said in (
+        for files, message in (
             ([("files", (f"{n}.txt", b"")) for n in range(4)], "3 files"),
             ([("files", ("../x", b""))], "../x"),
         ):
             report = await visit.post("/app/new", data={"task": "t"}, files=files)
             assert report.status_code == 422
-            assert said in re.search(r'id="wrong-files"[^>]*>([^<]*)<', report.text).group(1)
+            assert message in re.search(r'id="wrong-files"[^>]*>([^<]*)<', report.text).group(1)
 
 
 async def test_nothing_that_a_job_says_becomes_a_tag(front):
-    made = await front.made(f"{EVIL}.txt", b"x", "text/plain")
+    artifact = await front.store_artifact(f"{EVIL}.txt", b"x", "text/plain")
     evil = {"code": text(EVIL), "stdout": text(f"\x1b[31m{EVIL}"), "stderr": text(EVIL)}
-    job_id = await paused(front, task=EVIL, artifacts=[made], by=EVIL, refused=[EVIL], **evil)
+    job_id = await paused(front, task=EVIL, artifacts=[artifact], by=EVIL, refused=[EVIL], **evil)
     await front.client.post(f"/jobs/{job_id}/review", json={"action": "revise", "feedback": EVIL})
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     await front.add_events(
-        held,
+        lease,
         ("planned", {"steps": [EVIL], "source": "model", "note": EVIL}),
         ("answered", {"revision": 1, "text": EVIL}),
         ("tool_used", {"tool": EVIL, "path": EVIL, "ok": False, "note": EVIL, "artifacts": []}),
@@ -230,13 +230,13 @@ async def test_nothing_that_a_job_says_becomes_a_tag(front):
 async def test_a_decision_counts_for_what_was_shown(front):
     job_id = await paused(front)
     async with visiting(front.app) as visit:
-        shown = hidden((await visit.get(f"/app/jobs/{job_id}")).text, "revise")
+        form = hidden((await visit.get(f"/app/jobs/{job_id}")).text, "revise")
         sent = await visit.post(
-            f"/app/jobs/{job_id}/review", data={**shown, "feedback": "more\r\ntests"}
+            f"/app/jobs/{job_id}/review", data={**form, "feedback": "more\r\ntests"}
         )
         assert sent.status_code == 204
         await pause(front, job_id, "r2", 2, stdout=text("43\n"))
-        late = await visit.post(f"/app/jobs/{job_id}/review", data={**shown, "action": "approve"})
+        late = await visit.post(f"/app/jobs/{job_id}/review", data={**form, "action": "approve"})
         assert (late.status_code, late.headers["hx-retarget"]) == (409, "#notice")
         assert "Another review is open" in late.text
         page = (await visit.get(f"/app/jobs/{job_id}")).text
@@ -244,7 +244,7 @@ async def test_a_decision_counts_for_what_was_shown(front):
         approved = await visit.post(f"/app/jobs/{job_id}/review", data=hidden(page, "approve"))
         assert approved.status_code == 204
     decided = (await front.job(job_id))["decisions"]
-    assert [(one["action"], one["digest_named"]) for one in decided] == [
+    assert [(decision["action"], decision["digest_named"]) for decision in decided] == [
         ("revise", True),
         ("approve", True),
     ]
@@ -259,20 +259,20 @@ async def test_work_that_paused_can_continue(front):
         sent = await visit.post(f"/app/jobs/{job_id}/review", data=hidden(page, "revise"))
         assert sent.status_code == 204
         assert "let it go on" in (await visit.get(f"/app/jobs/{job_id}")).text
-        other = (await visit.get(f"/app/jobs/{await front.paused()}")).text
-    assert (">Continue</button>" in other, "Send back" in other) == (False, True)
+        other_page = (await visit.get(f"/app/jobs/{await front.paused()}")).text
+    assert (">Continue</button>" in other_page, "Send back" in other_page) == (False, True)
 
 
 async def test_questions_are_answered_one_by_one(front):
     job_id = await front.submit(questions=True)
-    held = await front.claim(job_id)
-    asked = [
+    lease = await front.claim(job_id)
+    questions = [
         {"question": f"Which {EVIL}?", "default": "any"},
         {"question": "When?", "default": "x"},
     ]
-    payload = {"task": "t", "questions": asked}
+    payload = {"task": "t", "questions": questions}
     review = Review("q1", ReviewKind.QUESTIONS, payload, await front.services.store.now())
-    done(await front.services.operations.pause(held, review))
+    done(await front.services.operations.pause(lease, review))
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         assert ("2 questions" in page, EVIL in page) == (True, False)
@@ -289,9 +289,9 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         assert "x1999" in (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         editor = (await visit.get(f"/app/jobs/{job_id}/review/edit")).text
         assert "x1999 = 1999" in editor
-        shown = hidden(editor, "edit")
+        form = hidden(editor, "edit")
         changed = long.replace("x7 = 7", "x7 = 8")
-        sent = await visit.post(f"/app/jobs/{job_id}/review", data={**shown, "code": changed})
+        sent = await visit.post(f"/app/jobs/{job_id}/review", data={**form, "code": changed})
         assert sent.status_code == 204
         after = await front.services.blobs.put(changed.encode())
         await pause(front, job_id, "r2", 2, code=text("x0 = 0\n...", digest=after))
@@ -304,16 +304,16 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
 async def test_a_file_that_a_lexer_takes_long_for_does_not_occupy_the_api(front, name):
     """Of `x.ng2` one token takes 16 s, and a clock between two tokens does not end it."""
     content = b"(" * 16_384 if name != "x.java" else b"a a a a\n" * 4_000
-    made = await front.made(name, content, "text/plain")
-    files = Manifest({name: FileEntry(made["digest"], len(content))})
+    artifact = await front.store_artifact(name, content, "text/plain")
+    files = Manifest({name: FileEntry(artifact["digest"], len(content))})
     job_id = await front.submit(review=True)
-    held = await front.claim(job_id)
-    run = a_run(artifacts=[made])
+    lease = await front.claim(job_id)
+    run = a_run(artifacts=[artifact])
     workspace = await front.services.blobs.put(files.dump())
-    await front.add_events(held, ("run_finished", run), workspace=workspace)
-    payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [made]}
+    await front.add_events(lease, ("run_finished", run), workspace=workspace)
+    payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [artifact]}
     review = Review("r1", ReviewKind.REVIEW, payload, await front.services.store.now())
-    done(await front.services.operations.pause(held, review))
+    done(await front.services.operations.pause(lease, review))
     async with visiting(front.app) as visit:
         used = time.process_time()
         address = f"/app/jobs/{job_id}/review/changes"
@@ -338,7 +338,7 @@ async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypat
 
 async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
     job_id = await front.submit()
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     used = {"tool": "t", "path": "", "ok": True, "note": "", "artifacts": []}
     facts = [
         NewEvent(f"n{number}", "run_finished", a_run(number))
@@ -346,29 +346,29 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
         else NewEvent(f"n{number}", "tool_used", used)
         for number in range(400)
     ]
-    await front.services.store.write(held.job_id, held.epoch, Writes(events=facts))
+    await front.services.store.write(lease.job_id, lease.epoch, Writes(events=facts))
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
-        seen = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
+        shown_numbers = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
         while gap := re.search(r'hx-get="(/app/jobs/[^"]*timeline[^"]*)"', page):
             page = (await visit.get(gap.group(1).replace("&amp;", "&"))).text
             more = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
-            assert not more & seen
-            seen |= more
-        assert seen == set(range(1, 403))
+            assert not more & shown_numbers
+            shown_numbers |= more
+        assert shown_numbers == set(range(1, 403))
         await front.client.post(f"/jobs/{job_id}/cancel")
         late = (await visit.get(f"/app/jobs/{job_id}/live?after=50")).text
-        came = [int(seq) for seq in re.findall(r'id="e(\d+)"', late)]
-        assert came == [*range(51, 71), *range(324, 404)]
+        received = [int(seq) for seq in re.findall(r'id="e(\d+)"', late)]
+        assert received == [*range(51, 71), *range(324, 404)]
         assert "after=70&amp;before=324" in late
         assert len(re.findall(r'<details class="run[^>]* open>', late)) == 2
 
 
 async def test_pictures_are_shown_and_a_drawing_never_acts(front):
-    png = await front.made("a.png", b"\x89PNG", "image/png")
-    chart = await front.made("c.png", b"\x89PNG3", "image/png")
+    png = await front.store_artifact("a.png", b"\x89PNG", "image/png")
+    chart = await front.store_artifact("c.png", b"\x89PNG3", "image/png")
     chart = {**chart, "description": 'Sales: 3 bars "a" <b> to 4.'}
-    svg = await front.made("a.svg", b"<svg onload='alert(1)'/>", "image/svg+xml")
+    svg = await front.store_artifact("a.svg", b"<svg onload='alert(1)'/>", "image/svg+xml")
     job_id = await paused(front, artifacts=[png, chart, svg])
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
@@ -378,14 +378,14 @@ async def test_pictures_are_shown_and_a_drawing_never_acts(front):
         drawing = f'<img src="/app/jobs/{job_id}/pictures/{svg["digest"]}"'
         folded = r'<details class="drawing">\s*<summary>a.svg.*</summary>\s*'
         assert re.search(folded + re.escape(drawing), page)
-        shown = await visit.get(f"/app/jobs/{job_id}/pictures/{png['digest']}")
-        assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
-        for where in (f"pictures/{svg['digest']}", "artifacts/a.svg"):
-            download = await visit.get(f"/app/jobs/{job_id}/{where}")
+        answer = await visit.get(f"/app/jobs/{job_id}/pictures/{png['digest']}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
+        for path in (f"pictures/{svg['digest']}", "artifacts/a.svg"):
+            download = await visit.get(f"/app/jobs/{job_id}/{path}")
             assert download.headers["content-type"] == "image/svg+xml"
             assert download.headers["content-disposition"].startswith("attachment")
             assert download.headers["content-security-policy"] == "sandbox; default-src 'none'"
-        page = await front.made("a.html", b"<p>", "text/html")
+        page = await front.store_artifact("a.html", b"<p>", "text/html")
         assert (await visit.get(f"/app/jobs/{job_id}/pictures/{page['digest']}")).status_code == 404
 
 
@@ -400,9 +400,9 @@ async def test_system_and_numbers_have_pages(front):
     await front.finish(await front.submit())
     for command in enqueue([Delivery("m", "job.finished", "t", "j", 1, {})]):
         await front.services.store.redis.execute_command(*command)
-    held = await front.claim(await front.submit())
-    await front.add_events(held, charges=[charge("a", "critic", "0.25")])
-    done(await front.services.operations.fail(held, Reason.UNAPPROVED, "no"))
+    lease = await front.claim(await front.submit())
+    await front.add_events(lease, charges=[charge("a", "critic", "0.25")])
+    done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "no"))
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)

@@ -27,9 +27,9 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def kept(front, job_id):
+async def stored_comments(front, job_id):
     (decision,) = (await front.job(job_id))["decisions"]
-    return [(each["line"], each["side"], each["text"]) for each in decision["comments"]]
+    return [(comment["line"], comment["side"], comment["text"]) for comment in decision["comments"]]
 
 
 async def test_the_form_needs_no_scripts(front):
@@ -42,7 +42,10 @@ async def test_the_form_needs_no_scripts(front):
         answer = await visit.http.post(f"/app/jobs/{job_id}/review", data=sent)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/app/jobs/{job_id}")
         page = (await visit.get(f"/app/jobs/{job_id}")).text
-    assert await kept(front, job_id) == [(2, "new", "Why 2:\nis it?"), (2, "old", "It was 1.")]
+    assert await stored_comments(front, job_id) == [
+        (2, "new", "Why 2:\nis it?"),
+        (2, "old", "It was 1."),
+    ]
     assert "Why 2:" in page
 
 
@@ -58,19 +61,19 @@ async def test_without_its_token_a_form_is_refused(front):
 
 
 @pytest.mark.parametrize(
-    ("written", "why"),
+    ("written", "reason"),
     [
         ("src/dates.py: 2", "is not PATH:LINE: TEXT"),
         ("src/dates.py:2: Why?\nand so on", "“and so on” is not PATH:LINE: TEXT"),
         ("src/dates.py:7: Why?", "does not show line 7 of src/dates.py"),
     ],
 )
-async def test_what_is_wrong_with_a_comment_is_said(front, written, why):
+async def test_what_is_wrong_with_a_comment_is_said(front, written, reason):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         sent = {"action": "revise", "comments": written}
         answer = await visit.post(f"/app/jobs/{job_id}/review", data=sent)
-        assert (answer.status_code, why in answer.text) == (422, True)
+        assert (answer.status_code, reason in answer.text) == (422, True)
 
 
 async def test_the_job_s_page_takes_them_with_scripts(front):
@@ -80,7 +83,7 @@ async def test_the_job_s_page_takes_them_with_scripts(front):
         sent = {"action": "revise", "feedback": "More.", "comments": WRITTEN}
         answer = await visit.post(f"/app/jobs/{job_id}/review", data=sent)
         assert (answer.status_code, answer.headers.get("hx-redirect")) == (204, None)
-    assert len(await kept(front, job_id)) == 2
+    assert len(await stored_comments(front, job_id)) == 2
 
 
 async def test_who_may_not_review_has_no_form(front):
@@ -89,6 +92,6 @@ async def test_who_may_not_review_has_no_form(front):
     async with visiting(front.app, secret) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
         assert ("Side by side" in html, 'name="comments"' in html) == (True, False)
-    ended = await front.patched(PATCH, ended=True)
+    ended_job = await front.patched(PATCH, is_ended=True)
     async with visiting(front.app) as visit:
-        assert 'name="comments"' not in (await visit.get(f"/app/jobs/{ended}/changes")).text
+        assert 'name="comments"' not in (await visit.get(f"/app/jobs/{ended_job}/changes")).text

@@ -37,9 +37,9 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-@pytest.mark.parametrize("ended", [True, False])
-async def test_review_and_result_lead_to_the_changes(front, ended):
-    job_id = await front.patched(PATCH, ended=ended)
+@pytest.mark.parametrize("is_ended", [True, False])
+async def test_review_and_result_lead_to_the_changes(front, is_ended):
+    job_id = await front.patched(PATCH, is_ended=is_ended)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}")).text
         assert f'hx-get="/app/jobs/{job_id}/changes/shown"' in html
@@ -49,26 +49,26 @@ async def test_review_and_result_lead_to_the_changes(front, ended):
         part = (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
         page = (await visit.get(f"/app/jobs/{job_id}/changes")).text
         assert part in page
-        assert (f'href="/app/jobs/{job_id}#review-panel"' in page) != ended
-        assert ('id="review-panel"' in html) != ended
+        assert (f'href="/app/jobs/{job_id}#review-panel"' in page) != is_ended
+        assert ('id="review-panel"' in html) != is_ended
         downloaded = await visit.get(f"/app/jobs/{job_id}/patch")
         assert downloaded.content == PATCH
         assert (await visit.get(f"/app/jobs/{job_id}/bundle")).status_code == 200
-        if not ended:
+        if not is_ended:
             changes = await visit.get(f"/app/jobs/{job_id}/review/changes")
             assert (changes.status_code, "No file has changed" in changes.text) == (200, False)
 
 
 async def test_the_result_leads_to_where_it_was_delivered(front):
     url = "https://git.example.org/team/app/pull/7"
-    there = Push("fettle/j1", "c" * 40, url, "main", base_moved=True, note="main <b> moved")
+    delivery = Push("fettle/j1", "c" * 40, url, "main", base_moved=True, note="main <b> moved")
     job_id = await front.submit()
-    held = await front.claim(job_id)
+    lease = await front.claim(job_id)
     store, operations = front.services.store, front.services.operations
-    event = NewEvent("d", "delivered", asdict(there))
-    await store.write(job_id, held.epoch, Writes(events=[event]))
-    result = replace(RESULT, delivery=there)
-    done(await operations.fail(held, Reason.DELIVERY, "declined", result))
+    event = NewEvent("d", "delivered", asdict(delivery))
+    await store.write(job_id, lease.epoch, Writes(events=[event]))
+    result = replace(RESULT, delivery=delivery)
+    done(await operations.fail(lease, Reason.DELIVERY, "declined", result))
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}")).text
     assert html.count(f'<a href="{url}" rel="noopener noreferrer nofollow">{url}</a>') == 2
@@ -78,8 +78,8 @@ async def test_the_result_leads_to_where_it_was_delivered(front):
 async def test_a_change_whose_base_has_moved_is_rebased_by_a_button(front):
     moved = replace(RESULT, delivery=Push("fettle/j1", "c" * 40, base="main", base_moved=True))
     button = 'hx-post="/app/jobs/{}/rebase"'
-    still = await front.patched(PATCH, ended=True)
-    job_id = await front.patched(PATCH, ended=True, result=moved)
+    still = await front.patched(PATCH, is_ended=True)
+    job_id = await front.patched(PATCH, is_ended=True, result=moved)
     async with visiting(front.app) as visit:
         assert button.format(still) not in (await visit.get(f"/app/jobs/{still}")).text
         assert button.format(job_id) in (await visit.get(f"/app/jobs/{job_id}")).text
@@ -140,19 +140,19 @@ async def test_the_form_takes_a_repository(front):
     none = ("files", ("", b""))
     async with visiting(front.app) as visit:
 
-        async def asked(*files, **fields):
+        async def submitted_request(*files, **fields):
             sent = await visit.post("/app/new", data={"task": "t", **fields}, files=[none, *files])
             assert sent.status_code == 204, sent.text
             return (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]["repo"]
 
         empty = ("bundle", ("", b""))
-        assert await asked(empty, repo="", ref="") is None
-        assert await asked(empty, repo=url, ref="main") == {
+        assert await submitted_request(empty, repo="", ref="") is None
+        assert await submitted_request(empty, repo=url, ref="main") == {
             "url": url,
             "ref": "main",
             "bundle": None,
         }
-        assert (await asked(("bundle", ("a.bundle", bundle)), ref="v1"))["ref"] == "v1"
+        assert (await submitted_request(("bundle", ("a.bundle", bundle)), ref="v1"))["ref"] == "v1"
         data = {"task": "t", "repo": url, "setup": "make <deps>"}
         sent = await visit.post("/app/new", data=data, files=[none])
         job_id = sent.headers["hx-redirect"].rpartition("/")[2]
@@ -162,8 +162,8 @@ async def test_the_form_takes_a_repository(front):
         sent = await visit.post("/app/new", data=data, files=[none])
         spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
         assert spec["deliver"] == {"branch": True, "pull_request": True}
-        shown = (await visit.get(sent.headers["hx-redirect"])).text
-        assert "<dt>When approved</dt><dd>pushed there as a branch, with a pull request" in shown
+        job_page = (await visit.get(sent.headers["hx-redirect"])).text
+        assert "<dt>When approved</dt><dd>pushed there as a branch, with a pull request" in job_page
         wrong = await visit.post("/app/new", data={"task": "t", "repo": "/etc"}, files=[none])
         assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
 
@@ -174,16 +174,22 @@ async def test_after_a_revision_the_review_shows_what_it_changed(front):
     store, operations = front.services.store, front.services.operations
     versions = [{"a.py": b"A = 2\n"}, {"a.py": b"A = 3\n", "b.py": b"B = 1\n"}]
     for number, files in enumerate(versions, 1):
-        held = await front.claim(job_id)
-        made = [await front.made(path, content, "text/x-python") for path, content in files.items()]
-        await front.run(held, number, artifacts=made)
-        entries = {each["name"]: FileEntry(each["digest"], each["size"]) for each in made}
-        left = Manifest(entries, frozenset({"gone.py"}), base="c0ffee")
-        digest = await front.services.blobs.put(left.dump())
-        await store.write(job_id, held.epoch, Writes(workspace=digest))
+        lease = await front.claim(job_id)
+        artifacts = [
+            await front.store_artifact(path, content, "text/x-python")
+            for path, content in files.items()
+        ]
+        await front.run(lease, number, artifacts=artifacts)
+        entries = {
+            artifact["name"]: FileEntry(artifact["digest"], artifact["size"])
+            for artifact in artifacts
+        }
+        workspace = Manifest(entries, frozenset({"gone.py"}), base="c0ffee")
+        digest = await front.services.blobs.put(workspace.dump())
+        await store.write(job_id, lease.epoch, Writes(workspace=digest))
         payload = {"plan": [], "answer": "", "runs": [], "unproven": None}
         review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
-        done(await operations.pause(held, review))
+        done(await operations.pause(lease, review))
         if number == 1:
             async with visiting(front.app) as visit:
                 first = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text

@@ -66,11 +66,11 @@ async def test_a_wrong_key_is_reported_and_opens_nothing(front):
 
 
 async def test_a_revoked_key_is_signed_out_with_its_next_request(front):
-    made = (await front.client.post("/keys", json={"name": "ada", "scopes": ["read"]})).json()
+    created = (await front.client.post("/keys", json={"name": "ada", "scopes": ["read"]})).json()
     async with browser(front.app) as client:
-        await signed_in(client, made["secret"])
+        await signed_in(client, created["secret"])
         assert "ada" in (await client.get("/app")).text
-        await front.client.delete(f"/keys/{made['id']}")
+        await front.client.delete(f"/keys/{created['id']}")
         assert (await client.get("/app")).status_code == 303
         partial = await client.get("/app/jobs/list", headers={"HX-Request": "true"})
         assert (partial.status_code, partial.headers["hx-refresh"]) == (401, "true")
@@ -90,10 +90,10 @@ async def test_signing_out_ends_copies_of_the_cookie_too(front):
 async def test_a_forged_cookie_opens_nothing(front):
     async with browser(front.app) as client:
         await signed_in(client)
-        said, _, signature = client.cookies["fettle_session"].rpartition(".")
+        content, _, signature = client.cookies["fettle_session"].rpartition(".")
         # not its last letters: of those not all bits count, so that others may mean the same
-        other = f"{said}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
-        for bad in (other, "x", "", "a.b.c"):
+        forged = f"{content}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
+        for bad in (forged, "x", "", "a.b.c"):
             client.cookies.clear()
             answer = await client.get("/app", headers={"Cookie": f"fettle_session={bad}"})
             assert answer.status_code == 303
@@ -106,11 +106,11 @@ async def test_a_sessions_age_is_by_redis_clock(front, monkeypatch):
         cookies = {"Cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
         client.cookies.clear()  # the client would drop it by this clock
         for days in (100, -100):
-            with monkeypatch.context() as other:
-                other.setattr(time, "time", lambda days=days: clock() + days * 86_400)
+            with monkeypatch.context() as patched:
+                patched.setattr(time, "time", lambda days=days: clock() + days * 86_400)
                 assert (await client.get("/app", headers=cookies)).status_code == 200
-    with monkeypatch.context() as other:
-        other.setattr(time, "time", lambda: clock() - 86_400)
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: clock() - 86_400)
         sessions = Sessions(front.services.store.redis, seconds=1)
         cookie = await sessions.write(Session.begin("k1", ""))
         assert await sessions.read(cookie)
@@ -130,14 +130,14 @@ async def test_another_configured_key_ends_the_sessions_of_the_old_one(redis_url
 
 
 async def test_a_link_signs_in_once(front):
-    made = await front.client.post("/sign-in-links")
-    assert made.status_code == 201
+    created = await front.client.post("/sign-in-links")
+    assert created.status_code == 201
     async with browser(front.app) as client, browser(front.app) as late:
-        link = made.json()["path"]
+        link = created.json()["path"]
         for _ in range(2):  # a browser that looks ahead uses nothing up
-            asked = await late.get(link)
-            assert (asked.status_code, "set-cookie" in asked.headers) == (200, False)
-            assert "Sign in as development?" in asked.text
+            answer = await late.get(link)
+            assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
+            assert "Sign in as development?" in answer.text
         foreign = await late.post(link, headers={"Sec-Fetch-Site": "cross-site"})
         assert foreign.status_code == 403
         assert (await client.post(link)).headers["location"] == "/app"
@@ -147,8 +147,8 @@ async def test_a_link_signs_in_once(front):
 
 
 async def test_a_link_does_not_make_another_person_of_who_is_signed_in(front):
-    other = await front.key("read", name="eve")
-    async with front.with_key(other) as eve:
+    other_key = await front.key("read", name="eve")
+    async with front.with_key(other_key) as eve:
         link = (await eve.post("/sign-in-links")).json()["path"]
     async with browser(front.app) as client:
         await signed_in(client)
@@ -228,8 +228,8 @@ async def test_the_list_says_what_waits_and_is_sent_again_only_when_it_changed(f
         assert "&lt;b&gt;bold&lt;/b&gt; task" in page
         assert f'id="waits-{job_id}"' in page
         again = re.search(r'hx-get="(/app/jobs/list[^"]*)"', page).group(1)
-        known = re.search(r'data-known="([^"]+)"', page).group(1)
-        again = f"{again}?known={known}"
+        known_list = re.search(r'data-known="([^"]+)"', page).group(1)
+        again = f"{again}?known={known_list}"
         assert (await client.get(again)).status_code == 204
         await front.client.post(f"/jobs/{job_id}/cancel")
         changed = await client.get(again)
@@ -241,9 +241,9 @@ async def test_the_list_says_what_waits_and_is_sent_again_only_when_it_changed(f
 
 async def test_another_tenants_job_has_no_page(front):
     job_id = await front.paused()
-    other = await front.key("read", tenant="other")
+    other_key = await front.key("read", tenant="other")
     async with browser(front.app) as client:
-        await signed_in(client, other)
+        await signed_in(client, other_key)
         for path in (
             "",
             "/live",

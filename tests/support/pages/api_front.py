@@ -34,9 +34,9 @@ def settings_for(redis_url: str, folder: Path, **changed: Any) -> ApiSettings:
     return ApiSettings(**{**plain, **changed})
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
+def text(content: str, **more: Any) -> dict[str, Any]:
     """An output as a run tells it."""
-    return {"text": said, "dropped_bytes": 0, "digest": None, **more}
+    return {"text": content, "dropped_bytes": 0, "digest": None, **more}
 
 
 def a_run(number: int = 1, **changed: Any) -> dict[str, Any]:
@@ -91,20 +91,20 @@ class Front:
         return LeaseRef(job_id, record.epoch)
 
     async def add_events(
-        self, held: LeaseRef, *facts: tuple[str, dict[str, Any]], **writes: Any
+        self, lease: LeaseRef, *facts: tuple[str, dict[str, Any]], **writes: Any
     ) -> None:
         """Put events on record as an attempt does."""
         events = [
-            NewEvent(f"{kind}:{i}:{held.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
+            NewEvent(f"{kind}:{i}:{lease.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
         ]
-        await self.services.store.write(held.job_id, held.epoch, Writes(events=events, **writes))
+        await self.services.store.write(lease.job_id, lease.epoch, Writes(events=events, **writes))
 
-    async def run(self, held: LeaseRef, number: int = 1, **changed: Any) -> None:
+    async def run(self, lease: LeaseRef, number: int = 1, **changed: Any) -> None:
         """Put a run on record."""
         fact = NewEvent(f"run:{number}", "run_finished", a_run(number, **changed))
-        await self.services.store.write(held.job_id, held.epoch, Writes(events=[fact]))
+        await self.services.store.write(lease.job_id, lease.epoch, Writes(events=[fact]))
 
-    async def made(self, name: str, content: bytes, media_type: str) -> dict[str, Any]:
+    async def store_artifact(self, name: str, content: bytes, media_type: str) -> dict[str, Any]:
         """An artifact whose bytes are kept."""
         await self.services.blobs.put(content)
         digest = digest_bytes(content)
@@ -113,47 +113,49 @@ class Front:
     async def paused(self, review_id: str = "r1", *, succeeded: bool = True, **body: Any) -> str:
         """A job that waits for a person; returns its id."""
         job_id = await self.submit(review=True, **body)
-        held = await self.claim(job_id)
+        lease = await self.claim(job_id)
         run = a_run(succeeded=succeeded)
-        await self.add_events(held, ("run_finished", run))
+        await self.add_events(lease, ("run_finished", run))
         unproven = None if succeeded else "nothing has run"
         payload = {"plan": ["one"], "answer": "42", "runs": [run], "unproven": unproven}
         payload |= {"paused": body.get("pause") == "every_run"}
         review = Review(review_id, ReviewKind.REVIEW, payload, await self.services.store.now())
-        done(await self.services.operations.pause(held, review))
+        done(await self.services.operations.pause(lease, review))
         return job_id
 
     async def patched(
         self,
         patch: bytes,
         *,
-        ended: bool = False,
+        is_ended: bool = False,
         answer: str = "42",
         result: Result = RESULT,
         **counts: int,
     ) -> str:
         """A job on a repository whose open review, or result, has a patch and a bundle; its id."""
         repo = {"url": "https://git.example.org/team/app.git"}
-        job_id = await self.submit(review=not ended, repo=repo)
-        held = await self.claim(job_id)
-        digests = [await self.services.blobs.put(each) for each in (patch, b"bundle of " + patch)]
-        await self.services.store.write(job_id, held.epoch, Writes(blobs=digests))
+        job_id = await self.submit(review=not is_ended, repo=repo)
+        lease = await self.claim(job_id)
+        digests = [
+            await self.services.blobs.put(content) for content in (patch, b"bundle of " + patch)
+        ]
+        await self.services.store.write(job_id, lease.epoch, Writes(blobs=digests))
         counts = {"files": 1, "insertions": 1, "deletions": 1} | counts
-        there = PatchRef(digests[0], len(patch), **counts, base="c0ffee" + "0" * 34)
-        if ended:
-            result = replace(result, answer=answer, patch=there, bundle=digests[1])
-            done(await self.services.operations.succeed(held, result, "changed"))
+        patch_ref = PatchRef(digests[0], len(patch), **counts, base="c0ffee" + "0" * 34)
+        if is_ended:
+            result = replace(result, answer=answer, patch=patch_ref, bundle=digests[1])
+            done(await self.services.operations.succeed(lease, result, "changed"))
             return job_id
         payload = {"plan": ["one"], "answer": answer, "runs": [], "unproven": None}
-        payload |= {"patch": asdict(there), "bundle": digests[1]}
+        payload |= {"patch": asdict(patch_ref), "bundle": digests[1]}
         review = Review("r1", ReviewKind.REVIEW, payload, await self.services.store.now())
-        done(await self.services.operations.pause(held, review))
+        done(await self.services.operations.pause(lease, review))
         return job_id
 
     async def finish(self, job_id: str) -> None:
         """Work a job to its end."""
-        held = await self.claim(job_id)
-        done(await self.services.operations.succeed(held, RESULT, "added"))
+        lease = await self.claim(job_id)
+        done(await self.services.operations.succeed(lease, RESULT, "added"))
 
     async def key(self, *scopes: str, **more: Any) -> str:
         """A new key's secret."""

@@ -56,7 +56,7 @@ def faults(page: Page) -> list[tuple[str, ...]]:
     expect(page.locator(".htmx-request")).to_have_count(0)
     wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
     return [("wider than the window",)] * wide + [
-        (one["id"], one["impact"], node["html"][:200])
-        for one in Axe().run(page).response["violations"]
-        for node in one["nodes"][:3]
+        (violation["id"], violation["impact"], node["html"][:200])
+        for violation in Axe().run(page).response["violations"]
+        for node in violation["nodes"][:3]
     ]

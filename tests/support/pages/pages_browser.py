@@ -59,5 +59,5 @@ async def visiting(app: FastAPI, key: str = DEVELOPMENT_KEY) -> AsyncIterator[Vi
 
 def form_token(html: str) -> str:
     """What a page's posts bring along; '' where nobody is signed in."""
-    found = re.search(r'"X-Form-Token": "([^"]+)"', html.replace("&#34;", '"'))
-    return found.group(1) if found else ""
+    match = re.search(r'"X-Form-Token": "([^"]+)"', html.replace("&#34;", '"'))
+    return match.group(1) if match else ""
