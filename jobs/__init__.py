@@ -1,13 +1,14 @@
-"""The domain: job record, transitions, events, the store in Redis, artifacts.
+"""The domain: job records, transitions, events, the store in Redis, blobs.
 
-model/        what was asked, what stands, what happened: frozen values, and their stored form
-transitions/  pure: (record, command, time) -> Change | Refusal
-service       every command on a job: loads, decides, commits, decides again on conflict
-commits       that loop; sweep: visits the jobs that are due
-store/        jobs in Redis, each write one script; redis/: keys, connections, scripts, channels
+model/        frozen records: the request, the job, its reviews and events; their stored form
+transitions/  pure decisions: (record, command, time) -> Change | Refusal
+service       every command on a job; `commits` loads, decides and commits, again on a conflict
+sweep         visits the jobs that are due
+store/        jobs in Redis; each write is one script
+redis/        keys, connections, scripts, channels
 queue/        hints over Celery, turns among tenants, admission
-blobs/        immutable bytes by sha256; workspaces as path -> blob; retention removes them
-budgets       what may be spent; counting: what a change adds to its tenant's day
-outbox        what a webhook is sent
-view/         jobs, days and recordings as they are shown
+blobs/        immutable bytes by sha256; workspaces as path -> blob
+retention     removes old jobs, and bytes without a reference
+budgets       spending limits; `counting` has the counts of a tenant's day
+view/         jobs, days and recordings as JSON
 """

@@ -1,12 +1,13 @@
-"""Budgets: what a job may spend in all, and the jobs of an API key and of a tenant in a day:
-what is asked and answered (see jobs.store.spending).
+"""Budgets: what a job, the jobs of an API key in a day, and the jobs of a tenant in a day may
+spend.
 
-Before each model call, the most that it can cost is reserved; a call that exceeds the budget is not
-made. After it, the reservation is replaced by what was really spent, in the same step that posts
-the charge. A reservation that is never settled (the worker was killed, the connection cut) counts
-as spent. So the sum of what was paid and what may still come is within the cap at every moment.
+Before each model call, the highest possible cost is reserved. A call that exceeds the budget is not
+made. After the call, the actual cost replaces the reservation, in the same step that posts the
+charge. A reservation that is never settled (the worker was killed, the connection was cut) counts
+as spent. So the sum of all charges and all possible charges never exceeds the cap.
+`jobs.store.spending` keeps the accounts.
 
-Money is counted in whole billionths of a US dollar, rounded up.
+Money is counted in billionths of a US dollar, rounded up.
 
 Why: docs/decisions/0014-budgets-are-accounts.md
 """
@@ -22,19 +23,19 @@ from jobs.model.credentials import Credential, TenantLimits
 PER_DOLLAR = 1_000_000_000
 DAY_MS = 24 * 3600 * 1000
 DAYS_KEPT = 3
-"""How long a key's account of a day is kept: longer than any call may take to be settled."""
+"""How many days the account of a day is kept: longer than any call may take to be settled."""
 
 AccountOwner = Literal["job", "key", "tenant"]
 Unit = Literal["cost", "tokens"]
 
 
 def billionths(dollars: str | Decimal) -> int:
-    """US dollars as Redis counts them, rounded up."""
+    """US dollars in billionths, rounded up."""
     return int((Decimal(dollars) * PER_DOLLAR).to_integral_value(ROUND_CEILING))
 
 
 def format_dollars(amount: int) -> str:
-    """Billionths as a decimal string."""
+    """Billionths as a decimal string in US dollars."""
     return f"{(Decimal(amount) / PER_DOLLAR).normalize():f}"
 
 
@@ -45,10 +46,14 @@ class Amount:
     cost: int = 0
     tokens: int = 0
 
+    def of(self, unit: Unit) -> int:
+        """The amount in one unit."""
+        return self.cost if unit == "cost" else self.tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a call came to; None: nobody knows."""
+    """The cost of a call. None: unknown."""
 
     cost: int | None
     tokens: int | None
@@ -56,24 +61,28 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The most that may be spent; None: no bound."""
+    """The most that may be spent. None: no bound."""
 
     cost: int | None = None
     tokens: int | None = None
 
+    def of(self, unit: Unit) -> int | None:
+        """The bound in one unit."""
+        return self.cost if unit == "cost" else self.tokens
+
     @property
     def is_bounded(self) -> bool:
-        """Whether it bounds anything."""
+        """Whether there is a bound."""
         return self.cost is not None or self.tokens is not None
 
 
 def make_cap(dollars: Decimal | str | None, tokens: int | None) -> Cap:
-    """The limits in US dollars and tokens; None: no bound."""
+    """The cap in US dollars and tokens. None: no bound."""
     return Cap(None if dollars is None else billionths(dollars), tokens)
 
 
 def day_limit(limits: Credential | TenantLimits | None, default: Cap) -> Cap:
-    """The limits of a key's or a tenant's day: its own, where it has them."""
+    """The day limit of a key or a tenant: its own limits, and the default for the others."""
     if limits is None:
         return default
     dollars, tokens = limits.max_cost_usd_per_day, limits.max_tokens_per_day
@@ -85,32 +94,36 @@ def day_limit(limits: Credential | TenantLimits | None, default: Cap) -> Cap:
 
 @dataclass(frozen=True, slots=True)
 class DayAccount:
-    """An account of a day: of a key by its id, or of a tenant by its name."""
+    """The account of a key or of a tenant for a day."""
 
     owner: AccountOwner
     name: str
+    """The id of the key, or the name of the tenant."""
     cap: Cap
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationRequest:
-    """A call that wants to be made: `most` is what it can cost, `id` names the reservation.
-
-    `key_id` and `tenant` are whose day it counts for, within `day` and `tenant_day`; '' counts for
-    none.
-    """
+    """A call that has to be paid for."""
 
     id: str
+    """Names the reservation."""
     most: Amount
+    """The highest possible cost."""
     job: Cap = Cap()
+    """The cap of the job."""
     key_id: str = ""
+    """The API key on whose account of the day the call counts. '': on no account."""
     day: Cap = Cap()
+    """The cap of the key's day."""
     tenant: str = ""
+    """The tenant on whose account of the day the call counts. '': on no account."""
     tenant_day: Cap = Cap()
+    """The cap of the tenant's day."""
 
     @property
     def days(self) -> tuple[DayAccount, ...]:
-        """The accounts of a day that it counts for."""
+        """The accounts of a day on which the call counts."""
         both = (
             DayAccount("key", self.key_id, self.day),
             DayAccount("tenant", self.tenant, self.tenant_day),
@@ -125,25 +138,25 @@ class ReservationRequest:
         self, owner: AccountOwner, unit: Unit, used: int, reserved: int
     ) -> BudgetShortfall:
         """The refusal of this request by one of its accounts."""
-        cap = self.cap_of(owner)
-        if unit == "cost":
-            return BudgetShortfall(owner, unit, cap.cost or 0, used, self.most.cost, reserved)
-        return BudgetShortfall(owner, unit, cap.tokens or 0, used, self.most.tokens, reserved)
+        cap = self.cap_of(owner).of(unit) or 0
+        return BudgetShortfall(owner, unit, cap, used, self.most.of(unit), reserved)
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetShortfall:
-    """Why a call may not be made: of `cap`, `used` is spent or reserved; the call needs `asked`.
-
-    `open` is the part of `used` that is reserved and not settled: some of it may be released.
-    """
+    """The refusal of a call."""
 
     owner: AccountOwner
+    """The owner of the account that has too little."""
     unit: Unit
     cap: int
+    """The most that may be spent."""
     used: int
+    """The amount that is spent or reserved."""
     requested: int
+    """The amount that the call may need."""
     reserved: int = 0
+    """The part of `used` that is reserved and not settled. Some of it may be released."""
 
     @property
     def may_fit_later(self) -> bool:

@@ -1,4 +1,5 @@
-"""Load, decide, commit; on conflict, decide again: how every change of a record is made."""
+"""Commits: load, decide, commit; on a conflict, decide again. Every change of a record is made
+here."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MAX_TRIES = 20
 UNKNOWN = Refusal("unknown", "there is no such job")
 
 Decide = Callable[[JobRecord, int], Change | Refusal]
-"""What a change comes to, by the record and the store's time in ms."""
+"""Makes the change, from the record and Redis' time in ms."""
 
 
 class Commits:
@@ -42,9 +43,11 @@ class Commits:
         loaded_before: Loaded | None = None,
         send_hints: bool = True,
     ) -> JobRecord | Refusal:
-        """Decide and commit, until nothing changed in between; then send a hint where a job can run
-        (`nudges`). `first`: it must be at the head of its line; `known`: the job as it was read
-        just now.
+        """Decide and commit until no other change came in between.
+
+        `entry` makes the entry of the conversation. `first`: the job must be the first of its line.
+        `loaded_before`: the job, if the caller has just read it. `send_hints`: send a hint if the
+        job can run then.
         """
         for _ in range(MAX_TRIES):
             loaded, loaded_before = loaded_before or await self.store.load(job_id), None
@@ -71,7 +74,7 @@ class Commits:
         decide: Decide,
         entry: Callable[[JobRecord], ConversationEntry] | None = None,
     ) -> JobRecord | Refusal:
-        """A change by the attempt that holds `held`: an old epoch is refused (J5)."""
+        """A change by the attempt that holds `lease`. An old epoch is refused (J5)."""
 
         def fenced(record: JobRecord, now: int) -> Change | Refusal:
             if record.epoch != lease.epoch:
@@ -81,11 +84,11 @@ class Commits:
         return await self.change(lease.job_id, fenced, entry)
 
     async def send_hints(self, changed: JobRecord) -> None:
-        """Send a hint: for this job where it is queued, for the next in line where it ended."""
+        """Send a hint at the job if it is queued, or at the next job of its line if it is final."""
         if changed.status is Status.QUEUED and changed.hints > 0:
             self.hint(changed)
         elif changed.status.final:
-            # the change stands even if Redis no longer answers: the sweeper sends hints, too
+            # the change is on record even if Redis no longer answers; the sweeper also sends hints
             with contextlib.suppress(StoreUnavailable):
                 head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
                 loaded = await self.store.load(head) if head else None
@@ -93,16 +96,16 @@ class Commits:
                     self.hint(loaded.record)
 
     async def _add_counts(self, before: JobRecord, change: Change) -> Change:
-        """The change with its counts. Those of a job's end are made of all its events."""
+        """Add the counts. The counts of a job's end are made of all its events."""
         after = change.after
         if not after.status.final:
             return replace(change, counts=count_change(before, change, (), ()))
         events, charges = await asyncio.gather(
             self.store.events(after.id), self.store.charges(after.id)
         )
-        ended = replace(change, after=replace(after, revisions=count_passes(events)))
-        counts = count_change(before, ended, events, charges)
-        return replace(ended, counts=counts, paid_calls=len(charges))
+        final_change = replace(change, after=replace(after, revisions=count_passes(events)))
+        counts = count_change(before, final_change, events, charges)
+        return replace(final_change, counts=counts, paid_calls=len(charges))
 
     async def _refuse_out_of_line(self, record: JobRecord) -> Refusal | None:
         head = await self.store.next_in_line(record.tenant, record.conversation_id)

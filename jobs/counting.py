@@ -1,16 +1,16 @@
-"""Counting: what a change of a job adds to its tenant's day, in the same atomic step. Pure.
+"""Counting: the counts that a change of a job adds to its tenant's day, in the same atomic step. Pure.
 
 A day (UTC) is a flat table of counts by name, the parts of a name joined by "|":
 
 | name | counts |
 |---|---|
-| ended|STATUS | jobs by how they ended; reason|REASON those that failed |
-| approved|critic/rules/person/nobody | jobs that succeeded, by who vouched for them |
+| ended|STATUS | jobs by status at the end; reason|REASON failed jobs |
+| approved|critic/rules/person/nobody | jobs that succeeded, by approver |
 | success|straight/repaired | approved jobs, without and with a run that had failed |
-| success|unapproved | jobs that succeeded although nobody approved them, as they were asked for |
-| verified|STATUS | verifications, which count for nothing else |
+| success|unapproved | jobs that succeeded without approval, because their request allows it |
+| verified|STATUS | verifications, which have no other count |
 | revisions|N | jobs by passes of the executor, MANY and more together |
-| runs|succeeded/failed, failure|CLASS | runs, and why they failed |
+| runs|succeeded/failed, failure|CLASS | runs, and the classes of their failures |
 | calls|MODEL, unpriced|MODEL, unreported|MODEL | model calls, those with no known price, with no usage |
 | input|MODEL, output|MODEL | tokens |
 | cost|MODEL | billionths of a thousandth of a dollar (1e-12): exact, as whole numbers |
@@ -52,13 +52,14 @@ WAIT_BUCKETS = (
     172_800,
     604_800,
 )
-"""Upper bounds of the buckets of waiting times, in seconds; one more has what is longer."""
+"""The upper bounds of the buckets of waiting times, in seconds. A last bucket has longer times."""
 
 
 def count_change(
     before: JobRecord, change: Change, events: Sequence[Event], charges: Iterable[Charge]
 ) -> Counts:
-    """What a change adds. `events` and `charges` are the job's, needed where the change ends it."""
+    """The counts that a change adds. `events` and `charges` are all of the job; they count only if
+    the change ends it."""
     counts: Counter[str] = Counter()
     for event in change.events:
         if event.kind == "decided" and before.review is not None:
@@ -88,8 +89,9 @@ def _count_decision(data: Mapping[str, Any], waited_ms: int) -> Counts:
 
 
 def _events_of_attempts(events: Sequence[Event]) -> Sequence[Event]:
-    """Without the events that a retry has taken over from its parent, which has counted them."""
-    starts = (place for place, event in enumerate(events) if event.kind == "started")
+    """The events without those that a retry inherits from its parent, because the parent has
+    counted them."""
+    starts = (position for position, event in enumerate(events) if event.kind == "started")
     return events[next(starts, len(events)) :]
 
 
@@ -121,7 +123,8 @@ def _count_work(after: JobRecord, events: Sequence[Event]) -> Counts:
 
 
 def count_charges(charges: Iterable[Charge]) -> Counts:
-    """What model calls add: of a job that ends, and of a call that was still on its way then."""
+    """The counts of model calls: of a job that ends, and of a call that was still in flight at the
+    end."""
     counts: Counter[str] = Counter()
     for charge in charges:
         model = charge.model
@@ -140,7 +143,7 @@ def count_charges(charges: Iterable[Charge]) -> Counts:
 
 
 def average_cost(days: Iterable[Counts]) -> tuple[int, int]:
-    """What a job of these days cost on average: billionths of a dollar, and tokens; 0: unknown."""
+    """The average cost of a job on these days: billionths of a dollar, and tokens. 0: unknown."""
     sums: Counter[str] = Counter()
     for counts in days:
         for name, count in counts.items():
@@ -152,7 +155,8 @@ def average_cost(days: Iterable[Counts]) -> tuple[int, int]:
 
 
 def _stage_times(after: JobRecord, events: Sequence[Event]) -> dict[str, int]:
-    """Milliseconds by stage: waiting for a worker, each role's calls, runs, a person, the whole."""
+    """Milliseconds by stage: waiting for a worker, the calls of each role, runs, reviews, and the
+    total."""
     spent: Counter[str] = Counter()
     if after.started_at is not None:
         spent["queue"] = after.started_at - after.created_at
@@ -172,7 +176,7 @@ def _stage_times(after: JobRecord, events: Sequence[Event]) -> dict[str, int]:
 
 
 def _ms(event: Event) -> int:
-    # an end is never held up by what an event of another release does not say
+    # an event of another release may lack the field; the job's end must not fail
     return round((event.data.get("seconds") or 0) * 1000)
 
 

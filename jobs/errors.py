@@ -1,9 +1,9 @@
-"""Failures of this package. What is expected (a wrong state, a key used twice) is a value instead.
+"""Failures of this package. Expected outcomes (a wrong state, a key used twice) are values instead.
 
 JobsError
-  +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
+  +-- StoreUnavailable   Redis did not answer in time; the write may have happened
   |     +-- BlobsUnavailable   the storage for bytes did not answer, or refused
-  |     +-- StoreRefused       it did answer: it takes no writes now, and has not taken this one
+  |     +-- StoreRefused       it answered: it takes no writes now, and has not taken this one
   |           +-- StoreFull          since it is at its `maxmemory`
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
   +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
@@ -25,8 +25,11 @@ class StoreUnavailable(JobsError):
 
 
 class BlobsUnavailable(StoreUnavailable):
-    """The storage for bytes did not answer, or refused. The text is for logs and operators: it may
-    have a path, or the address of a bucket. `reason` is for tenants and has neither."""
+    """The storage for bytes did not answer, or refused.
+
+    The text is for logs and operators: it may have a path, or the address of a bucket. `reason` is
+    for tenants and has neither.
+    """
 
     def __init__(self, detail: str, reason: str = "it does not answer") -> None:
         super().__init__(detail)
@@ -34,7 +37,10 @@ class BlobsUnavailable(StoreUnavailable):
 
 
 class StoreRefused(StoreUnavailable):
-    """Redis takes no writes now: nothing was written. `why` names nothing of the deployment."""
+    """Redis takes no writes now, and has written nothing of this one.
+
+    `cause` is for tenants: it has no address.
+    """
 
     def __init__(self, detail: str, cause: str = "") -> None:
         super().__init__(detail)
@@ -42,7 +48,7 @@ class StoreRefused(StoreUnavailable):
 
 
 class StoreFull(StoreRefused):
-    """Redis has no memory for what was to be written; some small writes it takes even so."""
+    """Redis has no memory for this write. It still takes some small writes."""
 
 
 class StoreUnfit(JobsError):
@@ -59,7 +65,7 @@ class StaleEpoch(JobsError):
 
 
 class Contended(JobsError):
-    """The record changed under every one of several tries; nothing was written."""
+    """The record changed under each of several tries. No write was made."""
 
 
 class BlobMissing(JobsError):

@@ -1,7 +1,7 @@
-"""Retention: what is removed, and when. References first, then bytes that nobody refers to.
+"""Retention: removes old jobs with their references, and then bytes without a reference.
 
-A final job is removed with all that is kept of it (see `RedisStore.remove`). Its bytes follow
-later: another job may use them, or put them again at this moment.
+A final job is removed with all its data (see `RedisStore.remove`). Its bytes follow later, because
+another job may use them or store them again at this moment.
 
 Why: docs/decisions/0036-finished-jobs.md
 """
@@ -21,21 +21,20 @@ from jobs.sweep import IndexScan
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long jobs and unreferenced bytes are kept, in milliseconds; `batch` is how many are
-    listed at a time.
-
-    `grace_ms` must be longer than any attempt: bytes are put before a job refers to them.
-    """
+    """How long jobs and unreferenced bytes are kept."""
 
     jobs_ms: int
     grace_ms: int
+    """Longer than any attempt, because bytes are stored before a job refers to them."""
     batch: int = 100
+    """The number of jobs or digests that are listed at a time."""
 
 
 async def remove_finished(store: RedisStore, retention: Retention) -> int:
-    """Remove the jobs that have been final for long enough, the oldest first; returns how many.
+    """Remove the jobs that have been final for `jobs_ms`, the oldest first; returns their number.
 
-    Raises StoreUnavailable, and the error of a job that could not be removed, after all others.
+    Raises StoreUnavailable; the first error of a job that could not be removed, after all other
+    jobs.
     """
     before = await store.now() - retention.jobs_ms
     scan = IndexScan(partial(store.finished, before))
@@ -47,18 +46,18 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
 
     count = 0
     while job_ids := await scan.next_ids(retention.batch):
-        for job_id in job_ids:  # one by one: nobody waits for it
+        for job_id in job_ids:  # one at a time: no caller waits for it
             count += await scan.visit([job_id], remove)
     scan.raise_first_error()
     return count
 
 
 async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retention) -> int:
-    """Remove one batch of bytes that no job refers to; returns the number of digests in the batch.
+    """Remove one batch of bytes without a reference; returns the number of digests in the batch.
 
-    It stops after half of the time for which its marks are valid; a later call finds the rest when
-    the marks have expired. Bytes that cannot be removed wait for another grace period. Raises
-    StoreUnavailable, when the batch is done.
+    It stops after half of the time for which its marks are valid. A later call removes the others
+    when the marks have expired. Bytes that cannot be removed wait for another grace period;
+    StoreUnavailable is raised after the batch.
     """
     started_at = time.monotonic()
     batch = await store.blobs.take_unreferenced(retention.grace_ms, retention.batch)

@@ -1,6 +1,7 @@
-"""Every command on a job: load, decide (transitions), commit; on conflict, decide again.
+"""Operations: every command on a job. Load, decide (transitions), commit; on a conflict, decide
+again.
 
-Each operation returns the new record, or the Refusal that says why it does not apply.
+Each operation returns the new record, or a Refusal with the reason why the command does not apply.
 """
 
 from __future__ import annotations
@@ -24,15 +25,19 @@ from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An accepted job; `new` is False where its idempotency key was used before."""
+    """An accepted job."""
 
     record: JobRecord
     is_new: bool
+    """False: its idempotency key was used before."""
 
 
 class Operations:
-    """The operations over one store. `hint(record)` sends a Celery message, or nothing: it must not
-    raise or wait, since losing it does not matter. `webhooks`: changes also go into the outbox."""
+    """The operations on one store.
+
+    `hint` sends a hint at a job. It must not raise or wait; a lost hint does no harm. `webhooks`:
+    changes also go into the outbox.
+    """
 
     def __init__(
         self,
@@ -73,7 +78,8 @@ class Operations:
     async def find_submission(
         self, tenant: str, idempotency: Idempotency | None
     ) -> Submission | Refusal | None:
-        """The job that an idempotency key names already; None where it is new, or there is none."""
+        """The job that an idempotency key names already; None if the key is new, or if there is no
+        key."""
         if idempotency is None:
             return None
         existing = await self.store.known(tenant, idempotency.key)
@@ -90,8 +96,8 @@ class Operations:
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submission | Refusal:
-        """A new job that retries a failed or cancelled one, from where that stopped. `spec`: the
-        job's own with other terms; None: as it is."""
+        """Add a job that continues a failed or cancelled job. `spec`: the spec of that job with
+        other terms; None: its spec, unchanged."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
@@ -157,7 +163,7 @@ class Operations:
             await self._commits.send_hints(loaded.record)
 
     async def pause(self, lease: LeaseRef, review: Review) -> JobRecord | Refusal:
-        """Ask a person, and release the job."""
+        """Open a review, and release the job."""
         return await self._commits.change_leased(lease, partial(lifecycle.pause, review=review))
 
     async def decide(
@@ -178,20 +184,21 @@ class Operations:
         return await self._commits.change(job_id, partial(lifecycle.cancel, by=by))
 
     async def delete(self, job_id: str) -> Refusal | None:
-        """Remove a final job with all that is kept of it; None when it is gone."""
+        """Remove a final job with all its data. None: the job is removed."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
         if not loaded.record.status.final:
             detail = f"the job is {loaded.record.status}: cancel it first"
             return Refusal("not_final", detail, loaded.record.status)
-        # a final record never changes (J6): what is not removed here, another has removed
+        # a final record never changes (J6): if it is not removed here, another caller has removed
+        # it
         return None if await self.store.remove(loaded.record) else UNKNOWN
 
     async def succeed(
         self, lease: LeaseRef, result: Result, summary: str | None = None
     ) -> JobRecord | Refusal:
-        """End a job with its result, and add it to its conversation, where there is a summary."""
+        """End a job with its result. With a `summary`, add it to its conversation."""
 
         def entry(record: JobRecord) -> ConversationEntry:
             return ConversationEntry(record.id, record.spec.task, summary or "", record.workspace)
@@ -217,8 +224,8 @@ class Operations:
         counted: bool = True,
         most_retries: int | None = None,
     ) -> JobRecord | Refusal:
-        """Infrastructure trouble: retry later, or fail after enough tries, with the result so far.
-        What is not `counted` uses up no try. See `lifecycle.retry`."""
+        """Infrastructure trouble: retry later, or fail after enough tries with the `result` so far.
+        See `lifecycle.retry`."""
         retry = partial(
             lifecycle.retry,
             reason=reason,
@@ -234,15 +241,16 @@ class Operations:
     async def requeue(
         self, lease: LeaseRef, detail: str, cause: Cause = Cause.STOPPING
     ) -> JobRecord | Refusal:
-        """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
+        """Return the job to the queue with its checkpoint, because the worker drains or cannot
+        continue."""
         requeue = partial(lifecycle.requeue, why="drained", cause=cause, detail=detail)
         return await self._commits.change_leased(lease, requeue)
 
     async def sweep(self, concurrency: int = 32) -> int:
-        """Visit all jobs that are due: send hints, take back lost leases (J8), expire reviews.
+        """Visit all jobs that are due: send hints, take back expired leases (J8), expire reviews.
 
-        Returns how many were changed; `together` are visited concurrently. A job that fails does
-        not hold up the others: its error is raised after them.
+        Returns the number of changed jobs. `concurrency` jobs are visited at the same time. A job
+        that fails does not stop the others: its error is raised after them.
         """
         return await sweep(self._commits, concurrency)
 
@@ -253,7 +261,7 @@ class Operations:
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
     ) -> Submission | Refusal:
-        """Put a new job on record; it keeps the bytes of `parent`, too."""
+        """Put a new job on record. It also refers to the bytes of `parent`."""
         existing = await self.store.create(change, idempotency, blobs, parent)
         if existing is None:
             await self._hint_new(change.after)
@@ -263,7 +271,7 @@ class Operations:
     async def _hint_new(self, record: JobRecord) -> None:
         """Hint at a new job, unless it waits for another of its conversation."""
         if record.conversation_id != record.id:
-            # the job is on record even if Redis no longer answers: the sweeper sends hints, too
+            # the job is on record even if Redis no longer answers; the sweeper also sends hints
             with contextlib.suppress(StoreUnavailable):
                 head = await self.store.next_in_line(record.tenant, record.conversation_id)
                 if head != record.id:
@@ -274,9 +282,9 @@ class Operations:
         self, existing: Existing, idempotency: Idempotency | None
     ) -> Submission | Refusal:
         if idempotency is None or existing.body_digest != idempotency.body_digest:
-            return Refusal("key_reused", "this Idempotency-Key came with another request before")
+            return Refusal("key_reused", "another request has used this Idempotency-Key")
         loaded = await self.store.load(existing.job_id)
         if loaded is None:
-            problem = "the job that came with this Idempotency-Key is too old, and was removed"
-            return Refusal("key_reused", f"{problem}: take a new key")
+            problem = "the job with this Idempotency-Key was removed because of its age"
+            return Refusal("key_reused", f"{problem}: send a new key")
         return Submission(loaded.record, is_new=False)

@@ -1,4 +1,4 @@
-"""Sweep: visits every job that is due, and every review whose time is over."""
+"""Sweep: visits every job that is due, and every review that has to be announced or has expired."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from jobs.transitions.change import Change, Refusal
 
 
 class IndexScan:
-    """A job that is handled leaves the index. A job that stays in it is visited once, and does not
-    hold up the others. `found` lists the first so many.
+    """One pass through an index of jobs.
+
+    A job that is handled leaves the index. A job that stays in the index is visited once, and does
+    not delay the others. `list_ids(n)` lists the first n ids of the index.
     """
 
     def __init__(self, list_ids: Callable[[int], Awaitable[Sequence[str]]]) -> None:
@@ -24,14 +26,15 @@ class IndexScan:
         self._errors: list[BaseException] = []
 
     async def next_ids(self, limit: int) -> Sequence[str]:
-        """The first so many that were not visited."""
+        """The first `limit` jobs that were not visited."""
         job_ids = await self._list_ids(limit + len(self._remaining))
         return [job_id for job_id in job_ids if job_id not in self._remaining][:limit]
 
     async def visit(
         self, job_ids: Sequence[str], visit_job: Callable[[str], Awaitable[bool]]
     ) -> int:
-        """Visit these concurrently; how many were handled. Raises StoreUnavailable."""
+        """Visit these jobs concurrently; returns the number of handled jobs. Raises
+        StoreUnavailable."""
         outcomes = await asyncio.gather(*map(visit_job, job_ids), return_exceptions=True)
         for job_id, outcome in zip(job_ids, outcomes, strict=True):
             if isinstance(outcome, StoreUnavailable):
@@ -44,13 +47,14 @@ class IndexScan:
         return sum(outcome is True for outcome in outcomes)
 
     def raise_first_error(self) -> None:
-        """Raise the error of the first that failed."""
+        """Raise the error of the first job that failed."""
         for error in self._errors:
             raise error
 
 
 async def sweep(commits: Commits, concurrency: int) -> int:
-    """How many jobs were changed; `together` are visited concurrently."""
+    """Sweep once; returns the number of changed jobs. `concurrency` jobs are visited at the same
+    time."""
     store = commits.store
     due, overdue = IndexScan(store.due), IndexScan(store.overdue)
     swept_jobs = await _visit_all(due, lambda job_id: _sweep_job(commits, job_id), concurrency)
@@ -85,7 +89,7 @@ async def _sweep_job(commits: Commits, job_id: str) -> bool:
     )
     if isinstance(outcome, Refusal):
         return False
-    if outcome.status.final or first:  # others wait for their turn, not for a hint
+    if outcome.status.final or first:  # other jobs of the line wait for their turn, not for a hint
         await commits.send_hints(outcome)
     return True
 

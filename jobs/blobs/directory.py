@@ -1,6 +1,6 @@
-"""Blobs: immutable bytes under their sha256, in a directory. `s3.py` has them in a bucket.
+"""Blobs: immutable bytes under their sha256, in a directory. `s3.py` stores them in a bucket.
 
-Both compare the bytes that they read with the digest: a damaged disk must not change a job.
+Both compare the bytes that they read with the digest, because a damaged disk must not change a job.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CAUSES: Mapping[int | None, str] = {
 }
 """By the number of an OSError of a disk or of a share."""
 LONG_BYTES = 1024 * 1024
-"""sha256 of so much takes a few milliseconds."""
+"""The sha256 of this number of bytes takes a few milliseconds."""
 
 
 def digest_bytes(content: bytes) -> str:
@@ -43,7 +43,7 @@ def digest_bytes(content: bytes) -> str:
 
 
 async def compute_digest(content: bytes) -> str:
-    """`digest_of`; in a thread where it takes longer than an event loop can be kept waiting."""
+    """`digest_bytes`, in a thread if it would block the event loop too long."""
     if len(content) < LONG_BYTES:
         return digest_bytes(content)
     return await asyncio.to_thread(digest_bytes, content)
@@ -56,8 +56,8 @@ def check_digest(digest: str) -> None:
 
 
 def describe_os_error(error: OSError) -> str | None:
-    """The reason why a disk or a share fails, without a path: `it is full`. None: the error has
-    another kind of reason."""
+    """The reason why a disk or a share fails, without a path: `it is full`. None: another kind of
+    error."""
     return _CAUSES.get(error.errno)
 
 
@@ -65,7 +65,8 @@ class Blobs(Protocol):
     """Bytes by digest. Every method raises BlobsUnavailable if the storage fails or refuses."""
 
     async def put(self, content: bytes) -> str:
-        """Keep bytes durably; returns their digest. Putting them again does nothing."""
+        """Store bytes durably; returns their digest. A second put of the same bytes has no
+        effect."""
         ...
 
     async def get(self, digest: str) -> bytes:
@@ -73,11 +74,11 @@ class Blobs(Protocol):
         ...
 
     async def remove(self, digest: str) -> None:
-        """Remove bytes, where they are there."""
+        """Remove bytes; no error if they are missing."""
         ...
 
     async def probe(self) -> None:
-        """Write a few bytes, read them and remove them, to learn whether the storage works."""
+        """Write, read and remove a few bytes, to test the storage."""
         ...
 
 
@@ -169,9 +170,9 @@ def _sync_directory(path: Path) -> None:
 
 
 def open_blobs(directory: Path, bucket: Mapping[str, Any] | None) -> Blobs:
-    """The bucket (fields of `s3.Bucket`) where one is named, else the directory.
+    """The blobs in the bucket (fields of `s3.Bucket`), or in the directory if `bucket` is None.
 
-    The bucket's library is an extra of the package, and is loaded for it alone.
+    The bucket's library is an extra of the package, and is imported only for a bucket.
     """
     if bucket is None:
         return DirectoryBlobs(directory)

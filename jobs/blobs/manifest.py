@@ -1,9 +1,9 @@
-"""Manifest: a workspace as a value: files by path as (digest, size), symbolic links by path with
-their targets. Only what changed is stored anew.
+"""Manifest: a workspace as a value. Files by path as (digest, size), symbolic links by path with
+their targets.
 
-No host has a directory of a job: a path is a name in a manifest, and a file's bytes are a blob. A
-link is a text; only code in a sandbox follows it, never a program on a host. If a job works on a
-repository, its manifest has the differences from a commit.
+A job has no directory on a host: a path is a name in a manifest, and a file's bytes are a blob.
+Only changed files are stored again. A link is a text; only code in a sandbox follows it. If a job
+works on a repository, its manifest has the differences from a commit.
 
 Why: docs/decisions/0001-workspace-is-a-value.md
 """
@@ -24,23 +24,26 @@ from jobs.errors import PathRefused
 LONGEST_PATH = 240
 """Bytes of a path. A sandbox's own limit may be wider, never narrower."""
 DEEPEST_PATH = 32
-"""Parts of a path, and so levels of directories: what a sandbox takes."""
+"""The parts of a path: a sandbox takes no more levels of directories."""
 
 _REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """As `sandbox.paths.fault` has it: all other characters can be in names of files."""
 
 
 class FileEntry(NamedTuple):
-    """A file: the sha256 and the number of its bytes. `executable`: whether it can be run as a
-    program; None is the default (see `sandbox.protocol.Command.executable`)."""
+    """A file."""
 
     digest: str
+    """The sha256 of its bytes."""
     size: int
+    """The number of its bytes."""
     executable: bool | None = None
+    """Whether it can run as a program. None: the default of
+    `sandbox.protocol.Command.executable`."""
 
 
 def normalize_path(path: str) -> str:
-    """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
+    """The path in its normal form: relative, with `/` between the parts. Raises PathRefused."""
     excerpt = path[:80]
     prefix = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
     if _REFUSED.search(prefix):
@@ -59,14 +62,20 @@ def normalize_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files and `links` (targets) of a workspace by path. With `base`, a repository's commit
-    (hexadecimal), the workspace also has the entries of the commit, without the paths in
-    `removed`; the manifest's files and links replace entries of the same path."""
+    """The files and links of a workspace.
+
+    With a base, the workspace also has the entries of the base commit, except the paths in
+    `removed`.
+    """
 
     files: Mapping[str, FileEntry] = field(default_factory=dict)
+    """By path. They replace entries of the base."""
     removed: frozenset[str] = frozenset()
+    """The removed paths of the base."""
     base: str | None = None
+    """The commit (hexadecimal) of a repository."""
     links: Mapping[str, str] = field(default_factory=dict)
+    """The targets of symbolic links, by path. They replace entries of the base."""
 
     def with_files(
         self,
@@ -75,10 +84,12 @@ class Manifest:
         in_base: Container[str] | None = None,
         links: Mapping[str, str] | None = None,
     ) -> Manifest:
-        """This manifest after a run: with `changed` and new `links`, without `deleted`.
+        """This manifest after a run that wrote the files `changed` and the `links`, and removed the
+        paths `deleted`.
 
-        With a base, `removed` has the deleted paths until they are written again. `in_base`: the
-        paths of the base; other deleted paths need no note (None: note all).
+        If the manifest has a base, `removed` lists deleted paths until they are written again.
+        `in_base`: the paths of the base, so that other deleted paths are not listed. None: all
+        deleted paths are listed.
         """
         new = links or {}
         replaced = deleted | changed.keys() | new.keys()
@@ -91,7 +102,7 @@ class Manifest:
         return replace(after, removed=(self.removed | removed) - changed.keys() - new.keys())
 
     def dump(self) -> bytes:
-        """Its bytes: sorted, so that the same files have the same digest."""
+        """The manifest as bytes, sorted, so that the same files have the same digest."""
         entries = {path: _plain(entry) for path, entry in self.files.items()}
         links = {path: {"link": target} for path, target in self.links.items()}
         plain: dict[str, Any] = dict(sorted({**entries, **links}.items()))
@@ -101,15 +112,17 @@ class Manifest:
 
     @classmethod
     def read(cls, content: bytes) -> Manifest:
-        """What `dump` wrote."""
+        """Read the bytes that `dump` wrote."""
         plain = json.loads(content)
         base, removed = plain.get("base"), frozenset[str]()
         if isinstance(base, str):  # a file of that name is a list
             plain, removed = plain["files"], frozenset(plain["removed"])
         else:
             base = None
-        files = {path: FileEntry(*each) for path, each in plain.items() if isinstance(each, list)}
-        links = {path: each["link"] for path, each in plain.items() if isinstance(each, dict)}
+        files = {
+            path: FileEntry(*entry) for path, entry in plain.items() if isinstance(entry, list)
+        }
+        links = {path: entry["link"] for path, entry in plain.items() if isinstance(entry, dict)}
         return cls(files, removed, base, links)
 
 
@@ -118,14 +131,15 @@ def _plain(entry: FileEntry) -> list[Any]:
 
 
 async def load(blobs: Blobs, digest: str | None) -> Manifest:
-    """The manifest of this digest; None is the empty workspace."""
+    """The manifest with this digest. None: the empty workspace."""
     return Manifest.read(await blobs.get(digest)) if digest else Manifest()
 
 
 async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
-    """Store files as a workspace; returns its digest, None for no files.
+    """Store files as a workspace. Returns the digest of its manifest; None if there are no files.
 
-    Raises PathRefused, also where two names are one path, or a file is another's directory.
+    Raises PathRefused, also if two names are the same path, or if a file is the directory of
+    another.
     """
     if not files:
         return None

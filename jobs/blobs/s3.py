@@ -1,7 +1,7 @@
 """Blobs in a bucket of S3-compatible storage, for workers on several machines.
 
-One object a blob, named by its digest below a prefix, as in the directory. An object is whole or
-absent, and a name stands for its content, so nothing has to be compared.
+Each blob is one object, named by its digest below a prefix, as in the directory. An object is
+complete or absent, and its name is the digest of its content, so no comparison is necessary.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _NO_BUCKET = "NoSuchBucket"
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The address of the blobs. Without keys, the role of the machine or container gives access.
-    `endpoint` None: Amazon's own endpoint.
-
-    seconds: how long one request may take; it is tried twice more if the storage is unavailable.
-    """
+    """A bucket and the access to it. Without keys, the role of the machine or container gives
+    access."""
 
     name: str
     prefix: str = ""
+    """Begins the name of each object."""
     endpoint: str | None = None
+    """None: Amazon's endpoint."""
     region: str = "us-east-1"
     access_key: str | None = None
     secret_key: str | None = None
     seconds: float = 10.0
+    """How long one request may take. It is tried twice more if the storage is unavailable."""
 
 
 class S3Blobs:
-    """The Blobs of a bucket. Raises BlobsUnavailable where the storage fails or refuses."""
+    """The blobs of a bucket. Raises BlobsUnavailable if the storage fails or refuses."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
@@ -121,8 +121,8 @@ class S3Blobs:
             await obstore.put_async(self._store, _object_name(digest), content, mode="create")
 
     async def _translate_errors(self, request: Awaitable[T]) -> T:
-        """The answer of the storage. 404 is an outage, too: the bucket is missing, or another
-        service answers at this address. Only `get` knows another meaning of it."""
+        """The answer of the storage. 404 is also an outage: the bucket is missing, or another
+        service answers at this address. Only `get` gives 404 another meaning."""
         try:
             return await request
         except (BaseError, OSError) as error:

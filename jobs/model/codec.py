@@ -1,13 +1,13 @@
-"""Records and events as the bytes that Redis keeps, and back.
+"""Records and events in their stored form.
 
-A record is a hash: what scripts compare (`status`, `version`, `epoch`, `ends_by`) and what an
-attempt's fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of their own, and
-so is `due_at`, which moves without a new version: a heartbeat extends a lease, or a job becomes the
-first of its line. The immutable `spec` is one JSON field, the rest (`state`) another.
+A record is a hash. Scripts compare `status`, `version`, `epoch` and `ends_by`, and fenced writes
+change `progress_epoch`, `workspace` and `graph`, so these are separate fields. `due_at` is a field
+too, because it moves without a new version: a heartbeat extends a lease, or a job becomes the first
+of its line. The immutable `spec` is one JSON field. `state` has all other fields as JSON.
 
-Several releases run side by side while a fleet is upgraded, so each ignores fields that it does not
-know. A value that an older release must not drop when it writes has a field of its own in the hash,
-as `graph` and `authors` have.
+Several releases run at the same time while a fleet is upgraded, so each ignores unknown fields. A
+value that an older release must not drop when it writes the record is a separate field of the hash,
+as `graph` and `authors` are.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _OWN_FIELDS = (
     "once",
 )
 PACKED_MARK = b"z"
-"""Begins a packed body; JSON begins with a brace."""
+"""The first byte of a compressed body. JSON begins with a brace."""
 
 
 def dump(value: Any, *, in_order: bool = False) -> str:
-    """JSON as Redis keeps it: compact, text as it is; `in_order`: keys sorted.
+    """Compact JSON, with characters as they are. `in_order`: keys are sorted.
 
-    Half a surrogate pair, which models do write, is no text: it becomes U+FFFD.
+    Models write halves of surrogate pairs, which UTF-8 cannot encode. They become U+FFFD.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=in_order)
     try:
@@ -59,7 +59,8 @@ def dump(value: Any, *, in_order: bool = False) -> str:
 
 
 def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
-    """The hash fields of a record; the spec only for a new one, since it never changes."""
+    """The fields of a record's hash. The spec is among them only if the record is new, because it
+    never changes."""
     state = {
         field.name: getattr(record, field.name)
         for field in dataclasses.fields(record)
@@ -71,7 +72,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "epoch": str(record.epoch),
         "due_at": str(record.due_at),
         "state": dump(_plain(state)),
-        "authors": dump([[each.name, each.key_id] for each in record.authors]),
+        "authors": dump([[author.name, author.key_id] for author in record.authors]),
         "ends_by": str(record.ends_by or ""),
     }
     if new:
@@ -84,8 +85,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
 
 
 def read_record(fields: Mapping[str, str]) -> JobRecord:
-    """The record that `record_fields` wrote, with what fenced writes have changed since; fields
-    that this release does not know are left out."""
+    """The record in a hash. Fields of newer releases are ignored."""
     state = json.loads(fields["state"])
     if state["lease"]:
         state["lease"]["until"] = fields["due_at"]
@@ -107,25 +107,24 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
 
 
 def read_spec(data: Mapping[str, Any]) -> JobSpec:
-    """A spec from its plain form; fields that this release does not know are left out."""
+    """The spec in its plain form. Fields of newer releases are ignored."""
     return _SPEC.validate_python(data)
 
 
 def spec_to_json(spec: JobSpec) -> dict[str, Any]:
-    """A spec in the plain form that `read_spec` takes."""
+    """The plain form of a spec, which `read_spec` takes."""
     plain: dict[str, Any] = _SPEC.dump_python(spec, mode="json")
     return plain
 
 
 def event_body(event: NewEvent, epoch: int | None = None) -> str:
-    """An event's body, which the list keeps after its time; `epoch`: of the attempt that reports
-    it."""
+    """The stored body of an event. `epoch`: of the attempt that reports it."""
     of_attempt = {} if epoch is None else {"epoch": epoch}
     return dump({"kind": event.kind, **of_attempt, "data": _plain(event.data)})
 
 
 def read_event(seq: int, stored: bytes) -> Event:
-    """The event at place `seq` (from 1), packed or not."""
+    """The event with the number `seq` (from 1), from its stored form."""
     at, _, body = stored.partition(b" ")
     content = json.loads(unpack_body(body))
     kind, data = content["kind"], content["data"]
@@ -133,7 +132,7 @@ def read_event(seq: int, stored: bytes) -> Event:
 
 
 def read_message(message: str) -> list[Event]:
-    """The events that a message of a job's channel carries: the first one's number, a line each."""
+    """The events in a message of a job's channel: the first number, then one event a line."""
     first, *stored = message.split("\n")
     return [read_event(int(first) + i, line.encode()) for i, line in enumerate(stored)]
 
@@ -149,7 +148,7 @@ def _plain(value: Any) -> Any:
 
 
 def pack_event(stored: bytes) -> bytes | None:
-    """A stored event ("at body") in fewer bytes; None where that gains nothing."""
+    """A stored event ("at body"), compressed; None if that does not make it smaller."""
     at, _, body = stored.partition(b" ")
     if body.startswith(PACKED_MARK):
         return None

@@ -1,7 +1,7 @@
-"""API keys: who may do what, for which tenant. Only the sha256 of a secret is ever kept.
+"""API keys: their scopes, their tenant and their person. Only the sha256 of a secret is stored.
 
-A secret has 256 random bits, so its plain digest cannot be guessed back, and a look-up by digest
-reveals nothing by its timing.
+A secret has 256 random bits, so its digest does not reveal it, and the time of a look-up by digest
+reveals nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESERVED = ROLES | set(FIRST_NAMES)
 
 
 class Scope(StrEnum):
-    """What a key may do. None contains another."""
+    """A right of a key. Scopes do not contain each other."""
 
     SUBMIT = "submit"
     READ = "read"
@@ -43,29 +43,29 @@ EVERY_SCOPE = tuple(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is known of a key. Times in ms by the store's clock; `name` signs decisions.
-
-    `max_cost_usd_per_day` (a decimal string) and `max_tokens_per_day` bound what its jobs may spend
-    on a day; None: as the settings say.
-    """
+    """An API key without its secret. Times in ms by Redis' clock."""
 
     id: str
     name: str
+    """Signs decisions."""
     tenant: str
     scopes: tuple[Scope, ...]
     created_at: int = 0
     created_by: str = ""
-    """The name of the key that made this key, which another key may have later."""
+    """The name of the key that made this key. Another key may have this name later."""
     revoked_at: int | None = None
     max_cost_usd_per_day: str | None = None
+    """The most that its jobs may spend on a day (decimal string). None: the settings' limit."""
     max_tokens_per_day: int | None = None
+    """The most tokens that its jobs may spend on a day. None: the settings' limit."""
     person: str = ""
-    """The person to whom the key belongs: for good. Without one, the key's name."""
+    """The person to whom the key belongs. It never changes. A key without a person has a person of
+    its own name."""
     created_by_key: str = ""
-    """The id of the key that made this key; '' if an older release has recorded it."""
+    """The id of the key that made this key. '': Fettle 0.1.0 has recorded it."""
 
     def __post_init__(self) -> None:
-        """Set the person of a key without one: a person with the name of the key."""
+        """Give a key without a person a person of the key's name."""
         if not self.person:
             object.__setattr__(self, "person", self.name)
 
@@ -81,7 +81,7 @@ class Credential:
 
     @property
     def signature(self) -> str:
-        """What two active keys cannot have in common: tenant and name, in one case."""
+        """Tenant and name without case. Two active keys cannot have the same signature."""
         return f"{self.tenant}:{self.name.lower()}"
 
     def may(self, scope: Scope) -> bool:
@@ -90,12 +90,12 @@ class Credential:
 
     @property
     def operates(self) -> bool:
-        """Whether it is the operator's: with `admin`, in the operator's tenant. Hosts, workers,
-        counts of all tenants and limits are the operator's alone."""
+        """Whether it is the operator's key: with `admin`, in the operator's tenant. Only such keys
+        see hosts and workers, the counts of all tenants, and limits."""
         return self.may(Scope.ADMIN) and self.tenant == OPERATOR
 
     def governs(self, tenant: str) -> bool:
-        """Whether the key may see to a tenant's keys: its own, or any if it is the operator's."""
+        """Whether the key may manage the keys of a tenant."""
         return self.operates or (self.may(Scope.ADMIN) and self.tenant == tenant)
 
 
@@ -105,14 +105,14 @@ FIRST = Credential(FIRST_ID, FIRST_NAMES[0], OPERATOR, EVERY_SCOPE)
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """What all jobs of a tenant together may spend on a day; None: as the settings say."""
+    """The most that all jobs of a tenant may spend on a day. None: the settings' limit."""
 
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
 
 
 def is_person(name: str | None) -> bool:
-    """Whether an approval's name is a person's, and not of the service itself."""
+    """Whether an approver is a person, and not the service itself."""
     return name is not None and name not in ROLES
 
 
@@ -122,32 +122,32 @@ def sort_by_age(credentials: Iterable[Credential]) -> Sequence[Credential]:
 
 
 def new_secret() -> str:
-    """A secret that is shown once."""
+    """A new secret. It is shown once."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def new_id() -> str:
-    """An id that may be shown anywhere."""
+    """A new public id."""
     return secrets.token_hex(6)
 
 
 def digest_secret(secret: str) -> str:
-    """What is kept of a secret."""
+    """The digest under which a secret is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """The name of a key that has done something, and its id; '' if an older release has not
-    recorded it."""
+    """The key that has signed an action."""
 
     name: str
     key_id: str = ""
+    """'': unknown."""
 
     @property
     def identity_keys(self) -> frozenset[str]:
-        """By these, a job is known to be one's own: by the key's id, and by the name, which a new
-        key may have taken over."""
+        """The identity keys of the signer: the id of its key, and its name, which a new key may
+        have taken over."""
         key = {f"key:{self.key_id}"} if self.key_id else set()
         return frozenset({f"name:{self.name.lower()}", *key})
 

@@ -12,52 +12,53 @@ from typing import Any
 from jobs.model import event_data
 
 EVENTS_AT_ONCE = 16
-"""How many events a reader of a stream gets at a time."""
+"""The events that a reader of a stream gets at a time."""
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(event_data.WORK)
-"""Events of work done. The others are of the job's own life."""
+"""The kinds of events of work. The other kinds are of the job's own life."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A fact that is to be appended. `key` is deterministic: a known key is not appended again."""
+    """A fact that is to be appended."""
 
     key: str
+    """A deterministic key: an event whose key is on record is not appended again."""
     kind: str
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact on record: `seq` counts from 1, `at` is Redis' time in ms.
-
-    `epoch`: that of the attempt that reports its work; None for the job's own life, and in events
-    of older releases.
-    """
+    """A fact on record."""
 
     seq: int
+    """Its number, from 1."""
     at: int
+    """Redis' time in ms."""
     kind: str
     data: Mapping[str, Any]
     epoch: int | None = None
+    """Of the attempt that reports its work. None: an event of the job's own life, or written by
+    Fettle 0.1.0."""
 
     @property
     def final(self) -> bool:
-        """Whether no event can follow."""
+        """Whether this is the job's last event."""
         return self.kind in FINAL_KINDS
 
 
 def events_since_restart(events: Sequence[Event]) -> Sequence[Event]:
-    """The events since the job was restarted from its task, if it was: earlier work is
+    """The events since the job was restarted from its task, or all events. Earlier work is
     discarded."""
     restart_positions = [
-        place for place, event in enumerate(events, start=1) if event.kind == "begun_anew"
+        position for position, event in enumerate(events, start=1) if event.kind == "begun_anew"
     ]
     return events[restart_positions[-1] :] if restart_positions else events
 
 
 def describe_progress(events: Sequence[Event]) -> str:
-    """How far the work had come, as text."""
+    """The last finished work of a job, as text."""
     last_event = next((event for event in reversed(events) if event.kind in WORK), None)
     if last_event is None:
         return "before its first call had finished"

@@ -23,7 +23,7 @@ class FleetUnreadable(JobsError):
 
 @dataclass(frozen=True, slots=True)
 class FleetRules:
-    """Rules with an effect on jobs of every worker: see `settings.base.FleetSettings`."""
+    """Rules that have an effect on the jobs of every worker: see `settings.base.FleetSettings`."""
 
     lease_seconds: float
     heartbeat_seconds: float
@@ -49,23 +49,28 @@ class FleetRules:
 
 @dataclass(frozen=True, slots=True)
 class FleetChange:
-    """An audit entry: the values that the change set, by name. `by` is the name of a key or of a
-    worker, `key_id` the key's id ('': a worker's); `at` in ms by Redis' clock."""
+    """An audit entry."""
 
     version: int
     at: int
+    """In ms by Redis' clock."""
     by: str
+    """The name of a key, or the id of a worker."""
     key_id: str
+    """The key's id. '': a worker made the change."""
     values: Mapping[str, Any]
+    """The values that the change set, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRecord:
-    """`version` counts the changes. `changes`: the newest ones, the last one last."""
+    """The rules and their history."""
 
     version: int
+    """Counts the changes."""
     rules: FleetRules
     changes: tuple[FleetChange, ...] = ()
+    """The newest changes, the last one last."""
 
     def changed(
         self, values: Mapping[str, Any], at: int, *, by: str, key_id: str = ""
@@ -88,8 +93,7 @@ def dump(record: FleetRecord) -> str:
 
 
 def load(text: str | bytes) -> FleetRecord:
-    """The record that `dump` wrote. Rules of a newer release are ignored. Raises
-    FleetUnreadable."""
+    """The record that `dump` wrote. Rules of newer releases are ignored. Raises FleetUnreadable."""
     try:
         plain = json.loads(text)
         rules = {rule.name: plain["rules"][rule.name] for rule in fields(FleetRules)}

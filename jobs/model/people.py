@@ -1,10 +1,10 @@
-"""People: which keys count as the same person when a job needs several persons.
+"""People: which keys count as the same person if a job needs several persons.
 
-A key belongs to a person. Its makers are the persons who made the key, who made the key that made
-it, and so on: they have seen its secret, or could have made another key. So work that a key has
-brought counts as work of its makers, too. A key approves only if its person has made the key, or
-if the operator's first key has made it: the environment sets the first key, and the first key makes
-the first keys of a deployment.
+A key belongs to a person. The makers of a key are the person who made it, the person who made the
+key that made it, and so on: they have seen its secret, or could have made another key. So the work
+of a key also counts as work of its makers. A key approves only if its person, or the operator's
+first key, has made it. The environment sets the first key, and the first key makes the first keys
+of a deployment.
 
 Why: docs/decisions/0066-a-vote-is-a-persons.md
 """
@@ -19,14 +19,14 @@ from jobs.model.credentials import FIRST, FIRST_NAMES, OPERATOR, Credential
 
 
 def identity_of(person: str) -> str:
-    """A person's name as names are compared: without case, with one form of each letter (Unicode
-    NFKC), and with single spaces."""
+    """The form in which names of persons are compared: without case, one form of each letter
+    (Unicode NFKC), single spaces."""
     folded = unicodedata.normalize("NFKC", person).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def person_key(person: str) -> str:
-    """The identity key of a person, which is on record with each vote."""
+    """The identity key of a person. Each vote is recorded with it."""
     return f"person:{identity_of(person)}"
 
 
@@ -92,8 +92,8 @@ class KeyRing:
         return _Circle(identity_of(key.person), makers)
 
     def _makers(self, key: Credential) -> Iterator[Credential]:
-        """The key that made this key. An older release has recorded only its name, which several
-        keys may have had: all of them count."""
+        """The key that made this key. Fettle 0.1.0 recorded only its name, which several keys may
+        have had: all of them count."""
         if (maker := self._by_id.get(key.created_by_key)) is not None:
             yield maker
             return

@@ -152,7 +152,7 @@ class PatchRef:
     """The change of a repository by a job, as a patch that `git apply` takes."""
 
     digest: str
-    """Of the patch's bytes."""
+    """The digest of the patch's bytes."""
     size: int
     """In bytes."""
     files: int
@@ -279,8 +279,8 @@ class JobRecord:
     revisions: int = 0
     """The passes of the executor, counted when the job pauses and when it ends."""
     authors: tuple[Signer, ...] = ()
-    """Further authors of the work: the submitters of the jobs that it retries, and the persons
-    whose edits have run. See `jobs.transitions.reviews`."""
+    """Further authors of the work: the submitters of the jobs that it retries, and the persons with
+    edits that have run. See `jobs.transitions.reviews`."""
     once: str = ""
     """The Idempotency-Key of the request. It names this job until the job is removed."""
 

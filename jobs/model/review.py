@@ -8,131 +8,135 @@ from enum import StrEnum
 from typing import Any
 
 EXPIRY = "expiry"
-"""Who decided where nobody did in time."""
+"""Signs the decision if no person decides in time."""
 
 
 class ReviewKind(StrEnum):
-    """What is asked: `review` wants an Action, `questions` answers, `upgrade` an operator who knows
-    which releases run (see jobs.transitions.upgrade)."""
+    """The purpose of a review."""
 
     REVIEW = "review"
+    """A person decides on the work, by an Action."""
     QUESTIONS = "questions"
+    """A person answers questions of the planner."""
     UPGRADE = "upgrade"
+    """An operator who knows the running releases decides: see `jobs.transitions.upgrade`."""
 
 
 class Action(StrEnum):
-    """What a person can decide. `delegate` lets the critic decide this time; `answer` is for
-    questions alone."""
+    """A decision of a person."""
 
     APPROVE = "approve"
     REVISE = "revise"
     EDIT = "edit"
     REJECT = "reject"
     DELEGATE = "delegate"
+    """The critic decides this time."""
     ANSWER = "answer"
+    """For questions only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One person's approval of a Review that needs more than one; `at` in ms."""
+    """One person's approval of a Review that needs more than one."""
 
     by: str
+    """The name of the person's key."""
     key_id: str
     at: int
+    """In ms."""
     override: bool = False
     person: str = ""
-    """The person of that key; '' if an older release has recorded the approval."""
+    """The person of that key. '': unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """An open question. `payload` is all a person needs to see.
-
-    `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
-    answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
-    decisions: [decision], revision: int, checks: report or null, paused: bool}, and of a job on a
-    repository {patch: PatchRef's fields, bundle: digest}, where there are; there each comment of
-    an earlier decision has `outdated` and `now` (see jobs.view.comments); of `questions`:
-    {task: str, questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
-    `opened_at` (ms) is set as it is put on record. At `expires_at` an event says once that it has
-    expired; `expired`: that was done, and it stays open. At `remind_at` and `escalate_at` an event
-    announces it again; None: never, or done. `approvals` are those that it has while it needs more;
-    the next Review begins with none.
-    """
+    """An open question to a person."""
 
     id: str
+    """The graph's interrupt id, if the graph asks."""
     kind: ReviewKind
     payload: Mapping[str, Any]
+    """All facts that the person needs: see `jobs.model.review_data.ReviewPayload`."""
     opened_at: int = 0
+    """In ms; set when the review is put on record."""
     expires_at: int | None = None
+    """When `on_expiry` of the job's spec applies (ms). None: never."""
     expired: bool = False
+    """The review has expired, and stays open."""
     approvals: tuple[Approval, ...] = ()
+    """The approvals so far. The next Review begins without approvals."""
     remind_at: int | None = None
+    """When an event announces the review again (ms). None: never, or it has been announced."""
     escalate_at: int | None = None
+    """When an event announces the review once more (ms). None: never, or it has been announced."""
 
     @property
     def proven(self) -> bool:
-        """Whether an approval would rest on a verification that holds. The graph says in the
-        payload why not (`unproven`: null where it would)."""
+        """Whether an approval would rest on a verification that holds. The graph puts the reason
+        against it into the payload (`unproven`; null: the verification holds)."""
         return "unproven" in self.payload and self.payload["unproven"] is None
 
     @property
     def paused(self) -> bool:
-        """Whether the work stopped for a look at a run, and goes on at `revise`."""
+        """Whether the work stopped after a run, and continues at `revise`."""
         return bool(self.payload.get("paused"))
 
     @property
     def look_at(self) -> int | None:
-        """When the sweeper has to look at it; None: never."""
+        """When the sweeper looks at the review next (ms). None: never."""
         expires_at = None if self.expired else self.expires_at
         times = (self.remind_at, self.escalate_at, expires_at)
         return min((time for time in times if time is not None), default=None)
 
 
 class Side(StrEnum):
-    """Which of a line's two numbers is meant: that before the change, or after it."""
+    """One of the two numbers of a line."""
 
     OLD = "old"
+    """Before the change."""
     NEW = "new"
+    """After the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A person's comment on a line of the patch that a Review shows.
-
-    `excerpt` are the lines of the patch around it, each with its sign (` `, `+` or `-`); `at` is
-    the line's place among them, from 0. `base` is the line's number in the job's commit, None of
-    an added line.
-    """
+    """A person's comment on a line of the patch that a Review shows."""
 
     path: str
     line: int
+    """Its number, from 1."""
     side: Side
     text: str
     excerpt: tuple[str, ...] = ()
+    """The lines of the patch around it, each with its sign (` `, `+` or `-`)."""
     at: int = 0
+    """The position of the line in `excerpt`, from 0."""
     base: int | None = None
+    """The number of the line in the job's commit. None: an added line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's answer to the Review `review_id`; `by` is the name of the key that gave it, which
-    another key may have later, and `key_id` its id. `digest` is that of what the person saw (see
-    jobs.model.review_digest); '' from a caller who does not say.
-    """
+    """A person's answer to a Review."""
 
     review_id: str
     action: Action
     by: str
+    """The name of the person's key. Another key may have this name later."""
     feedback: str = ""
     code: str = ""
+    """Of `edit`: the new code."""
     override: bool = False
-    """Approved although the evidence failed: recorded as an override."""
+    """Approved although the evidence failed. It is recorded as an override."""
     key_id: str = ""
+    """The id of that key."""
     digest: str = ""
+    """The digest of the review that the person saw (`jobs.model.review_digest`). '': the request
+    names none."""
     answers: tuple[str, ...] = ()
-    """To questions, in their order; a blank or a missing one leaves it to the default."""
+    """To questions, in their order. If an answer is blank or missing, the default counts."""
     comments: tuple[Comment, ...] = ()
-    """Of `revise`: on lines of the patch."""
+    """Of `revise`: comments on lines of the patch."""
     person: str = ""
-    """The person of the key; '' from the clock, and if an older release has recorded it."""
+    """The person of the key. '': the clock has decided, or the person is unknown."""

@@ -1,10 +1,12 @@
-"""The digest of what a Review shows: a Decision names it, and applies to that content alone.
+"""The digest of a Review. A Decision names the digest, and applies only to a Review with this
+digest.
 
-It covers what is approved: the code, how it ran, what it printed and which files it left (so that a
-deleted one counts), the answer, the artifacts by their own digests, the report of checks, the
-verification, and the patch by its own digest and base. What an older release did not put into a
-review is left out, so that the review keeps its digest. Plan, critiques and earlier decisions are
-how it came about. Another kind of review counts whole.
+The digest covers the object of the approval: the code, its runs with their output and the files
+that they left (so that a deleted file changes it), the answer, the artifacts by their digests, the
+report of the checks, the verification, and the patch by its digest and base. Fields that Fettle
+0.1.0 did not put into a review are left out of its reviews, so that a review keeps its digest. The
+plan, critiques and earlier decisions are not covered. Of other kinds of reviews, the full payload
+is covered.
 """
 
 from __future__ import annotations
@@ -16,32 +18,32 @@ from typing import Any
 from jobs.model.codec import dump
 from jobs.model.review import Review, ReviewKind
 
-_OF_RUN = ("number", "code", "end", "exit_code", "signal", "stdout", "stderr")
-_OF_ARTIFACT = ("name", "digest", "size", "media_type")
+_RUN_FIELDS = ("number", "code", "end", "exit_code", "signal", "stdout", "stderr")
+_ARTIFACT_FIELDS = ("name", "digest", "size", "media_type")
 
 
 def digest_review(review: Review) -> str:
     """SHA-256, as 64 hexadecimal digits, over canonical JSON (keys in order, no spaces, UTF-8)."""
-    shown = _approved(review.payload) if review.kind is ReviewKind.REVIEW else review.payload
-    return hashlib.sha256(dump(shown, in_order=True).encode()).hexdigest()
+    covered = _approved(review.payload) if review.kind is ReviewKind.REVIEW else review.payload
+    return hashlib.sha256(dump(covered, in_order=True).encode()).hexdigest()
 
 
 def _approved(payload: Mapping[str, Any]) -> dict[str, Any]:
-    artifacts = [_part(made, _OF_ARTIFACT) for made in payload.get("artifacts", ())]
+    artifacts = [_select(artifact, _ARTIFACT_FIELDS) for artifact in payload.get("artifacts", ())]
     covered = {
         "code": payload.get("code", ""),
         "answer": payload.get("answer", ""),
         "runs": [_run(run) for run in payload.get("runs", ())],
-        "artifacts": sorted(artifacts, key=lambda made: str(made["name"])),
+        "artifacts": sorted(artifacts, key=lambda artifact: str(artifact["name"])),
     }
-    later = ("checks", "verification", "patch")
-    return covered | {name: payload[name] for name in later if name in payload}
+    optional = ("checks", "verification", "patch")
+    return covered | {name: payload[name] for name in optional if name in payload}
 
 
 def _run(run: Mapping[str, Any]) -> dict[str, Any]:
-    covered = _part(run, _OF_RUN)
+    covered = _select(run, _RUN_FIELDS)
     return {**covered, "workspace": run["workspace"]} if "workspace" in run else covered
 
 
-def _part(whole: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: whole.get(name) for name in names}
+def _select(data: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: data.get(name) for name in names}

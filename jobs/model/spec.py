@@ -60,8 +60,8 @@ class Pause(StrEnum):
     BEFORE_CRITIC = "before_critic"
     """When the executor is done."""
     EVERY_RUN = "every_run"
-    """Also after every run: a pass of the executor ends with the first reply whose code has run,
-    whatever its result."""
+    """Also after every run: a pass of the executor ends when the code of a reply has run, with any
+    result."""
 
 
 @dataclass(frozen=True, slots=True)

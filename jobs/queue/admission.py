@@ -1,6 +1,6 @@
-"""Admission: whether another job can be accepted. Pure.
+"""Admission: whether a new job can be accepted. Pure.
 
-Only new jobs are refused, early enough that accepted ones can end: a Redis at its `maxmemory` takes
+Only new jobs are refused, early enough that accepted jobs can end: a Redis at its `maxmemory` takes
 no results of their attempts.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.budgets import Amount, Cap, format_dollars
+from jobs.budgets import Amount, Cap, Unit, format_dollars
 from jobs.transitions.lifecycle import Refusal
 
 STORE_FULL = "store_full"
@@ -18,25 +18,29 @@ BUDGET_TAKEN = "budget_taken"
 
 @dataclass(frozen=True, slots=True)
 class SystemLoad:
-    """Redis' memory in bytes (`most_bytes` 0: no limit is known), and the jobs of one tenant that
-    wait for a worker; those that wait for another job of their conversation are left out.
-    """
+    """The fill level of Redis and of a tenant's queue."""
 
     used_bytes: int
+    """Redis' memory in use."""
     max_bytes: int
+    """Redis' memory limit. 0: unknown."""
     queued: int
+    """The tenant's jobs that wait for a worker, without jobs that wait for another job of their
+    conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
-    """What an operator allows: the part of Redis' memory in use, and a tenant's waiting jobs."""
+    """The operator's limits."""
 
     memory_ratio: float = 0.85
+    """The part of Redis' memory that may be in use."""
     queued: int = 10_000
+    """The jobs of a tenant that may wait."""
 
 
 def check_load(load: SystemLoad, limits: AdmissionLimits) -> Refusal | None:
-    """Why no job can be accepted now, or None."""
+    """The refusal of a new job because the system is full; None: accept it."""
     if load.max_bytes and load.used_bytes >= load.max_bytes * limits.memory_ratio:
         percentage = 100 * load.used_bytes / load.max_bytes
         return Refusal(STORE_FULL, f"the job record's memory is {percentage:.0f} % full")
@@ -47,42 +51,47 @@ def check_load(load: SystemLoad, limits: AdmissionLimits) -> Refusal | None:
 
 @dataclass(frozen=True, slots=True)
 class KeyDay:
-    """A key's day: its limit, what is paid, its jobs that are queued or running, and what one of
-    them costs on average (0: not known)."""
+    """The spending of a key's jobs on a day."""
 
     cap: Cap
+    """The key's limit."""
     paid: Amount
+    """The amount spent so far."""
     unfinished: int
+    """The number of its jobs that are queued or running."""
     average: Amount
+    """The average cost of a job. 0: unknown."""
 
 
 def check_budget(day: KeyDay, job_cap: Cap) -> Refusal | None:
-    """Why another job of the key, which may spend `most`, would not be finished today, or None.
+    """The refusal of another job of the key, which may spend `job_cap`, because it would not be
+    finished today; None: accept it.
 
     A budget should finish jobs, not begin many. The first job of a day is never refused: it may
-    cost less than others did, and each call is checked in any case.
+    cost less than the average, and each call is checked.
     """
-    for what in ("cost", "tokens"):
-        cap, paid = getattr(day.cap, what), getattr(day.paid, what)
-        average, own = getattr(day.average, what), getattr(job_cap, what)
-        expected = average if own is None else min(average or own, own)
-        others = day.unfinished * average
+    units: tuple[Unit, ...] = ("cost", "tokens")
+    for unit in units:
+        cap, paid = day.cap.of(unit), day.paid.of(unit)
+        average, job_bound = day.average.of(unit), job_cap.of(unit)
+        expected = average if job_bound is None else min(average or job_bound, job_bound)
+        unfinished = day.unfinished * average
         if cap is None or not expected or not (paid or day.unfinished):
             continue
-        if paid + others + expected > cap:
-            shown = [_format_amount(what, amount) for amount in (cap, paid, others, expected)]
-            return Refusal(BUDGET_TAKEN, _explain(*shown, unfinished=day.unfinished))
+        if paid + unfinished + expected > cap:
+            amounts = [_format(unit, amount) for amount in (cap, paid, unfinished, expected)]
+            return Refusal(BUDGET_TAKEN, _explain(*amounts, unfinished_jobs=day.unfinished))
     return None
 
 
-def _explain(cap: str, paid: str, others: str, expected: str, *, unfinished: int) -> str:
+def _explain(cap: str, paid: str, unfinished: str, expected: str, *, unfinished_jobs: int) -> str:
     return (
-        f"the jobs of this API key may spend {cap} today: {paid} are spent, {unfinished} "
-        f"unfinished jobs are expected to take {others}, and this one {expected} (by the average "
-        "of the last days), so it might not be finished. Submit it when others have ended, or "
-        "after midnight UTC, or have the operator raise the limit: `fettle keys limit`"
+        f"the jobs of this API key may spend {cap} today: {paid} are spent, {unfinished_jobs} "
+        f"unfinished jobs are expected to take {unfinished}, and this job {expected} (by the "
+        "average of the last days), so it might not be finished. Submit it when other jobs have "
+        "ended, or after midnight UTC, or ask the operator to raise the limit: `fettle keys limit`"
     )
 
 
-def _format_amount(unit: str, amount: int) -> str:
+def _format(unit: Unit, amount: int) -> str:
     return f"${format_dollars(amount)}" if unit == "cost" else f"{amount:,} tokens"

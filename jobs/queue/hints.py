@@ -1,6 +1,7 @@
-"""Hints: the Celery message that says "look at this job". Losing or doubling one must not matter.
+"""Hints: the Celery message that says "look at this job". A hint may be lost or doubled without
+harm.
 
-The only place of this package that knows Celery.
+Only this module of the package imports Celery.
 
 Why: docs/decisions/0035-what-may-be-lost.md
 """
@@ -29,25 +30,26 @@ NAME = "fettle.look"
 QUEUE = "fettle"
 REDIS_PORT = 6379
 MAX_UNSENT = 10_000
-"""Hints kept while the broker is away; the sweeper replaces those that are dropped."""
+"""The hints that wait in this process while the broker is unreachable. The sweeper replaces dropped
+hints."""
 MAX_IN_BROKER = 10_000
-"""Hints of one priority that wait in the broker. Above it none is added: while workers have plenty
-to look at, the sweeper's reminders would only pile up."""
+"""The hints of one priority that wait in the broker. Above this number no hint is added: workers
+have enough jobs to look at, and the sweeper's hints would only accumulate."""
 
 PRIORITIES = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
 """Redis under Celery takes 0 as the most urgent; one list a step."""
 _BY_STEP = {step: priority for priority, step in PRIORITIES.items()}
 SEPARATOR = "\x06\x16"
 BROKER_ERRORS = (KombuError, RedisError, OSError)
-"""What a broker raises that is away, hangs or is full."""
+"""The errors of a broker that is unreachable, hangs or is full."""
 
 
 def celery_app(broker_url: str, **options: Any) -> Celery:
-    """The Celery app both ends share: no results, no retries, JSON, one queue with priorities.
+    """The Celery app of both ends: no results, no retries, JSON, one queue with priorities.
 
     `broker_url` is a Redis URL as redis-py reads it: redis://, rediss:// or unix://. Celery gets
-    the values that redis-py reads from it: by itself, it would obey other options, and it would not
-    verify TLS.
+    the values that redis-py reads from the URL: Celery itself would obey other options, and would
+    not verify TLS.
 
     Why: docs/decisions/0064-addresses-are-parsed.md
     """
@@ -74,7 +76,7 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
 
 
 def hint_list(priority: Priority) -> str:
-    """The Redis list in the broker that hints of this priority wait in."""
+    """The Redis list in the broker in which hints of this priority wait."""
     step = PRIORITIES[priority]
     return f"{QUEUE}{SEPARATOR}{step}" if step else QUEUE
 
@@ -92,7 +94,7 @@ def _kombu_url(server: Mapping[str, Any]) -> str:
 
 
 def _tls(server: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The options of TLS, which verifies the server unless they say otherwise; None without TLS."""
+    """The TLS options; they verify the server unless the URL says otherwise. None: no TLS."""
     if server.get("connection_class") is not SSLConnection:
         return None
     options = {name: value for name, value in server.items() if name.startswith("ssl_")}
@@ -100,9 +102,9 @@ def _tls(server: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 class Hints:
-    """Sends hints from a thread of its own, so that nobody waits for the broker.
+    """Sends hints from a separate thread, so that no caller waits for the broker.
 
-    The broker need not be there; a URL that names no kind of broker raises here and now.
+    The broker need not be reachable. A URL that names no kind of broker raises at once.
     """
 
     def __init__(self, broker_url: str) -> None:
@@ -113,18 +115,18 @@ class Hints:
         self._sender.start()
 
     def hint(self, record: JobRecord) -> None:
-        """Have a hint at a job sent soon."""
+        """Queue a hint at a job."""
         self.send(record.id, record.spec.priority, record.tenant)
 
     def send(self, job_id: str, priority: Priority, tenant: str = OPERATOR) -> None:
-        """Have a hint sent soon; drops it where too many wait."""
+        """Queue a hint. It is dropped if too many hints wait."""
         try:
             self._unsent.put_nowait((job_id, priority, tenant))
         except queue.Full:
             return
 
     def close(self, seconds: float = 2.0) -> None:
-        """Send what waits, for at most `seconds`; the rest is dropped."""
+        """Send the queued hints, for at most `seconds`. Later hints are dropped."""
         try:
             self._unsent.put_nowait(None)
         except queue.Full:
@@ -149,8 +151,8 @@ class JobPicker:
         self._connection: Any = None
 
     def pick(self, job_id: str, step: int | None) -> str:
-        """The job whose turn it is in the hint's priority; the hint's own job where none is known
-        or the broker does not answer."""
+        """The next job of the hint's priority, by the ready index. The hint's own job if no job is
+        listed, or if the broker does not answer."""
         priority = _BY_STEP.get(step) if step is not None else None
         if priority is None:
             return job_id
@@ -163,20 +165,22 @@ class JobPicker:
 
 
 def _connect(app: Celery) -> Any:
-    """A connection to the broker that gives up within seconds: kombu would wait and try again."""
+    """A connection to the broker that gives up within seconds. By default, kombu waits and tries
+    again."""
     bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
     return app.connection_for_write(transport_options=bound)
 
 
 class _BrokerConnection:
-    """One kept connection to the broker, made when it is needed. For one thread."""
+    """One open connection to the broker, made when it is needed. For one thread."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._dial()
 
     def send(self, job_id: str, priority: Priority, tenant: str) -> None:
-        """Send a hint, unless plenty wait. Raises within seconds where the broker is away."""
+        """Send a hint, unless the broker has enough hints. Raises within seconds if the broker is
+        unreachable."""
         Ready(self._producer.channel.client).add(job_id, priority, tenant)
         if self._producer.channel.client.llen(hint_list(priority)) >= MAX_IN_BROKER:
             return
@@ -190,7 +194,7 @@ class _BrokerConnection:
         )
 
     def hang_up(self) -> None:
-        """Drop the connection, whatever state it is in; the next hint makes another."""
+        """Drop the connection in any state. The next hint makes a new connection."""
         with contextlib.suppress(*BROKER_ERRORS):
             self._connection.close()
         self._dial()

@@ -1,8 +1,8 @@
 """The ready index: which job a worker takes next, so that tenants take turns within a priority.
 
 A hint in the broker says that a job of a priority waits. The ready index lists the jobs that wait,
-by tenant. A worker that receives a hint takes the next job of the tenant whose turn it is. Like the
-hints, the index is kept in the broker, and may be lost or stale.
+by tenant. A worker that receives a hint takes the oldest job of the next tenant. Like the hints,
+the index is kept in the broker, and may be lost or stale.
 
 The index lists no job that waits before a retry or for another job of its conversation. So it shows
 how long jobs wait for a worker. The record does not: a job's `due_at` moves with each hint.
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 JOBS_PER_TENANT = 10_000
 """The jobs of a tenant that the index lists in one priority. The sweeper adds the others later."""
 MEASURED_TENANTS, MEASURED_JOBS = 50, 20
-"""In each priority, `Waiting` looks at the tenants whose turn comes next, and at the jobs of each
-that have waited longest."""
+"""In each priority, `WaitTimes` looks at the next tenants, and at the oldest jobs of each."""
 
 
 class Ready:
@@ -44,7 +43,7 @@ class Ready:
         self._add(keys=[turns, f"{turns}:{tenant}"], args=[tenant, job_id, JOBS_PER_TENANT])
 
     def next(self, priority: Priority) -> str | None:
-        """Remove the job whose turn it is, and return its id; None if no job is listed."""
+        """Remove the oldest job of the next tenant, and return its id; None if no job is listed."""
         turns = _turns(priority)
         job_ids: list[bytes] = self._next(keys=[turns], args=[f"{turns}:"])
         return job_ids[0].decode() if job_ids else None

@@ -24,25 +24,30 @@ from jobs.redis.connection import await_redis, read_script, translate_redis_erro
 from jobs.redis.keys import JobKeys
 
 ACCEPTED_MS = 120_000
+"""How long an accepted inquiry is marked."""
 LINGER_SECONDS = 30.0
-"""How long a channel without a listener stays subscribed: readers come back after each event."""
+"""How long a channel without a listener stays subscribed, because readers come back after each
+event."""
 CONFIRM_SECONDS = 1.0
 RECONNECT_SECONDS = 0.1
 MAX_UNREAD = 1_000
-"""Messages that wait for one listener."""
+"""The messages that wait for one listener."""
 RECENT = 16
-"""Messages that a channel keeps, so that a reader that comes back after each misses none."""
+"""The messages that a channel keeps, so that a reader that comes back after each message misses
+none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a listener gets: the latest messages before it came, gapless, and those from then on."""
+    """The messages of a channel, as a listener gets them."""
 
     recent: Sequence[str]
+    """The latest messages before the listener came, without gaps."""
     queue: asyncio.Queue[str]
+    """The messages since then."""
 
     async def next_message(self, seconds: float) -> str:
-        """The next message; empty when none came in time."""
+        """The next message; '' if no message comes in time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 return await self.queue.get()
@@ -58,10 +63,10 @@ class _Channel:
 
 
 class Listener:
-    """Passes messages of channels to those who wait for them.
+    """Passes the messages of channels to listeners, over one connection.
 
-    A lost connection loses messages, so a message is a signal to look, never the truth. After a
-    reconnection each listener gets an empty message: read the store.
+    After a reconnection each listener gets an empty message, which means: messages may be lost, so
+    read the store.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -72,7 +77,7 @@ class Listener:
 
     @contextlib.asynccontextmanager
     async def subscribed(self, name: str) -> AsyncIterator[Subscription]:
-        """The channel's messages; redis' errors come through."""
+        """Listen to a channel. Raises redis' errors."""
         queue: asyncio.Queue[str] = asyncio.Queue(MAX_UNREAD)
         channel = await self._join(name, queue)
         try:
@@ -130,7 +135,7 @@ class Listener:
                 self._deliver(message)
 
     async def _reconnect(self) -> None:
-        """Connect until the server is there again; redis-py then subscribes to what it had."""
+        """Connect until the server answers. redis-py then subscribes to the same channels again."""
         while True:
             async with self._connecting:
                 with contextlib.suppress(RedisError, OSError):
@@ -158,7 +163,8 @@ class Listener:
 
 
 def _put(queue: asyncio.Queue[str], text: str) -> None:
-    """A listener that does not read loses what it has not read: an empty message says so."""
+    """Give a message to a listener. If the listener has too many unread messages, an empty message
+    replaces them."""
     if queue.full():
         while not queue.empty():
             queue.get_nowait()
@@ -171,18 +177,16 @@ def _text(value: Any) -> str:
 
 
 class TokenChannel:
-    """The output of models while it streams, for readers who watch. These are no events, and
-    nothing is stored (J12). A channel per job; raises StoreUnavailable.
-    """
+    """The output of models while it streams, on one channel per job. It is no event, and is not
+    stored (J12). Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         self._redis = redis
         self._listener = listener
 
     async def publish(self, messages: Mapping[str, str]) -> frozenset[str]:
-        """Send one message for each of some jobs, in one round trip; returns the jobs that have a
-        listener.
-        """
+        """Send a message to the listeners of each of some jobs, in one round trip. Returns the jobs
+        that have a listener."""
         async with self._redis.pipeline(transaction=False) as pipeline:
             for job_id, message in messages.items():
                 pipeline.publish(JobKeys(job_id).tokens, message)
@@ -191,7 +195,7 @@ class TokenChannel:
 
     @contextlib.asynccontextmanager
     async def subscribe(self, job_id: str) -> AsyncIterator[asyncio.Queue[str]]:
-        """A job's messages from now on; an empty one says that some may have been missed."""
+        """A job's messages from now on. An empty message means that some may be lost."""
         name = JobKeys(job_id).tokens
         async with translate_redis_errors(), self._listener.subscribed(name) as subscription:
             yield subscription.queue
@@ -199,17 +203,17 @@ class TokenChannel:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A question; `subject` names its kind."""
+    """A question to any worker."""
 
     id: str
     subject: str
+    """The kind of question."""
     data: Mapping[str, Any]
 
 
 class WorkerRpc:
-    """Questions that any one worker answers while the caller waits, such as whether a model
-    answers. Nothing is stored: a caller without an answer asks again. Raises StoreUnavailable.
-    """
+    """Inquiries that any one worker answers while the caller waits, such as whether a model
+    answers. They are not stored: a caller without an answer asks again. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         self._redis = redis
@@ -219,7 +223,7 @@ class WorkerRpc:
     async def call(
         self, subject: str, data: Mapping[str, Any], seconds: float
     ) -> Mapping[str, Any] | None:
-        """A worker's answer; None where none listens, or none answered in time."""
+        """A worker's answer; None if no worker listens or answers in time."""
         inquiry_id = secrets.token_hex(8)
         async with (
             translate_redis_errors(),
@@ -233,7 +237,7 @@ class WorkerRpc:
 
     @contextlib.asynccontextmanager
     async def inquiries(self) -> AsyncIterator[asyncio.Queue[str]]:
-        """The questions from now on, for `take`; empty ones say that some may have been missed."""
+        """The inquiries from now on, for `accept`. An empty message means that some may be lost."""
         async with (
             translate_redis_errors(),
             self._listener.subscribed(keys.INQUIRIES) as subscription,
@@ -241,7 +245,7 @@ class WorkerRpc:
             yield subscription.queue
 
     async def accept(self, message: str) -> Inquiry | None:
-        """The question in a message, if this worker is the one to answer it."""
+        """The inquiry in a message; None if another worker has accepted it."""
         inquiry = Inquiry(**json.loads(message))
         accepted = await await_redis(
             self._acquire(keys=[keys.inquiry(inquiry.id)], args=[ACCEPTED_MS])
@@ -249,5 +253,5 @@ class WorkerRpc:
         return inquiry if accepted else None
 
     async def answer(self, inquiry: Inquiry, data: Mapping[str, Any]) -> None:
-        """Answer it."""
+        """Send the answer to the caller."""
         await await_redis(self._redis.publish(keys.answers(inquiry.id), json.dumps(data)))

@@ -1,8 +1,4 @@
-"""Whether a Redis can keep jobs: its settings, and what to change (pure except `check_redis`).
-
-`unusable`: no process can work with it; `refuse`: it may lose jobs, and production does not start;
-`warn`: an operator should know.
-"""
+"""Whether a Redis server can keep jobs: its settings, and advice. Pure except `check_redis`."""
 
 from __future__ import annotations
 
@@ -17,31 +13,36 @@ from redis.exceptions import ResponseError
 from jobs.redis.connection import await_redis, translate_redis_errors
 
 OLDEST = (7, 0)
-"""As `redis_version`, which every Valkey from its first release, 7.2, gives for compatibility."""
+"""Compared with `redis_version`, which Valkey also gives for compatibility, since its first release
+7.2."""
 
 
 class Severity(StrEnum):
-    """What a finding means for jobs."""
+    """The effect of a setting on jobs."""
 
     OK = "ok"
     WARN = "warn"
+    """An operator should know it."""
     REFUSE = "refuse"
+    """The server may lose jobs, so no process starts in production."""
     UNUSABLE = "unusable"
+    """No process can work with the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisFinding:
-    """One setting that was checked: `advice` says what to change, '' where nothing is wrong."""
+    """One setting that was checked."""
 
     name: str
     value: str
     severity: Severity = Severity.OK
     advice: str = ""
+    """What to change. '': the setting is good."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisReport:
-    """A server and its findings."""
+    """The findings about one server."""
 
     server: str
     version: str
@@ -52,27 +53,29 @@ class RedisReport:
         return [finding for finding in self.findings if finding.severity is severity]
 
     def complaints(self, *, production: bool) -> tuple[Sequence[str], bool]:
-        """What is wrong, as text, and whether a process must not start on this server."""
+        """The bad settings as texts, and whether a process must not start on this server."""
         unusable = self.with_severity(Severity.UNUSABLE)
         serious = [*unusable, *self.with_severity(Severity.REFUSE)]
-        texts = [f"Redis: {each.name} is {each.value}: {each.advice}" for each in serious]
+        texts = [
+            f"Redis: {finding.name} is {finding.value}: {finding.advice}" for finding in serious
+        ]
         return texts, bool(unusable) or (production and bool(serious))
 
 
 async def check_redis(redis: Redis) -> RedisReport:
-    """Ask a server about itself. Raises StoreUnavailable."""
+    """Read the server's settings, and assess them. Raises StoreUnavailable."""
     info = await await_redis(redis.info())
     config: Mapping[Any, Any] | None
     async with translate_redis_errors():
         try:
             config = await redis.config_get("append*")
-        except ResponseError:  # forbidden or renamed, as hosted servers do
+        except ResponseError:  # hosted servers forbid or rename the command
             config = None
     return assess(info, _texts(config) if config is not None else None)
 
 
 def assess(info: Mapping[str, Any], config: Mapping[str, str] | None) -> RedisReport:
-    """Findings from INFO and, where it is allowed (else None), CONFIG GET."""
+    """The findings from the answers to INFO and CONFIG GET (None: not allowed)."""
     valkey = info.get("valkey_version")
     version = str(valkey or info.get("redis_version", "unknown"))
     server = "valkey" if valkey else "redis"

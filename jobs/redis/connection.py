@@ -28,15 +28,16 @@ RedisCommand: TypeAlias = Sequence[Argument]
 """A name with its arguments: `("HSET", key, field, value)`."""
 
 ANSWER_SECONDS = 2.0
-"""How long an answer of Redis may take by default."""
+"""The default time limit for an answer of Redis."""
 ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
-"""A script with this first line may write beyond `maxmemory` (Redis 7.0 and newer)."""
+"""A script with this first line may write although Redis is at its `maxmemory` (Redis 7.0 and
+newer)."""
 REFUSED_WRITES: Mapping[str, str] = {
     "MISCONF": "it cannot write to its disk",
     "READONLY": "it is a replica",
     "NOREPLICAS": "too few replicas follow it",
 }
-"""By the code that begins Redis' answer."""
+"""The cause, by the code at the beginning of Redis' answer."""
 
 _LUA = Path(__file__).parent / "lua"
 
@@ -44,12 +45,12 @@ _LUA = Path(__file__).parent / "lua"
 def connect(url: str, *, seconds: float = ANSWER_SECONDS) -> Redis:
     """A client that gives up after `seconds` instead of hanging.
 
-    It never sends a command twice: a commit whose answer was lost would fail its own guard, and the
+    It never sends a command twice. A commit with a lost answer would fail its own guard, and the
     caller would read that a decision did not apply. A connection that died while it was idle is
-    replaced before it is used. Answers stay bytes: checkpoints are not text.
+    replaced before it is used. Answers stay bytes, because checkpoints are not text.
     """
-    # Protocol 2: on 3, redis-py listens for maintenance notifications, for which it gives up
-    # looking whether an idle connection has died (8.1: ConnectionPool.ensure_connection).
+    # Protocol 2: on 3, redis-py listens for maintenance notifications, and no longer
+    # checks whether an idle connection has died (8.1: ConnectionPool.ensure_connection).
     pool = ConnectionPool.from_url(
         url,
         socket_timeout=seconds,
@@ -123,14 +124,15 @@ def read_script(name: str) -> str:
 
 
 def urgent_script(redis: Redis, text: str) -> AsyncScript:
-    """A script for small writes that free something or keep it alive: it runs in any case."""
+    """A script that runs although Redis is full, for small writes that free memory or keep it from
+    being lost."""
     return redis.register_script(ALTHOUGH_FULL + text)
 
 
 class UrgentCommands:
-    """Commands that free memory, in one atomic step, which run although Redis is full.
+    """Commands that free memory, in one atomic step that runs although Redis is full.
 
-    A full Redis accepts no command within MULTI, not even those that it accepts outside.
+    A full Redis takes no command within MULTI, even a command that it takes otherwise.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -138,14 +140,15 @@ class UrgentCommands:
 
     async def __call__(self, commands: Sequence[RedisCommand]) -> None:
         """Raises redis' errors."""
-        await self._script(keys=[], args=[part for each in commands for part in (len(each), *each)])
+        await self._script(
+            keys=[], args=[word for command in commands for word in (len(command), *command)]
+        )
 
 
 @contextlib.asynccontextmanager
 async def translate_redis_errors() -> AsyncIterator[None]:
-    """Raise StoreUnavailable where Redis does not answer within the block, StoreRefused where it
-    accepts no writes, StoreFull where it is full.
-    """
+    """Raise StoreUnavailable if Redis does not answer within the block, StoreRefused if Redis takes
+    no writes, and StoreFull if Redis is full."""
     try:
         yield
     except (RedisError, OSError) as error:
@@ -157,7 +160,7 @@ async def translate_redis_errors() -> AsyncIterator[None]:
 
 
 async def await_redis(call: Any) -> Any:
-    """The answer to one call of a client or a script; raises StoreUnavailable.
+    """The answer to one call of a client or a script. Raises StoreUnavailable.
 
     Any, because redis-py types each command as awaitable or not.
     """
@@ -166,7 +169,7 @@ async def await_redis(call: Any) -> Any:
 
 
 class Clock:
-    """The store's clock: the only one that decides anything."""
+    """Redis' clock: the only clock that decides about jobs."""
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
@@ -182,7 +185,7 @@ def to_ms(seconds: int, micros: int) -> int:
 
 
 def decode_hash(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    """A hash as Redis gives it, in text."""
+    """A hash as text."""
     return {key.decode(): value.decode() for key, value in fields.items()}
 
 
@@ -192,7 +195,7 @@ def is_full(error: RedisError) -> bool:
 
 
 def explain_refused_write(error: RedisError) -> str:
-    """Why Redis accepts no writes at all; '' where that is not the error. redis-py removes the
+    """Why Redis takes no writes at all; '' if the error has another cause. redis-py removes the
     codes that it knows from the text."""
     text = f"{getattr(error, 'status_code', '')} {error}"
     return next((cause for code, cause in REFUSED_WRITES.items() if code in text), "")

@@ -10,41 +10,41 @@ fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, U
 fettle:spend:tenant:{t}:{d} hash    a tenant's account of a day; expires
 fettle:job:{id}:decided     list    the job's members of fettle:decisions
 fettle:job:{id}:blobs       set     digests of the bytes that the job refers to
-fettle:due                  zset    jobs that are queued or running, by when to look at them
-fettle:awaiting_review      zset    jobs that wait for a person, by when the review expires (+inf)
-fettle:finished             zset    jobs that are final, by since when
+fettle:due                  zset    jobs that are queued or running, by `due_at`
+fettle:awaiting_review      zset    jobs that wait for a person, by the sweeper's next look (+inf)
+fettle:finished             zset    jobs that are final, by their end
 fettle:blobs:references     hash    digest: how many jobs refer to it
-fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when
-fettle:blobs:going          hash    digests of bytes that are being removed: until when
-fettle:slots:{provider}     list    its last and next requests, counted by slots; expires
-fettle:hold:{model}         string  the model is not to be asked until it expires
-fettle:capabilities         hash    what the servers of models accept, by model, as workers learned
-fettle:turn:{name}          string  the lock of work that one worker at a time does; expires
+fettle:blobs:loose          zset    digests without a reference, by since when
+fettle:blobs:going          hash    digests of bytes that are being removed, until a time
+fettle:slots:{provider}     list    times of its last and next requests; expires
+fettle:hold:{model}         string  no call of the model is made until it expires
+fettle:capabilities         hash    the abilities of models' servers that workers learned, by model
+fettle:turn:{name}          string  the lock of work for the fleet; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; jobs of
                                     another kind than tasks have their own, after `:kind:{k}`
-fettle:barred:{tenant}:{p}  zset    jobs with an open review that a person may not approve
-fettle:words:{tenant}       zset    every word that finds a job, by its letters
-fettle:word:{tenant}:{w}    zset    the jobs that a word finds, by creation
-fettle:deliveries           zset    messages to the webhook that have not arrived, by when to try
-fettle:deliveries:dead      zset    those that are tried no more, by since when
-fettle:delivery:{id}        hash    one of them
-fettle:decisions:{tenant}   zset    job:number of the events that are decisions, by when
-fettle:unindexed            list    jobs that wait for their entry in the words
+fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
+fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
+fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
+fettle:deliveries           zset    messages to the webhook, by the time of the next try
+fettle:deliveries:dead      zset    messages that are not tried any more, by since when
+fettle:delivery:{id}        hash    one message
+fettle:decisions:{tenant}   zset    the events that are decisions, as job:number, by time
+fettle:unindexed            list    jobs that wait for the index of words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:behind:{tenant}      hash    jobs that wait in a line: their priority
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
-fettle:once:{tenant}:{key}  hash    idempotency keys; each goes with its job
+fettle:once:{tenant}:{key}  hash    idempotency keys; each is removed with its job
 fettle:counts               hash    jobs by status, queued ones by priority, and those of them that
                                     wait for another of their line
 fettle:unfinished           hash    jobs that are queued or running, by API key
-fettle:changes              hash    how often jobs of a tenant have come, changed or gone
-fettle:numbers:{tenant}:{d} hash    the sums over a day's jobs: see jobs.counting; expires
-fettle:ready:{priority}     list    in the broker: tenants with waiting jobs, in turn
-fettle:ready:{p}:{tenant}   zset    in the broker: jobs with a hint, by when it was sent
+fettle:changes              hash    how often jobs of a tenant were added, changed or removed
+fettle:numbers:{tenant}:{d} hash    counts of a day's jobs: see jobs.counting; expires
+fettle:ready:{priority}     list    in the broker: tenants in the order of their turns
+fettle:ready:{p}:{tenant}   zset    in the broker: jobs with a hint, by its time
 fettle:rate...              string  in the broker: requests of a key; expires
 fettle:worker:{id}          string  a worker's announcement; expires
-fettle:drain:{id}           string  this worker is asked to drain; expires
-fettle:workers              zset    workers, by when they last announced themselves
+fettle:drain:{id}           string  a request to this worker to drain; expires
+fettle:workers              zset    workers, by their last announcement
 fettle:fleet                string  the rules for all workers, and who changed them
 fettle:key:{digest}         hash    an API key
 fettle:keys                 hash    the id of each key -> its digest
@@ -171,17 +171,17 @@ def worker(worker_id: str) -> str:
 
 
 def drain(worker_id: str) -> str:
-    """String that expires: this worker is asked to drain."""
+    """String that expires: a request to the worker to drain."""
     return f"{PREFIX}drain:{worker_id}"
 
 
 def spend_of_key(key_id: str, day: str) -> str:
-    """Hash that expires: what a key's jobs have spent on a day."""
+    """Hash that expires: the account of a key for a day."""
     return f"{PREFIX}spend:{key_id}:{day}"
 
 
 def spend_of_tenant(tenant: str, day: str) -> str:
-    """Hash that expires: what a tenant's jobs have spent on a day. No key has the id `tenant`."""
+    """Hash that expires: the account of a tenant for a day. No key has the id `tenant`."""
     return f"{PREFIX}spend:tenant:{_encode_tenant(tenant)}:{day}"
 
 
@@ -191,12 +191,12 @@ def tenant_limits(tenant: str) -> str:
 
 
 def slots(provider: str) -> str:
-    """List that expires: when a provider is asked."""
+    """List that expires: the times of requests to a provider."""
     return f"{PREFIX}slots:{provider}"
 
 
 def hold(model: str) -> str:
-    """String that expires: the model is not to be asked before."""
+    """String that expires: until then, no call of the model is made."""
     return f"{PREFIX}hold:{model}"
 
 
@@ -221,12 +221,12 @@ def queued(priority: str) -> str:
 
 
 def behind(tenant: str) -> str:
-    """Hash: what waits for another job of its conversation."""
+    """Hash: jobs that wait for another job of their conversation, with their priority."""
     return f"{PREFIX}behind:{_encode_tenant(tenant)}"
 
 
 def sign_in_link(digest: str) -> str:
-    """String that expires: whom the link whose token has this digest signs in."""
+    """String that expires: the key that the link with this token digest signs in."""
     return f"{PREFIX}pages:link:{digest}"
 
 

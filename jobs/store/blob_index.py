@@ -1,10 +1,9 @@
-"""BlobIndex: which bytes are in use, so that the others can be removed.
+"""BlobIndex: which bytes are in use, so that unused bytes can be removed.
 
-Jobs refer to bytes by digest; `lua/commit.lua` counts the references in the same step as the write
-that names them. Bytes are put before a job refers to them, so a writer pins them first, and pinned
-bytes are not removed within the grace period. The index also closes the race between a put that
-finds its bytes present and their removal: bytes that are being removed are marked, and a put waits
-until the mark is gone.
+Jobs refer to bytes by digest. `lua/commit.lua` counts the references in the same step as the write
+that names the digests. Bytes are stored before a job refers to them, so a writer pins them first,
+and pinned bytes are not removed within the grace period. If bytes are being removed, their digest
+is marked, and a writer that wants to store them again waits until the mark is removed.
 """
 
 from __future__ import annotations
@@ -21,20 +20,21 @@ from jobs.redis import keys
 from jobs.redis.connection import await_redis, read_script, urgent_script
 
 REMOVAL_MS = 60_000
-"""How long a removal may take. A remover gives up after half of it."""
+"""How long a removal may take. A worker gives up after half of this time."""
 BUSY_SECONDS = 0.02
 MAX_TRIES = 250
 
 
 class RemovalBatch(NamedTuple):
-    """Digests to be removed, and how many were checked to find them."""
+    """Digests to be removed."""
 
     checked: int
+    """The number of digests that were checked."""
     digests: Sequence[str]
 
 
 class BlobIndex:
-    """Raises StoreUnavailable when Redis cannot be reached in time."""
+    """The index of references. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -43,18 +43,18 @@ class BlobIndex:
         self._restore = urgent_script(redis, read_script("restore"))
 
     async def pin(self, digests: Sequence[str]) -> Sequence[str]:
-        """Keep these from being removed for the grace period.
+        """Keep these digests from being removed within the grace period.
 
-        Returns those whose bytes are being removed right now: pin them again.
+        Returns the digests whose bytes are being removed at this moment: pin them again.
         """
         busy = await await_redis(self._pin(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
         return [digest.decode() for digest in busy]
 
     async def take_unreferenced(self, grace_ms: int, limit: int) -> RemovalBatch:
-        """Take up to `limit` digests that no job refers to and that were not pinned for `grace_ms`.
+        """Take up to `limit` digests without a reference that were not pinned for `grace_ms`.
 
-        The caller removes their bytes within `REMOVAL_MS`, then calls `removed`, or `restore` for
-        those that it could not remove.
+        The caller removes their bytes within `REMOVAL_MS`. Then it calls `confirm_removal`, or
+        `restore` for bytes that it could not remove.
         """
         names = [keys.UNREFERENCED, keys.REFERENCES, keys.DELETING]
         looked_at, digests = await await_redis(
@@ -63,20 +63,19 @@ class BlobIndex:
         return RemovalBatch(int(looked_at), [digest.decode() for digest in digests])
 
     async def confirm_removal(self, digests: Sequence[str]) -> None:
-        """The bytes of these are gone: they may be put again."""
+        """Allow that these bytes, which were removed, are stored again."""
         if digests:
             await await_redis(self._redis.hdel(keys.DELETING, *digests))
 
     async def restore(self, digests: Sequence[str]) -> None:
-        """The bytes of these were not removed: treat them as put just now."""
+        """Treat these bytes, which could not be removed, as stored just now."""
         if digests:
             await await_redis(self._restore(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
 
 
 class PinnedBlobs:
-    """Blobs that pin what is put first (`pin`: see BlobIndex). `note` is called with each
-    digest.
-    """
+    """Blobs that pin bytes before they store them. `record_digest` is called with each digest.
+    `pin`: see BlobIndex."""
 
     def __init__(
         self,
@@ -89,7 +88,7 @@ class PinnedBlobs:
         self._record_digest = record_digest
 
     async def put(self, content: bytes) -> str:
-        """See Blobs. Raises StoreUnavailable where the index cannot be asked."""
+        """See Blobs. Raises StoreUnavailable if Redis does not answer."""
         digest = await compute_digest(content)
         for _ in range(MAX_TRIES):
             if not await self._pin([digest]):

@@ -1,9 +1,8 @@
-"""The atomic write of a job: what is compared, what is written, and the script that does both.
+"""The atomic write of a job: guards, events, commands, and the script that applies them.
 
-A `Step` is one call of lua/commit.lua: guards, new events and commands. `Commit` applies it. The
-functions below list the commands that a new job, a change, an attempt's writes and a removal
-entail. They keep J3: a job that is not final is in exactly one of the indexes `due` and
-`awaiting_review`.
+An `AtomicStep` is one call of lua/commit.lua. `Commit` applies it. The functions below list the
+commands that a new job, a change, an attempt's writes and a removal entail. They keep J3: a job
+that is not final is in exactly one of the indexes `due` and `awaiting_review`.
 """
 
 from __future__ import annotations
@@ -53,7 +52,8 @@ class Guard:
 
 
 def field_is(key: str, name: str, value: str | int) -> Guard:
-    """The hash `key` has `value` in the field `name`. An empty value stands for a missing field."""
+    """The hash `key` has `value` in the field `name`. An empty value also matches a missing
+    field."""
     return Guard("field", key, name, str(value))
 
 
@@ -78,13 +78,13 @@ class AtomicStep:
 
     keys: JobKeys
     guards: Sequence[Guard] = ()
-    """All must hold, or nothing is written."""
+    """If a guard does not hold, the step writes nothing."""
     events: Sequence[NewEvent] = ()
     """Appended in this order, unless an event with the same key is on record."""
     commands: Sequence[RedisCommand] = field(default_factory=tuple)
     """Run in this order, after the events."""
     epoch: int | None = None
-    """Of the attempt that reports the events; None for events of the job's own life."""
+    """The epoch of the attempt that reports the events. None: events of the job's own life."""
 
     def script_keys(self) -> list[str]:
         """KEYS of the script."""

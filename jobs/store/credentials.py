@@ -5,7 +5,7 @@ fettle:key:{digest}  hash  id, name, person, tenant, scopes, created_at, created
 fettle:keys          hash  id -> digest
 fettle:key-names     hash  tenant:name of the active keys -> id
 fettle:tenant:{t}    hash  max_cost_usd_per_day, max_tokens_per_day
-fettle:tenants       set   names of the tenants with limits of their own
+fettle:tenants       set   names of the tenants that have limits
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ return 1
 
 
 class Credentials:
-    """The Credentials on Redis; the client belongs to the caller."""
+    """The API keys and the limits of tenants. The caller closes the client."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._urgently = UrgentCommands(redis)  # a key is taken back even where it is full
+        self._urgently = UrgentCommands(redis)  # a key can be revoked although Redis is full
         self._ring = KeyRing(())
         self._ring_size = 0
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """Store a new key under the digest of its secret.
 
-        False, and nothing is stored, where an active key of the tenant has the same name, ignoring
-        case: names sign decisions.
+        Returns False, and stores nothing, if an active key of the tenant has the same name,
+        ignoring case: names sign decisions.
         """
         names = (_key(digest), DIGESTS, KEY_NAMES)
         fields = [text for field in _fields(credential).items() for text in field]
@@ -56,17 +56,17 @@ class Credentials:
         return bool(await await_redis(added))
 
     async def find(self, digest: str) -> Credential | None:
-        """The key with this digest, revoked ones included."""
+        """The key with this digest, also if it is revoked."""
         fields = await await_redis(self._redis.hgetall(_key(digest)))
         return _read(fields) if fields else None
 
     async def get(self, key_id: str) -> Credential | None:
-        """The key with this id, revoked ones included."""
+        """The key with this id, also if it is revoked."""
         digest = await self._digest(key_id)
         return await self.find(digest) if digest else None
 
     async def list_all(self) -> Sequence[Credential]:
-        """All keys of all tenants, oldest first, revoked ones included."""
+        """All keys of all tenants, oldest first, revoked keys included."""
         digests = await await_redis(self._redis.hvals(DIGESTS))
         async with self._redis.pipeline(transaction=False) as pipe:
             for digest in digests:
@@ -84,23 +84,23 @@ class Credentials:
         return self._ring
 
     async def revoke(self, key_id: str, at: int) -> None:
-        """Close a key for good; its first revocation stands."""
+        """Revoke a key for good. The time of its first revocation remains."""
         digest = await self._digest(key_id)
         credential = await self.find(digest) if digest else None
         if digest is None or credential is None or not credential.active:
-            return  # by then another key may have its name
-        ended = ("HSETNX", _key(digest), "revoked_at", at)
-        await await_redis(self._urgently([ended, ("HDEL", KEY_NAMES, credential.signature)]))
+            return  # another key may have its name now
+        revocation = ("HSETNX", _key(digest), "revoked_at", at)
+        await await_redis(self._urgently([revocation, ("HDEL", KEY_NAMES, credential.signature)]))
 
     async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
-        """Change what the key's jobs may spend on a day; an unknown key stays unknown."""
+        """Change the day limits of a key. An unknown key has no effect."""
         if (digest := await self._digest(key_id)) is not None:
             await self._replace(_key(digest), TenantLimits(cost_usd, tokens))
 
     async def tenants(self) -> Mapping[str, TenantLimits]:
-        """The tenants that have limits of their own."""
+        """The tenants with their own limits."""
         names = await await_redis(self._redis.smembers(keys.TENANTS))
-        return {name: await self.tenant(name) for name in sorted(each.decode() for each in names)}
+        return {name: await self.tenant(name) for name in sorted(name.decode() for name in names)}
 
     async def tenant(self, name: str) -> TenantLimits:
         """The limits of one tenant."""
@@ -110,15 +110,15 @@ class Credentials:
         )
 
     async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
-        """Change them."""
+        """Change the day limits of a tenant."""
         await await_redis(self._redis.sadd(keys.TENANTS, name))
         await self._replace(keys.tenant_limits(name), limits)
 
-    async def _replace(self, where: str, limits: TenantLimits) -> None:
+    async def _replace(self, key: str, limits: TenantLimits) -> None:
         await await_redis(
             self._urgently(
                 [
-                    ("HDEL", where, name) if value is None else ("HSET", where, name, str(value))
+                    ("HDEL", key, name) if value is None else ("HSET", key, name, str(value))
                     for name, value in asdict(limits).items()
                 ]
             )
@@ -144,10 +144,12 @@ def _fields(credential: Credential) -> dict[str, str]:
         "person": credential.person,
         "created_by_key": credential.created_by_key,
     }
-    for name in ("revoked_at", "max_cost_usd_per_day", "max_tokens_per_day"):
-        if (value := getattr(credential, name)) is not None:
-            fields[name] = str(value)
-    return fields
+    optional = {
+        "revoked_at": credential.revoked_at,
+        "max_cost_usd_per_day": credential.max_cost_usd_per_day,
+        "max_tokens_per_day": credential.max_tokens_per_day,
+    }
+    return fields | {name: str(value) for name, value in optional.items() if value is not None}
 
 
 def _read(fields: dict[bytes, bytes]) -> Credential:

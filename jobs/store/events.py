@@ -1,5 +1,4 @@
-"""The events of jobs in Redis: reading by number, waiting for new ones, and signals to stop
-jobs."""
+"""The events of jobs in Redis: read by number, wait for new events, listen for cancellations."""
 
 from __future__ import annotations
 
@@ -18,18 +17,19 @@ from jobs.redis.connection import Clock, RedisCommand, await_redis, translate_re
 from jobs.redis.keys import JobKeys
 
 EVENTS_PER_READ = 200
-"""Events that are read at a time."""
+"""The events that are read at a time."""
 INLINE_PARSE_BYTES = 16_000
-"""More JSON than this (some 0.1 ms) is parsed in a thread, not on the event loop."""
+"""Longer JSON is parsed in a thread, not on the event loop. This number of bytes takes some 0.1
+ms."""
 PACKED_BYTES_PER_STEP = 1_000_000
-"""About how many bytes of packed events one step carries."""
+"""The approximate size of packed events in one step."""
 POLL_SECONDS = 5.0
-"""How often a waiting reader polls, in case a message was lost."""
+"""How often a waiting reader reads the store, in case a message was lost."""
 
 
 async def packing_commands(redis: Redis, job_id: str) -> list[RedisCommand]:
-    """The commands that compress the events of a job that ends, as far as one step may carry. An
-    event's number stays the same. Most of a finished job's memory in Redis is their text."""
+    """Compress the events of a job that ends, as far as one step may carry. The number of an event
+    stays the same. Most of a finished job's memory in Redis is the text of its events."""
     name, commands, size, start = JobKeys(job_id).events, list[RedisCommand](), 0, 0
     while size < PACKED_BYTES_PER_STEP:
         stored = await await_redis(redis.lrange(name, start, start + EVENTS_PER_READ - 1))
@@ -52,7 +52,7 @@ def _packed(stored: Sequence[bytes]) -> list[bytes | None]:
 
 
 class EventLog(Clock):
-    """A part of RedisStore. The commit script alone appends them."""
+    """A part of RedisStore. Only commits append events."""
 
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
@@ -61,8 +61,8 @@ class EventLog(Clock):
     async def events(
         self, job_id: str, after: int = 0, limit: int | None = None
     ) -> Sequence[Event]:
-        """The events whose number is above `after`; the first `limit` of them. Events are only
-        appended, so a long list is read in pieces: no other task waits while all is parsed."""
+        """The events with a number above `after`; at most `limit` events. Events are only appended,
+        so a long list is read in pieces, and no other task waits until all events are parsed."""
         after, events = max(after, 0), list[Event]()
         while limit is None or len(events) < limit:
             limit_of_piece = (
@@ -83,8 +83,8 @@ class EventLog(Clock):
         return await asyncio.to_thread(_read, stored, after)
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """The next few events above `after`, after up to `seconds`; empty when none came. A reader
-        that keeps up gets them from the channel alone, one that is far behind by further calls."""
+        """The next events above `after`, after up to `seconds`; empty if no event comes. A reader
+        that keeps up gets them from the channel alone."""
         deadline = time.monotonic() + seconds
         async with (
             translate_redis_errors(),
@@ -106,7 +106,7 @@ class EventLog(Clock):
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
-        """A queue of ids of jobs that are cancelled from now on: a signal to look, not the truth.
-        An empty id says that some may have been missed."""
+        """The ids of jobs that are cancelled from now on. An id is a signal to look at the job. An
+        empty id means that some may be lost."""
         async with translate_redis_errors(), self.listener.subscribed(keys.STOP) as subscription:
             yield subscription.queue

@@ -1,5 +1,5 @@
-"""The workers that were seen lately, the rules for all of them, the knowledge that they share, and
-locks for their shared work."""
+"""Workers that were seen lately, the rules of the fleet, shared knowledge of models, and locks for
+shared work."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jobs.redis.connection import Clock, UrgentCommands, await_redis, read_scrip
 DAY_MS = 86_400_000
 FORGET_AFTER_MS = 3_600_000
 DRAIN_KEPT_SECONDS = 3_600
-"""How long a request to drain is kept that its worker has not read."""
+"""How long a request to drain is kept."""
 
 
 class WorkerRegistry(Clock):
-    """A part of RedisStore: what each worker has announced; an entry expires."""
+    """A part of RedisStore: the announcements of workers. An announcement expires."""
 
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
@@ -29,9 +29,8 @@ class WorkerRegistry(Clock):
         self._announce = urgent_script(redis, read_script("announce"))
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
-        """Publish what a worker is and can do; it expires after `seconds`. Returns whether the
-        worker was asked to drain.
-        """
+        """Publish a worker's announcement for `seconds`. Returns whether a drain of the worker was
+        requested."""
         now = await self.now()
         body = dump({**facts, "id": worker, "seen_at": now})
         args = (body, max(seconds, 1), worker, now, now - FORGET_AFTER_MS)
@@ -44,7 +43,7 @@ class WorkerRegistry(Clock):
         await await_redis(self._urgently([("DEL", *names), ("ZREM", keys.WORKERS, worker)]))
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
-        """What the workers that were seen lately have announced, with `id` and `seen_at`."""
+        """The announcements of workers that were seen lately, with `id` and `seen_at`."""
         ids = await await_redis(self.redis.zrange(keys.WORKERS, 0, -1))
         if not ids:
             return []
@@ -54,9 +53,8 @@ class WorkerRegistry(Clock):
         return [json.loads(body) for body in bodies if body]
 
     async def request_drain(self, worker: str) -> bool:
-        """Ask a worker to drain, which it reads at its next heartbeat. False where none of that
-        name was seen lately.
-        """
+        """Request a drain, which the worker reads at its next heartbeat. False: no such worker was
+        seen lately."""
         if not await await_redis(self.redis.exists(keys.worker(worker))):
             return False
         await await_redis(
@@ -66,8 +64,8 @@ class WorkerRegistry(Clock):
 
 
 class FleetStore(Clock):
-    """A part of RedisStore. A write works although Redis is full: a shorter retention frees
-    memory."""
+    """A part of RedisStore: the rules of the fleet. A write works although Redis is full, because a
+    shorter retention frees memory."""
 
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
@@ -85,25 +83,25 @@ class FleetStore(Clock):
         return bool(await await_redis(self._replace(keys=[keys.FLEET], args=args)))
 
     async def count_finished(self, longer_than_ms: int) -> int:
-        """How many jobs on record have been final for longer."""
+        """The number of jobs that have been final for longer than this."""
         before = await self.now() - longer_than_ms
         return int(await await_redis(self.redis.zcount(keys.FINISHED, "-inf", before)))
 
     async def oldest_finished_days(self) -> float:
-        """How many days ago the oldest finished job on record ended; 0 without one."""
+        """The days since the oldest finished job ended. 0: there is no finished job."""
         oldest = await await_redis(self.redis.zrange(keys.FINISHED, 0, 0, withscores=True))
         return (await self.now() - oldest[0][1]) / DAY_MS if oldest else 0.0
 
 
 class CapabilityRecords:
-    """A part of RedisStore: one text by model, `provider:model`. The workers know the shape of a
-    text, and how long it counts. Raises StoreUnavailable."""
+    """A part of RedisStore: one text for each model, `provider:model`. The workers know the format
+    of a text, and how long it is valid. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def all(self) -> Mapping[str, str]:
-        """All of them."""
+        """All texts, by model."""
         texts = await await_redis(self._redis.hgetall(keys.CAPABILITIES))
         return {model.decode(): text.decode(errors="replace") for model, text in texts.items()}
 
@@ -117,10 +115,11 @@ class CapabilityRecords:
 
 
 class LeaderLock:
-    """Locks by name for work that one worker does for the whole fleet; the others skip it.
+    """Locks by name, for work that one worker does for the fleet while the others skip it.
 
-    Not exclusive: a worker that was frozen may do the same work as the next leader at the same
-    time, and that must do no harm. Works although Redis is full: sweeping and removing free memory.
+    A lock is not exclusive: a worker that was frozen may do the same work as the next leader at the
+    same time, so the work must allow that. Locks work although Redis is full, because sweeping and
+    removing free memory.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -137,7 +136,6 @@ class LeaderLock:
 
 
 def lock_duration_ms(seconds: float) -> int:
-    """How long (ms) to lock work that is done every so many seconds: a little less than that, so
-    that a single worker always gets the lock.
-    """
+    """How long (ms) to lock work that is done every `seconds`: a little less, so that a single
+    worker always gets the lock."""
     return max(1, int(seconds * 900))

@@ -52,7 +52,7 @@ class Listing(Clock):
         self._find = redis.register_script(read_script("find"))
 
     async def due(self, limit: int) -> Sequence[str]:
-        """Ids of jobs that need a hint, or whose lease has expired."""
+        """Ids of jobs that need a hint, or that have an expired lease."""
         return await self._ids(keys.DUE, str(await self.now()), limit)
 
     async def overdue(self, limit: int) -> Sequence[str]:

@@ -172,8 +172,8 @@ class Records(Clock):
         return bool(status == b"running" and epoch == str(lease.epoch).encode())
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
-        """Post charges, whatever the epoch. A charge whose call id is on record is not posted
-        again, and no charge is posted for a job that was removed."""
+        """Post charges under any epoch. A charge with a known call id is not posted again, and no
+        charge is posted for a job that was removed."""
         await self._charges.post(job_id, charges)
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
@@ -241,7 +241,7 @@ class Records(Clock):
         return [_entry(body) for body in bodies]
 
     async def _entries_of(self, record: JobRecord) -> list[str]:
-        """A job's entries in its conversation, as they are stored."""
+        """The stored entries of a job in its conversation."""
         stored = await self._entries(record.tenant, record.conversation_id, -1)
         return [body.decode() for body in stored if _entry(body).job_id == record.id]
 

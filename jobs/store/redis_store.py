@@ -1,4 +1,4 @@
-"""RedisStore: jobs in plain Redis, each write one script."""
+"""RedisStore: jobs in plain Redis. Each write is one script."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ __all__ = ["RedisStore", "connect"]
 
 
 class RedisStore(Records, EventLog, Listing, WorkerRegistry):
-    """Where jobs are kept: Records is about one job, Events about what has happened to it, Listing
-    about many jobs, WorkerRegistry about workers. Closes the client that it was given. Raises
-    StoreUnavailable when Redis cannot be reached in time.
+    """The store. Records are about one job, EventLog about its events, Listing about many jobs,
+    WorkerRegistry about workers.
+
+    `close` also closes the client. Raises StoreUnavailable if Redis cannot be reached in time.
     """
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
@@ -36,6 +37,6 @@ class RedisStore(Records, EventLog, Listing, WorkerRegistry):
         self.rpc = WorkerRpc(redis, self.listener)
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close all connections."""
         await self.listener.close()
         await self.redis.aclose()

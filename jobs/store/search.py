@@ -25,14 +25,13 @@ from jobs.redis.keys import JobKeys
 JOBS_PER_STEP = 10
 """The jobs that one step adds to the index: this blocks Redis for a millisecond or two."""
 MATCHES_PER_WORD = 8
-"""A word of a search stands for the first words of the index that begin with it, up to this number.
-"""
+"""A word of a search matches at most this number of words, the first in alphabetical order."""
 WORDS_PER_JOB = 64
 WORDS_PER_SEARCH = 8
 WORD_LENGTH = 32
 """Longer words are cut."""
 SEARCHED_TASK_LENGTH = 8_000
-"""The characters of a task from which words are taken: its beginning says what it is about."""
+"""The characters of a task from which words are taken: its beginning names the subject."""
 _WORD = re.compile(r"[^\W_]+")
 
 

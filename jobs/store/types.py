@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it, beside records and events."""
+"""Arguments and results of the store, in addition to records and events."""
 
 from __future__ import annotations
 
@@ -11,50 +11,53 @@ from jobs.model.record import GraphFormat, JobRecord
 from jobs.redis.connection import RedisCommand
 
 ENTRIES_KEPT = 20
-"""How many finished jobs a conversation remembers."""
+"""The finished jobs that a conversation remembers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A record and the store's time (ms) when it was read."""
+    """A record, as it was read."""
 
     record: JobRecord
     now: int
+    """Redis' time in ms at the read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """A caller's key, and the digest of the body it came with (J2)."""
+    """The idempotency key of a request (J2)."""
 
     key: str
     body_digest: str
+    """The digest of the request's body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """The job that an idempotency key already stands for, and the digest of that body."""
+    """The job that an idempotency key names already."""
 
     job_id: str
     body_digest: str
+    """The digest of the body of its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one model call cost. Posted once per `call`, whatever the epoch (J5).
-
-    `cost_usd` is a decimal string, or None if the price is unknown or the usage was not reported;
-    `cached_input_tokens` are a part of `input_tokens`. `reservation` is settled by it, and not
-    kept.
-    """
+    """The cost of one model call. Posted once per `call`, under any epoch (J5)."""
 
     call: str
+    """The id of the call."""
     role: str
+    """The role that called, such as `planner`."""
     model: str
     input_tokens: int
     output_tokens: int
     cost_usd: str | None
+    """A decimal string. None: the price is unknown, or the usage was not reported."""
     cached_input_tokens: int = 0
+    """The part of `input_tokens` that the provider read from its cache."""
     reservation: str | None = None
+    """The reservation that the charge settles. It is not stored."""
 
     @property
     def is_unreported(self) -> bool:
@@ -68,7 +71,8 @@ class Charge:
 
     @property
     def spent(self) -> Spent:
-        """What it takes of a budget. A reply always has tokens: 0 means that none are known."""
+        """The amount in a budget. A reply always has tokens: 0 means that their number is
+        unknown."""
         tokens = self.input_tokens + self.output_tokens
         cost = None if self.cost_usd is None else billionths(self.cost_usd)
         return Spent(cost, tokens or None)
@@ -76,51 +80,54 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What an attempt puts on record in one fenced step.
+    """The writes of an attempt, in one fenced step.
 
-    `journal` maps a call's key to its finished outcome; `workspace` is the manifest digest that
-    the call left ('': no files); `graph` the format of the job's checkpoints; `commands` are Redis
-    commands of these; `blobs` the digests of bytes that these writes name, which are
-    kept as long as the job. Only finished calls are progress: a checkpoint alone may hold what is
-    tried again, and a job that kills its workers would seem to get on (J7).
+    Only finished calls are progress. A checkpoint alone may have a call that is tried again, and a
+    job that kills its workers would seem to make progress (J7).
     """
 
     events: Sequence[NewEvent] = ()
     journal: Mapping[str, bytes] = field(default_factory=dict)
+    """The outcomes of finished calls, by key."""
     charges: Sequence[Charge] = ()
     workspace: str | None = None
+    """The digest of the manifest that the call left. '': no files. None: unchanged."""
     graph: GraphFormat | None = None
+    """The format of the job's checkpoints. None: unchanged."""
     commands: Sequence[RedisCommand] = ()
+    """The commands that write checkpoints."""
     blobs: Sequence[str] = ()
+    """The digests of bytes that these writes name. They are kept as long as the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationEntry:
-    """One finished job of a conversation, newest first in `RedisStore.conversation`."""
+    """One finished job of a conversation."""
 
     job_id: str
     task: str
     summary: str
     workspace: str | None
+    """The digest of the manifest of its files. None: no files."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """A part of a listing, with the size of the whole, and what was paid for each job by its id.
-
-    Where `exact` is false, a search has ended before it had counted all: there are `total` at
-    least, and more than the page holds if it says so.
-    """
+    """A part of a listing."""
 
     records: Sequence[JobRecord]
     total: int
+    """The number of jobs in the full listing."""
     charges: Mapping[str, Sequence[Charge]] = field(default_factory=dict)
+    """The charges of each job, by its id."""
     is_exact: bool = True
+    """False: a search ended before it had counted all jobs. `total` is a minimum, and it is higher
+    than the number of listed jobs if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRef:
-    """A lease that a worker believes it holds."""
+    """A lease that a worker believes to have."""
 
     job_id: str
     epoch: int

@@ -1,4 +1,4 @@
-"""Change or Refusal: the result of a command on a job; and what transitions have in common."""
+"""Change or Refusal: the result of a command on a job. Also the common parts of transitions."""
 
 from __future__ import annotations
 
@@ -11,51 +11,61 @@ from jobs.model.record import JobRecord, Reason, Result, Status
 
 Counts = Mapping[str, int]
 FIRST_HINT_MS = 1_000
-"""How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
+"""The sweeper sends another hint after this time. The time doubles with each hint."""
 AFTER_CRASH_MS = 250
-"""The same for a dead worker's job. A worker that hangs still takes the one hint that it had asked
-for, and a killed worker loses it: the third must come in time for J8."""
+"""The first interval of hints after a crash. A worker that hangs still takes the hint that it had
+requested, and a killed worker loses it: the third hint must come in time for J8."""
 IN_LINE_MS = 3_600_000
-"""How often the sweeper looks at a job that waits for another of its conversation. The step that
-ends the other makes it due, so this only guards against a damaged line."""
+"""How often the sweeper looks at a job that waits for another job of its conversation. The end of
+the other job makes it due, so this interval only repairs a damaged line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One message to the operator's webhook. `id` is the same at every try; times in ms; `error` is
-    the last try's."""
+    """One message to the operator's webhook."""
 
     id: str
+    """The same at every try."""
     type: str
     tenant: str
     job_id: str
     at: int
+    """In ms."""
     data: Mapping[str, Any]
     tries: int = 0
+    """The number of tries so far."""
     error: str = ""
+    """The error of the last try."""
     due_at: int = 0
+    """The time of the next try (ms)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A decided step: the new record, and the events to append. `counts` are what it adds to the
-    tenant's statistics (see jobs.counting), `deliveries` the messages to the webhook. `paid_calls`
-    is the number of payments in `counts` when a job ends: none may have been added since."""
+    """The decided effect of a command."""
 
     after: JobRecord
     events: tuple[NewEvent, ...] = ()
+    """The events to append."""
     counts: Counts = field(default_factory=dict)
+    """The counts that it adds to the tenant's statistics: see `jobs.counting`."""
     deliveries: tuple[Delivery, ...] = ()
+    """The messages to the webhook."""
     paid_calls: int | None = None
+    """If the change ends the job: the number of charges in `counts`. The commit fails if a charge
+    was added since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a command does not apply: `code` for programs, `detail` for people."""
+    """The reason why a command does not apply."""
 
     code: str
+    """For programs."""
     detail: str
+    """For people."""
     status: Status | None = None
+    """Of the job."""
 
 
 def next_version(record: JobRecord, now: int, **fields: Any) -> JobRecord:
@@ -64,7 +74,7 @@ def next_version(record: JobRecord, now: int, **fields: Any) -> JobRecord:
 
 
 def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
-    """The next version, without a lease; earlier crashes no longer count."""
+    """The next version, without a lease. Earlier crashes no longer count."""
     return next_version(
         record,
         now,
@@ -78,9 +88,12 @@ def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
 
 
 def queued_fields(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
-    """The fields of a queued job with a hint on its way. After `wait` ms the sweeper sends another,
-    in case the hint was lost. It delays nothing: a worker may claim the job at once. To delay a
-    job, set `due_at` without a hint (`hints=0`), as `lifecycle.retry` does."""
+    """The fields of a queued job with a hint in flight.
+
+    If the hint is lost, the sweeper sends another hint after `wait` ms. `wait` delays nothing: a
+    worker may claim the job at once. To delay a job, set `due_at` without a hint (`hints=0`), as
+    `lifecycle.retry` does.
+    """
     return {"status": Status.QUEUED, "hints": 1, "due_at": now + wait}
 
 
@@ -94,7 +107,7 @@ def end(
     result: Result | None = None,
     by: str = "",
 ) -> Change:
-    """The final state, and its event."""
+    """The change that ends a job."""
     released = release_lease(record, now, status=status)
     after = replace(
         released,
@@ -118,5 +131,5 @@ def end(
 
 
 def refuse_not_running(record: JobRecord) -> Refusal:
-    """Why an attempt's command does not apply."""
+    """The refusal of an attempt's command."""
     return Refusal("not_running", f"the job is {record.status}", record.status)

@@ -1,7 +1,7 @@
-"""Expiry: a review that nobody has answered in time. Pure.
+"""Expiry: a review without a decision in time. Pure.
 
-First events announce it again (a reminder, then an escalation), then what the job's spec says
-applies.
+Events first announce the review again (a reminder, then an escalation). Then `on_expiry` of the
+job's spec applies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jobs.transitions.reviews import approvals_needed, decide
 
 
 def schedule_review(review: Review, spec: JobSpec, now: int) -> Review:
-    """A review that is opened now, with the times at which it is to be looked at."""
+    """A review that is opened now, with the times of its announcements and its expiry."""
 
     def after(seconds: int | None) -> int | None:
         return None if seconds is None else now + seconds * 1000
@@ -40,7 +40,7 @@ def sweep_review(record: JobRecord, now: int) -> Change | Refusal:
     if review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
     if review.look_at is None or review.look_at > now:
-        return Refusal("not_expired", "the review may wait longer", record.status)
+        return Refusal("not_expired", "the review is not due", record.status)
     if not review.expired and review.expires_at is not None and review.expires_at <= now:
         return expire(record, now)
     if review.escalate_at is not None and review.escalate_at <= now:
@@ -55,18 +55,18 @@ def sweep_review(record: JobRecord, now: int) -> Change | Refusal:
 
 
 def expire(record: JobRecord, now: int) -> Change | Refusal:
-    """Apply what the spec says, by a Decision like any other (J10).
+    """Apply `on_expiry` by a Decision (J10).
 
-    Without a verification that holds nothing is approved, nor is work that needs two people's
-    approval. For a review that stays open, one event says that it has expired; it can
-    still be decided.
+    Work without a verification that holds is not approved, and work that needs two persons'
+    approval is not approved. If the review stays open, one event says that it has expired, and a
+    person can still decide.
     """
     review = record.review
     if review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
     if review.expired or review.expires_at is None or review.expires_at > now:
-        return Refusal("not_expired", "the review may wait longer", record.status)
-    if review.kind is ReviewKind.QUESTIONS:  # nobody has answered: the defaults count
+        return Refusal("not_expired", "the review is not due", record.status)
+    if review.kind is ReviewKind.QUESTIONS:  # no person has answered: the defaults count
         data = {"review_id": review.id, "then": Action.ANSWER}
         event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
         return _decide(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
@@ -81,12 +81,12 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
     if consequence is OnExpiry.STAY:
         open_review = replace(
             review,
-            expired=True,  # earlier announcements are obsolete
+            expired=True,  # announcements that are due now are obsolete
             remind_at=_if_future(review.remind_at, now),
             escalate_at=_if_future(review.escalate_at, now),
         )
         return Change(next_version(record, now, review=open_review), (event,))
-    feedback = f"nobody decided within {record.spec.review_expires_seconds} s"
+    feedback = f"no person decided within {record.spec.review_expires_seconds} s"
     return _decide(record, now, Decision(review.id, Action(consequence), EXPIRY, feedback), event)
 
 

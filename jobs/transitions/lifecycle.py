@@ -44,14 +44,15 @@ CRASHES_BEFORE_ALONE = 2
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Numbers that an operator sets; milliseconds."""
+    """The operator's numbers, in ms."""
 
     lease_ms: int = 15_000
     retries: int = 12
     """The retries in a row after infrastructure trouble, without progress in between."""
     retry_ms: int = 5_000
+    """The delay before the first retry. It doubles each time."""
     longest_retry_ms: int = 300_000
-    """The delay before the first of them, doubled each time, and the longest."""
+    """The longest delay before a retry."""
     overdue_ms: int = 60_000
     """How long after a job's deadline a worker may take to record its end."""
 
@@ -67,7 +68,7 @@ def submit(
     key_id: str = "",
     person: str = "",
 ) -> Change:
-    """A new job, due at once; its first hint is on its way."""
+    """A new job, due at once, with its first hint in flight."""
     record = JobRecord(
         id=job_id,
         tenant=tenant,
@@ -103,13 +104,14 @@ def claim(
     alone: bool = False,
     reads: Collection[int] | None = None,
 ) -> Change | Refusal:
-    """A lease for `worker`; raises the epoch (J4). A job that crashed twice must run alone.
+    """Grant `worker` a lease, and raise the epoch (J4). A job that crashed twice must run alone.
 
-    `reads`: the formats of checkpoints that the worker can read; None: any."""
+    `reads`: the formats of checkpoints that the worker can read; None: all formats.
+    """
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.rests(now):
-        return Refusal("not_due", "the job rests until its next try", record.status)
+        return Refusal("not_due", "the job waits until its next try", record.status)
     if (
         reads is not None
         and (stored_format := upgrade.unreadable_format(record, reads)) is not None
@@ -140,7 +142,7 @@ def claim(
 
 
 def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
-    """Ask a person: the worker releases the job, which then holds nothing (J9)."""
+    """Open a review. The worker releases the job, which then holds no resources (J9)."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     review = expiry.schedule_review(review, record.spec, now)
@@ -156,7 +158,7 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
 
 
 def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
-    """End a job from any state that is not final; sticky, one winner (J11)."""
+    """End a job from any state that is not final (J11)."""
     if record.status.final:
         final = "been cancelled" if record.status is Status.CANCELLED else record.status
         detail = f"this job has already {final}: it cannot be cancelled"
@@ -165,7 +167,7 @@ def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
 
 
 def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:
-    """The graph has ended with a result."""
+    """End a job with a result."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     return end(record, now, Status.SUCCEEDED, result=result)
@@ -174,7 +176,7 @@ def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:
 def fail(
     record: JobRecord, now: int, *, reason: Reason, detail: str, result: Result | None = None
 ) -> Change | Refusal:
-    """The graph has ended without an approved result; the best so far may be attached."""
+    """End a job without an approved result. `result`: the best result so far."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     return end(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
@@ -183,8 +185,8 @@ def fail(
 def requeue(
     record: JobRecord, now: int, *, why: str, cause: Cause = Cause.STOPPING, detail: str = ""
 ) -> Change | Refusal:
-    """An orderly end without a result that counts as no try: the worker drains, or cannot go on, as
-    `cause` and `detail` say (`drained`, both)."""
+    """Return the job to the queue without a result. It does not count as a try: the worker drains
+    or cannot continue, as `cause` and `detail` say."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     after = release_lease(record, now, **queued_fields(now))
@@ -204,15 +206,14 @@ def retry(
     counted: bool = True,
     most_retries: int | None = None,
 ) -> Change | Refusal:
-    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail with
-    the `result` so far.
+    """Infrastructure trouble: try again after a delay. After `policy.retries` tries, fail with the
+    `result` so far.
 
-    `most_retries` is a bound below that of the policy, for trouble that may be a wrong setting.
-
-    The delay is never shorter than `asked_ms`, for which the provider asked. Progress of an attempt
-    resets the count, so that a long job may be retried more often. An attempt without progress has
-    only waited: it adds nothing to the running time, or an outage would use that up. `counted`:
-    whether this is one of the tries. If the worker cannot do any job, it is not.
+    `most_retries`: a lower bound than the policy's, for trouble that may be a wrong setting. The
+    provider may ask for a delay of at least `min_delay_ms`. Progress of an attempt resets the
+    number of tries, so that a long job may be retried more often. An attempt without progress does
+    not count as running time, because an outage would use that up. `counted`: whether this is one
+    of the tries. It is not if the worker cannot do any job.
     """
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
@@ -247,9 +248,10 @@ def retry(
 
 
 def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refusal:
-    """A lease expired: a crash (J7). Only a job that ran alone can be `poisoned`.
+    """Handle an expired lease: a crash (J7). Only a job that ran alone can be `poisoned`.
 
-    An overdue job, whose lease is not renewed, fails. `place` says how far the work had come.
+    An overdue job, which gets no renewed lease, fails. `progress` is the last finished work, as
+    text.
     """
     if record.status is not Status.RUNNING or record.lease is None:
         return refuse_not_running(record)
@@ -260,7 +262,7 @@ def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refus
     data = {"worker": record.lease.worker, "crashes": crashes}
     lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
     if record.overdue:
-        detail = f"its worker did not end it within {record.spec.timeout_seconds} s, nor soon after"
+        detail = f"its worker did not end it within {record.spec.timeout_seconds} s or soon after"
         change = end(record, now, Status.FAILED, reason=Reason.DEADLINE, detail=detail)
         return replace(change, events=(lost, *change.events))
     if record.lease.alone and not has_progress:
@@ -275,20 +277,20 @@ def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refus
 
 
 def hint(record: JobRecord, now: int) -> Change | Refusal:
-    """Another hint for a job that is due and unclaimed, at growing intervals."""
+    """Send another hint at a job that is due and unclaimed, at growing intervals."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.due_at > now:
-        return Refusal("not_due", "another sweeper was first", record.status)
+        return Refusal("not_due", "another sweeper has sent a hint", record.status)
     first_delay = AFTER_CRASH_MS if record.crashes else FIRST_HINT_MS
     wait = min(first_delay * 2 ** min(record.hints, 16), MAX_HINT_MS)
     return Change(next_version(record, now, hints=record.hints + 1, due_at=now + wait))
 
 
 def postpone_in_line(record: JobRecord, now: int) -> Change | Refusal:
-    """A job that is due, and waits for another of its conversation: due when its turn comes."""
+    """Postpone a job that is due, but waits for another job of its conversation."""
     if record.status is not Status.QUEUED or record.due_at > now:
-        return Refusal("not_due", "it was looked at meanwhile", record.status)
+        return Refusal("not_due", "another sweeper has postponed it", record.status)
     return Change(next_version(record, now, due_at=now + IN_LINE_MS))
 
 
@@ -298,5 +300,6 @@ def _remaining_ms(record: JobRecord) -> int:
 
 
 def _spread_delay(job_id: str, delay: int) -> int:
-    """Up to a tenth more, by the job's id: jobs that failed together do not come back together."""
+    """The delay, and up to a tenth more, by the job's id: jobs that failed together do not return
+    together."""
     return delay + delay * (crc32(job_id.encode()) % 1_000) // 10_000

@@ -1,9 +1,9 @@
-"""Rebase of an approved change, at a person's request, where its repository has moved. Pure.
+"""Rebase of an approved change at a person's request, because its repository has new commits. Pure.
 
 The rebase is a new job of the same conversation. It has the task and the terms of its parent, and
-starts from the parent's change: on which commit, its first attempt finds out. Nothing else is
-inherited: the parent's own plan and questions were about the work that is done. The parent's
-authors are also its authors.
+starts from the parent's change. Its first attempt finds out the new base commit. The parent's plan
+and questions are not inherited, because that work is done. The parent's authors are also authors of
+the rebase.
 
 Why: docs/decisions/0059-a-rebase-is-a-job.md
 """
@@ -30,12 +30,12 @@ def rebase_as_new_job(
     person: str = "",
     spec: JobSpec | None = None,
 ) -> Change | Refusal:
-    """A new job that carries on the approved change of `parent`: onto the branch that it was
-    delivered for, else onto what its ref names by then."""
-    found = _find_change(parent)
-    if isinstance(found, Refusal):
-        return found
-    repo, rebase = found
+    """A new job that rebases the approved change of `parent` onto the branch of its delivery, or
+    else onto the ref of its spec."""
+    repo_and_change = _find_change(parent)
+    if isinstance(repo_and_change, Refusal):
+        return repo_and_change
+    repo, rebase = repo_and_change
     spec = replace(
         spec or parent.spec,
         repo=repo,
@@ -55,19 +55,19 @@ def rebase_as_new_job(
 
 
 def _find_change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:
-    """Where the change is to go, and the change."""
+    """The repository with the new base, and the change."""
     status, result, repo = parent.status, parent.result, parent.spec.repo
     if not status.final:
         return Refusal("not_final", f"the job is {status}: its change is not final", status)
     if repo is None or result is None or result.patch is None or result.bundle is None:
         return Refusal("no_change", "the job has no change of a repository to rebase", status)
     if result.approved_by is None:
-        detail = "nobody has approved the job's change: only an approved one is rebased"
+        detail = "the job's change has no approval: only an approved change can be rebased"
         return Refusal("unapproved", detail, status)
     if repo.url is None:
         detail = (
-            "the job's repository was uploaded, so nobody here knows where its branch is now: "
-            f"`fettle apply {parent.id}` applies the change to your work tree, and GET "
+            "the job's repository was uploaded, so Fettle does not know the present commit of its "
+            f"branch: `fettle apply {parent.id}` applies the change to your work tree, and GET "
             f"/jobs/{parent.id}/bundle is its commit, to fetch and to rebase with git"
         )
         return Refusal("uploaded", detail, status)

@@ -1,9 +1,10 @@
-"""Retry of a job that failed or was cancelled, at a person's request. Pure.
+"""Retry of a failed or cancelled job, at a person's request. Pure.
 
 A final state never changes (J6), so the retry is a new job. It continues from its parent's
-checkpoint, with the parent's journal: what was paid for is not paid again. The retry of an
-unapproved job continues at its end, with fresh revisions (`worker/resumption.py`). Where a person
-had rejected the work, the retry starts from the task. The parent's authors are also its authors.
+checkpoint with the parent's journal, so that finished calls are not paid for again. The retry of an
+unapproved job continues at its end, with new revisions (`worker/resumption.py`). If a person had
+rejected the work, the retry starts from the task. The parent's authors are also authors of the
+retry.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ def retry_as_new_job(
     person: str = "",
     spec: JobSpec | None = None,
 ) -> Change | Refusal:
-    """A new job that retries `parent`; `events` are the parent's, and so is the spec where it is
-    None."""
+    """A new job that retries `parent`, which has these `events`. `spec`: None is the parent's
+    spec."""
     if parent.status not in (Status.FAILED, Status.CANCELLED):
-        detail = f"the job is {parent.status}: only what failed or was cancelled is tried again"
+        detail = f"the job is {parent.status}: only a failed or cancelled job can be retried"
         return Refusal("not_failed", detail, parent.status)
     spec = replace(spec or parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
     change = lifecycle.submit(
@@ -60,5 +61,5 @@ def retry_as_new_job(
 
 
 def work_event_keys(keys: Iterable[str]) -> list[str]:
-    """The keys of events that the graph has made; the retry does not append them again."""
+    """The keys of events that the graph has made. The retry does not append these events again."""
     return [key for key in keys if "|" in key]

@@ -1,9 +1,9 @@
-"""Decisions: a person's answer to an open Review, and how many answers it needs. Pure.
+"""Decisions: a person's answer to an open Review, and the number of approvals that it needs. Pure.
 
-If a Review needs two approvals (four eyes), each person has one vote, and the authors have none:
-the persons who submitted the job or a job that it retries, and the persons who edited its code.
-`jobs.model.people` says which keys count as one person. Such a Review cannot be delegated to the
-critic. Every other answer closes the Review at once, whoever gives it.
+If a Review needs two approvals (four eyes), each person has one vote, and the authors have none.
+The authors are the persons who submitted the job or a job that it retries, and the persons who
+edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot be
+delegated to the critic. Every other answer closes the Review at once.
 
 Why: docs/decisions/0066-a-vote-is-a-persons.md
 """
@@ -28,10 +28,11 @@ ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.QUESTIONS: (Action.ANSWER, Action.REJECT),
     ReviewKind.UPGRADE: tuple(upgrade.CHOICES),
 }
-"""What can be decided on a review of each kind."""
-_SUBMITTED = "brought the job: only others give the two approvals that it needs"
+"""The possible decisions on each kind of review."""
+_SUBMITTED = "submitted the job: the two approvals that it needs must come from other persons"
 _EDITED = (
-    "brought an earlier try or edited the code: only others give the two approvals that it needs"
+    "submitted an earlier try or edited the code: the two approvals that the job needs must come "
+    "from other persons"
 )
 _MADE_FOR_ANOTHER = (
     "if two approvals are needed, a key gives one only if its person or the operator's first key "
@@ -45,14 +46,14 @@ _VOTED = "has approved already: another person's approval is needed"
 
 
 def approvals_needed(record: JobRecord, review: Review) -> int:
-    """How many approvals the review takes."""
+    """The number of approvals that the review needs."""
     return record.spec.approvals if review.kind is ReviewKind.REVIEW else 1
 
 
 def offered_actions(
     record: JobRecord, review: Review, *, person_delivers: bool
 ) -> tuple[Action, ...]:
-    """What can be decided on the open review. `person_delivers`: only a person's approval lets a
+    """The possible decisions on the open review. `person_delivers`: only a person's approval lets a
     change leave the deployment, so the critic does not decide on a job that delivers."""
     actions = tuple(ACTIONS[review.kind])
     critic_decides = approvals_needed(record, review) == 1 and not (
@@ -72,9 +73,10 @@ def decide(
 ) -> Change | Refusal:
     """Apply a Decision once, to the Review that it names, while the Review is open (J10).
 
-    If the job needs two approvals, the Review keeps the first one and stays open. `same_person`:
-    the identity keys that count as the person who decides, with the reasons
-    (`KeyRing.same_person`); None: the identity keys of the decision's own key."""
+    If the job needs two approvals, the Review keeps the first approval and stays open.
+    `same_person`: the identity keys that count as the person who decides, with the reasons
+    (`KeyRing.same_person`); None: the identity keys of the decision's own key.
+    """
     review = record.review
     if record.status is not Status.AWAITING_REVIEW or review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
@@ -101,12 +103,12 @@ def decide(
 
 
 def _check_target(review: Review, review_digest: str, decision: Decision) -> Refusal | None:
-    """Whether the Decision is about something other than the open Review."""
+    """The refusal of a Decision on something other than the open Review."""
     status = Status.AWAITING_REVIEW
     if decision.review_id != review.id:
         return Refusal("stale_review", f"the open review is {review.id}", status)
     if decision.digest and decision.digest != review_digest:
-        detail = "code, output or artifacts are not those that the decision names"
+        detail = "code, output or artifacts differ from those that the decision names"
         return Refusal("stale_review", detail, status)
     if decision.action not in ACTIONS[review.kind]:
         detail = f"a review of kind {review.kind} takes {', '.join(ACTIONS[review.kind])}"
@@ -120,11 +122,11 @@ def _check_target(review: Review, review_digest: str, decision: Decision) -> Ref
 def _check_vote(
     record: JobRecord, review: Review, decision: Decision, same_person: Mapping[str, str]
 ) -> Refusal | None:
-    """Whether this person's approval does not count, where two are needed."""
+    """The refusal of an approval that does not count, if two are needed."""
     if approvals_needed(record, review) < 2:
         return None
     if decision.action is Action.DELEGATE:
-        detail = "two people's approval is needed, which the critic's word does not stand for"
+        detail = "the job needs the approval of two persons, which the critic cannot give"
         return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
     if decision.action is Action.EDIT and _signer(decision).is_first_key:
         return Refusal("not_offered", _FIRST_KEY_EDITS, Status.AWAITING_REVIEW)
@@ -136,7 +138,7 @@ def _check_vote(
 def vote_refusal(
     record: JobRecord, review: Review, name: str, same_person: Mapping[str, str]
 ) -> Refusal | None:
-    """Why the approval of the job's open review by the key `name` would not count; None: it would.
+    """Why an approval of the job's open review by the key `name` would not count; None: it counts.
     `same_person`: see `decide`."""
     if approvals_needed(record, review) < 2:
         return None
@@ -162,7 +164,7 @@ def vote_refusal(
 
 
 def _subject(name: str, signer: Signer, reason: str) -> str:
-    """The signer that counts as the person of the key `name`, as the subject of a sentence."""
+    """The subject of a sentence: the signer that counts as the person of the key `name`."""
     if reason:
         return f"{reason}, so {name} counts as {signer.name}, who"
     if signer.name.lower() == name.lower():
@@ -225,7 +227,7 @@ def _close(
     *,
     names_digest: bool,
 ) -> Change:
-    """The Review is over: the job ends, or a worker goes on with it."""
+    """Close the Review: the job ends, or a worker continues it."""
     data = {
         **_decision_data(review, decision, names_digest=names_digest),
         "action": decision.action,
@@ -257,7 +259,7 @@ def _close(
 
 
 def _decision_data(review: Review, decision: Decision, *, names_digest: bool) -> dict[str, Any]:
-    """The data that the events of every kind of decision have."""
+    """The common data of the events of decisions."""
     return {
         "review_id": review.id,
         "by": decision.by,
@@ -271,7 +273,7 @@ def _decision_data(review: Review, decision: Decision, *, names_digest: bool) ->
 
 
 def _add_editor(record: JobRecord, decision: Decision) -> JobRecord:
-    """With the editor added to the authors, for good: all later work builds on the edit."""
+    """Add the editor to the authors for good, because all later work builds on the edit."""
     editor = _signer(decision)
     if decision.action is not Action.EDIT or editor in record.authors:
         return record
@@ -279,7 +281,7 @@ def _add_editor(record: JobRecord, decision: Decision) -> JobRecord:
 
 
 def _name_approvers(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
-    """The Decision as the graph gets it: an approval carries the persons who gave it."""
+    """The Decision for the graph: an approval is signed by all approvers."""
     if decision.action is not Action.APPROVE:
         return decision
     return replace(decision, by=" and ".join(map(_approver, approvals)))

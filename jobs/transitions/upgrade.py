@@ -1,4 +1,4 @@
-"""Upgrade: a job whose checkpoints no running worker can read. Pure.
+"""Upgrade: the case that no running worker can read a job's checkpoints. Pure.
 
 In a fleet of several releases, such a job waits for a worker that can read them. If no such worker
 comes for some time, a review of kind `upgrade` asks a person. Its Decision is not for the graph, so
@@ -56,11 +56,11 @@ def abandoned_format(record: JobRecord, worker: Mapping[str, Any]) -> GraphForma
 def upgrade_review(
     record: JobRecord, stored: GraphFormat, readable: Collection[int], written: GraphFormat
 ) -> Review:
-    """The review of a job whose checkpoints have the format `stored`. This worker reads the formats
+    """The review of a job with checkpoints of the format `stored`. This worker reads the formats
     `readable`, and writes the format `written`.
 
-    payload: {reason, found: {format, release}, worker: {format, release, reads: [int]},
-    choices: {action: effect}}
+    payload: {reason, found: {format, release}, worker: {format, release, reads: [int]}, choices:
+    {action: effect}}
     """
     writer = f", by Fettle {stored.release}" if stored.release else ""
     reader = f"Fettle {stored.release}" if stored.release else f"a release that reads {stored}"

@@ -1,7 +1,7 @@
-"""Comments on lines: what they are about, and whether that is still there. Pure.
+"""Comments on lines: their excerpt, and whether their line is unchanged. Pure.
 
-Two patches of one job start at the same commit. So a line of the commit is known by its number, and
-an added line by its text.
+All patches of a job apply to the same commit. So a line of the commit is identified by its number,
+and an added line by its text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from jobs.model.review import Comment, Side
 from jobs.view.patch import PatchFile, Row, parse_patch
 
 CONTEXT_LINES = 3
-"""Lines of the patch that are kept before and after the line."""
+"""The lines of an excerpt before and after the commented line."""
 MAX_LINE_LENGTH = 1_000
-"""Characters of a line that are kept, and compared."""
+"""The characters of a line that an excerpt keeps, and that are compared."""
 
 
 def add_excerpt(comment: Comment, files: Sequence[PatchFile]) -> Comment:
@@ -42,16 +42,19 @@ def add_excerpt(comment: Comment, files: Sequence[PatchFile]) -> Comment:
 def mark_outdated(
     decisions: Iterable[Mapping[str, Any]], patch: bytes | None
 ) -> list[dict[str, Any]]:
-    """The decisions of a review's payload, whose comments have `outdated`: whether their line is
-    no longer as it was, in this patch; and `now`: its number on the comment's side, None where
-    the patch does not show it. `patch` is None where nothing is changed any more."""
+    """The decisions of a review's payload, with two fields for each comment: `outdated` (the line
+    has changed in this patch) and `now` (its present number on the comment's side; None: the patch
+    does not show it). `patch`: None if no file is changed any more."""
     files = parse_patch(patch) if patch is not None else []
     return [
         {
-            **each,
-            "comments": [{**one, **_position_now(one, files)} for one in each.get("comments", ())],
+            **decision,
+            "comments": [
+                {**comment, **_position_now(comment, files)}
+                for comment in decision.get("comments", ())
+            ],
         }
-        for each in decisions
+        for decision in decisions
     ]
 
 
@@ -69,8 +72,8 @@ def _position_now(comment: Mapping[str, Any], files: Sequence[PatchFile]) -> dic
 
 
 def _find_row(comment: Mapping[str, Any], rows: Sequence[Row]) -> Row | None:
-    """The row of the line: of a line of the commit the one with its number, of an added one the
-    nearest with its text."""
+    """The row of the commented line: by number if the commit has the line; else the nearest added
+    line with the same text."""
     if comment["base"] is not None:
         return next((row for row in rows if row.old == comment["base"]), None)
     text = comment["excerpt"][comment["at"]]
@@ -87,7 +90,7 @@ def _number(row: Row, side: Side) -> int | None:
 
 
 def _context_rows(rows: Sequence[Row]) -> list[Row]:
-    """The first `AROUND` rows, to the end of the hunk."""
+    """The first rows, at most `CONTEXT_LINES` and up to the end of the hunk."""
     context: list[Row] = []
     for row in rows[:CONTEXT_LINES]:
         if row.kind == "place":

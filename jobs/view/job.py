@@ -95,7 +95,7 @@ def render_job(
     *,
     person_delivers: bool = False,
 ) -> dict[str, Any]:
-    """A job with everything that its events tell.
+    """A job with the work that its events show.
 
     `now` is Redis' time in ms. `fleet` explains why a job is queued. `person_delivers`: see
     `jobs.transitions.reviews.offered_actions`.
@@ -170,14 +170,14 @@ def render_cost(charges: Iterable[Charge]) -> dict[str, Any]:
 
 def _spending(charges: Sequence[Charge]) -> dict[str, Any]:
     prices = [charge.cost_usd for charge in charges]
-    known = sum((Decimal(price) for price in prices if price is not None), Decimal(0))
+    known_usd = sum((Decimal(price) for price in prices if price is not None), Decimal(0))
     return {
         "calls": len(charges),
         "input_tokens": sum(charge.input_tokens for charge in charges),
         "cached_input_tokens": sum(charge.cached_input_tokens for charge in charges),
         "output_tokens": sum(charge.output_tokens for charge in charges),
-        "cost_usd": None if None in prices else f"{known:f}",
-        "known_usd": f"{known:f}",
+        "cost_usd": None if None in prices else f"{known_usd:f}",
+        "known_usd": f"{known_usd:f}",
         **_unknown_costs(charges),
     }
 

@@ -1,6 +1,6 @@
 """The patch of a job on a repository: which patch a job shows, and the files and lines in it. Pure.
 
-Models write patches, so a patch is untrusted: parts that cannot be read are left as they are.
+Models write patches, so a patch is untrusted. Parts that cannot be read become plain lines.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from jobs.model.record import JobRecord, PatchRef
 from jobs.model.review import Review
 
 MAX_BYTES = 4 * 1024 * 1024
-"""A longer patch is not read for people: it can be downloaded."""
+"""A longer patch is not shown, but can be downloaded."""
 MAX_LINES = 20_000
-"""Lines of hunks that are read; of the files after them only the names."""
+"""The lines of hunks that are shown. Of later files only the names are shown."""
 _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
@@ -27,31 +27,31 @@ _KINDS = {"+": "added", "-": "removed", " ": "same"}
 
 
 def current_patch(record: JobRecord) -> PatchRef | None:
-    """The patch of the open review, else of the result."""
+    """The patch of the open review, or of the result."""
     if record.review is not None:
         return patch_of_review(record.review)
     return record.result.patch if record.result else None
 
 
 def patch_of_review(review: Review) -> PatchRef | None:
-    """The patch that a review shows."""
+    """The patch in the payload of a review."""
     fields_of_patch = review.payload.get("patch")
     return (
-        PatchRef(**{each.name: fields_of_patch[each.name] for each in fields(PatchRef)})
+        PatchRef(**{field.name: fields_of_patch[field.name] for field in fields(PatchRef)})
         if fields_of_patch
         else None
     )
 
 
 def current_bundle(record: JobRecord) -> str | None:
-    """The digest of the bundle of the open review, else of the result."""
+    """The digest of the bundle of the open review, or of the result."""
     if record.review is not None:
         return record.review.payload.get("bundle")
     return record.result.bundle if record.result else None
 
 
 def explain_missing(record: JobRecord, part: str) -> str:
-    """Why there is no `what` (patch or bundle) of a job."""
+    """Why a job has no patch or bundle (`part`)."""
     if record.spec.repo is None:
         return f"the job is not on a repository: it has no {part}"
     if record.review is not None:
@@ -63,31 +63,36 @@ def explain_missing(record: JobRecord, part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PatchFile:
-    """A changed file. `notes` say what happened to it beside its lines; its difference has so many
-    `lines`, and `rows` are they, where they are shown; the longest added line has `longest`
-    characters."""
+    """A changed file."""
 
     path: str
     notes: tuple[str, ...]
+    """Changes other than those of lines, such as `renamed from a.py`."""
     insertions: int
     deletions: int
     lines: int
+    """The number of lines of its difference."""
     longest: int
+    """The length of the longest added line."""
     rows: tuple[Row, ...]
+    """The lines of its difference. Empty if the patch is too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a difference: its kind, and its numbers before and after."""
+    """A line of a difference."""
 
     kind: str
+    """`added`, `removed`, `same`, or `place` (the header of a hunk)."""
     old: int | None
+    """Its number before the change."""
     new: int | None
+    """Its number after the change."""
     text: str
 
 
 def parse_patch(content: bytes) -> list[PatchFile]:
-    """The files of a patch, in its order; those after `MOST_LINES` lines without their rows."""
+    """The files of a patch, in its order. Files after the first `MAX_LINES` lines have no rows."""
     text, lines_left = content.decode(errors="backslashreplace"), MAX_LINES
     files: list[PatchFile] = []
     for part in _PART.split(text):
@@ -101,8 +106,7 @@ def parse_patch(content: bytes) -> list[PatchFile]:
 
 
 def _merge_files(before: PatchFile, after: PatchFile) -> PatchFile:
-    """A file that becomes a link, or the reverse, which git shows as one that goes and one that
-    comes."""
+    """A file that becomes a link, or the reverse: git shows it as a removed and an added file."""
     return PatchFile(
         path=after.path,
         notes=(*before.notes, *after.notes),
@@ -115,10 +119,12 @@ def _merge_files(before: PatchFile, after: PatchFile) -> PatchFile:
 
 
 def _parse_file(part: str, max_rows: int) -> PatchFile:
-    """The file, with its rows where they are `most`. All after the first hunk are lines of hunks:
-    a header has come before it."""
+    """The file, with its rows if there are at most `max_rows`. All lines after the first header of
+    a hunk belong to hunks."""
     lines = part.rstrip("\n").split("\n")
-    hunks_start = next((place for place, line in enumerate(lines) if _HUNK.match(line)), len(lines))
+    hunks_start = next(
+        (number for number, line in enumerate(lines) if _HUNK.match(line)), len(lines)
+    )
     head, body = lines[:hunks_start], lines[hunks_start:]
     added = [len(line) for line in body if line.startswith("+")]
     return PatchFile(
@@ -133,8 +139,8 @@ def _parse_file(part: str, max_rows: int) -> PatchFile:
 
 
 def _rows(lines: list[str]) -> Iterator[Row]:
-    """The rows of the hunks. A hunk says how many lines it has: what looks like a header in it is
-    a line."""
+    """The rows of the hunks. The header of a hunk has its number of lines, so a line of a hunk that
+    looks like a header is still a line."""
     before = after = count(1)
     remaining = [0, 0]
     for line in lines:
@@ -164,7 +170,7 @@ def _rows(lines: list[str]) -> Iterator[Row]:
 
 
 def _path(head: list[str]) -> str:
-    """The file's name after the change, or the one that it had."""
+    """The name of the file after the change; of a removed file, the name before."""
     paths = dict(line.split(" ", 1) for line in head if line.startswith(("--- ", "+++ ")))
     for name in (paths.get("+++", "/dev/null"), paths.get("---", "/dev/null")):
         if name.rstrip("\t") != "/dev/null":
@@ -176,13 +182,14 @@ def _path(head: list[str]) -> str:
 
 
 def _path_of_header(line: str) -> str:
-    """The one name of `diff --git a/NAME b/NAME`, which is twice as long in quotes, too."""
+    """The name in `diff --git a/NAME b/NAME`, in which both names are the same. They may be
+    quoted."""
     names = line.removeprefix("diff --git ")
     return _unquoted(names[(len(names) + 1) // 2 :])[2:]
 
 
 def _notes(head: list[str]) -> Iterator[str]:
-    """What happened to the file beside its lines."""
+    """The changes of the file other than those of its lines."""
     for line in head:
         kind = _SPECIAL.get(line.rpartition(" ")[2], "")
         if line.startswith("new file mode"):
@@ -201,7 +208,7 @@ def _notes(head: list[str]) -> Iterator[str]:
 
 
 def _unquoted(name: str) -> str:
-    """A name as git quotes it: in quotes with escapes where it has unusual characters."""
+    """A name from git's form: in quotes with escapes, if it has unusual characters."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
     return _ESCAPED.sub(_unescape, name[1:-1].encode()).decode(errors="backslashreplace")

@@ -1,7 +1,8 @@
-"""Why a queued job is not at work, from its record and from the announcements of workers. Pure.
+"""Why a queued job does not run, from its record and from the announcements of workers. Pure.
 
-The first reason that applies: its own rest, no worker, no worker that works, no worker that can
-resume it, no free slot. A text never holds a host's name or an address, because tenants read it.
+The first reason that applies: the job rests, there is no worker, no worker works, no worker can
+resume the job, all slots are busy. A text never has a host's name or an address, because tenants
+read it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from jobs.transitions.upgrade import abandoned_format
 
 QueueReason = Literal["rests", "no_worker", "broken_workers", "other_release", "busy", "next"]
 PARTS = {"sandbox": "sandbox", "storage": "artifact store", "default_model": "default model"}
-"""The parts that a worker announces, and without which it takes no job."""
+"""The parts without which a worker takes no job: the field of its announcement, and the name for
+users."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """The workers that were seen lately, as they announced themselves, and the number of jobs that
-    run on them, of all tenants."""
+    """The workers that were seen lately."""
 
     workers: Sequence[Mapping[str, Any]]
+    """Their announcements."""
     running: int
+    """The number of jobs that run on them, of all tenants."""
 
 
 def explain_queued(record: JobRecord, fleet: FleetState, now: int) -> dict[str, str] | None:
@@ -55,5 +58,6 @@ def _reason(record: JobRecord, fleet: FleetState, now: int) -> tuple[QueueReason
 
 
 def broken_parts(worker: Mapping[str, Any]) -> list[str]:
-    """The parts of a worker that do not work. An older release does not announce every part."""
+    """The parts of a worker that do not work. Workers of Fettle 0.1.0 do not announce every
+    part."""
     return [part for part in PARTS if not worker.get(part, {}).get("works", True)]

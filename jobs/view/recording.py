@@ -1,8 +1,8 @@
-"""A job's recording: the model's turns that its events name, as one file.
+"""A job's recording: the recorded turns of the model, as one file.
 
-A worker keeps each turn of a recorded job as bytes of their own and names their digest in the
-call's `model_called` event (`recorded`). So the recording is as durable as the job, in the order of
-its events, whatever workers the calls were made on, and is removed with the job.
+A worker stores each turn of a recorded job as a blob, and names its digest in the call's
+`model_called` event (`recorded`). So the recording is as durable as the job, has the order of its
+events on any number of workers, and is removed with the job.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SUFFIX = ".yaml"
 
 
 async def build_recording(job_id: str, events: Sequence[Event], blobs: Blobs) -> bytes | None:
-    """The file, UTF-8; None where the job was not recorded, or has not asked a model yet.
+    """The file as UTF-8; None if the job was not recorded, or has called no model yet.
 
-    Raises BlobsUnavailable, or BlobMissing where bytes are gone.
+    Raises BlobsUnavailable, or BlobMissing if bytes were removed.
     """
     calls = [event.data for event in events_since_restart(events) if event.kind == "model_called"]
     digests = [call["recorded"] for call in calls if call.get("recorded")]

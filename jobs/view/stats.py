@@ -1,6 +1,6 @@
-"""Statistics as JSON and as tables: the pure projection of the days' counts.
+"""Statistics as JSON and as tables, from the counts of days. Pure.
 
-Money is decimal strings in dollars, durations are seconds.
+Money is a decimal string in US dollars, durations are seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) -> dict[str, Any]:
-    """All of it over `days`, by day; `standing` is how many jobs are in each state now."""
+    """All statistics of `days`. `current_counts`: the present number of jobs by status."""
     total = Counter[str]()
     for counts in days.values():
         total.update(counts)
@@ -29,9 +29,9 @@ def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) 
         "days": by_day(days),
         "reasons": _counts_of(total, "reason"),
         "approved_by": _counts_of(total, "approved"),
-        "success": {each: total[f"success|{each}"] for each in SUCCESS_KINDS},
+        "success": {kind: total[f"success|{kind}"] for kind in SUCCESS_KINDS},
         "revisions": revisions(total),
-        "runs": {each: total[f"runs|{each}"] for each in ("succeeded", "failed")},
+        "runs": {end: total[f"runs|{end}"] for end in ("succeeded", "failed")},
         "failures": failures(total),
         "models": _models(total),
         "cost": cost_by_day(days),
@@ -42,7 +42,7 @@ def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) 
 
 
 def stats_table(name: str, days: Mapping[str, Counts]) -> list[Row]:
-    """One of TABLES, as rows with the same columns each."""
+    """One of TABLES. All rows have the same columns."""
     total = Counter[str]()
     for counts in days.values():
         total.update(counts)
@@ -68,12 +68,12 @@ TABLES = ("days", "cost", "revisions", "failures", "reasons", "waits", "stages")
 
 
 def by_day(days: Mapping[str, Counts]) -> list[Row]:
-    """Jobs by how they ended, what the successes were, and cost; a row a day."""
+    """A row for each day: jobs by status at their end, successes by kind, and costs."""
     return [
         {
             "day": day,
             **{end: counts.get(f"ended|{end}", 0) for end in ENDS},
-            **{each: counts.get(f"success|{each}", 0) for each in SUCCESS_KINDS},
+            **{kind: counts.get(f"success|{kind}", 0) for kind in SUCCESS_KINDS},
             "decisions": sum(_counts_of(counts, "decided").values()),
             "cost_usd": format_cost(sum(_counts_of(counts, "cost").values())),
             "unpriced_calls": sum(_counts_of(counts, "unpriced").values()),
@@ -84,12 +84,12 @@ def by_day(days: Mapping[str, Counts]) -> list[Row]:
 
 
 def cost_by_day(days: Mapping[str, Counts]) -> list[Row]:
-    """A row a day and model that was asked on it."""
+    """A row for each day and model."""
     return [{"day": day, **row} for day, counts in days.items() for row in _models(counts)]
 
 
 def revisions(counts: Counts) -> list[Row]:
-    """Jobs by passes of the executor; the last number stands for more, too."""
+    """Jobs by passes of the executor. The last row also counts jobs with more passes."""
     jobs_by_number = {int(number): jobs for number, jobs in _counts_of(counts, "revisions").items()}
     return [
         {"revisions": number, "jobs": jobs_by_number[number]} for number in sorted(jobs_by_number)
@@ -109,7 +109,7 @@ def reasons(counts: Counts) -> list[Row]:
 
 
 def waits(counts: Counts) -> dict[str, Any]:
-    """How long reviews had waited when they were decided: a histogram and its quantiles."""
+    """The waiting times of reviews until their decision: a histogram and its quantiles."""
     reviews_by_bucket = {int(bucket): count for bucket, count in _counts_of(counts, "wait").items()}
     tally = [reviews_by_bucket.get(bucket, 0) for bucket in range(len(WAIT_BUCKETS) + 1)]
     total = sum(tally)
@@ -126,7 +126,8 @@ def waits(counts: Counts) -> dict[str, Any]:
 
 
 def stages(counts: Counts) -> list[Row]:
-    """Time by stage, the longest first: of all jobs, and of one that had it."""
+    """The time by stage, the longest first: the sum, and the mean of the jobs that had the
+    stage."""
     spent, jobs = _counts_of(counts, "stage_ms"), _counts_of(counts, "stage_jobs")
     return [
         {
@@ -140,7 +141,7 @@ def stages(counts: Counts) -> list[Row]:
 
 
 def format_cost(count: int) -> str:
-    """An exact sum, as it is counted, as a decimal string."""
+    """A counted cost as an exact decimal string."""
     return f"{(Decimal(count) / UNITS_PER_DOLLAR).normalize():f}"
 
 
@@ -163,12 +164,12 @@ def _models(counts: Counts) -> list[Row]:
 
 
 def _counts_of(counts: Counts, name: str) -> dict[str, int]:
-    """The counts whose names begin with this part, by what follows."""
+    """The counts with names `name|...`, by the second part."""
     prefix = f"{name}|"
     return {
-        each.removeprefix(prefix): count
-        for each, count in counts.items()
-        if each.startswith(prefix) and count
+        full_name.removeprefix(prefix): count
+        for full_name, count in counts.items()
+        if full_name.startswith(prefix) and count
     }
 
 
@@ -177,7 +178,8 @@ def _by_count(counts: Mapping[str, int]) -> list[str]:
 
 
 def _quantile(tally: Sequence[int], share: float) -> float | None:
-    """By even spread within its bucket; the last bucket has no end, so it tells where it begins."""
+    """The quantile, if the values of a bucket are spread evenly. The last bucket has no end, so its
+    start counts."""
     rank, lower_ranks = share * sum(tally), 0
     if not rank:
         return None

@@ -12,7 +12,7 @@ from typing import Any
 from jobs.model.events import Event, events_since_restart
 
 ARTIFACT_EVENTS = frozenset({"run_finished", "tool_used", "merged"})
-"""The kinds of events with artifacts. Files of parallel branches count as they were merged."""
+"""The kinds of events with artifacts. Files of parallel branches count after their merge."""
 
 
 class Progress(StrEnum):
@@ -73,7 +73,7 @@ def find_run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
 
 
 def find_repair(events: Sequence[Event], run_id: str) -> Mapping[str, Any] | None:
-    """The data of the repair whose successful verification is the run `run_id`."""
+    """The data of the repair that led to the successful verification `run_id`."""
     repairs = (event.data for event in events_since_restart(events) if event.kind == "repaired")
     return next((repair for repair in repairs if repair["run"] == run_id), None)
 

@@ -1,6 +1,6 @@
--- Commands in one atomic step.
+-- Runs commands in one atomic step.
 --
--- ARGV  n times argc, arg...
+-- ARGV  of each command: number of words, name, argument...
 local at = 1
 while ARGV[at] do
   local argc = tonumber(ARGV[at])

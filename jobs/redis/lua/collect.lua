@@ -1,17 +1,17 @@
--- Takes digests that no job refers to and that were not pinned lately: their bytes may be removed.
+-- Takes digests that no job refers to and that were not pinned lately. The caller removes their bytes.
 --
--- KEYS[1] loose (zset)   KEYS[2] references (hash)   KEYS[3] going (hash)
+-- KEYS[1] unreferenced digests (zset)   KEYS[2] references (hash)   KEYS[3] digests that are being removed (hash)
 -- ARGV[1] grace_ms       ARGV[2] limit               ARGV[3] how long the removal may take, ms
 --
--- Returns {how many were checked, {digest...}}.
+-- Returns {number of checked digests, {digest...}}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- The digests of a remover that died are old enough.
-local going = redis.call('HGETALL', KEYS[3])
-for i = 1, #going, 2 do
-  if tonumber(going[i + 1]) <= now then
-    redis.call('HDEL', KEYS[3], going[i])
-    redis.call('ZADD', KEYS[1], 0, going[i])
+-- The digests of a worker that died during a removal are old enough to be taken again.
+local deleting = redis.call('HGETALL', KEYS[3])
+for i = 1, #deleting, 2 do
+  if tonumber(deleting[i + 1]) <= now then
+    redis.call('HDEL', KEYS[3], deleting[i])
+    redis.call('ZADD', KEYS[1], 0, deleting[i])
   end
 end
 local old = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[2])

@@ -1,7 +1,7 @@
--- Puts the record of the fleet in place of the version that the caller has read.
+-- Replaces the version of the fleet's record that the caller has read.
 --
--- KEYS[1] the record (JSON string)   ARGV[1] that version, 0: none   ARGV[2] the new record
--- Returns 1; 0 where another version is there.
+-- KEYS[1] the record (JSON string)   ARGV[1] that version (0: no record)   ARGV[2] the new record
+-- Returns 1; 0 if the record has another version.
 local now = redis.call('GET', KEYS[1])
 local version = 0
 if now then version = cjson.decode(now).version end

@@ -1,10 +1,10 @@
--- Enters jobs into the index of words, a few at a time: what is created waits in a list for it.
+-- Adds new jobs to the index of words, a few at a time. New jobs wait for it in a list.
 --
 -- KEYS[1] waiting (list of JSON: id, created_at, all words (zset), prefix of a word's zset, words...)
 -- ARGV[1] how many jobs   ARGV[2] prefix of job keys
--- A job that was removed meanwhile is skipped.
+-- A job that was removed is skipped.
 --
--- Returns how many were taken.
+-- Returns the number of jobs that were taken from the list.
 local taken = 0
 for _ = 1, tonumber(ARGV[1]) do
   local body = redis.call('LPOP', KEYS[1])

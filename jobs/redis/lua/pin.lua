@@ -1,9 +1,9 @@
--- Pins digests whose bytes are about to be put: they are not removed within the grace period.
+-- Pins digests of bytes that are about to be stored: they are not removed within the grace period.
 --
--- KEYS[1] loose (zset)   KEYS[2] going (hash)
+-- KEYS[1] unreferenced digests (zset)   KEYS[2] digests that are being removed (hash)
 -- ARGV    digests
 --
--- Returns those whose bytes are being removed at this moment: pin them again.
+-- Returns the digests of bytes that are being removed at this moment: pin them again.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local busy = {}

@@ -1,9 +1,9 @@
--- Extends leases, all of a process in one step.
+-- Extends all leases of a process in one step.
 --
 -- KEYS[1] the due index
 -- ARGV[1] prefix of job keys, ARGV[2] lease in ms, then pairs: job id, epoch
--- Returns the places, from 0, of leases that are lost: another epoch, not running any more, or held
--- for longer than the job may take (`ends_by`): the sweeper ends a job whose deadline has no effect.
+-- Returns the positions, from 0, of lost leases: the job has another epoch, does not run, or has run longer
+-- than it may (`ends_by`). The sweeper ends a job if its worker does not enforce the deadline.
 local time = redis.call('TIME')
 local until_ms = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2])
 local lost = {}

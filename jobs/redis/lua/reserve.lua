@@ -1,37 +1,38 @@
--- Reserves the most that a model call can cost, where the budgets allow it: in all accounts, or none.
+-- Reserves the highest possible cost of a model call in all accounts, if all budgets allow it.
 --
 -- KEYS[1] the job's record (hash)   KEYS[2] the job's account (hash)
 -- ARGV[1] epoch     ARGV[2] name of the reservation
--- ARGV[3] cost, ARGV[4] tokens: at most   ARGV[5], ARGV[6] the job's caps of both ('': none)
--- ARGV[7] how long the account of a day is kept, s
--- then of each day that it counts for: whose it is ('key', 'tenant'), the prefix of its accounts,
--- and its caps of both
+-- ARGV[3] highest cost, ARGV[4] highest tokens   ARGV[5], ARGV[6] the job's caps of both ('': no cap)
+-- ARGV[7] how long the account of a day is kept (s)
+-- then for each account of the day: its owner ('key' or 'tenant'), the prefix of its key, and its caps of both
 --
--- Accounts are hashes: cost and tokens, spent or reserved, and of these open_cost and open_tokens
--- that are not settled; in a job's, open:RESERVATION too: cost, tokens and the accounts of the day.
+-- Accounts are hashes. `cost` and `tokens` are spent or reserved; `open_cost` and `open_tokens` are the parts of
+-- them that are reserved and not settled. A job's account also has open:RESERVATION for each open reservation:
+-- its cost, its tokens and the accounts of the day.
 --
--- Returns {} where it is granted, {'stale'}, or {'job' or whose day, 'cost' or 'tokens', used, open}.
+-- Returns {} if the amount is reserved, {'stale'}, or of the account that has too little:
+-- {'job', 'key' or 'tenant', 'cost' or 'tokens', used, open}.
 local state = redis.call('HMGET', KEYS[1], 'status', 'epoch')
 if state[1] ~= 'running' or state[2] ~= ARGV[1] then return {'stale'} end
 if redis.call('HEXISTS', KEYS[2], 'open:' .. ARGV[2]) == 1 then return {} end
 
-local function short(account, whose, most_cost, most_tokens)
-  local is = redis.call('HMGET', account, 'cost', 'tokens', 'open_cost', 'open_tokens')
-  if most_cost ~= '' and (is[1] or 0) + ARGV[3] > tonumber(most_cost) then
-    return {whose, 'cost', is[1] or '0', is[3] or '0'}
+local function shortfall(account, owner, cost_cap, tokens_cap)
+  local used = redis.call('HMGET', account, 'cost', 'tokens', 'open_cost', 'open_tokens')
+  if cost_cap ~= '' and (used[1] or 0) + ARGV[3] > tonumber(cost_cap) then
+    return {owner, 'cost', used[1] or '0', used[3] or '0'}
   end
-  if most_tokens ~= '' and (is[2] or 0) + ARGV[4] > tonumber(most_tokens) then
-    return {whose, 'tokens', is[2] or '0', is[4] or '0'}
+  if tokens_cap ~= '' and (used[2] or 0) + ARGV[4] > tonumber(tokens_cap) then
+    return {owner, 'tokens', used[2] or '0', used[4] or '0'}
   end
 end
 
 local today = math.floor(redis.call('TIME')[1] / 86400)
-local why, days = short(KEYS[2], 'job', ARGV[5], ARGV[6]), {}
+local refusal, days = shortfall(KEYS[2], 'job', ARGV[5], ARGV[6]), {}
 for i = 8, #ARGV, 4 do
   days[#days + 1] = ARGV[i + 1] .. today
-  why = why or short(days[#days], ARGV[i], ARGV[i + 2], ARGV[i + 3])
+  refusal = refusal or shortfall(days[#days], ARGV[i], ARGV[i + 2], ARGV[i + 3])
 end
-if why then return why end
+if refusal then return refusal end
 
 local function add(account)
   redis.call('HINCRBY', account, 'cost', ARGV[3])

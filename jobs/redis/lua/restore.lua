@@ -1,6 +1,6 @@
--- Marks bytes that were not removed as present, in one step, so that a crash loses none.
+-- Marks bytes that could not be removed as present, in one step, so that a crash loses no digest.
 --
--- KEYS[1] loose (zset)   KEYS[2] going (hash)
+-- KEYS[1] unreferenced digests (zset)   KEYS[2] digests that are being removed (hash)
 -- ARGV    digests
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

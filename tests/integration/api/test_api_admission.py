@@ -63,7 +63,7 @@ async def test_a_keys_day_takes_as_many_jobs_as_it_is_expected_to_finish(url, tm
         await refused(front, 429, "budget-taken")
         answer = await front.client.post("/jobs", json={"task": "one more"})
         assert "1,000 tokens today" in answer.json()["detail"]
-        assert "900 tokens, and this one 300 tokens" in answer.json()["detail"]
+        assert "900 tokens, and this job 300 tokens" in answer.json()["detail"]
         assert await front.submit(max_tokens=100)
         async with front.with_key(await front.key("submit")) as other_client:
             assert (await other_client.post("/jobs", json={"task": "fits"})).status_code == 202

@@ -132,7 +132,7 @@ async def test_what_cannot_be_rebased_says_why(front):
     assert "no change of a repository" in await refused(front, plain)
     unapproved = replace(RESULT, approved_by=None)
     failed = await changed(front, result=unapproved, reason=Reason.UNAPPROVED)
-    assert "nobody has approved" in await refused(front, failed)
+    assert "has no approval" in await refused(front, failed)
 
 
 async def test_an_uploaded_repository_is_rebased_by_its_owner(front):

@@ -47,7 +47,7 @@ def test_approval_resumes_the_job_and_is_signed_by_nobody():
     assert (after.status, after.review, after.hints) == (Status.QUEUED, None, 1)
     assert after.decision is not None
     assert (after.decision.action, after.decision.by) == (Action.APPROVE, "expiry")
-    assert after.decision.feedback == "nobody decided within 60 s"
+    assert after.decision.feedback == "no person decided within 60 s"
 
 
 def test_rejection_ends_the_job():

@@ -66,7 +66,7 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
 @pytest.mark.parametrize(
     ("by", "voted", "changed", "why"),
     [
-        ("grace", (), {}, "brought the job"),
+        ("grace", (), {}, "submitted the job"),
         ("ada", (), {"authors": (Signer("Ada"),)}, "edited the code"),
         ("ada", ("ada",), {}, "has approved already"),
         ("ada", ("bob",), {}, ""),

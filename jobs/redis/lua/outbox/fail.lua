@@ -1,9 +1,9 @@
--- A delivery that did not arrive: it is tried again later, or it is dead.
+-- Handles a delivery that did not arrive: it is tried again later, or it is dead.
 --
 -- KEYS[1] waiting (zset)   KEYS[2] dead (zset, by since when)   KEYS[3] the delivery (hash)
--- ARGV[1] id   ARGV[2] tries, as it was leased   ARGV[3] error   ARGV[4] delay in ms, '' where dead
--- ARGV[5] how many dead ones are kept   ARGV[6] prefix of a delivery's hash
--- Returns 1; 0 where another has leased it since, or it has arrived.
+-- ARGV[1] id   ARGV[2] tries, as it was leased   ARGV[3] error   ARGV[4] delay in ms ('': the delivery is dead)
+-- ARGV[5] the number of dead deliveries that are kept   ARGV[6] prefix of a delivery's hash
+-- Returns 1; 0 if another worker has leased it since, or if it has arrived.
 if redis.call('HGET', KEYS[3], 'tries') ~= ARGV[2] then return 0 end
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 local time = redis.call('TIME')
@@ -15,9 +15,9 @@ if ARGV[4] ~= '' then
 end
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[1])
-local many = redis.call('ZCARD', KEYS[2]) - ARGV[5]
-if many > 0 then
-  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, many - 1)) do
+local excess = redis.call('ZCARD', KEYS[2]) - ARGV[5]
+if excess > 0 then
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, excess - 1)) do
     redis.call('ZREM', KEYS[2], id)
     redis.call('UNLINK', ARGV[6] .. id)
   end

@@ -1,6 +1,6 @@
 -- Leases deliveries that are due: no other worker gets them while the lease runs.
 --
--- KEYS[1] waiting (zset, by when they are due)
+-- KEYS[1] waiting (zset, by due time)
 -- ARGV[1] limit   ARGV[2] lease_ms   ARGV[3] prefix of a delivery's hash
 -- Returns {id, body, tries, error, due_at} for each.
 local time = redis.call('TIME')

@@ -1,8 +1,8 @@
--- A dead delivery waits again, due at once, as if it had never been tried.
+-- Makes a dead delivery wait again: due at once, with no tries.
 --
 -- KEYS[1] waiting (zset)   KEYS[2] dead (zset)   KEYS[3] the delivery (hash)
 -- ARGV[1] id
--- Returns 1; 0 where it is not dead.
+-- Returns 1; 0 if it is not dead.
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[3], 'tries', 0)
 redis.call('ZADD', KEYS[1], 0, ARGV[1])
