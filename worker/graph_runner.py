@@ -40,7 +40,7 @@ from jobs.view.comments import mark_outdated
 from worker.adapters.repository import Delivered, delivered, repository
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
-from worker.delivery.push import NEEDS_REVIEW, Delivering, Target, intended
+from worker.delivery.push import NEEDS_REVIEW, ChangePush, RemoteBranch, load_or_record_change
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.ports import PortsBuilder
 from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
@@ -234,7 +234,7 @@ class GraphRunner:
             lambda: self.operations.succeed(self.writer.lease, result, summary)
         )
 
-    def _target(self) -> Target | None:
+    def _target(self) -> RemoteBranch | None:
         return self.context.files.deliveries.target(self.record.spec, self.record.tenant)
 
     async def _deliver(
@@ -256,8 +256,8 @@ class GraphRunner:
             return Push(note=f"nothing was delivered: {approval}; {advice}")
         if change is None:
             return Push(note="nothing was delivered: the job has changed nothing")
-        intent = await intended(self.record, builder.ledger, builder.blobs, change)
-        attempt = Delivering(
+        intent = await load_or_record_change(self.record, builder.ledger, builder.blobs, change)
+        attempt = ChangePush(
             self.record,
             target,
             files.repositories.settings,

@@ -90,7 +90,7 @@ class PortsBuilder:
         if record.spec.rebase is None:
             return replace(self, record=record), None
         await self._emit_fetching()
-        begun = await rebase.begun(record, self.context.files.repositories, self.blobs)
+        begun = await rebase.begin_rebase(record, self.context.files.repositories, self.blobs)
         self.writer.batch.workspace = begun.workspace
         await self.writer.send()  # from here on the commit is chosen, even if the branch moves
         return replace(self, record=replace(record, workspace=begun.workspace)), begun.facts

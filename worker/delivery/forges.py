@@ -18,12 +18,12 @@ from worker.repositories.hosts import Site
 _CREATED = 201
 _SUCCESS = range(200, 300)
 _EXISTS = frozenset({409, 422})
-"""What a forge answers to a request that exists already, and to one that it does not take."""
+"""The statuses for a request that already exists, and for a refused request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A pull request: from `branch` into `base`."""
+class PullRequest:
+    """A pull request from `branch` into `base`."""
 
     branch: str
     base: str
@@ -32,34 +32,34 @@ class Request:
 
 
 class Forge(Protocol):
-    """Where pull requests are opened. Each method raises DeliveryRefused."""
+    """A server with pull requests. Each method raises DeliveryRefused."""
 
     @property
     def api(self) -> ForgeApi:
-        """Its API."""
+        """The API of the forge."""
         ...
 
-    async def found(self, branch: str) -> str | None:
-        """The address of a request from the branch, open or not; None where there is none. A fork's
-        branch of this name is another one."""
+    async def find(self, branch: str) -> str | None:
+        """The address of a pull request from the branch, open or closed; None if there is none.
+        Ignores branches of this name in forks."""
         ...
 
-    async def create(self, request: Request) -> ApiResponse:
-        """Ask for a request."""
+    async def create(self, request: PullRequest) -> ApiResponse:
+        """Create a pull request."""
         ...
 
     def lacks_branch(self, answer: ApiResponse) -> bool:
-        """Whether the forge refuses a request because it does not know the branch."""
+        """Whether the forge refuses the request because it does not know the branch."""
         ...
 
     def address(self, answer: Any) -> str:
-        """The address of a request that the forge has described."""
+        """The address of a pull request, from its JSON."""
         ...
 
 
 def forge_of(kind: ForgeKind, site: Site) -> Forge:
-    """The forge at this site. Raises DeliveryRefused where the address can be no repository of it,
-    or there is no token for it."""
+    """The forge at this site. Raises DeliveryRefused if the address is no repository of the forge,
+    or if there is no token."""
     if kind == "git":
         raise DeliveryRefused(
             f"{site.host} is listed for branches alone: leave the pull request out, or the "
@@ -79,21 +79,21 @@ def forge_of(kind: ForgeKind, site: Site) -> Forge:
     return GitHub(site, path, _github(site))
 
 
-async def opened(forge: Forge, request: Request) -> str:
-    """The address of the one request from the branch, which is opened where there is none yet: also
-    after a crash, and where another process opens it at this moment. Raises DeliveryRefused."""
-    if (there := await forge.found(request.branch)) is not None:
-        return there
+async def open_request(forge: Forge, request: PullRequest) -> str:
+    """The address of the pull request from the branch. Creates it only if there is none, also after
+    a crash, and if another process creates it at the same time. Raises DeliveryRefused."""
+    if (existing := await forge.find(request.branch)) is not None:
+        return existing
     answer = await forge.create(request)
     if answer.status == _CREATED and answer.content is not None:
         return forge.address(answer.content)
     accepted = answer.status in _SUCCESS
     may_exist = accepted or answer.status in _EXISTS
-    if may_exist and (existing := await forge.found(request.branch)) is not None:
+    if may_exist and (existing := await forge.find(request.branch)) is not None:
         return existing
     reason = f"{forge.api.address} answered {answer.status}: {answer.message}"
     if accepted or forge.lacks_branch(answer) or "already exists" in answer.message.lower():
-        # Branch and request are new: some parts of the forge learn of them a moment later.
+        # The branch is new: some parts of the forge know it only a moment later.
         raise DeliveryUnavailable(f"{reason} (it does not know {request.branch} everywhere yet)")
     raise DeliveryRefused(reason)
 
@@ -106,20 +106,20 @@ class GitHub:
     path: str
     api: ForgeApi
 
-    async def found(self, branch: str) -> str | None:
+    async def find(self, branch: str) -> str | None:
         """See Forge."""
         owner = self.path.partition("/")[0]
-        asked = {"head": f"{owner}:{branch}", "state": "all", "per_page": "10"}
-        answer = await self.api.get(f"/repos/{quote(self.path)}/pulls", asked)
+        query = {"head": f"{owner}:{branch}", "state": "all", "per_page": "10"}
+        answer = await self.api.get(f"/repos/{quote(self.path)}/pulls", query)
         ours = (
-            each
-            for each in _rows(self.api, answer)
-            if _in(each, "head", "ref") == branch
-            and _in(each, "head", "repo", "id") == _in(each, "base", "repo", "id")
+            row
+            for row in _rows(self.api, answer)
+            if _in(row, "head", "ref") == branch
+            and _in(row, "head", "repo", "id") == _in(row, "base", "repo", "id")
         )
         return next(map(self.address, ours), None)
 
-    async def create(self, request: Request) -> ApiResponse:
+    async def create(self, request: PullRequest) -> ApiResponse:
         """See Forge."""
         content = {"title": request.title, "body": request.text, "head": request.branch}
         sent = {**content, "base": request.base}
@@ -143,19 +143,19 @@ class GitLab:
     path: str
     api: ForgeApi
 
-    async def found(self, branch: str) -> str | None:
+    async def find(self, branch: str) -> str | None:
         """See Forge."""
-        asked = {"source_branch": branch, "state": "all", "per_page": "100"}
-        rows = _rows(self.api, await self.api.get(self._requests, asked))
+        query = {"source_branch": branch, "state": "all", "per_page": "100"}
+        rows = _rows(self.api, await self.api.get(self._requests, query))
         ours = (
-            each
-            for each in rows
-            if _in(each, "source_branch") == branch
-            and _in(each, "source_project_id") == _in(each, "target_project_id")
+            row
+            for row in rows
+            if _in(row, "source_branch") == branch
+            and _in(row, "source_project_id") == _in(row, "target_project_id")
         )
         return next(map(self.address, ours), None)
 
-    async def create(self, request: Request) -> ApiResponse:
+    async def create(self, request: PullRequest) -> ApiResponse:
         """See Forge."""
         sent = {
             "source_branch": request.branch,
@@ -201,8 +201,8 @@ def _gitlab(site: Site) -> ForgeApi:
 def _rows(api: ForgeApi, answer: ApiResponse) -> list[Any]:
     if not isinstance(answer.content, list):
         raise DeliveryRefused(
-            f"{api.address} answers no list of requests: is it another kind of forge than the "
-            "operator has listed (FETTLE_DELIVER_HOSTS)?"
+            f"{api.address} does not answer with a list of requests: is it another kind of forge "
+            "than the operator has listed (FETTLE_DELIVER_HOSTS)?"
         )
     return answer.content
 
@@ -218,17 +218,20 @@ def _in(answer: Any, *names: str) -> Any:
 
 
 def _address(site: Site, answer: Any, name: str, numbered: tuple[str, str]) -> str:
-    """What the forge calls its address, if that is on the very host; else made of its number."""
-    own = httpx.URL(site.web)
+    """The address in the forge's JSON, if it is on the same host; else an address made from the
+    number."""
+    web = httpx.URL(site.web)
     try:
-        named = httpx.URL(_in(answer, name) or "")
+        url = httpx.URL(_in(answer, name) or "")
     except (httpx.InvalidURL, TypeError, ValueError):
-        named = httpx.URL("")
-    there = named.scheme in {"https", own.scheme} and named.host == own.host
-    if there and not named.userinfo and len(str(named)) <= MAX_URL_CHARACTERS:
-        return str(named)
+        url = httpx.URL("")
+    is_same_host = url.scheme in {"https", web.scheme} and url.host == web.host
+    if is_same_host and not url.userinfo and len(str(url)) <= MAX_URL_CHARACTERS:
+        return str(url)
     number, path = _in(answer, numbered[0]), numbered[1]
     if not isinstance(number, int):
-        raise DeliveryRefused(f"{site.host} has opened a request, and does not say where")
+        raise DeliveryRefused(
+            f"{site.host} has opened a request, but its response has no address of it"
+        )
     repository = httpx.URL(site.url).raw_path.decode("ascii").removesuffix(".git")
     return f"{site.web}{repository}{path}{number}"

@@ -18,7 +18,7 @@ from jobs.model.record import JobRecord, Push
 from jobs.model.spec import JobSpec
 from settings.repositories import ForgeKind, RepositorySettings
 from worker.adapters.repository import BRANCH, Delivered
-from worker.delivery.forges import Forge, Request, forge_of, opened
+from worker.delivery.forges import Forge, PullRequest, forge_of, open_request
 from worker.delivery.texts import text, title
 from worker.ledger import Ledger
 from worker.repositories.base import Base
@@ -42,121 +42,129 @@ NEEDS_REVIEW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A repository that a change goes to; `forge` only where a pull request is wanted."""
+class RemoteBranch:
+    """The repository of a new branch."""
 
     site: Site
     forge: Forge | None
+    """None if the job wants no pull request."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryHosts:
-    """`kinds` by host, and port where it is not the scheme's own. `needs_review`: only changes that
-    a person has approved are delivered."""
+    """The hosts that changes may be delivered to."""
 
     kinds: Mapping[str, ForgeKind]
+    """The kinds of forges by host, with the port if it is not the default port."""
     hosts: RepositoryHosts
     needs_review: bool = False
+    """Whether only changes that a person has approved are delivered."""
 
     @classmethod
     def over(cls, settings: RepositorySettings, hosts: RepositoryHosts) -> DeliveryHosts:
-        """Those of the settings."""
-        rows = (each.partition("=") for each in settings.deliver_hosts)
+        """The hosts of the settings."""
+        rows = (row.partition("=") for row in settings.deliver_hosts)
         kinds = {host.lower(): kind for host, _, kind in rows}
         return cls(kinds, hosts, settings.deliver_needs_review)  # type: ignore[arg-type]
 
-    def target(self, spec: JobSpec, tenant: str) -> Target | None:
-        """Where the job's change goes, with the tenant's credentials; None for a job that delivers
-        nothing. Raises DeliveryRefused if this worker may not deliver it, and RepositoryRefused."""
+    def target(self, spec: JobSpec, tenant: str) -> RemoteBranch | None:
+        """The repository of the job's branch, with the tenant's credentials; None if the job
+        delivers nothing. Raises DeliveryRefused if this worker may not deliver it, and
+        RepositoryRefused."""
         if spec.deliver is None:
             return None
         if spec.repo is None or spec.repo.url is None:
-            raise DeliveryRefused("a change is delivered to the repository's url alone")
+            raise DeliveryRefused("a change can only be delivered to the url of its repository")
         if self.needs_review and not spec.review:
             raise DeliveryRefused(f"{NEEDS_REVIEW}: retry the job with a review")
         site = self.hosts.site(spec.repo.url, tenant)
         if (kind := self.kinds.get(site.host)) is None:
-            listed = ", ".join(sorted(self.kinds)) or "no host"
+            hosts = ", ".join(sorted(self.kinds)) or "no host"
             raise DeliveryRefused(
-                f"workers deliver nothing to {site.host}: the operator has to list it, as in "
+                f"workers deliver nothing to {site.host}: the operator must list it, as in "
                 f"{SETTING}={site.host}=github (or gitlab, or git for branches alone); "
-                f"it has {listed}"
+                f"the list has {hosts}"
             )
-        return Target(site, forge_of(kind, site) if spec.deliver.pull_request else None)
+        return RemoteBranch(site, forge_of(kind, site) if spec.deliver.pull_request else None)
 
 
 _BRANCHES = "refs/heads/"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """An approved change: the bundle with its one `commit`, and the name of its `branch`."""
+class ApprovedChange:
+    """A change to push."""
 
     branch: str
+    """The name of the new branch."""
     commit: str
     bundle: bytes
+    """A git bundle with the commit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delivering:
-    """One attempt's delivery. `check` raises where the job is no longer the attempt's."""
+class ChangePush:
+    """Pushes the change of one attempt."""
 
     record: JobRecord
-    target: Target
+    target: RemoteBranch
     settings: RepositorySettings
     base: Base
     check: Callable[[], Awaitable[None]]
+    """Raises if the attempt has lost its lease."""
 
-    async def deliver(self, change: Change, summary: str) -> Push:
-        """Deliver it. Raises DeliveryRefused."""
+    async def deliver(self, change: ApprovedChange, summary: str) -> Push:
+        """Push the change, and open its pull request. Raises DeliveryRefused."""
         origin = RemoteOrigin(self.target.site, self.settings)
-        with of_delivery():
+        with delivery_errors():
             async with self.base.unpacked(change.bundle) as git:
-                listed = await self._pushed(git, origin, change)
-        done = self._noted(change, listed)
+                listed = await self._push(git, origin, change)
+        done = self._describe(change, listed)
         if self.target.forge is None:
             return done
         try:
             await self.check()
-            return replace(done, pull_request=await self._request(self.target.forge, done, summary))
-        except DeliveryRefused as failed:
-            failed.done = done
+            return replace(
+                done, pull_request=await self._open_request(self.target.forge, done, summary)
+            )
+        except DeliveryRefused as error:
+            error.done = done
             raise
 
-    async def _pushed(self, git: Git, origin: RemoteOrigin, change: Change) -> Listed:
-        """What the host listed before the push, which is made where the branch is not there."""
+    async def _push(self, git: Git, origin: RemoteOrigin, change: ApprovedChange) -> Listed:
+        """Push the branch, if the host lacks it; return the refs of the host before the push."""
         name = f"{_BRANCHES}{change.branch}"
         listed = await origin.listed(git, (name, *candidates(self._ref)))
-        if not await self._there(listed, change):
+        if not await self._exists(listed, change):
             await self.check()
             try:
                 await origin.push(git, change.commit, change.branch)
             except RepositoryUnavailable:
                 raise
-            except RepositoryRefused:  # an attempt that lost its lease may have been quicker
-                if not await self._there(await origin.listed(git, (name,)), change):
+            except RepositoryRefused:  # an attempt that lost its lease may have pushed it
+                if not await self._exists(await origin.listed(git, (name,)), change):
                     raise
         return listed
 
-    async def _there(self, listed: Listed, change: Change) -> bool:
-        found = listed.objects.get(f"{_BRANCHES}{change.branch}")
-        if found not in {None, change.commit}:
+    async def _exists(self, listed: Listed, change: ApprovedChange) -> bool:
+        commit = listed.objects.get(f"{_BRANCHES}{change.branch}")
+        if commit not in {None, change.commit}:
             raise DeliveryRefused(
-                f"the branch {change.branch} is at {self.target.site.url} already, with another "
-                f"commit ({found}): rename or remove it there, then retry the job"
+                f"{self.target.site.url} already has a branch {change.branch}, with another commit "
+                f"({commit}): rename or remove it there, then retry the job"
             )
-        return found is not None
+        return commit is not None
 
-    def _noted(self, change: Change, listed: Listed) -> Push:
-        """What was pushed, and where the branch that it is meant for stands."""
-        name, at = _base(listed, self._ref)
+    def _describe(self, change: ApprovedChange, listed: Listed) -> Push:
+        """The pushed branch, and the present commit of the branch that the change is for."""
+        name, head = _base_branch(listed, self._ref)
         base = name.removeprefix(_BRANCHES) if name else None
-        began = self.base.commit
+        start = self.base.commit
         note = (
-            f"{base} is no longer at {began[:12]}, where the job began: merge {change.branch} "
-            f"where it was pushed, or `fettle rebase {self.record.id}` carries the change on"
+            f"{base} is no longer at {start[:12]}, where the job began: merge {change.branch} "
+            f"at the host, or `fettle rebase {self.record.id}` carries the change on"
         )
-        moved = base is not None and at != began
+        moved = base is not None and head != start
         return Push(
             change.branch,
             change.commit,
@@ -165,25 +173,27 @@ class Delivering:
             note=note if moved else "",
         )
 
-    async def _request(self, forge: Forge, done: Push, summary: str) -> str:
+    async def _open_request(self, forge: Forge, done: Push, summary: str) -> str:
         if done.base is None:
             raise DeliveryRefused(
                 f"{self.target.site.url} has no branch {self._ref or 'that is its HEAD'} that the "
                 "pull request could be for: name a branch as the job's ref"
             )
         branch, job = done.branch or "", self.record
-        said = text(job.id, job.spec.task, summary)
-        return await opened(forge, Request(branch, done.base, title(job.spec.task), said))
+        description = text(job.id, job.spec.task, summary)
+        return await open_request(
+            forge, PullRequest(branch, done.base, title(job.spec.task), description)
+        )
 
     @property
     def _ref(self) -> str | None:
         return self.record.spec.repo.ref if self.record.spec.repo else None
 
 
-def _base(listed: Listed, ref: str | None) -> tuple[str | None, str | None]:
-    """The branch that the change is for, by its full name, and its commit: the job's ref where that
-    is a branch, HEAD's where it is a tag or a commit; None where it is gone."""
-    name = next((each for each in candidates(ref) if each in listed.objects), None)
+def _base_branch(listed: Listed, ref: str | None) -> tuple[str | None, str | None]:
+    """The full name and the commit of the branch that the change is for: the job's ref if it is a
+    branch, the branch of HEAD if the ref is a tag or a commit, and None if the ref was deleted."""
+    name = next((full_name for full_name in candidates(ref) if full_name in listed.objects), None)
     if name is not None and name.startswith(_BRANCHES):
         return name, listed.objects[name]
     if name is None and not COMMIT.fullmatch(ref or ""):
@@ -191,9 +201,12 @@ def _base(listed: Listed, ref: str | None) -> tuple[str | None, str | None]:
     return listed.head, listed.objects.get("HEAD")
 
 
-async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, delivered: Delivered) -> Change:
-    """The change with this patch: as an earlier attempt recorded it, or else as it is now; records
-    it then."""
+async def load_or_record_change(
+    record: JobRecord, ledger: Ledger, blobs: Blobs, delivered: Delivered
+) -> ApprovedChange:
+    """The change with this patch. An earlier attempt may have recorded it; otherwise record it now,
+    so that later attempts deliver the same commit, even if settings change. A retry has the journal
+    of its parent: a branch that the parent pushed counts as pushed."""
     key = f"delivery|{delivered.patch.digest}"
     entry = await ledger.recall(key)
     if entry is None:
@@ -205,12 +218,12 @@ async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, delivered: D
     except (ValueError, TypeError, KeyError) as error:
         raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
     bundle = await blobs.get(digest)
-    return Change(branch, tip(bundle), bundle)
+    return ApprovedChange(branch, tip(bundle), bundle)
 
 
 @contextmanager
-def of_delivery() -> Iterator[None]:
-    """What git says of the host, as a failure of the delivery."""
+def delivery_errors() -> Iterator[None]:
+    """Turn errors of the repository into errors of the delivery."""
     try:
         yield
     except (RepositoryUnavailable, RepositoryTooSlow) as error:

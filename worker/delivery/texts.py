@@ -1,8 +1,8 @@
 """The text of a pull request, and of a commit. Pure.
 
-A model has written some of it, and a forge acts on what it reads in a text: names are notified,
-`fixes #1` closes, `[skip ci]` leaves out the tests, and in GitLab a line `/merge` is a command. In
-a block of code of a pull request none of it counts; elsewhere, a space breaks what would.
+A model wrote parts of these texts, and a forge acts on words in them: it notifies people, `fixes
+#1` closes an issue, `[skip ci]` skips the tests, and in GitLab a line `/merge` is a command. A
+forge ignores such words in a code block of a pull request; elsewhere, an added space breaks them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ TITLE = 72
 TASK = 4_000
 SUMMARY = 8_000
 """Characters."""
-_BEGINS = re.compile(
+_TRIGGERS = re.compile(
     r"[#@](?=\w)|[!&](?=\d)|\bGH-(?=\d)|://(?=\w)|\[(?=\w)|\*{3}(?=\w)|^[ \t]*/(?=\w)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What a reference, a mention or a command begins with: of issues and requests (also by URL), of
-names, of what tells a CI to stay away, and at the beginning of a line."""
+"""The beginnings of references to issues and requests (also by URL), of mentions, of instructions
+for a CI, and of commands at the beginning of a line."""
 
 
-def inert(said: str) -> str:
-    """The same in words, with nothing that a forge acts on."""
-    return _BEGINS.sub(r"\g<0> ", said.replace("\0", ""))
+def inert(text: str) -> str:
+    """The text with spaces, so that a forge acts on no part of it."""
+    return _TRIGGERS.sub(r"\g<0> ", text.replace("\0", ""))
 
 
 def title(task: str) -> str:
@@ -34,13 +34,13 @@ def title(task: str) -> str:
 
 
 def message(job_id: str, task: str, summary: str) -> str:
-    """A commit's message. What git takes for trailers is its last paragraph alone."""
+    """A commit's message. Git reads trailers only in the last paragraph."""
     parts = (title(task), inert(summary).strip(), f"Fettle-Job: {job_id}")
     return "\n\n".join(part for part in parts if part)
 
 
 def text(job_id: str, task: str, summary: str) -> str:
-    """What the job was asked, and what it says of its change."""
+    """The text of a pull request: the task of the job, and its summary of the change."""
     parts = [
         f"Job `{job_id}` of Fettle. It was asked:",
         _block(task, TASK),
@@ -51,8 +51,8 @@ def text(job_id: str, task: str, summary: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _block(said: str, most: int) -> str:
-    shown = head_and_tail(said.strip(), most)
-    longest = max(map(len, re.findall("`+", shown)), default=0)
+def _block(text: str, max_characters: int) -> str:
+    excerpt = head_and_tail(text.strip(), max_characters)
+    longest = max(map(len, re.findall("`+", excerpt)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{shown}\n{fence}"
+    return f"{fence}text\n{excerpt}\n{fence}"

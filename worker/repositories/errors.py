@@ -10,11 +10,11 @@ from jobs.model.record import Push
 
 
 class RepositoryRefused(Exception):
-    """The repository, its ref or its address will not do. The text says what to change."""
+    """The repository, its ref or its address cannot be used. The text has the remedy."""
 
 
 class RepositoryUnavailable(RepositoryRefused):
-    """The host, the network or this machine's disk fails: the same may work later."""
+    """The host, the network or this machine fails: a later try may succeed."""
 
 
 class RepositoryDiskFails(RepositoryUnavailable):
@@ -22,7 +22,7 @@ class RepositoryDiskFails(RepositoryUnavailable):
 
 
 class RepositoryTooSlow(RepositoryRefused):
-    """The host takes longer than a job may wait for it."""
+    """The host needs more time than a job may wait."""
 
 
 class SetupFailed(Exception):
@@ -35,139 +35,144 @@ class SetupFailed(Exception):
 
 
 class SetupUnavailable(SetupFailed):
-    """An index did not answer: the same may work later."""
+    """An index did not answer: a later try may succeed."""
 
 
 class DeliveryRefused(Exception):
-    """The host, or its operator, does not take it. The text says what to change. `done` is what
-    had been delivered before."""
+    """The host or the operator does not allow the delivery. The text has the remedy."""
 
-    def __init__(self, why: str, done: Push | None = None) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, done: Push | None = None) -> None:
+        """`done` is the part of the delivery that was completed before."""
+        super().__init__(reason)
         self.done = done
 
 
 class DeliveryUnavailable(DeliveryRefused):
-    """The host fails: the same may work later, and not before the seconds that it asked for."""
+    """The host fails: a later try may succeed."""
 
-    def __init__(self, why: str, asked_seconds: float = 0.0) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, asked_seconds: float = 0.0) -> None:
+        """`asked_seconds` is the pause that the host requested."""
+        super().__init__(reason)
         self.asked_seconds = asked_seconds
 
 
 class RepositoriesUnfit(Exception):
-    """The operator's settings of repositories cannot be used. The text says where."""
+    """The operator's settings of repositories cannot be used. The text names the setting."""
 
 
-SAID_CHARACTERS = 300
+QUOTE_CHARACTERS = 300
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
 
 
-def _words(pattern: str) -> re.Pattern[str]:
+def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_GONE = _words(
+_MISSING = _pattern(
     r"not found|error: 404\b|not be found|find repository|not appear to be a git repository"
 )
 _FINAL: Final[Mapping[re.Pattern[str], str]] = {
-    _words(r"Host key for \S+ has changed"): (
+    _pattern(r"Host key for \S+ has changed"): (
         "has another host key than the operator's file of known hosts: if the host's owners "
         "publish the new one, the operator replaces the line (FETTLE_REPO_KNOWN_HOSTS)"
     ),
-    _words(r"Host key verification failed"): (
+    _pattern(r"Host key verification failed"): (
         "has a host key that the operator's file of known hosts lacks: the operator adds what the "
         "host's owners publish (FETTLE_REPO_KNOWN_HOSTS)"
     ),
-    _words(r"Permission denied \([a-z,-]+\)"): (
+    _pattern(r"Permission denied \([a-z,-]+\)"): (
         f"takes no key of the operator's, or there is none for it {_CREDENTIAL}"
     ),
-    _words(r"could not read Username|Authentication failed|error: 401\b"): (
+    _pattern(r"could not read Username|Authentication failed|error: 401\b"): (
         f"wants a credential, or the operator's for this tenant is wrong {_CREDENTIAL}"
     ),
-    _words(r"error: 403\b"): (
+    _pattern(r"error: 403\b"): (
         f"answered 403: the operator's credential may not read it {_CREDENTIAL}"
     ),
-    _GONE: f"has no repository for the operator's credential {_CREDENTIAL}",
-    _words(r"unadvertised object"): (
+    _MISSING: f"has no repository for the operator's credential {_CREDENTIAL}",
+    _pattern(r"unadvertised object"): (
         "gives no commit that no branch and no tag is at: it may have been replaced by a forced "
         "push, or the host lacks git's protocol 2 (AcceptEnv GIT_PROTOCOL in its sshd_config)"
     ),
-    _words(r"not our ref|remote ref"): (
+    _pattern(r"not our ref|remote ref"): (
         "no longer has the commit: it may have been replaced by a forced push"
     ),
-    _words(r"dumb http transport"): "serves files alone; git's smart protocol is needed",
-    _words(r"mismatched algorithms"): "names its objects by SHA-256; only SHA-1 is known",
-    _words(r"fsck error"): "sent an object that is not safe to check out",
+    _pattern(r"dumb http transport"): "serves files alone; git's smart protocol is needed",
+    _pattern(r"mismatched algorithms"): "names its objects by SHA-256; only SHA-1 is known",
+    _pattern(r"fsck error"): "sent an object that is not safe to check out",
 }
-"""What a word of git's means. The first that fits counts."""
+"""The meanings of git's messages. The first pattern that matches counts."""
 _FINAL_PUSH: Final[Mapping[re.Pattern[str], str]] = {
     **_FINAL,
-    _words(r"error: 403\b"): (
+    _pattern(r"error: 403\b"): (
         f"answered 403: the operator's credential may not write to it {_CREDENTIAL}"
     ),
-    _GONE: (
+    _MISSING: (
         f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
     ),
 }
-_SAID = "remote:"
+_REMOTE_LINE = "remote:"
+"""The prefix of a line that the host wrote."""
 _DECLINED = (" ! [rejected] ", " ! [remote rejected] ", " ! [remote failure] ")
-"""Begin a line of what a host said by itself, and of git on a branch: its name, and `(reason)`."""
+"""The prefixes of git's lines about a branch: its name and `(reason)` follow."""
 _HOST_FAILS = re.compile(
     r"internal (server )?error|commit_refs|failed to (update ref|report status|store)"
     r"|failed to lock|unable to create|unpacker error|no space left|time(d )?out|try again",
     re.IGNORECASE,
 )
-"""Reasons for a declined branch that are the host's own trouble, in the words of git, GitHub and
-Gerrit."""
+"""Failures of the host, in the messages of git, GitHub and Gerrit about a declined branch."""
 _HOOK_FAILS = re.compile(r"GitLab: (Internal API |API is not accessible|Failed to contact)")
-"""GitLab's own trouble: it declines the branch by a hook then, as for any other reason."""
+"""Failures of GitLab: its hook declines the branch, as it does for every reason."""
 _NAME_TAKEN = re.compile(r"' exists; cannot create")
-"""A branch `a` at the host: `a/b` cannot be made. Git's reason is `failed to update ref` then."""
-_TAG_GONE = re.compile(r"remote ref refs/tags/")
-_PASSING = re.compile(
+"""The host has a branch `a`, so `a/b` cannot be created; git's reason is `failed to update ref`."""
+_TAG_REMOVED = re.compile(r"remote ref refs/tags/")
+_TEMPORARY = re.compile(
     r"error: (5\d\d|429)\b|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl"
     r"|still expected",
     re.IGNORECASE,
 )
 
 
-def fetch_failed(url: str, said: str) -> RepositoryRefused:
-    """Why a fetch failed, from what git said: what may pass is RepositoryUnavailable."""
-    if _TAG_GONE.search(said):
-        return RepositoryUnavailable(f"{url} has deleted a tag since it listed it: {said}")
-    return _failed(url, said, _FINAL, "cannot be fetched")
+def fetch_failed(url: str, message: str) -> RepositoryRefused:
+    """The error of a failed fetch, by git's message; RepositoryUnavailable if a later try may
+    succeed."""
+    if _TAG_REMOVED.search(message):
+        return RepositoryUnavailable(f"{url} has deleted a tag since it listed it: {message}")
+    return _failed(url, message, _FINAL, "cannot be fetched")
 
 
-def push_failed(url: str, said: str, errors: str) -> RepositoryRefused:
-    """Why a push failed, from what git said; `errors` is all of it. Where the host has declined the
-    branch, its own words count."""
+def push_failed(url: str, message: str, errors: str) -> RepositoryRefused:
+    """The error of a failed push, by git's message; `errors` is git's full standard error. If the
+    host has declined the branch, the text has the host's reason."""
     lines = errors.split("\n")
     declined = next((line for line in lines if line.startswith(_DECLINED)), None)
     if declined is not None:
-        own = (line.removeprefix(_SAID) for line in lines if line.startswith(_SAID))
+        remarks = (
+            line.removeprefix(_REMOTE_LINE) for line in lines if line.startswith(_REMOTE_LINE)
+        )
         reason = declined.partition(" (")[2].rstrip().removesuffix(")")
-        words = (reason, " ".join(" ".join(own).split()))
-        why = ": ".join(each for each in words if each)
-        text = f"{url} declined the branch: {printable(why or said)}"
-        passing = _HOST_FAILS.search(reason) or _HOOK_FAILS.search(why)
-        if passing and not _NAME_TAKEN.search(why):
+        details = (reason, " ".join(" ".join(remarks).split()))
+        full_reason = ": ".join(detail for detail in details if detail)
+        text = f"{url} declined the branch: {printable(full_reason or message)}"
+        is_temporary = _HOST_FAILS.search(reason) or _HOOK_FAILS.search(full_reason)
+        if is_temporary and not _NAME_TAKEN.search(full_reason):
             return RepositoryUnavailable(text)
         return RepositoryRefused(text)
-    return _failed(url, said, _FINAL_PUSH, "cannot be pushed to")
+    return _failed(url, message, _FINAL_PUSH, "cannot be pushed to")
 
 
 def printable(text: str) -> str:
-    """The beginning of what another machine says, on one line."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text[:SAID_CHARACTERS])
+    """The beginning of another machine's text, in one line of printable characters."""
+    characters = text[:QUOTE_CHARACTERS]
+    return "".join(letter if letter.isprintable() else "?" for letter in characters)
 
 
 def _failed(
-    url: str, said: str, final: Mapping[re.Pattern[str], str], otherwise: str
+    url: str, message: str, final: Mapping[re.Pattern[str], str], otherwise: str
 ) -> RepositoryRefused:
     for pattern, meaning in final.items():
-        if pattern.search(said):
-            return RepositoryRefused(f"{url} {meaning}: {said}")
-    if _PASSING.search(said):
-        return RepositoryUnavailable(f"{url} could not be reached: {said}")
-    return RepositoryRefused(f"{url} {otherwise}: {said}")
+        if pattern.search(message):
+            return RepositoryRefused(f"{url} {meaning}: {message}")
+    if _TEMPORARY.search(message):
+        return RepositoryUnavailable(f"{url} could not be reached: {message}")
+    return RepositoryRefused(f"{url} {otherwise}: {message}")

@@ -1,4 +1,4 @@
-"""What the rebase of an approved change begins with: the change, merged onto the present commit."""
+"""The start of a job that rebases an approved change: the change, merged onto the new commit."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from worker.repositories.errors import RepositoryRefused
 from worker.repositories.merges import Merged
 from worker.repositories.source import Repositories
 
-CONFLICTS_SHOWN = 40
+MAX_CONFLICTS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The digest of the job's first workspace, and what prompts say of it."""
+    """The start of a rebase."""
 
     workspace: str
+    """The digest of the job's first workspace."""
     facts: Rebased
+    """The facts of the rebase for prompts."""
 
 
-async def begun(record: JobRecord, repositories: Repositories, blobs: Blobs) -> Begun:
-    """How a job that is a rebase begins. The same in each attempt: the first one that has put a
-    workspace on record has chosen the commit.
+async def begin_rebase(record: JobRecord, repositories: Repositories, blobs: Blobs) -> Begun:
+    """Merge the change of the job onto the commit of its ref. All attempts give the same result:
+    the first attempt that records a workspace chooses the commit.
 
-    Raises worker.repositories.errors.RepositoryRefused, also where nothing is left to do.
+    Raises worker.repositories.errors.RepositoryRefused, also if there is nothing to rebase.
     """
     repo, change = record.spec.repo, record.spec.rebase
     assert repo is not None and change is not None  # noqa: PT018, S101 - it is a rebase
@@ -39,49 +41,50 @@ async def begun(record: JobRecord, repositories: Repositories, blobs: Blobs) -> 
     )
     if commit == change.base:
         raise RepositoryRefused(
-            f"{_named(repo)} is at {commit[:12]} still, where job {change.job_id} made its change: "
-            "there is nothing to rebase"
+            f"{_ref_of(repo)} is still at {commit[:12]}, the commit of the change of job "
+            f"{change.job_id}: there is nothing to rebase"
         )
     await repositories.commit(replace(repo, ref=change.base), tenant=record.tenant)
     base = await repositories.base(repo, commit, tenant=record.tenant)
     merged = await _merged(base, repo, change, await blobs.get(change.bundle))
     workspace = await _workspace(record, base, merged, blobs)
-    return Begun(workspace, Rebased(change.base, _shown(merged.conflicts)))
+    return Begun(workspace, Rebased(change.base, _first_conflicts(merged.conflicts)))
 
 
 async def _merged(base: Base, repo: Repo, change: Rebase, bundle: bytes) -> Merged:
     merged = await base.merged(change.base, bundle)
     if not (merged.files or merged.links or merged.removed or merged.conflicts):
         raise RepositoryRefused(
-            f"{_named(repo)} has all of the change of job {change.job_id} already, at "
+            f"{_ref_of(repo)} already has the full change of job {change.job_id}, at "
             f"{base.commit[:12]}: nothing is left to rebase"
         )
-    if lost := [
+    if unnameable := [
         path for path in (*merged.files, *merged.links, *merged.removed) if not nameable(path)
     ]:
         raise RepositoryRefused(
-            f"{_named(repo)} has renamed a file of the change to {lost[0][:80]!r}, which no job "
-            "can name: rebase it with git"
+            f"{_ref_of(repo)} has renamed a file of the change to {unnameable[0][:80]!r}, which no "
+            "job can name: rebase it with git"
         )
     return merged
 
 
 async def _workspace(record: JobRecord, base: Base, merged: Merged, blobs: Blobs) -> str:
-    """The merged files, and those that the task came with and no change has: what git ignores."""
-    asked = (await load(blobs, record.spec.workspace)).files
-    sent = {path: await blobs.get(entry.digest) for path, entry in asked.items()}
-    ignored = await base.ignored(sent, frozenset())
-    files = {path: asked[path] for path in ignored}
+    """The digest of a workspace with the merged files, and with the files of the task that git
+    ignores: no change has them."""
+    requested = (await load(blobs, record.spec.workspace)).files
+    contents = {path: await blobs.get(entry.digest) for path, entry in requested.items()}
+    ignored = await base.ignored(contents, frozenset())
+    files = {path: requested[path] for path in ignored}
     for path, content in merged.files.items():
         mode = special_mode(base.entries.get(path), content, path in merged.executable)
         files[path] = FileEntry(await blobs.put(content), len(content), mode)
     return await blobs.put(Manifest(files, merged.removed, base.commit, merged.links).dump())
 
 
-def _named(repo: Repo) -> str:
+def _ref_of(repo: Repo) -> str:
     return f"{repo.ref or 'HEAD'} of {repo.url}"
 
 
-def _shown(conflicts: tuple[str, ...]) -> tuple[str, ...]:
-    more = len(conflicts) - CONFLICTS_SHOWN
-    return (*conflicts[:CONFLICTS_SHOWN], *([f"and {more} more"] if more > 0 else []))
+def _first_conflicts(conflicts: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(conflicts) - MAX_CONFLICTS
+    return (*conflicts[:MAX_CONFLICTS], *([f"and {more} more"] if more > 0 else []))

@@ -78,7 +78,7 @@ class Rebasing:
         return replace(queued("new"), spec=spec, workspace=workspace)
 
     async def begun(self, record: JobRecord) -> Begun:
-        return await rebase.begun(record, self.repositories, self.blobs)
+        return await rebase.begin_rebase(record, self.repositories, self.blobs)
 
     async def files(self, begun: Begun) -> tuple[dict[str, bytes], set[str]]:
         """What differs from the new commit."""
@@ -207,7 +207,7 @@ async def test_where_nothing_is_left_to_do_the_job_says_why(rebasing: Rebasing) 
         await rebasing.begun(record)
     rebasing.project.git("rm", "--quiet", "b.txt")
     rebasing.project.commit({"a.txt": b"1\n", "c.txt": b"1\n"})
-    with pytest.raises(RepositoryRefused, match="has all of the change of job old already"):
+    with pytest.raises(RepositoryRefused, match="already has the full change of job old"):
         await rebasing.begun(record)
 
 

@@ -113,7 +113,7 @@ def test_a_change_that_the_base_has_already_costs_no_model(forge: Delivering) ->
     moved(forge, {CHANGED: TEXTS[CHANGED], "docs/page_1.md": b"# Another\n"})
     job = forge.job(str(forge.service.rebase(first)["id"]), "failed")
     assert (job["reason"], len(forge.model.seen)) == ("repository", CALLS)
-    assert f"has all of the change of job {first} already" in job["detail"]
+    assert f"already has the full change of job {first}" in job["detail"]
     assert len(forge.branches()) == 1
 
 

@@ -16,7 +16,7 @@ from jobs.model.record import Push
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import RepositorySettings
 from worker.delivery import push
-from worker.delivery.push import Change, Delivering
+from worker.delivery.push import ApprovedChange, ChangePush
 from worker.repositories.errors import (
     DeliveryRefused,
     DeliveryUnavailable,
@@ -28,7 +28,7 @@ from worker.repositories.remote import Listed
 
 BEGAN, OURS, OTHER = "a" * 40, "b" * 40, "c" * 40
 BRANCH = "refs/heads/fettle/j"
-CHANGE = Change("fettle/j", OURS, b"bundle")
+CHANGE = ApprovedChange("fettle/j", OURS, b"bundle")
 MAIN = {"HEAD": BEGAN, "refs/heads/main": BEGAN}
 
 
@@ -90,7 +90,7 @@ async def delivered(
             raise Stopped("another has the job")
 
     record = replace(queued("j"), spec=spec)
-    attempt = Delivering(record, target, RepositorySettings(), base, check)
+    attempt = ChangePush(record, target, RepositorySettings(), base, check)
     return await attempt.deliver(CHANGE, "Done.")
 
 

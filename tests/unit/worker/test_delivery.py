@@ -12,7 +12,7 @@ import pytest
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import ForgeKind, RepositorySettings
 from worker.delivery.forge_api import ApiResponse, ForgeApi
-from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
+from worker.delivery.forges import GitHub, GitLab, PullRequest, forge_of, open_request
 from worker.delivery.push import DeliveryHosts
 from worker.delivery.texts import SUMMARY, inert, message, text, title
 from worker.repositories.credentials import Credentials
@@ -20,7 +20,7 @@ from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, Rep
 from worker.repositories.hosts import RepositoryHosts, Site
 
 BRANCH = "fettle/j"
-REQUEST = Request(BRANCH, "main", "Title", "Text")
+REQUEST = PullRequest(BRANCH, "main", "Title", "Text")
 LISTED = (
     *("github.com", "*.example.org", "http://git.internal:3000"),
     *("ssh://github.com", "ssh://git.example.org:2222", "ssh://lab.example.org"),
@@ -69,7 +69,7 @@ def gitlab(*answers: ApiResponse) -> tuple[GitLab, Scripted]:
 async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
     url = "https://github.com/team/app/pull/7"
     forge, asked = github(ApiResponse(200, []), ApiResponse(201, {"html_url": url, "number": 7}))
-    assert await opened(forge, REQUEST) == url
+    assert await open_request(forge, REQUEST) == url
     path, query = "/repos/team/app/pulls", {"head": f"team:{BRANCH}", "state": "all"}
     sent = {"title": "Title", "body": "Text", "head": BRANCH, "base": "main"}
     assert asked.asked == [("GET", path, {**query, "per_page": "10"}), ("POST", path, sent)]
@@ -78,7 +78,7 @@ async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
 async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
     url = "https://git.example.org/team/sub/app/-/merge_requests/7"
     forge, asked = gitlab(ApiResponse(200, []), ApiResponse(201, {"web_url": url, "iid": 7}))
-    assert await opened(forge, REQUEST) == url
+    assert await open_request(forge, REQUEST) == url
     path = "/projects/team%2Fsub%2Fapp/merge_requests"
     sent = {"title": "Title", "description": "Text", "source_branch": BRANCH}
     assert asked.asked == [
@@ -91,16 +91,16 @@ async def test_one_that_is_there_is_not_opened_again() -> None:
     there = {"head": {"ref": BRANCH}, "state": "closed", "number": 3}
     other = {"head": {"ref": "fettle/other"}, "number": 2}
     forge, asked = github(ApiResponse(200, [other, there]))
-    assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/3"
+    assert await open_request(forge, REQUEST) == "https://github.com/team/app/pull/3"
     assert len(asked.asked) == 1
     said = ApiResponse(422, {"message": "Validation Failed"})
     forge, _ = github(ApiResponse(200, []), said, ApiResponse(200, [there]))
-    assert (await opened(forge, REQUEST)).endswith("/pull/3")
+    assert (await open_request(forge, REQUEST)).endswith("/pull/3")
     twice = {"source_branch": BRANCH, "iid": 4}
     lab, _ = gitlab(
         ApiResponse(200, []), ApiResponse(409, {"message": ["twice"]}), ApiResponse(200, [twice])
     )
-    assert (await opened(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
+    assert (await open_request(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
 
 
 TWICE = "A pull request already exists for team:fettle/j."
@@ -119,10 +119,10 @@ TWICE = "A pull request already exists for team:fettle/j."
 async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: ApiResponse) -> None:
     there = {"html_url": "https://github.com/team/app/pull/8", "head": {"ref": BRANCH}}
     forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, [there]))
-    assert await opened(forge, REQUEST) == there["html_url"]
+    assert await open_request(forge, REQUEST) == there["html_url"]
     forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, []))
     with pytest.raises(DeliveryUnavailable, match=f"answered {answer.status}"):
-        await opened(forge, REQUEST)
+        await open_request(forge, REQUEST)
 
 
 async def test_one_from_a_fork_is_another_one() -> None:
@@ -131,12 +131,12 @@ async def test_one_from_a_fork_is_another_one() -> None:
     ours = {**fork, "head": {"ref": BRANCH, "repo": {"id": 1}}, "number": 4}
     gone = {**fork, "head": {"ref": BRANCH, "repo": None}}
     forge, _ = github(ApiResponse(200, [fork, gone, ours]))
-    assert await forge.found(BRANCH) == "https://github.com/team/app/pull/4"
+    assert await forge.find(BRANCH) == "https://github.com/team/app/pull/4"
     fork = {"source_branch": BRANCH, "source_project_id": 2, "target_project_id": 1, "iid": 3}
     lab, _ = gitlab(ApiResponse(200, [fork, {**fork, "source_project_id": 1, "iid": 4}]))
-    assert (await lab.found(BRANCH) or "").endswith("/team/sub/app/-/merge_requests/4")
+    assert (await lab.find(BRANCH) or "").endswith("/team/sub/app/-/merge_requests/4")
     lab, _ = gitlab(ApiResponse(200, [fork]))
-    assert await lab.found(BRANCH) is None
+    assert await lab.find(BRANCH) is None
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ async def test_one_from_a_fork_is_another_one() -> None:
         ),
         (
             [ApiResponse(200, []), ApiResponse(201, {"html_url": "https://evil.test/1"})],
-            "does not say where",
+            "has no address of it",
         ),
     ],
 )
 async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], why: str) -> None:
     with pytest.raises(DeliveryRefused, match=why):
-        await opened(github(*answers)[0], REQUEST)
+        await open_request(github(*answers)[0], REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
         forge, _ = github(
             ApiResponse(200, []), ApiResponse(201, {"html_url": named, "number": 7}), url=url
         )
-        assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/7"
+        assert await open_request(forge, REQUEST) == "https://github.com/team/app/pull/7"
 
 
 @pytest.mark.parametrize(
