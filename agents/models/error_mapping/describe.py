@@ -42,7 +42,7 @@ _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
         "name a model that can, or start the server with --jinja or a tool-call parser",
     ),
     ErrorKind.ADDRESS: (
-        "its address is not that of a model's server",
+        "no model's server answers at its address",
         "correct {address} for the workers, as in {example}",
     ),
     ErrorKind.CERTIFICATE: (

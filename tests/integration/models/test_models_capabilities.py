@@ -47,7 +47,7 @@ class Verdict(BaseModel):
 def learning(
     name: str, script: Callable[[Request], Turn], store: MemoryCapabilities, **more: Any
 ) -> Iterator[tuple[ProviderModel, ProviderServer]]:
-    """A model over a server with this script, which knows what is `known`."""
+    """A model over a server with this script, and over a store of learned capabilities."""
     with ProviderServer(script) as server:
         keys = dict.fromkeys(PROVIDERS, "key")
         options = ModelOptions(api_keys=keys, base_urls=server.base_urls(), **more)
@@ -164,7 +164,7 @@ async def test_too_many_output_tokens_are_lowered_to_the_number_in_the_refusal(n
 
 @EACH
 async def test_a_long_request_gets_a_limit_on_output_that_fits_the_context(name: str) -> None:
-    """For this request only; what leaves no useful room is too long, as before."""
+    """The limit counts for this request only. A request that leaves too few tokens is too long."""
     context, store = 40_000, MemoryCapabilities()
 
     def script(request: Request) -> Turn:

@@ -60,7 +60,7 @@ async def test_a_given_base_url_and_key_are_used(provider: str, decoy: ProviderS
 
 @pytest.mark.parametrize("provider", ["ollama", "compatible"])
 async def test_a_key_in_the_environment_is_not_sent(provider: str, decoy: ProviderServer) -> None:
-    """Not even where none is given, and none is needed."""
+    """Also if the operator sets no key, and the provider needs no key."""
     with ProviderServer([Reply("ok")]) as server:
         options = ModelOptions(base_urls=server.base_urls())
         await build(ModelName(provider, "some-model"), options, "planner").ainvoke("hi")

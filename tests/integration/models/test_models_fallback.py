@@ -1,4 +1,4 @@
-"""One model call over a chain of providers: who answers, who is charged, what is reported."""
+"""One model call over a chain of providers: the model that answers, the charge and the event."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ class Heard:
             self._heard.set()
 
     def end(self) -> None:
-        """Nothing is passed on."""
+        """The test does not use it."""
 
 
 async def test_a_cut_reply_is_charged_and_stays_reserved() -> None:

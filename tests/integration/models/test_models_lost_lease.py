@@ -1,4 +1,4 @@
-"""A model call that had to wait, and whose job is no longer the attempt's when its turn comes."""
+"""A model call that waits until its job belongs to another attempt."""
 
 from __future__ import annotations
 

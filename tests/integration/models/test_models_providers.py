@@ -174,7 +174,7 @@ async def test_the_request_has_the_values_of_the_options(name: str) -> None:
 
 @EACH_CLIENT
 async def test_a_reply_that_was_not_streamed_is_read_alike(name: str) -> None:
-    """Some servers cannot stream, whatever they are asked."""
+    """Some servers cannot stream, also if the request asks for a stream."""
     turn = Reply("Yes.", (ToolCall("python", {"code": "1"}),), Tokens(20, 4))
     with asking(name, [turn]) as (model, _):
         streamed = await model.bind_tools([python]).ainvoke("hi")
@@ -230,7 +230,7 @@ async def test_a_conversation_with_another_provider_is_continued(name: str) -> N
 
 
 class Ear:
-    """Hears what is streamed."""
+    """A listener that keeps the streamed tokens."""
 
     def __init__(self) -> None:
         self.tries: list[list[Chunk]] = []
@@ -242,7 +242,7 @@ class Ear:
         self.tries[-1] += chunks
 
     def end(self) -> None:
-        """Nothing is passed on."""
+        """The test does not use it."""
 
     def text(self, part: str = "text") -> str:
         return "".join(piece.text for piece in self.tries[-1] if piece.part == part)
@@ -341,7 +341,7 @@ async def test_arguments_that_are_no_json_are_no_call_and_no_answer(name: str) -
 
 
 def with_call(name: str, call_name: Any, arguments: Any) -> Garbled:
-    """A whole reply with one tool call, whose name and arguments are any JSON."""
+    """A complete reply with one tool call; its name and arguments are any JSON."""
     body = DIALECTS[wire_of(name)].reply(
         Reply(tool_calls=(ToolCall("python", {}),)), ModelName.parse(name).model, 1
     )
@@ -472,7 +472,7 @@ async def test_a_complete_reply_with_an_unknown_ending_is_an_answer(
 
 @EACH_CLIENT
 @pytest.mark.parametrize(
-    ("turn", "why"),
+    ("turn", "reason"),
     [
         (Reply(""), "is empty"),
         (Reply("\n \u200b"), "is empty"),
@@ -482,12 +482,12 @@ async def test_a_complete_reply_with_an_unknown_ending_is_an_answer(
     ids=["empty", "blank", "thoughts", "cut"],
 )
 async def test_a_reply_without_a_text_or_a_call_is_asked_for_again(
-    name: str, turn: Reply, why: str
+    name: str, turn: Reply, reason: str
 ) -> None:
     with asking(name, [turn, Reply("Hello.")]) as (model, server):
         assert (await model.bind_tools([python]).ainvoke("hi")).text == "Hello."
-    assert re.search(why, server.requests[1].last_text)
-    with asking(name, [turn, turn]) as (model, server), pytest.raises(ReplyUnusable, match=why):
+    assert re.search(reason, server.requests[1].last_text)
+    with asking(name, [turn, turn]) as (model, server), pytest.raises(ReplyUnusable, match=reason):
         await model.ainvoke("hi")
 
 

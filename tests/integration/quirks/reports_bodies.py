@@ -1,4 +1,4 @@
-"""Bodies: content types, line ends, framing and events that are no part of the reply."""
+"""Bodies: content types, line ends, framing, and events that do not belong to the reply."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def in_bytes(edit: Callable[[bytes], Sequence[bytes | float] | bytes]) -> Quirk:
 
 
 def unstreamed(content_type: str = "application/json") -> Quirk:
-    """The reply is one JSON body, as if no stream was asked for."""
+    """The reply is one JSON body, as if the request had not asked for a stream."""
 
     def send(received: ReceivedRequest, sent: Sent) -> Sent:
         body = _folded(received, [item for item in sent.items if isinstance(item, dict)])

@@ -42,7 +42,7 @@ def two_calls(received: ReceivedRequest) -> Turn:
 
 
 def reading_critic(received: ReceivedRequest) -> Turn:
-    """A model whose critic reads a file before its verdict."""
+    """A model that reads a file as the critic, before its verdict."""
     if received.role == "critic" and not received.has_result:
         return Reply(tool_calls=(ToolCall("read_file", {"path": "note.txt"}),))
     return competent(received)
@@ -188,7 +188,7 @@ def _id(value: str) -> Quirk:
 
 
 def _wrong_once(call: ToolCall) -> Callable[[ReceivedRequest], Turn]:
-    """A model whose first call is this one; then it does its job."""
+    """A model that makes this call first, and then does its job."""
     return calls(call, ToolCall("python", {"code": CODE}))
 
 
@@ -200,7 +200,7 @@ _SIGNED = "call_1__thought__" + "QUJDREVG" * 60
 
 
 def _same_id(received: ReceivedRequest) -> bool:
-    """Whether the long id is not sent back as it was."""
+    """Whether the long id is not sent back unchanged."""
     sent = [
         call["id"]
         for message in received.body["messages"]

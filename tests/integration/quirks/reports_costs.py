@@ -95,7 +95,7 @@ def _unknown(ran: Ran) -> bool:
 
 
 def _charged_without_usage(ran: Ran) -> bool:
-    """One reply is charged beside the four, without tokens: its usage comes at its end."""
+    """A fifth reply is charged without tokens: its usage comes at its end."""
     lost = [charge for charge in ran.charges() if not charge.input_tokens + charge.output_tokens]
     return len(lost) == 1 and lost[0].cost_usd is None and charged()(ran)
 

@@ -83,8 +83,8 @@ def _without_end(sent: Sent) -> Sent:
 
 def _stops_after_text(sent: Sent) -> Sent:
     """The stream ends in order, without a reason and without `[DONE]`."""
-    kept = [item for item in sent.items if item != "[DONE]"]
-    return _without_end(replace(sent, items=kept[:-2]))
+    remaining_items = [item for item in sent.items if item != "[DONE]"]
+    return _without_end(replace(sent, items=remaining_items[:-2]))
 
 
 def _error_within(error: Event) -> Callable[[Sent], Sent]:

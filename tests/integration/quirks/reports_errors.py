@@ -1,4 +1,4 @@
-"""Errors: what the provider means, whatever its status says."""
+"""Errors: the meaning of the provider, with any status."""
 
 from __future__ import annotations
 

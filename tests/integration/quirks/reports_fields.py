@@ -44,7 +44,7 @@ def _lacks(name: str, value: Any) -> When:
     """Whether one of the model's messages with calls has not this field."""
 
     def lacking(received: ReceivedRequest) -> bool:
-        messages = [each for each in _assistant(received) if each.get("tool_calls")]
+        messages = [assistant for assistant in _assistant(received) if assistant.get("tool_calls")]
         return any(message.get(name) != value for message in messages)
 
     return both(_EXECUTOR, lacking)

@@ -92,7 +92,7 @@ def _as_object(delta: dict[str, Any]) -> None:
 
 
 def _flat_calls(part: dict[str, Any]) -> None:
-    """Names and arguments beside `function`, not in it."""
+    """Names and arguments outside of `function`."""
     part.update(part.pop("function"))
 
 

@@ -50,7 +50,7 @@ def _inserted(position: int, *items: bytes | float) -> Quirk:
 
 
 def _alive(seconds: float, position: int = 0) -> Quirk:
-    """Heartbeats for so many seconds, in the wire format's own form."""
+    """Heartbeats for this number of seconds, in the form of the wire format."""
 
     def edit(received: ReceivedRequest, sent: Sent) -> Sent:
         if not second_call(received):

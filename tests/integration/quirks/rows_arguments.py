@@ -40,7 +40,7 @@ def _first_call_of_the_job(received: ReceivedRequest) -> bool:
 
 
 def _persistent(received: ReceivedRequest) -> Turn:
-    """A competent model that makes its call again if it is told to."""
+    """A competent model that makes its call again if the request asks for that."""
     if "Call it again" in received.request.last_text:
         return Reply(tool_calls=(_RUN,))
     return competent(received)

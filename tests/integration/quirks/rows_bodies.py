@@ -28,7 +28,7 @@ def data(line_end: str, *, space: str = " ", begin: str = "") -> Callable[[str],
 
 
 def several_lines(text: str) -> bytes:
-    """An event whose JSON is written over several lines."""
+    """An event with its JSON on several lines."""
     if not text.startswith("{"):
         return f"data: {text}\n\n".encode()
     lines = json.dumps(json.loads(text), indent=1).split("\n")

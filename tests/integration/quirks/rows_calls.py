@@ -17,7 +17,7 @@ TWO = ("print(6 * 7)", "print('a second run')")
 
 
 def two_calls(received: ReceivedRequest) -> Turn:
-    """A competent model whose executor makes two calls in one reply."""
+    """A competent model that makes two calls in one reply as the executor."""
     turn = competent(received)
     if received.role != "executor" or received.has_result:
         return turn
@@ -202,7 +202,7 @@ def text_arguments(event: Event) -> Event:
 
 
 def two(title: str, *quirks: Quirk, row: Callable[..., Row] = openai) -> Row:
-    """A row whose executor makes two calls in one reply."""
+    """A row in which the executor makes two calls in one reply."""
     return row(f"two calls: {title}", *quirks, model=two_calls, programs=TWO)
 
 

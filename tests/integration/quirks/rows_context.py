@@ -1,4 +1,4 @@
-"""Servers with a small context, and the place where they name it."""
+"""Servers with a small context, and the fields that name the context."""
 
 from __future__ import annotations
 

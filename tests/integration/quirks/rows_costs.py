@@ -19,7 +19,7 @@ _once = both(first_call, first())
 
 
 def charged(replies: int, of: int | None = None) -> Callable[[Ran], bool]:
-    """Whether so many replies were charged, and `of` them with the tokens of PAID."""
+    """Whether this number of replies was charged, and `of` them with the tokens of PAID."""
 
     def check(ran: Ran) -> bool:
         charges = ran.charges()
@@ -35,10 +35,10 @@ def charged(replies: int, of: int | None = None) -> Callable[[Ran], bool]:
 
 def unreported(ran: Ran) -> bool:
     """Whether each call was charged, with neither tokens nor a cost."""
-    found = [
+    charged = [
         (charge.input_tokens, charge.output_tokens, charge.cost_usd) for charge in ran.charges()
     ]
-    return found == [(0, 0, None)] * CALLS
+    return charged == [(0, 0, None)] * CALLS
 
 
 def without_end(sent: Sent) -> Sent:
@@ -60,7 +60,7 @@ def without_end(sent: Sent) -> Sent:
 
 
 def half(sent: Sent) -> Sent:
-    """The first half of a response, whose connection then breaks."""
+    """The first half of a response; then the connection breaks."""
     return replace(sent, items=sent.items[: len(sent.items) // 2], ends=False)
 
 

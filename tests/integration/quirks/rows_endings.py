@@ -55,7 +55,7 @@ def _as_json(reply: Reply) -> Turn:
 
 
 def untold(received: ReceivedRequest) -> bool:
-    """For requests that do not tell the model what was wrong with its last reply."""
+    """For requests that do not name the fault of the last reply."""
     return "Your last reply" not in received.request.last_text
 
 

@@ -1,4 +1,4 @@
-"""Errors of accounts, models, addresses and lengths, and the model that stands in."""
+"""Errors of accounts, models, addresses and lengths, and the fallback model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _answers(when: When, body: Body) -> Any:
 
 
 def _final(bodies: Iterable[Body]) -> list[Row]:
-    """A job fails at once with the words of the body; a stand-in, if it is asked, does the job."""
+    """A job fails at once with the text of the body; a fallback, if it is called, does the job."""
     rows = []
     for body in bodies:
         if body.retry is not None:

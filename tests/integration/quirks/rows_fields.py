@@ -48,7 +48,7 @@ def lacks(name: str, value: object) -> Callable[[ReceivedRequest], bool]:
 
 
 def lacks_in_a_call(*path: str, value: object) -> Callable[[ReceivedRequest], bool]:
-    """The same for a field of a call: `path` are the names from the call to it."""
+    """Whether a field of a call is missing: `path` are the names from the call to the field."""
 
     def value_in(call: Any) -> object:
         for name in path:
@@ -427,7 +427,9 @@ ROWS: list[Row] = [
     openai(
         "a reply without content is refused",
         refuses(
-            lambda received: any(each["content"] is None for each in own_replies(received.request)),
+            lambda received: any(
+                reply["content"] is None for reply in own_replies(received.request)
+            ),
             422,
             "messages.2.assistant.content: Input should be a valid string",
         ),

@@ -38,7 +38,7 @@ def with_calls(edit: Callable[[ToolCall], ToolCall]) -> Callable[[Reply], Turn]:
 
 
 def as_text(write: Callable[[ToolCall], str]) -> Callable[[Reply], Turn]:
-    """A reply whose tool calls are part of its text."""
+    """A reply with its tool calls in its text."""
 
     def edit(reply: Reply) -> Turn:
         if not reply.tool_calls:

@@ -71,9 +71,9 @@ def always(received: ReceivedRequest) -> bool:
 class Quirk:
     """See the module."""
 
-    refuse: Callable[[ReceivedRequest], Turn | None] = lambda _asked: None
-    say: Callable[[ReceivedRequest, Reply], Turn] = lambda _asked, reply: reply
-    send: Callable[[ReceivedRequest, Sent], Sent] = lambda _asked, sent: sent
+    refuse: Callable[[ReceivedRequest], Turn | None] = lambda _received: None
+    say: Callable[[ReceivedRequest, Reply], Turn] = lambda _received, reply: reply
+    send: Callable[[ReceivedRequest, Sent], Sent] = lambda _received, sent: sent
 
 
 def refuses(when: When, status: int, message: str, /, **fields: Any) -> Quirk:
@@ -127,7 +127,7 @@ def role(*names: str) -> When:
 def has(*fields: str) -> When:
     """For bodies with one of these fields; `a.b` is the field b of the object a."""
 
-    def found(received: ReceivedRequest, path: str) -> bool:
+    def has_path(received: ReceivedRequest, path: str) -> bool:
         value: Any = received.body
         for name in path.split("."):
             if not isinstance(value, Mapping) or value.get(name) is None:
@@ -135,7 +135,7 @@ def has(*fields: str) -> When:
             value = value[name]
         return True
 
-    return lambda received: any(found(received, path) for path in fields)
+    return lambda received: any(has_path(received, path) for path in fields)
 
 
 def first(count: int = 1, of: When = always) -> When:

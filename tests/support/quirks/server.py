@@ -33,7 +33,7 @@ def competent(received: ReceivedRequest) -> Turn:
 
 
 def calls(*tool_calls: ToolCall) -> Model:
-    """A competent model whose executor makes these calls, one after the other."""
+    """A competent model that makes these calls as the executor, one after the other."""
 
     def model(received: ReceivedRequest) -> Turn:
         done = sum(message.speaker == "tool" for message in received.request.messages)
@@ -57,7 +57,7 @@ class QuirkyServer:
         self._steps: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, request: Request) -> Turn:
-        received = self._asked(request)
+        received = self._received(request)
         for quirk in self._quirks:
             if (refused := quirk.refuse(received)) is not None:
                 return refused
@@ -70,7 +70,7 @@ class QuirkyServer:
                 turn = quirk.say(received, turn)
         return self._sent(received, turn) if isinstance(turn, Reply) else turn
 
-    def _asked(self, request: Request) -> ReceivedRequest:
+    def _received(self, request: Request) -> ReceivedRequest:
         role = role_of(request.tools)
         step = (role, sum(message.speaker == "tool" for message in request.messages))
         again, self._steps[step] = self._steps[step], self._steps[step] + 1

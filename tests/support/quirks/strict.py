@@ -25,8 +25,8 @@ def objection(wire: Wire, body: Body) -> str | None:
 
 def _openai(body: Body) -> Iterator[str]:
     waiting: list[str] = []
-    for place, message in enumerate(body["messages"]):
-        at = f"messages.{place}"
+    for position, message in enumerate(body["messages"]):
+        at = f"messages.{position}"
         if message["role"] == "tool":
             if message.get("tool_call_id") not in waiting:
                 yield f"{at}: 'tool' must follow 'tool_calls' with its tool_call_id"
@@ -62,10 +62,10 @@ def _anthropic(body: Body) -> Iterator[str]:
     if body["messages"][0]["role"] != "user":
         yield "messages: first message must use the user role"
     waiting: set[str] = set()
-    known: set[str] = set()
-    for place, message in enumerate(body["messages"]):
+    known_ids: set[str] = set()
+    for position, message in enumerate(body["messages"]):
         blocks = message["content"]
-        at = f"messages.{place}"
+        at = f"messages.{position}"
         if isinstance(blocks, str):
             blocks = [{"type": "text", "text": blocks}]
         if not blocks:
@@ -78,17 +78,17 @@ def _anthropic(body: Body) -> Iterator[str]:
             if block["type"] == "text" and _is_blank(block["text"]):
                 yield f"{at}: text content blocks must contain non-whitespace text"
             if block["type"] == "tool_use":
-                yield from _anthropic_call(at, block, known)
+                yield from _anthropic_call(at, block, known_ids)
                 waiting.add(block["id"])
-        known |= waiting
+        known_ids |= waiting
     if waiting:
         yield f"tool_use ids without tool_result blocks: {waiting}"
 
 
-def _anthropic_call(at: str, block: Body, known: set[str]) -> Iterator[str]:
+def _anthropic_call(at: str, block: Body, known_ids: set[str]) -> Iterator[str]:
     if not _ID.fullmatch(block["id"] or ""):
         yield f"{at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
-    if block["id"] in known:
+    if block["id"] in known_ids:
         yield f"{at}: `tool_use` ids must be unique"
     if not _NAME.fullmatch(block["name"] or ""):
         yield f"{at}.tool_use.name: {block['name']!r} is not valid"
@@ -98,8 +98,8 @@ def _anthropic_call(at: str, block: Body, known: set[str]) -> Iterator[str]:
 
 def _gemini(body: Body) -> Iterator[str]:
     waiting: list[str] = []
-    for place, content in enumerate(body["contents"]):
-        at, parts = f"contents[{place}]", content.get("parts") or []
+    for position, content in enumerate(body["contents"]):
+        at, parts = f"contents[{position}]", content.get("parts") or []
         if not parts:
             yield f"{at}.parts: must not be empty"
         answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
@@ -122,12 +122,12 @@ def _gemini(body: Body) -> Iterator[str]:
 
 
 def _ollama(body: Body) -> Iterator[str]:
-    for place, message in enumerate(body["messages"]):
+    for position, message in enumerate(body["messages"]):
         for call in message.get("tool_calls") or ():
             if not isinstance(call["function"]["arguments"], dict):
-                yield f"messages.{place}: arguments are no object"
+                yield f"messages.{position}: arguments are no object"
             if not call["function"]["name"]:
-                yield f"messages.{place}: a tool call has no name"
+                yield f"messages.{position}: a tool call has no name"
 
 
 _RULES: Mapping[Wire, Callable[[Body], Iterator[str]]] = {

@@ -106,17 +106,17 @@ def test_a_limit_on_output_that_is_too_high_is_not_a_long_request(source: str) -
     ],
 )
 def test_an_error_in_place_of_a_reply(error: Any, kind: ErrorKind, status: int) -> None:
-    found = error_in_reply(error)
-    assert isinstance(found, ModelRefused | ModelUnavailable)
-    assert (found.kind, found.status) == (kind, status)
+    mapped = error_in_reply(error)
+    assert isinstance(mapped, ModelRefused | ModelUnavailable)
+    assert (mapped.kind, mapped.status) == (kind, status)
 
 
 def test_a_page_in_place_of_a_reply_is_tried_again_a_few_times_only() -> None:
     """A gateway sends such a page while its server restarts, and a wrong address always."""
-    found = at_address(unreadable("text/html", PAGE.format("Sign in")), URL, proven=False)
-    assert isinstance(found, ModelUnavailable)
-    assert (found.kind, found.unproven) == (K.ADDRESS, True)
-    assert "a web page, 'Sign in', from http://models.internal" in str(found)
+    mapped = at_address(unreadable("text/html", PAGE.format("Sign in")), URL, proven=False)
+    assert isinstance(mapped, ModelUnavailable)
+    assert (mapped.kind, mapped.unproven) == (K.ADDRESS, True)
+    assert "a web page, 'Sign in', from http://models.internal" in str(mapped)
 
 
 def test_the_limit_of_tokens_per_minute_is_no_context() -> None:

@@ -34,7 +34,7 @@ SCHEMA: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("arguments", "meant"),
+    ("arguments", "expected"),
     [
         ({"offset": None}, {}),
         ({"path": None}, {"path": None}),
@@ -82,12 +82,12 @@ SCHEMA: dict[str, Any] = {
     ],
 )
 def test_arguments_are_converted_by_the_schema(
-    arguments: dict[str, Any], meant: dict[str, Any]
+    arguments: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     converted = as_meant(arguments, SCHEMA)
-    assert converted == meant
+    assert converted == expected
     assert [type(value) for value in converted.values()] == [
-        type(value) for value in meant.values()
+        type(value) for value in expected.values()
     ]
 
 

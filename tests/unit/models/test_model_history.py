@@ -69,7 +69,7 @@ def test_an_id_that_replies_repeat_is_made_unique_and_its_results_follow() -> No
         "three",
     ]
     assert history_for(MODEL, messages[:5]) == sent[:5]  # so that a provider's cache stays valid
-    assert messages[3] == reply("call_0")  # the stored conversation stays as it is
+    assert messages[3] == reply("call_0")  # the stored conversation stays unchanged
 
 
 def test_values_that_are_stored_by_id_follow_the_new_id() -> None:

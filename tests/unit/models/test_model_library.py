@@ -1,4 +1,4 @@
-"""A provider's library: what is said where it is missing, and that the images lack none."""
+"""A provider's library: the error if it is missing; and the images have every library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_library_that_is_missing_is_reported_with_the_command_that_installs_it
 
 
 def test_the_images_have_the_library_of_every_provider() -> None:
-    """Nobody installs anything into an image: what is not in images.lock is missing there."""
+    """An image has only the packages of images.lock."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
