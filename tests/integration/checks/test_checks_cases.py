@@ -37,11 +37,11 @@ THREE = ("python", "app.py", "3")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[LocalSandbox]:
-    made = LocalSandbox(PYTHON)
+    backend = LocalSandbox(PYTHON)
     try:
-        yield made
+        yield backend
     finally:
-        await made.close()
+        await backend.close()
 
 
 async def tried(
@@ -54,7 +54,7 @@ async def tried(
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "expected",
     [
         {"argv": THREE, "stdout": "9\n"},
         {"argv": ("python", "app.py"), "stdin": "4\n", "stdout": "16\n"},
@@ -65,14 +65,14 @@ async def tried(
         {"argv": ("cat", "data.txt/a"), "files": {"data.txt/a": "6"}, "stdout": "6"},
     ],
 )
-async def test_a_right_program_passes(sandbox: LocalSandbox, wanted: dict[str, Any]) -> None:
-    report = await tried(sandbox, Case("case 1", **wanted))
+async def test_a_right_program_passes(sandbox: LocalSandbox, expected: dict[str, Any]) -> None:
+    report = await tried(sandbox, Case("case 1", **expected))
     assert report.passed, report
     assert report.judged_by == "cases"
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("expected", "message"),
     [
         ({"stdout": "10\n"}, "stdout: expected '10\\n', actual '9\\n'"),
         ({"stdout_matches": r"\d"}, "stdout: expected a match of '\\\\d', actual '9\\n'"),
@@ -88,17 +88,17 @@ async def test_a_right_program_passes(sandbox: LocalSandbox, wanted: dict[str, A
     ],
 )
 async def test_a_wrong_one_fails_with_what_came_and_what_was_expected(
-    sandbox: LocalSandbox, wanted: dict[str, Any], said: str
+    sandbox: LocalSandbox, expected: dict[str, Any], message: str
 ) -> None:
-    report = await tried(sandbox, Case(**{"id": "case 1", "argv": THREE, **wanted}))
+    report = await tried(sandbox, Case(**{"id": "case 1", "argv": THREE, **expected}))
     (test,) = report.tests
     assert (test.outcome, report.passed) == ("failed", False)
-    assert test.detail.startswith(f"$ {' '.join(wanted.get('argv', THREE))[:6]}")
-    assert said in test.detail
+    assert test.detail.startswith(f"$ {' '.join(expected.get('argv', THREE))[:6]}")
+    assert message in test.detail
 
 
 @pytest.mark.parametrize(
-    ("case", "outcome", "said"),
+    ("case", "outcome", "message"),
     [
         (Case("c", ("sleep", "60"), stdout=""), "failed", "actual timeout"),
         (Case("c", ("echo", "a" * 40), stdout_matches="(a|a)*b"), "error", "timeout"),
@@ -108,12 +108,12 @@ async def test_a_wrong_one_fails_with_what_came_and_what_was_expected(
     ],
 )
 async def test_nothing_goes_on_without_end(
-    sandbox: LocalSandbox, case: Case, outcome: str, said: str
+    sandbox: LocalSandbox, case: Case, outcome: str, message: str
 ) -> None:
     report = await tried(sandbox, case, limits=replace(LIMITS, wall_seconds=2.0))
     (test,) = report.tests
     assert test.outcome == outcome, test
-    assert said in test.detail
+    assert message in test.detail
 
 
 async def test_all_cases_together_have_five_times_the_time_of_one(sandbox: LocalSandbox) -> None:

@@ -135,11 +135,11 @@ FILES: dict[str, Mapping[str, str]] = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[LocalSandbox]:
-    made = LocalSandbox(PYTHON)
+    backend = LocalSandbox(PYTHON)
     try:
-        yield made
+        yield backend
     finally:
-        await made.close()
+        await backend.close()
 
 
 async def judged(
@@ -177,10 +177,10 @@ async def test_links_of_the_workspace_are_there_and_take_no_checks_place(
     checks = replace(CHECKS, files={**CHECKS.files, "test_a.py": tests})
     command = replace(checks, command="python -m pytest -q")
     shadows = {"test_a": "evil", "conftest": "evil", "tests": "evil", "test_a.py": "evil/x"}
-    for each in (checks, command):
-        assert not (await judge(sandbox, honest, each, LIMITS)).passed
-        assert (await judge(sandbox, honest, each, LIMITS, links)).passed
-        assert (await judge(sandbox, honest, each, LIMITS, {**shadows, **links})).passed
+    for item in (checks, command):
+        assert not (await judge(sandbox, honest, item, LIMITS)).passed
+        assert (await judge(sandbox, honest, item, LIMITS, links)).passed
+        assert (await judge(sandbox, honest, item, LIMITS, {**shadows, **links})).passed
     case = Checks(
         {},
         cases=(
@@ -503,10 +503,10 @@ async def test_the_other_backend_judges_the_same(
     made = DockerSandbox(engines.IMAGE, engine=request.getfixturevalue("docker_engine").host)
     try:
         early = ("os._exit at import", "pytest.exit")
-        solutions = [HONEST, WRONG, *(f"{WRONG}\n{ENDS_EARLY[each]}\n" for each in early)]
+        solutions = [HONEST, WRONG, *(f"{WRONG}\n{ENDS_EARLY[item]}\n" for item in early)]
         files = [{"solution.py": solution.encode()} for solution in solutions]
         checks = replace(CHECKS, cases=(SUMS,))
-        reports = await asyncio.gather(*(judge(made, each, checks, LIMITS) for each in files))
+        reports = await asyncio.gather(*(judge(made, item, checks, LIMITS) for item in files))
         assert [report.passed for report in reports] == [True, False, False, False]
     finally:
         await made.close()

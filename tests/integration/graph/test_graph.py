@@ -43,9 +43,13 @@ async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptur
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"print(1 + 1)": printed("2\n")}))
     await journey.begin(job_fields(TASK))
-    ended = await journey.outcome()
-    assert (ended.approved, ended.approved_by, ended.answer) == (True, "critic", "It prints 2.")
-    assert ended.summary == "It prints 2. Approved by the critic."
+    outcome = await journey.outcome()
+    assert (outcome.approved, outcome.approved_by, outcome.answer) == (
+        True,
+        "critic",
+        "It prints 2.",
+    )
+    assert outcome.summary == "It prints 2. Approved by the critic."
     assert journey.kinds() == [
         "model_called", "planned", "model_called", "run_finished", "model_called", "answered",
         "verified", "model_called", "critiqued", "summarized",
@@ -61,32 +65,32 @@ LONG = "The sum is 2." + " It was printed with care." * 40
 
 
 @pytest.mark.parametrize(
-    ("sums_up", "said", "kept"),
+    ("sums_up", "reply_fields", "answer"),
     [
         (True, call("Summary", text="It prints 2, with care."), "It prints 2, with care."),
         (False, None, LONG[:100]),
     ],
 )
 async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
-    tmp_path: Path, sums_up: bool, said: dict[str, Any] | None, kept: str
+    tmp_path: Path, sums_up: bool, reply_fields: dict[str, Any] | None, answer: str
 ) -> None:
     turns = [
         PLAN,
         turn("executor", TASK, call("python", code="print(1 + 1)")),
         turn("executor", "exit code 0", LONG, after=1),
         verdict("=== r1, revision 1: exit code 0", "approve", run="r1"),
-        *([turn("summary", "with care.", said)] if said else []),
+        *([turn("summary", "with care.", reply_fields)] if reply_fields else []),
     ]
     sandbox = PlannedSandbox({"print(1 + 1)": printed("2\n")})
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(summarize_with_model=sums_up))
     await journey.begin(job_fields(TASK))
-    ended = await journey.outcome()
-    assert (ended.approved_by, ended.answer) == ("critic", LONG)
-    assert ended.summary.startswith(kept)
-    assert ended.summary.endswith("Approved by the critic.")
-    assert len(ended.summary) < 700
-    roles = [each["role"] for each in journey.data_of("model_called")]
-    assert roles.count("summary") == (1 if said else 0)
+    outcome = await journey.outcome()
+    assert (outcome.approved_by, outcome.answer) == ("critic", LONG)
+    assert outcome.summary.startswith(answer)
+    assert outcome.summary.endswith("Approved by the critic.")
+    assert len(outcome.summary) < 700
+    roles = [data["role"] for data in journey.data_of("model_called")]
+    assert roles.count("summary") == (1 if reply_fields else 0)
 
 
 async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
@@ -118,10 +122,10 @@ async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
     sandbox = PlannedSandbox({"good": printed(), "bad": printed(code=1)})
     journey = Journey.plan(tmp_path, turns, sandbox)
     await journey.begin(job_fields(TASK, max_revisions=2))
-    ended = await journey.outcome()
-    assert (ended.approved, ended.approved_by, ended.exhausted) == (False, None, True)
-    assert ended.answer == "This ran."
-    assert "the job counts as failed" in ended.summary
+    outcome = await journey.outcome()
+    assert (outcome.approved, outcome.approved_by, outcome.exhausted) == (False, None, True)
+    assert outcome.answer == "This ran."
+    assert "the job counts as failed" in outcome.summary
 
 
 async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
@@ -136,7 +140,7 @@ async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
     planned = only(journey.data_of("planned"))
     assert (planned["steps"], planned["source"]) == (list(DEFAULT_PLAN), "default")
     assert "steps" in planned["note"]
-    assert [each["role"] for each in journey.data_of("model_called")][:2] == ["planner", "planner"]
+    assert [data["role"] for data in journey.data_of("model_called")][:2] == ["planner", "planner"]
 
 
 async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(steps=3))
     await journey.begin(job_fields(TASK))
     assert len(sandbox.ran) == 3
-    assert [each["role"] for each in journey.data_of("model_called")].count("executor") == 3
+    assert [data["role"] for data in journey.data_of("model_called")].count("executor") == 3
     assert "limit of 3 model calls" in (await journey.outcome()).answer
 
 
@@ -218,16 +222,16 @@ async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_pat
         turn("executor", "exit code 0", "Done.", after=2),
         verdict("(revision 1)", "approve"),
     ]  # fmt: skip
-    given = {".scratch/given.txt": b"given"}
-    journey = Journey.plan(tmp_path, turns, sandbox, given)
+    scratch_files = {".scratch/given.txt": b"given"}
+    journey = Journey.plan(tmp_path, turns, sandbox, scratch_files)
     await journey.begin(job_fields(TASK, start=journey.ports.workspace.digest))
     assert {".scratch/log.txt", ".scratch/probe.py"} <= set(sandbox.seen[1])
     assert set(sandbox.seen[2]) == {"a.py", ".scratch/given.txt"}
     assert set(journey.ports.workspace.list()) == {"a.py", ".scratch/given.txt"}
-    ended = await journey.outcome()
-    assert (ended.approved, [file["name"] for file in ended.artifacts]) == (True, ["a.py"])
-    made = [data["artifacts"] for data in journey.data_of("tool_used", "run_finished")]
-    assert [file["name"] for files in made for file in files] == ["a.py"]
+    outcome = await journey.outcome()
+    assert (outcome.approved, [file["name"] for file in outcome.artifacts]) == (True, ["a.py"])
+    artifacts = [data["artifacts"] for data in journey.data_of("tool_used", "run_finished")]
+    assert [file["name"] for files in artifacts for file in files] == ["a.py"]
     again = MemoryWorkspace(journey.record)
     assert again.digest == journey.ports.workspace.digest
 

@@ -60,17 +60,19 @@ class OneAtATime(PlannedSandbox):
 def ids(value: Any, *names: str) -> Iterator[str]:
     """What stands under these names anywhere in a request's body."""
     if isinstance(value, dict):
-        yield from (each for name, each in value.items() if name in names)
+        yield from (value_part for name, value_part in value.items() if name in names)
         value = list(value.values())
     if isinstance(value, list):
-        for each in value:
-            yield from ids(each, *names)
+        for value_part in value:
+            yield from ids(value_part, *names)
 
 
 def assert_paired(request: Request) -> None:
     """Each call of the last reply but one has an id, and an answer under it."""
-    said = next(each for each in request.body["messages"] if each["role"] == "assistant")
-    blocks = said.get("tool_calls") or said["content"]
+    message = next(
+        value_part for value_part in request.body["messages"] if value_part["role"] == "assistant"
+    )
+    blocks = message.get("tool_calls") or message["content"]
     made = [block["id"] for block in blocks if block.get("type") in ("function", "tool_use")]
     answered = list(ids(request.body, "tool_call_id", "tool_use_id"))
     assert len(set(made)) == len(made) == 3

@@ -48,11 +48,11 @@ class Counted:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def local() -> AsyncIterator[LocalSandbox]:
-    made = LocalSandbox(PYTHON)
+    backend = LocalSandbox(PYTHON)
     try:
-        yield made
+        yield backend
     finally:
-        await made.close()
+        await backend.close()
 
 
 @pytest.fixture
@@ -98,11 +98,11 @@ async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox
         "1 of 1 acceptance checks do not pass",
     )
     assert (second["verdict"], second["overruled"]) == ("approve", None)
-    ended = await journey.outcome()
-    assert ended.approved_by == "critic"
-    assert ended.checks is not None
-    assert ended.checks["passed"] is True
-    assert [each["revision"] for each in journey.data_of("checked")] == [1, 2]
+    outcome = await journey.outcome()
+    assert outcome.approved_by == "critic"
+    assert outcome.checks is not None
+    assert outcome.checks["passed"] is True
+    assert [row["revision"] for row in journey.data_of("checked")] == [1, 2]
     failed, verified = journey.data_of("verified")
     assert (failed["source"], failed["holds"], failed["experiments"]) == ("checks", False, [])
     assert (verified["source"], verified["holds"]) == ("checks", True)
@@ -115,7 +115,7 @@ IMPORTS = "import solution\n\n\ndef test_one():\n    assert solution.add\n"
 
 
 @pytest.mark.parametrize(
-    ("checks", "own", "source"),
+    ("checks", "project_files", "source"),
     [
         (CHECKS, (), "checks"),
         (Checks({"test_one.py": "def test_one():\n    assert 1 == 1\n"}), (), "model"),
@@ -125,13 +125,13 @@ IMPORTS = "import solution\n\n\ndef test_one():\n    assert solution.add\n"
     ids=["as they are", "import nothing", "only import", "beside a command of the job's own"],
 )
 async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
-    tmp_path: Path, sandbox: Counted, checks: Checks, own: tuple[str, ...], source: str
+    tmp_path: Path, sandbox: Counted, checks: Checks, project_files: tuple[str, ...], source: str
 ) -> None:
     turns = [PLAN, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve")]
     journey = journey_of(tmp_path, turns, sandbox, checks)
-    await journey.begin(job_fields(TASK, checks=True, verify=own))
-    found = only(journey.data_of("verified"))
-    assert (found["source"], found["holds"]) == (source, True)
+    await journey.begin(job_fields(TASK, checks=True, verify=project_files))
+    verified = only(journey.data_of("verified"))
+    assert (verified["source"], verified["holds"]) == (source, True)
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -142,12 +142,12 @@ async def test_a_person_may_override_them_and_sees_what_they_override(
     journey = journey_of(tmp_path, turns, sandbox)
     journey.ports = journey.with_ports(bounds=Bounds(review=True))
     state = await journey.begin(job_fields(TASK, checks=True))
-    shown = only(state["__interrupt__"]).value["checks"]
-    assert shown["passed"] is False
-    assert only(shown["tests"])["id"] == "tests/test_add.py::test_add"
+    review_checks = only(state["__interrupt__"]).value["checks"]
+    assert review_checks["passed"] is False
+    assert only(review_checks["tests"])["id"] == "tests/test_add.py::test_add"
     await journey.decide("approve")
-    ended = await journey.outcome()
-    assert (ended.approved_by, ended.override) == ("Ada", True)
+    outcome = await journey.outcome()
+    assert (outcome.approved_by, outcome.override) == ("Ada", True)
 
 
 WRITTEN = {
@@ -177,14 +177,14 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
     await journey.begin(job_fields(TASK, write_tests=True))
     data = only(journey.data_of("tests_written"))
     assert (data["files"], data["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
-    dropped = {each["id"]: each["why"] for each in data["dropped"]}
+    dropped = {row["id"]: row["why"] for row in data["dropped"]}
     assert dropped["test_add.py::test_nothing"] == "it passes without a solution"
     assert "it cannot be read" in dropped["test_broken.py"]
     assert dropped["test_other.py"] == "it cannot be run"
-    ended = await journey.outcome()
-    assert ended.approved_by == "critic"
-    assert ended.checks is not None
-    assert [test["id"] for test in ended.checks["tests"]] == ["test_add.py::test_add"]
+    outcome = await journey.outcome()
+    assert outcome.approved_by == "critic"
+    assert outcome.checks is not None
+    assert [test["id"] for test in outcome.checks["tests"]] == ["test_add.py::test_add"]
 
 
 SOUND = """import pytest
@@ -253,39 +253,43 @@ async def test_a_property_that_an_empty_solution_has_stays_if_the_test_needs_the
     journey = Journey.plan(tmp_path, turns, sandbox, files)
     await journey.begin(job_fields(TASK, write_tests=True, max_revisions=1))
     data = only(journey.data_of("tests_written"))
-    assert {each["id"].partition("::")[2] for each in data["dropped"]} == {
+    assert {row["id"].partition("::")[2] for row in data["dropped"]} == {
         "test_a_name_is_there",
         "test_a_fixture_is_missing",
     }
-    assert {each["why"] for each in data["dropped"]} == {
+    assert {row["why"] for row in data["dropped"]} == {
         "it passes without a solution",
         "it cannot be run",
     }
 
 
 def asking(*questions: tuple[str, str]) -> dict[str, Any]:
-    asked = [{"question": question, "default": default} for question, default in questions]
-    return turn("planner", "What do you need to ask first?", call("Questions", questions=asked))
+    expected_questions = [
+        {"question": question, "default": default} for question, default in questions
+    ]
+    return turn(
+        "planner", "What do you need to ask first?", call("Questions", questions=expected_questions)
+    )
 
 
 async def test_questions_wait_for_answers_and_what_is_left_blank_has_its_default(
     tmp_path: Path, sandbox: Counted
 ) -> None:
-    said = "- Floats too?\n  Yes, floats.\n- How to round?\n  Not at all."
+    answers_text = "- Floats too?\n  Yes, floats.\n- How to round?\n  Not at all."
     turns = [
         asking(("Floats too?", "No."), ("How to round?", "Not at all.")),
-        {**PLAN, "expect": said},
-        *passing(said, RIGHT, 0),
+        {**PLAN, "expect": answers_text},
+        *passing(answers_text, RIGHT, 0),
         verdict("(revision 1)", "approve", run="r1"),
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
     state = await journey.begin(job_fields(TASK, questions=True))
-    asked = only(state["__interrupt__"])
-    assert [each["question"] for each in asked.value["questions"]] == [
+    expected_questions = only(state["__interrupt__"])
+    assert [row["question"] for row in expected_questions.value["questions"]] == [
         "Floats too?",
         "How to round?",
     ]
     again = await journey.go_on()  # a redelivered job stays paused
-    assert only(again["__interrupt__"]).id == asked.id
-    await journey.resume(asked.id, action="answer", by="Ada", answers=["Yes, floats."])
+    assert only(again["__interrupt__"]).id == expected_questions.id
+    await journey.resume(expected_questions.id, action="answer", by="Ada", answers=["Yes, floats."])
     assert (await journey.outcome()).approved_by == "critic"

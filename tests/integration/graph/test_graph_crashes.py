@@ -78,8 +78,8 @@ async def test_a_worker_whose_sandbox_has_other_packages_repeats_no_call(tmp_pat
     journey.ports = journey.with_ports(journal=journal, environment=Environment("3.11.1"))
     with pytest.raises(Crash):
         await journey.begin(job_fields(TASK))
-    other = Environment("3.13.1", ("polars 1.2",), ("git",))
-    journey.ports = journey.with_ports(environment=other)
+    newer_environment = Environment("3.13.1", ("polars 1.2",), ("git",))
+    journey.ports = journey.with_ports(environment=newer_environment)
     await journey.go_on()
     assert len(journal.keys) == CALLS
 
@@ -173,9 +173,9 @@ class Experimenting(PlannedSandbox):
     async def run(self, command: Command, limits: Limits) -> RunResult:
         if not command.files:
             return printed("{}")  # the program that parses the changed code
-        own = command.files["a.py"].startswith(b"x = ")
-        self.ran.append("green" if own else "red")
-        return printed(code=0 if own else 1)
+        is_of_job = command.files["a.py"].startswith(b"x = ")
+        self.ran.append("green" if is_of_job else "red")
+        return printed(code=0 if is_of_job else 1)
 
 
 @pytest.mark.parametrize("at", range(1, 12))

@@ -36,15 +36,15 @@ LOG = "".join(f"step {number} of the run\n" for number in range(2_000))
 
 def replies(*calls: list[ToolCall] | str, verdicts: tuple[str, ...] = ("approve",)) -> Any:
     """A provider's model that makes these calls, one reply each, and judges like this."""
-    left, judged = list(calls), list(verdicts)
+    remaining_calls, judged = list(calls), list(verdicts)
 
     def answer(request: Request) -> Reply:
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Do it."]}),))
         if request.forced_tool == "Verdict":
-            said = {"verdict": judged.pop(0), "feedback": "More.", "score": 1}
-            return Reply(tool_calls=(ToolCall("Verdict", said),))
-        reply = left.pop(0)
+            verdict_fields = {"verdict": judged.pop(0), "feedback": "More.", "score": 1}
+            return Reply(tool_calls=(ToolCall("Verdict", verdict_fields),))
+        reply = remaining_calls.pop(0)
         return Reply(reply) if isinstance(reply, str) else Reply(tool_calls=tuple(reply))
 
     return answer
@@ -68,8 +68,10 @@ async def judged(
         job = {"task": "Sum the sales.", "files": tuple(GIVEN), "start": start, **job}
         await journey.begin(job_fields(**job))
         await pool.aclose()
-    asked = [each for each in server.requests if each.forced_tool == "Verdict"]
-    return ["\n".join(message.text for message in each.messages[1:]) for each in asked]
+    critic_requests = [request for request in server.requests if request.forced_tool == "Verdict"]
+    return [
+        "\n".join(message.text for message in request.messages[1:]) for request in critic_requests
+    ]
 
 
 WRITE = ToolCall("write_file", {"path": "app.py", "content": f"import dates\n{CODE}"})
@@ -146,7 +148,7 @@ async def test_a_critic_knows_that_a_job_asks_for_no_evidence(tmp_path: Path) ->
         state = cast("State", {**initial_state(job), "revision": 1, "plan": ["Do it."]})
         messages = await critic_messages(state, ports)
         instructions.append(messages[0].text)
-    assert ["asks for no evidence" in each for each in instructions] == [False, True]
+    assert ["asks for no evidence" in request for request in instructions] == [False, True]
 
 
 async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -> None:
@@ -191,7 +193,9 @@ async def test_the_critic_sees_what_people_said(tmp_path: Path) -> None:
         await journey.decide("revise", feedback="Make it handle floats.", comments=[comment])
         await journey.decide("delegate")
         await pool.aclose()
-    (asked,) = [each for each in server.requests if each.forced_tool == "Verdict"]
-    text = asked.messages[-1].text
+    (critic_requests,) = [
+        request for request in server.requests if request.forced_tool == "Verdict"
+    ]
+    text = critic_requests.messages[-1].text
     assert "- Ada (revise): Make it handle floats." in text
     assert "On line 1 of `app.py` (`+import dates`): Why dates?" in text

@@ -76,10 +76,10 @@ def used(journey: Journey) -> list[Mapping[str, Any]]:
 async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> None:
     journey = job(tmp_path, *LOOKS)
     await journey.begin(job_fields(TASK))
-    assert [(each["tool"], each["path"], each["ok"]) for each in used(journey)] == [
+    assert [(use["tool"], use["path"], use["ok"]) for use in used(journey)] == [
         ("read_file", "add.py", True), ("run_again", None, True), ("run_again", None, True),
     ]  # fmt: skip
-    assert [each["note"] for each in used(journey)[1:]] == [FLOATS, "check"]
+    assert [use["note"] for use in used(journey)[1:]] == [FLOATS, "check"]
     assert "3.5" in used(journey)[1]["output"]
     roles = [data["role"] for data in journey.data_of("model_called")]
     assert roles.count("critic") == 3
@@ -123,7 +123,7 @@ async def test_without_calls_a_critic_has_only_its_verdict(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("made", "answer"),
+    ("odd_calls", "answer"),
     [
         (call("read_file", path="../secret"), "error: "),
         (call("read_file"), "the arguments of read_file do not fit: path: Field required"),
@@ -131,11 +131,11 @@ async def test_without_calls_a_critic_has_only_its_verdict(tmp_path: Path) -> No
         (call("run_again", command="false"), "exit code 1"),
     ],
 )
-async def test_a_call_that_fails_is_answered(tmp_path: Path, made: Any, answer: str) -> None:
-    looks = critic("(revision 1)", call("read_file", path="add.py"), made)
+async def test_a_call_that_fails_is_answered(tmp_path: Path, odd_calls: Any, answer: str) -> None:
+    looks = critic("(revision 1)", call("read_file", path="add.py"), odd_calls)
     journey = job(tmp_path, looks, critic(answer, APPROVES, after=1))
     await journey.begin(job_fields(TASK))
-    assert [each["ok"] for each in used(journey)] == [True, False]
+    assert [use["ok"] for use in used(journey)] == [True, False]
     assert (await journey.outcome()).approved
 
 
@@ -153,7 +153,7 @@ async def test_a_run_that_the_critic_made_does_not_count_among_the_next_runs(
     )
     await journey.begin(job_fields(TASK))
     assert [run["id"] for run in journey.data_of("run_finished")] == ["r1"]
-    assert [found["run"] for found in journey.data_of("verified")] == ["r1", "r1"]
+    assert [verified["run"] for verified in journey.data_of("verified")] == ["r1", "r1"]
     assert (await journey.outcome()).approved
 
 
@@ -236,17 +236,17 @@ async def test_a_larger_budget_continues_a_critique_where_it_stopped(tmp_path: P
     assert (await journey.outcome()).approved
 
 
-def called(name: str, args: Any) -> Reply:
+def call_reply(name: str, args: Any) -> Reply:
     return Reply(tool_calls=(ToolCall(name, args),))
 
 
 PROVIDED = [
-    called("Plan", {"steps": ["A."]}),
-    called("write_file", {"path": "add.py", "content": ADD}),
-    called("verify", {"command": ["check"]}),
+    call_reply("Plan", {"steps": ["A."]}),
+    call_reply("write_file", {"path": "add.py", "content": ADD}),
+    call_reply("verify", {"command": ["check"]}),
     Reply("It adds."),
 ]
-JUDGED = called("Verdict", {"verdict": "approve", "runs": ["r1"]})
+JUDGED = call_reply("Verdict", {"verdict": "approve", "runs": ["r1"]})
 
 
 async def served(journey: Journey, model: str, *replies: Reply) -> Sequence[Request]:
@@ -281,7 +281,7 @@ async def test_the_first_request_forces_one_of_the_tools_and_the_verdict_is_the_
 
 async def test_only_the_verdict_is_offered_when_no_calls_are_left(tmp_path: Path) -> None:
     journey = job(tmp_path, critic_calls=1)
-    read = called("read_file", {"path": "add.py"})
+    read = call_reply("read_file", {"path": "add.py"})
     first, second = await served(journey, "groq:llama-3.3-70b-versatile", read, JUDGED)
     assert (first.tools, second.tools) == (TOOLS, ("Verdict",))
     assert (await journey.outcome()).approved
@@ -305,24 +305,24 @@ async def test_a_model_without_tool_calls_judges_in_one_call(
 @pytest.mark.parametrize(
     ("odd", "requests"),
     [
-        (called("write_file", {"path": "add.py", "content": "x"}), 2),
+        (call_reply("write_file", {"path": "add.py", "content": "x"}), 2),
         (Reply("Let me look."), 2),
         (Reply(tool_calls=(ToolCall("read_file", {"path": "add.py"}), ToolCall("ls", {}))), 2),
-        (called("read_file", '{"path": "add'), 2),
+        (call_reply("read_file", '{"path": "add'), 2),
     ],
     ids=["a tool of the executor", "a text", "an unknown tool beside a known one", "half a call"],
 )
 async def test_an_odd_reply_costs_one_call(tmp_path: Path, odd: Reply, requests: int) -> None:
     journey = job(tmp_path)
-    made = await served(journey, "groq:llama-3.3-70b-versatile", odd, JUDGED)
-    assert len(made) == requests
+    odd_calls = await served(journey, "groq:llama-3.3-70b-versatile", odd, JUDGED)
+    assert len(odd_calls) == requests
     assert (await journey.ports.workspace.read("add.py")) == ADD.encode()
     assert (await journey.outcome()).approved
 
 
 async def test_a_conversation_is_cached_from_its_second_request_on(tmp_path: Path) -> None:
     journey = job(tmp_path)
-    read = called("read_file", {"path": "add.py"})
+    read = call_reply("read_file", {"path": "add.py"})
     first, second = await served(journey, "anthropic:claude-sonnet-5", read, JUDGED)
     assert "cache_control" not in first.body
     assert second.body["cache_control"] == {"type": "ephemeral"}

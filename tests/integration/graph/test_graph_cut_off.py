@@ -40,14 +40,14 @@ async def played(
     plan: Sequence[Turn] = (PLAN,),
     verdict: Sequence[Turn] = (APPROVED,),
 ) -> tuple[Journey, Sequence[Request]]:
-    made = Journey.plan(folder, [], PlannedSandbox(ANSWERS))
+    journey = Journey.plan(folder, [], PlannedSandbox(ANSWERS))
     with ProviderServer([*plan, *turns, *verdict]) as server:
         keys = dict.fromkeys(("groq", "anthropic", "google_genai"), "key")
         pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
-        made.ports = made.with_ports(models=RoleModels.alone(pool, name))
-        await made.begin(job_fields("Write a.py."))
+        journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
+        await journey.begin(job_fields("Write a.py."))
         await pool.aclose()
-        return made, server.requests
+        return journey, server.requests
 
 
 @pytest.mark.parametrize("name", ["groq:llama-3.3-70b-versatile", "anthropic:claude-haiku-4-5"])
@@ -55,8 +55,10 @@ async def test_a_call_that_was_cut_is_not_made_and_the_model_hears_how_to_go_on(
     tmp_path: Path, name: str
 ) -> None:
     half = ToolCall("write_file", '{"path": "a.py", "content": "' + "x" * 30_000)
-    whole = [write("x = 1\n"), write("y = 2\n", append=True)]
-    made, requests = await played(tmp_path, name, [cut(half), *whole, CHECKED, Reply("Done.")])
+    complete_calls = [write("x = 1\n"), write("y = 2\n", append=True)]
+    journey, requests = await played(
+        tmp_path, name, [cut(half), *complete_calls, CHECKED, Reply("Done.")]
+    )
     heard = requests[2].last_text
     assert "cut off" in heard
     assert "8192 tokens" in heard
@@ -64,34 +66,34 @@ async def test_a_call_that_was_cut_is_not_made_and_the_model_hears_how_to_go_on(
     assert "`append`" in heard
     assert "JSON" not in heard
     assert len(str(requests[2].body)) < 25_000
-    assert await made.ports.workspace.read("a.py") == b"x = 1\ny = 2\n"
-    assert (await made.outcome()).approved
+    assert await journey.ports.workspace.read("a.py") == b"x = 1\ny = 2\n"
+    assert (await journey.outcome()).approved
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path, name: str) -> None:
     half = cut(text="I made a.py, which")
     turns = [write("x = 1\n"), CHECKED, half, Reply("I made a.py.")]
-    made, requests = await played(tmp_path, name, turns)
+    journey, requests = await played(tmp_path, name, turns)
     assert "cut off" in requests[4].last_text
-    (answer,) = made.data_of("answered")
+    (answer,) = journey.data_of("answered")
     assert answer["text"] == "I made a.py."
 
 
 async def test_a_call_that_is_cut_after_an_answer_that_was_cut_is_a_call(tmp_path: Path) -> None:
     half = ToolCall("write_file", '{"path": "a.py", "content": "' + "x" * 3_000)
     turns = [cut(text="I make"), cut(half), write("x = 1\n"), CHECKED, Reply("Done.")]
-    made, requests = await played(tmp_path, NAMES[0], turns)
+    journey, requests = await played(tmp_path, NAMES[0], turns)
     assert "`write_file` was not called" in requests[3].last_text
     assert not any("cut off, twice" in message.text for message in requests[-1].messages)
-    assert (await made.outcome()).approved
+    assert (await journey.outcome()).approved
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_answer_that_is_cut_twice_says_so(tmp_path: Path, name: str) -> None:
     turns = [write("x = 1\n"), CHECKED, cut(text="I made"), cut(text="I made a")]
-    made, requests = await played(tmp_path, name, turns)
-    (answer,) = made.data_of("answered")
+    journey, requests = await played(tmp_path, name, turns)
+    (answer,) = journey.data_of("answered")
     assert answer["text"].startswith("I made a\n")
     assert "cut off, twice" in answer["text"]
     assert any("cut off, twice" in message.text for message in requests[-1].messages)
@@ -103,11 +105,11 @@ WORK = (write("x = 1\n"), CHECKED)
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_empty_reply_ends_no_pass(tmp_path: Path, name: str) -> None:
-    made, requests = await played(tmp_path, name, [*WORK, EMPTY[0], Reply("I made a.py.")])
+    journey, requests = await played(tmp_path, name, [*WORK, EMPTY[0], Reply("I made a.py.")])
     assert "is empty" in requests[4].last_text
-    (answer,) = made.data_of("answered")
+    (answer,) = journey.data_of("answered")
     assert answer["text"] == "I made a.py."
-    assert (await made.outcome()).approved
+    assert (await journey.outcome()).approved
 
 
 async def test_a_pass_without_an_answer_ends_the_job_with_the_reason(tmp_path: Path) -> None:
@@ -119,22 +121,22 @@ async def test_a_reply_that_is_no_answer_to_the_question_for_a_verification_leav
     tmp_path: Path,
 ) -> None:
     unproven = [write("x = 1\n"), Reply("I made a.py."), *EMPTY, APPROVED]
-    made, _ = await played(tmp_path, NAMES[0], [*unproven, CHECKED, Reply("I verified it.")])
-    texts = [answer["text"] for answer in made.data_of("answered")]
+    journey, _ = await played(tmp_path, NAMES[0], [*unproven, CHECKED, Reply("I verified it.")])
+    texts = [answer["text"] for answer in journey.data_of("answered")]
     assert texts == ["I made a.py.", "I verified it."]
 
 
 async def test_an_empty_plan_is_the_default_plan(tmp_path: Path) -> None:
     turns = [*WORK, Reply("I made a.py.")]
-    made, requests = await played(tmp_path, NAMES[0], turns, plan=EMPTY)
+    journey, requests = await played(tmp_path, NAMES[0], turns, plan=EMPTY)
     assert "Answer by calling `Plan`" in requests[1].last_text
-    (planned,) = made.data_of("planned")
+    (planned,) = journey.data_of("planned")
     assert planned["source"] == "default"
     assert "is empty" in planned["note"]
-    assert (await made.outcome()).approved
+    assert (await journey.outcome()).approved
 
 
 async def test_an_empty_verdict_approves_nothing(tmp_path: Path) -> None:
     turns = [*WORK, Reply("I made a.py.")]
-    made, _ = await played(tmp_path, NAMES[0], turns, verdict=EMPTY)
-    assert not (await made.outcome()).approved
+    journey, _ = await played(tmp_path, NAMES[0], turns, verdict=EMPTY)
+    assert not (await journey.outcome()).approved

@@ -24,16 +24,16 @@ TASK = "Add two numbers."
 async def test_a_sandbox_says_what_it_has() -> None:
     sandbox = LocalSandbox(sandbox_python(), pool_size=0)
     try:
-        found = await describe(sandbox, Limits())
+        environment = await describe(sandbox, Limits())
     finally:
         await sandbox.close()
-    assert found.python.count(".") == 2
-    names = {package.partition(" ")[0] for package in found.packages}
+    assert environment.python.count(".") == 2
+    names = {package.partition(" ")[0] for package in environment.packages}
     assert {"numpy", "pandas", "matplotlib", "pytest"} <= names
     assert not names & {"pip", "setuptools"}
-    assert all(package.partition(" ")[2] for package in found.packages)
-    assert not any("tree-sitter" in package for package in found.packages)
-    assert {"grep", "sed"} <= set(found.programs)
+    assert all(package.partition(" ")[2] for package in environment.packages)
+    assert not any("tree-sitter" in package for package in environment.packages)
+    assert {"grep", "sed"} <= set(environment.programs)
 
 
 def _answer(request: Request) -> Reply:

@@ -78,11 +78,11 @@ async def test_in_the_last_try_nobody_approves_for_a_critic_that_is_away(
     assert (critique["verdict"], critique["by"], critique["runs"]) == ("revise", "rules", [])
     assert critique["ends"].startswith("the critic's model could not be reached: groq:llama-3.3")
     assert "(503: no room)" in critique["ends"]
-    ended = await journey.outcome()
-    assert (ended.approved, ended.exhausted, ended.answer) == (False, True, "Done.")
-    assert "Not approved: the critic's model could not be reached" in ended.summary
-    assert ended.verification is not None
-    assert ended.verification["holds"] is works
+    outcome = await journey.outcome()
+    assert (outcome.approved, outcome.exhausted, outcome.answer) == (False, True, "Done.")
+    assert "Not approved: the critic's model could not be reached" in outcome.summary
+    assert outcome.verification is not None
+    assert outcome.verification["holds"] is works
 
 
 async def test_a_critic_whose_request_is_refused_shows_the_provider_s_sentence(
@@ -155,12 +155,14 @@ async def test_a_larger_budget_continues_the_pass_at_the_call_that_did_not_fit(
         with pytest.raises(BudgetExhausted):
             await journey.go_on()
     calls = journey.data_of("model_called")
-    assert len(calls) == len({each["call"] for each in calls}) == len(journey.record.charges) == 3
+    assert (
+        len(calls) == len({charge["call"] for charge in calls}) == len(journey.record.charges) == 3
+    )
     assert journey.data_of("critiqued") == journey.data_of("verified") == []
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record))
     await journey.go_on()
-    ended = await journey.outcome()
-    assert (ended.approved, ended.answer) == (True, "It adds.")
+    outcome = await journey.outcome()
+    assert (outcome.approved, outcome.answer) == (True, "It adds.")
     assert [call["role"] for call in journey.data_of("model_called")[3:]] == ["executor", "critic"]
     assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
 
@@ -176,10 +178,10 @@ async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Pat
         turn("critic", "(revision 2)", call("Verdict", verdict="revise", feedback="2")),
     )
     await journey.begin(job_fields(TASK, max_revisions=2))
-    ended = await journey.outcome()
-    assert (ended.answer, ended.exhausted) == ("It adds.", True)
-    assert ended.verification == journey.data_of("verified")[0]
+    outcome = await journey.outcome()
+    assert (outcome.answer, outcome.exhausted) == ("It adds.", True)
+    assert outcome.verification == journey.data_of("verified")[0]
     assert await journey.ports.workspace.read("sums.py") == RIGHT.encode()
-    assert only(ended.artifacts)["size"] == len(RIGHT)
+    assert only(outcome.artifacts)["size"] == len(RIGHT)
     assert journey.record.workspace == journey.ports.workspace.digest
-    assert "It adds." in ended.summary
+    assert "It adds." in outcome.summary

@@ -26,8 +26,8 @@ PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
 RUNS = [Reply(tool_calls=(ToolCall("python", {"code": code}),)) for code in CODES]
 
 
-def verdict(what: str, run: str | None = None) -> Reply:
-    judged = {"verdict": what, "run": run, "feedback": "Again."}
+def verdict(decision: str, run: str | None = None) -> Reply:
+    judged = {"verdict": decision, "run": run, "feedback": "Again."}
     return Reply(tool_calls=(ToolCall("Verdict", judged),))
 
 
@@ -46,13 +46,20 @@ class Thinker:
         self.sent_back: list[Sequence[str]] = []
 
     def __call__(self, request: Request) -> Turn:
-        roles = [each["role"] for each in request.body["messages"]]
+        roles = [message["role"] for message in request.body["messages"]]
         if ("user", "user") in pairwise(roles):
             return Refusal(400, "Conversation roles must alternate user/assistant/user/assistant.")
-        own = [thoughts(each) for each in request.body["messages"] if each["role"] == "assistant"]
-        if any(len(each) != 1 or each[0] not in {*self.said, NO_TEXT} for each in own):
+        sent_thoughts = [
+            thoughts(message)
+            for message in request.body["messages"]
+            if message["role"] == "assistant"
+        ]
+        if any(
+            len(message) != 1 or message[0] not in {*self.said, NO_TEXT}
+            for message in sent_thoughts
+        ):
             return Refusal(400, "The `reasoning_content` must be passed back to the API.")
-        self.sent_back.append([text for (text,) in own])
+        self.sent_back.append([text for (text,) in sent_thoughts])
         self.said.append(f"These are thoughts number {len(self.said)}.")
         return replace(self.turns.pop(0), thoughts=self.said[-1])
 

@@ -70,8 +70,8 @@ async def test_a_critic_that_reads_gets_none(tmp_path: Path) -> None:
 
 
 async def test_a_model_that_stands_in_gets_what_it_takes(tmp_path: Path) -> None:
-    refused, given = await judged(tmp_path, "groq:llama-4-away", SEES)
-    assert (SENT in refused, SENT in given) == (False, True)
+    refused, with_images = await judged(tmp_path, "groq:llama-4-away", SEES)
+    assert (SENT in refused, SENT in with_images) == (False, True)
 
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08" + struct.pack(">HH", 48, 64) + b"x" * 9
@@ -108,8 +108,8 @@ async def test_a_model_that_sees_can_look_at_images(tmp_path: Path, name: str) -
     photo = base64.b64encode(JPEG).decode()
     assert "view_image" in first.tools
     assert SENT not in json.dumps(first.body)
-    for later in (second, third):
-        body = json.dumps(later.body).replace("-", "+").replace("_", "/")  # Gemini's alphabet
+    for request in (second, third):
+        body = json.dumps(request.body).replace("-", "+").replace("_", "/")  # Gemini's alphabet
         assert (body.count(SENT), body.count(photo)) == (1, 1)
         assert "image/jpeg" in body
         assert body.index("The image plot.png, as it is now:") < body.index(SENT)
@@ -117,14 +117,14 @@ async def test_a_model_that_sees_can_look_at_images(tmp_path: Path, name: str) -
 
 async def test_a_model_that_reads_is_not_offered_the_tool(tmp_path: Path) -> None:
     requests = await viewed(tmp_path, READS, "plot.png")
-    assert not any("view_image" in each.tools for each in requests)
-    assert not any(SENT in json.dumps(each.body) for each in requests)
+    assert not any("view_image" in request.tools for request in requests)
+    assert not any(SENT in json.dumps(request.body) for request in requests)
 
 
 async def test_files_that_are_no_image_or_too_large_are_refused(tmp_path: Path) -> None:
     paths = ("wide.jpg", "no.png", "gone.png")
     _, second, _ = await viewed(tmp_path, "openai:gpt-5.4-mini", *paths)
-    wide, no, gone = [each.text for each in second.messages if each.speaker == "tool"]
+    wide, no, missing = [request.text for request in second.messages if request.speaker == "tool"]
     assert "it has 6400 x 48 pixels, and 2048 x 2048 are allowed" in wide
     assert "it is no PNG or JPEG file" in no
-    assert "gone.png" in gone
+    assert "gone.png" in missing

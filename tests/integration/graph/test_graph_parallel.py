@@ -57,15 +57,15 @@ async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) 
     journey = await played(tmp_path, TURNS, sandbox)
     assert (await journey.outcome()).approved_by == "critic"
     assert sorted(sandbox.ran) == sorted(PROGRAMS)
-    seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
-    assert seen["one"] == {"count.txt": b"count"}
-    assert seen["two"] == {"draw.txt": b"draw"}
-    assert seen["more"] == {"count.txt": b"count", "one.txt": b"1"}
-    assert seen["whole"] == {
+    files_by_program = dict(zip(sandbox.ran, sandbox.seen, strict=True))
+    assert files_by_program["one"] == {"count.txt": b"count"}
+    assert files_by_program["two"] == {"draw.txt": b"draw"}
+    assert files_by_program["more"] == {"count.txt": b"count", "one.txt": b"1"}
+    assert files_by_program["whole"] == {
         "count.txt": b"count", "draw.txt": b"draw", "one.txt": b"1", "two.txt": b"2",
     }  # fmt: skip
     outcome = await journey.outcome()
-    assert [made["name"] for made in outcome.artifacts] == sorted(seen["whole"])
+    assert [artifact["name"] for artifact in outcome.artifacts] == sorted(files_by_program["whole"])
     state = (await journey.graph.aget_state(journey.config)).values
     assert len(state["messages"]) == 4  # of the joining pass alone
 
@@ -80,12 +80,14 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
         {"step": 1, "revision": 1},
         {"step": 2, "revision": 1},
     ]
-    runs = {run["code"]["text"]: (run["number"], run.get("step")) for run in _told(journey, "run")}
+    runs = {
+        run["code"]["text"]: (run["number"], run.get("step")) for run in _event_data(journey, "run")
+    }
     assert runs == {"one": (1, 1), "more": (3, 1), "two": (2, 2), "whole": (4, None)}
     calls = [data.get("step") for data in journey.data_of("model_called")]
     assert sorted(calls, key=str) == [1, 1, 1, 2, 2, None, None, None, None]
-    ended = sorted(journey.data_of("step_finished"), key=lambda data: data["step"])
-    assert ended == [
+    finished_steps = sorted(journey.data_of("step_finished"), key=lambda data: data["step"])
+    assert finished_steps == [
         {"step": 1, "revision": 1, "text": "Made step 1.", "runs": ["r1", "r3"]},
         {"step": 2, "revision": 1, "text": "Made step 2.", "runs": ["r2"]},
     ]
@@ -96,7 +98,7 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
     assert kinds.index("step_finished") < kinds.index("merged") < kinds.index("answered")
 
 
-def _told(journey: Journey, kind: str) -> list[Any]:
+def _event_data(journey: Journey, kind: str) -> list[Any]:
     return journey.data_of(f"{kind}_finished")
 
 
@@ -130,7 +132,11 @@ async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> Non
     ]  # fmt: skip
     outcome = await journey.outcome()
     assert outcome.approved_by == "critic"
-    assert [made["name"] for made in outcome.artifacts] == ["one.txt", "sums.txt", "two.txt"]
+    assert [artifact["name"] for artifact in outcome.artifacts] == [
+        "one.txt",
+        "sums.txt",
+        "two.txt",
+    ]
 
 
 async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
@@ -171,15 +177,15 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     journey = await played(tmp_path, turns, sandbox)
     assert only(journey.data_of("planned"))["waves"] == [[1], [2, 3]]
     assert [data["steps"] for data in journey.data_of("merged")] == [[1], [2, 3]]
-    seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
-    assert seen["one"] == seen["two"] == {"zero.txt": b"0"}
-    assert set(seen["more"]) == {"zero.txt", "one.txt", "two.txt"}
+    files_by_program = dict(zip(sandbox.ran, sandbox.seen, strict=True))
+    assert files_by_program["one"] == files_by_program["two"] == {"zero.txt": b"0"}
+    assert set(files_by_program["more"]) == {"zero.txt", "one.txt", "two.txt"}
     assert sorted(run["number"] for run in journey.data_of("run_finished")) == [1, 2, 3, 4]
     assert [data["step"] for data in journey.data_of("step_started")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("steps", "bounds", "why"),
+    ("steps", "bounds", "reason"),
     [
         (("A.", "B.", "C."), Bounds(), "no two of its steps are independent"),
         (
@@ -195,12 +201,12 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     ],
 )
 async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why(
-    tmp_path: Path, steps: Sequence[Any], bounds: Bounds, why: str
+    tmp_path: Path, steps: Sequence[Any], bounds: Bounds, reason: str
 ) -> None:
     turns = [plan(*steps), *DONE[: 1 if bounds.pause_each_run else 2], DONE[2]]
     journey = await played(tmp_path, turns, bounds=bounds)
     planned = only(journey.data_of("planned"))
-    assert planned["note"].startswith(f"the steps are taken one after the other: {why}")
+    assert planned["note"].startswith(f"the steps are taken one after the other: {reason}")
     assert (planned["waves"], journey.data_of("step_started")) == ([], [])
     assert (await journey.outcome()).approved_by == "critic"
 
@@ -210,19 +216,19 @@ async def test_a_planner_that_sees_no_independent_parts_says_so(tmp_path: Path) 
     planned = turn("planner", "The task:", call("ParallelPlan", steps=steps, one_by_one=True))
     journey = await played(tmp_path, [planned, *DONE])
     (data,) = journey.data_of("planned")
-    why = "the planner sees no large parts that are independent"
-    assert data["note"] == f"the steps are taken one after the other: {why}"
+    reason = "the planner sees no large parts that are independent"
+    assert data["note"] == f"the steps are taken one after the other: {reason}"
     assert (data["waves"], journey.data_of("step_started")) == ([], [])
     assert len(journey.data_of("model_called")) == 4  # plan, run, answer, verdict
 
 
 async def test_the_joining_pass_sees_the_files_of_the_branches_once(tmp_path: Path) -> None:
-    shown = (
+    expected_text = (
         "Files in the working directory, as the steps left them:\n\n"
         "- count.txt, complete:\n```\ncount\n```\n- draw.txt, complete:\n```\ndraw\n```\n"
         "- one.txt, complete:\n```\n1\n```\n- two.txt, complete:\n```\n2\n```\n\nThe task:"
     )
-    joining = [turn("executor", shown, call("python", code="whole"), after=0), *JOINING[1:]]
+    joining = [turn("executor", expected_text, call("python", code="whole"), after=0), *JOINING[1:]]
     journey = await played(tmp_path, [PLAN, *BRANCHES, *joining])
     assert (await journey.outcome()).approved_by == "critic"
     state = (await journey.graph.aget_state(journey.config)).values

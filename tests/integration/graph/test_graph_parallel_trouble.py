@@ -100,9 +100,9 @@ async def test_a_crash_anywhere_repeats_no_finished_call(
     journey.ports = journey.with_ports(journal=CrashingJournal(journey.record, at, before))
     with pytest.raises(Crash):
         await journey.begin(JOB)
-    known = dict(journey.record.outcomes)
+    outcomes = dict(journey.record.outcomes)
     await journey.go_on()
-    assert {key: journey.record.outcomes[key] for key in known} == known
+    assert {key: journey.record.outcomes[key] for key in outcomes} == outcomes
     assert len(journey.record.outcomes) == CALLS
     assert len(journey.record.charges) == MODEL_CALLS
     assert set(sandbox.ran) == set(PROGRAMS)

@@ -149,10 +149,10 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
     )
     await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
-    asked = [
+    messages = [
         data["model"] for data in journey.data_of("model_called") if data["role"] == "executor"
     ]
-    assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
+    assert messages == ["recording:side"] * 3 + ["recording:big"] * 2
     state = (await journey.graph.aget_state(journey.config)).values
     assert state["level"] == 1
 

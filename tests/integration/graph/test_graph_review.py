@@ -38,12 +38,12 @@ def paused(tmp_path: Path, *turns: object) -> tuple[Journey, PlannedSandbox]:
 async def test_a_pause_shows_what_a_person_needs(tmp_path: Path) -> None:
     journey, _ = paused(tmp_path)
     state = await journey.begin(JOB)
-    shown = only(state["__interrupt__"]).value
-    assert shown["plan"] == ["Write it.", "Run it.", "Mend it."]
-    assert (shown["answer"], shown["code"], shown["revision"]) == ("First.", "one", 1)
-    assert only(shown["runs"])["stdout"]["text"] == "1\n"
-    assert only(shown["artifacts"])["name"] == "a.txt"
-    assert (shown["critiques"], shown["decisions"]) == ([], [])
+    payload = only(state["__interrupt__"]).value
+    assert payload["plan"] == ["Write it.", "Run it.", "Mend it."]
+    assert (payload["answer"], payload["code"], payload["revision"]) == ("First.", "one", 1)
+    assert only(payload["runs"])["stdout"]["text"] == "1\n"
+    assert only(payload["artifacts"])["name"] == "a.txt"
+    assert (payload["critiques"], payload["decisions"]) == ([], [])
     assert journey.data_of("critiqued") == []
 
 
@@ -51,19 +51,19 @@ async def test_an_approval_ends_the_job_without_the_critic(tmp_path: Path) -> No
     journey, _ = paused(tmp_path)
     await journey.begin(JOB)
     await journey.decide("approve")
-    ended = await journey.outcome()
-    assert (ended.approved_by, ended.override, ended.answer) == ("Ada", False, "First.")
-    assert ended.summary == "First. Files: a.txt. Approved by Ada."
+    outcome = await journey.outcome()
+    assert (outcome.approved_by, outcome.override, outcome.answer) == ("Ada", False, "First.")
+    assert outcome.summary == "First. Files: a.txt. Approved by Ada."
 
 
 async def test_feedback_makes_another_pass_and_another_pause(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path, *AGAIN)
     first = await journey.begin(JOB)
     second = await journey.decide("revise", feedback="Use three.")
-    shown = only(second["__interrupt__"]).value
-    assert (shown["answer"], shown["code"], shown["revision"]) == ("Second.", "two", 2)
-    assert only(shown["decisions"])["feedback"] == "Use three."
-    assert [run["id"] for run in shown["runs"]] == ["r1", "r2"]
+    payload = only(second["__interrupt__"]).value
+    assert (payload["answer"], payload["code"], payload["revision"]) == ("Second.", "two", 2)
+    assert only(payload["decisions"])["feedback"] == "Use three."
+    assert [run["id"] for run in payload["runs"]] == ["r1", "r2"]
     assert only(second["__interrupt__"]).id != only(first["__interrupt__"]).id
     assert sandbox.ran == ["one", "two"]
 
@@ -99,8 +99,8 @@ async def test_comments_come_with_the_lines_around_them(
     journey, _ = paused(tmp_path, again)
     await journey.begin(JOB)
     second = await journey.decide("revise", feedback=feedback, comments=[COMMENT])
-    shown = only(second["__interrupt__"]).value
-    assert (shown["answer"], only(shown["decisions"])["comments"]) == ("Second.", [COMMENT])
+    payload = only(second["__interrupt__"]).value
+    assert (payload["answer"], only(payload["decisions"])["comments"]) == ("Second.", [COMMENT])
 
 
 async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
@@ -108,9 +108,12 @@ async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
     await journey.begin(JOB)
     calls = len(journey.data_of("model_called"))
     state = await journey.decide("edit", code="mine")
-    shown = only(state["__interrupt__"]).value
-    assert (shown["code"], shown["revision"]) == ("mine", 1)
-    assert [(run["id"], run["by"]) for run in shown["runs"]] == [("r1", "executor"), ("r2", "Ada")]
+    payload = only(state["__interrupt__"]).value
+    assert (payload["code"], payload["revision"]) == ("mine", 1)
+    assert [(run["id"], run["by"]) for run in payload["runs"]] == [
+        ("r1", "executor"),
+        ("r2", "Ada"),
+    ]
     assert len(journey.data_of("model_called")) == calls
     assert sandbox.seen[-1] == {"a.txt": b"1"}
 
@@ -129,8 +132,8 @@ async def test_delegation_lets_the_critic_decide_this_time(tmp_path: Path) -> No
     journey, _ = paused(tmp_path, sent_back, *AGAIN, verdict("(revision 2)", "approve"))
     await journey.begin(JOB)
     state = await journey.decide("delegate")
-    shown = only(state["__interrupt__"]).value
-    assert only(shown["critiques"])["feedback"] == "Use three."
+    payload = only(state["__interrupt__"]).value
+    assert only(payload["critiques"])["feedback"] == "Use three."
     await journey.decide("delegate")
     assert (await journey.outcome()).approved_by == "critic"
 
@@ -186,9 +189,9 @@ async def test_people_s_words_stay_in_sight_of_every_later_request(tmp_path: Pat
         for number in range(5):
             await journey.decide("revise", feedback=f"Word {number}.")
         await pool.aclose()
-    said = "\n".join(message.text for message in server.requests[-1].messages)
-    assert all(f"Word {number}." in said for number in range(5))
-    assert "of your earlier replies are left out here" in said
+    conversation = "\n".join(message.text for message in server.requests[-1].messages)
+    assert all(f"Word {number}." in conversation for number in range(5))
+    assert "of your earlier replies are left out here" in conversation
 
 
 async def test_follow_ups_get_people_s_words(tmp_path: Path) -> None:
@@ -224,11 +227,11 @@ GO_ON = "Ada has looked at the run.\n\nGo on with the task from here."
 
 
 async def test_what_a_person_says_at_a_pause_is_no_complaint(tmp_path: Path) -> None:
-    said = "Ada has looked at the run and says:\n\nUse 3.\n\nGo on with the task from here."
+    conversation = "Ada has looked at the run and says:\n\nUse 3.\n\nGo on with the task from here."
     turns = [
         PLAN,
         turn("executor", TASK, call("python", code="one")),
-        turn("executor", said, "Done.", after=2),
+        turn("executor", conversation, "Done.", after=2),
     ]
     bounds = Bounds(pause_each_run=True, review=True)
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS), bounds=bounds)
@@ -252,14 +255,14 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
         tmp_path, turns, sandbox, bounds=Bounds(pause_each_run=True, review=True)
     )
     first = await journey.begin(JOB)
-    shown = only(first["__interrupt__"]).value
-    assert (sandbox.ran, shown["revision"]) == (["bad"], 1)
-    assert shown["unproven"] is not None
-    assert "A person now looks at it" in shown["answer"]
-    assert shown["paused"]
+    payload = only(first["__interrupt__"]).value
+    assert (sandbox.ran, payload["revision"]) == (["bad"], 1)
+    assert payload["unproven"] is not None
+    assert "A person now looks at it" in payload["answer"]
+    assert payload["paused"]
     second = await journey.decide("revise")
-    shown = only(second["__interrupt__"]).value
-    assert (sandbox.ran, shown["unproven"]) == (["bad", "good"], None)
+    payload = only(second["__interrupt__"]).value
+    assert (sandbox.ran, payload["unproven"]) == (["bad", "good"], None)
     await journey.decide("delegate")
     assert (await journey.outcome()).approved_by == "critic"
     assert sandbox.ran == ["bad", "good"]

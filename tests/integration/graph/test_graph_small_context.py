@@ -52,9 +52,9 @@ def takes(request: Request) -> int:
     """Its tokens, at three bytes each."""
     said = [message.text for message in request.messages]
     calls = [call.args for message in request.messages for call in message.tool_calls]
-    args = [str(value) for each in calls for value in each.values()]
+    args = [str(value) for item in calls for value in item.values()]
     tools = json.dumps(request.body.get("tools"), ensure_ascii=False)
-    return sum(len(each.encode()) for each in (*said, *args, tools)) // 3
+    return sum(len(item.encode()) for item in (*said, *args, tools)) // 3
 
 
 @dataclass
@@ -70,8 +70,10 @@ class Small:
         if took + OUTPUT > room:
             self.refused.append(f"{request.model}: {ROLES[request.forced_tool]} {took}")
             words = f"This model's maximum context length is {room} tokens. However, you requested"
-            said = f"{took + OUTPUT} tokens ({took} in the messages, {OUTPUT} in the completion)."
-            return Refusal(400, f"{words} {said}")
+            message = (
+                f"{took + OUTPUT} tokens ({took} in the messages, {OUTPUT} in the completion)."
+            )
+            return Refusal(400, f"{words} {message}")
         self.answered.append(request)
         if request.forced_tool is None:
             return self._worked(request)
@@ -79,7 +81,7 @@ class Small:
         return Reply(tool_calls=(ToolCall(request.forced_tool, decided),))
 
     def of(self, role: str) -> list[Request]:
-        return [each for each in self.answered if ROLES[each.forced_tool] == role]
+        return [item for item in self.answered if ROLES[item.forced_tool] == role]
 
     def _worked(self, request: Request) -> Turn:
         done = len(self.of("executor"))  # three programs a pass, and the answer
@@ -131,37 +133,37 @@ def played(request: pytest.FixtureRequest) -> Played:
 
     The executor's tools and instructions take 3,000 tokens; the summary is short but for the task.
     """
-    return asyncio.run(_played(known=request.param == "known"))
+    return asyncio.run(_played(is_listed=request.param == "known"))
 
 
-async def _played(*, known: bool) -> Played:
-    names = ("llama-3.3-70b-versatile",) * 3 if known else ("small", "medium", "tiny")
-    room = dict(zip(names, (10_000,) * 3 if known else (9_000, 14_000, 7_000), strict=True))
-    provider, text = Small(room), task(3_000 if known else 12_000)
+async def _played(*, is_listed: bool) -> Played:
+    names = ("llama-3.3-70b-versatile",) * 3 if is_listed else ("small", "medium", "tiny")
+    room = dict(zip(names, (10_000,) * 3 if is_listed else (9_000, 14_000, 7_000), strict=True))
+    provider, text = Small(room), task(3_000 if is_listed else 12_000)
     with ProviderServer(provider) as server:
         urls = {"groq": server.groq_url, "compatible": f"{server.groq_url}/v1"}
-        limit = 10_000 if known else None
+        limit = 10_000 if is_listed else None
         pool = ModelPool(ModelOptions({"groq": "key"}, urls, context_tokens=limit))
-        small, medium, tiny = (f"{'groq' if known else 'compatible'}:{name}" for name in names)
+        small, medium, tiny = (f"{'groq' if is_listed else 'compatible'}:{name}" for name in names)
         chains = Chains((small,), {"executor": (medium,), "summary": (tiny,)})
         try:
             approved = await worked(ports_of(RoleModels(pool, chains)), text)
         finally:
             await pool.aclose()
-    if known:
+    if is_listed:
         assert provider.refused == [], provider.refused
     else:
-        assert {said.split(":")[0] for said in provider.refused} == set(names)
+        assert {message.split(":")[0] for message in provider.refused} == set(names)
     return Played(approved, provider, text)
 
 
 @pytest.mark.parametrize("role", ["asker", "planner", "tester", "executor", "critic"])
 def test_each_role_has_the_task_whole_and_less_of_the_rest(played: Played, role: str) -> None:
     assert played.approved
-    asked = played.provider.of(role)
-    assert asked
-    for request in asked:
-        (text,) = [each.text for each in request.messages if played.task in each.text]
+    requests = played.provider.of(role)
+    assert requests
+    for request in requests:
+        (text,) = [item.text for item in request.messages if played.task in item.text]
         assert role == "executor" or LEFT_OUT in text or "not shown]" in text
 
 
@@ -214,12 +216,14 @@ class Served(Small):
         if took + most > room:
             self.refused.append(f"{request.model}: {took} + {most}")
             if not self.strict:
-                said = f"request ({took} tokens) exceeds the available context size ({room} tokens)"
+                message = (
+                    f"request ({took} tokens) exceeds the available context size ({room} tokens)"
+                )
                 fields = {"n_prompt_tokens": took, "n_ctx": room}
-                return Refusal(400, f"{said}, try increasing it", fields=fields)
+                return Refusal(400, f"{message}, try increasing it", fields=fields)
             words = f"This model's maximum context length is {room} tokens. However, you requested"
-            said = f"{took + most} tokens ({took} in the messages, {most} in the completion)."
-            return Refusal(400, f"{words} {said} Please reduce the length of the messages.")
+            message = f"{took + most} tokens ({took} in the messages, {most} in the completion)."
+            return Refusal(400, f"{words} {message} Please reduce the length of the messages.")
         self.answered.append(request)
         match request.tools:
             case ("Plan",):

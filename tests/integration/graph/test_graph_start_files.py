@@ -42,11 +42,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[LocalSandbox]:
-    made = LocalSandbox(PYTHON)
+    backend = LocalSandbox(PYTHON)
     try:
-        yield made
+        yield backend
     finally:
-        await made.close()
+        await backend.close()
 
 
 def _answer(request: Request) -> Reply:
@@ -65,7 +65,9 @@ def _ports(sandbox: Sandbox, files: Mapping[str, bytes], **more: Any) -> Ports:
     return replace(ports_over(record, sandbox, models), workspace=workspace, **more)
 
 
-async def _shown(sandbox: Sandbox, files: Mapping[str, bytes], **more: Any) -> StartFiles:
+async def _read_start_files(
+    sandbox: Sandbox, files: Mapping[str, bytes], **more: Any
+) -> StartFiles:
     ports = _ports(sandbox, files, **more)
     try:
         return await start_files(ports)
@@ -93,8 +95,10 @@ async def test_planner_and_executor_see_small_files_in_full_and_large_ones_by_ou
     sandbox: LocalSandbox,
 ) -> None:
     files = {"amount.py": SMALL, "fees.py": FEES}
-    shown = await _shown(sandbox, files)
-    job = job_fields(TASK, files=tuple(files), inputs=shown.listing, contents=shown.texts)
+    start_files = await _read_start_files(sandbox, files)
+    job = job_fields(
+        TASK, files=tuple(files), inputs=start_files.listing, contents=start_files.texts
+    )
     prompts = await _prompts(_ports(sandbox, files), {**job, "max_revisions": 1})
     for role in ("Plan", None):
         assert f"- amount.py, complete:\n```\n{SMALL.decode()}```" in prompts[role]
@@ -109,29 +113,33 @@ async def test_an_outline_has_lines_of_definitions_in_the_order_of_the_file(
     text = (
         b"class A:\n    def first(self, x=1): ...\n\n\nasync def second(): ...\n" + b"# x\n" * 5_000
     )
-    (line,) = (await _shown(sandbox, {"a.py": text})).listing
+    (line,) = (await _read_start_files(sandbox, {"a.py": text})).listing
     outline = "1: class A:\n  2:     def first(self, x=1): ...\n  5: async def second(): ..."
     assert line.endswith(f"its definitions, by line:\n  {outline}")
 
 
 async def test_a_long_outline_leaves_out_methods_first(sandbox: LocalSandbox) -> None:
-    (line,) = (await _shown(sandbox, {"fees.py": FEES + FEES.replace(b"Fees", b"More")})).listing
+    (line,) = (
+        await _read_start_files(sandbox, {"fees.py": FEES + FEES.replace(b"Fees", b"More")})
+    ).listing
     assert line.endswith("3: class Fees:\n  206: class More:\n  and 200 more")
 
 
 async def test_the_smallest_files_are_shown_in_full_within_the_bound(sandbox: LocalSandbox) -> None:
     files = {f"{n}.txt": b"%d" % n * 1_000 * n for n in range(1, 9)}
-    shown = await _shown(sandbox, files)
-    assert list(shown.texts) == ["1.txt", "2.txt", "3.txt", "4.txt"]
-    assert [line.partition(",")[0] for line in shown.listing] == [f"{n}.txt" for n in range(5, 9)]
-    none = await _shown(sandbox, files, bounds=Bounds(files=0))
+    start_files = await _read_start_files(sandbox, files)
+    assert list(start_files.texts) == ["1.txt", "2.txt", "3.txt", "4.txt"]
+    assert [line.partition(",")[0] for line in start_files.listing] == [
+        f"{n}.txt" for n in range(5, 9)
+    ]
+    none = await _read_start_files(sandbox, files, bounds=Bounds(files=0))
     assert (len(none.texts), len(none.listing)) == (0, 8)
 
 
 async def test_a_small_context_leaves_room_for_the_work(sandbox: LocalSandbox) -> None:
     files = {"a.txt": b"a" * 2_000, "b.txt": b"b" * 5_000}
-    shown = await _shown(sandbox, files, context=8_000)
-    assert list(shown.texts) == ["a.txt"]
+    start_files = await _read_start_files(sandbox, files, context=8_000)
+    assert list(start_files.texts) == ["a.txt"]
 
 
 @pytest.mark.parametrize(
@@ -146,22 +154,22 @@ async def test_a_small_context_leaves_room_for_the_work(sandbox: LocalSandbox) -
 async def test_other_files_are_shown_by_size_and_beginning(
     sandbox: LocalSandbox, content: bytes, line: str
 ) -> None:
-    shown = await _shown(sandbox, {"data": content})
-    assert (shown.listing, shown.texts) == ((line,), {})
+    start_files = await _read_start_files(sandbox, {"data": content})
+    assert (start_files.listing, start_files.texts) == ((line,), {})
 
 
 async def test_a_long_line_is_cut(sandbox: LocalSandbox) -> None:
-    (line,) = (await _shown(sandbox, {"data.csv": b"word " * 5_000})).listing
+    (line,) = (await _read_start_files(sandbox, {"data.csv": b"word " * 5_000})).listing
     assert len(line) < 250
     assert line.endswith("word ...")
 
 
 async def test_of_many_large_files_the_first_are_named() -> None:
-    many = {f"{number:03}.txt": b"text\n" * 9_000 for number in range(100)}
-    shown = await _shown(PlannedSandbox({}), many)
-    assert len(shown.listing) == 41
-    assert shown.listing[-1] == "and 60 more: list_dir shows them"
-    assert sum("first lines" in line for line in shown.listing) == 8
+    large_files = {f"{number:03}.txt": b"text\n" * 9_000 for number in range(100)}
+    start_files = await _read_start_files(PlannedSandbox({}), large_files)
+    assert len(start_files.listing) == 41
+    assert start_files.listing[-1] == "and 60 more: list_dir shows them"
+    assert sum("first lines" in line for line in start_files.listing) == 8
 
 
 async def test_a_hostile_file_costs_its_outline_alone(sandbox: LocalSandbox) -> None:
@@ -171,7 +179,7 @@ async def test_a_hostile_file_costs_its_outline_alone(sandbox: LocalSandbox) -> 
         "line.py": b"def f(): pass\n#" + b"x" * (10 << 20),
         "good.py": FEES,
     }
-    lines = (await _shown(sandbox, files)).listing
+    lines = (await _read_start_files(sandbox, files)).listing
     assert len(lines) == 4
     assert any("good.py" in line and "3: class Fees:" in line for line in lines)
     assert max(map(len, lines)) < 3_000
@@ -189,11 +197,11 @@ async def test_the_planner_sees_names_and_interface_of_the_checks(sandbox: Local
             await build(None).ainvoke(state, context=replace(ports, models=models))
         finally:
             await pool.aclose()
-    planner = next(each for each in server.requests if each.forced_tool == "Plan")
-    asked = planner.messages[-1].text
-    assert "checks will run on the work: tests/test_amount.py." in asked
-    assert "amount.py: parse_amount(text: str) -> float" in asked
-    assert "`make all`" in asked
+    planner = next(request for request in server.requests if request.forced_tool == "Plan")
+    request_text = planner.messages[-1].text
+    assert "checks will run on the work: tests/test_amount.py." in request_text
+    assert "amount.py: parse_amount(text: str) -> float" in request_text
+    assert "`make all`" in request_text
 
 
 async def test_no_more_than_the_smallest_files_are_read() -> None:

@@ -20,7 +20,7 @@ RUNS = {code: printed(error=f"ValueError: {code}\n", code=1) for code in WRONG} 
 
 
 @pytest.mark.parametrize(
-    ("name", "repairs_at", "asked"),
+    ("name", "repairs_at", "expected"),
     [
         ("groq:llama-3.3-70b-versatile", None, [0] * 5),
         ("groq:llama-3.3-70b-versatile", 0.7, [0, 0, 0.7, 0.7, 0]),
@@ -29,7 +29,7 @@ RUNS = {code: printed(error=f"ValueError: {code}\n", code=1) for code in WRONG} 
     ],
 )
 async def test_the_temperature_changes_only_if_one_is_set_for_repairs(
-    tmp_path: Path, name: str, repairs_at: float | None, asked: list[float | None]
+    tmp_path: Path, name: str, repairs_at: float | None, expected: list[float | None]
 ) -> None:
     journey = Journey.plan(tmp_path, [], PlannedSandbox(RUNS))
     runs = [
@@ -55,6 +55,6 @@ async def test_the_temperature_changes_only_if_one_is_set_for_repairs(
         journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
         await journey.begin(job_fields("Do it.", max_revisions=1))
         await pool.aclose()
-    sent = [each.body for each in server.requests if each.forced_tool is None]
+    sent = [request.body for request in server.requests if request.forced_tool is None]
     temperatures = [body.get("generationConfig", body).get("temperature") for body in sent]
-    assert [t if t is None else round(t, 3) for t in temperatures] == asked
+    assert [t if t is None else round(t, 3) for t in temperatures] == expected

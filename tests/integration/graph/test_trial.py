@@ -68,10 +68,10 @@ async def test_a_trial_ends_in_time_and_later_steps_are_not_tried() -> None:
 
     with ProviderServer(silent) as server:
         result = await tried("compatible:of-our-own", server, seconds=2.0)
-    assert [each.ok for each in result.steps] == [True, False, None, True]
+    assert [step.ok for step in result.steps] == [True, False, None, True]
     failed = result.steps[1]
     assert failed.error is not None
     assert "within the 2 s of a check" in failed.error
     assert 0.5 < (failed.seconds or 0) < 2.5
     assert not result.passed
-    assert {each.step for each in result.steps if each.ok is not True} <= REQUIRED
+    assert {step.step for step in result.steps if step.ok is not True} <= REQUIRED

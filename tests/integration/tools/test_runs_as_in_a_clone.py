@@ -70,25 +70,25 @@ class Clone:
         self._make_environment(folder / "venv")
 
     def _make_environment(self, venv: Path) -> None:
-        own = Path(sandbox_python())
-        (there,) = own.parent.parent.glob("lib/python3*/site-packages")
-        packages = venv / there.relative_to(own.parent.parent)
+        interpreter = Path(sandbox_python())
+        (site_packages,) = interpreter.parent.parent.glob("lib/python3*/site-packages")
+        packages = venv / site_packages.relative_to(interpreter.parent.parent)
         packages.mkdir(parents=True)
         self._bin.mkdir()
-        (self._bin / "python").symlink_to(own.resolve())
+        (self._bin / "python").symlink_to(interpreter.resolve())
         (venv / "pyvenv.cfg").write_text(
-            f"home = {own.resolve().parent}\ninclude-system-site-packages = false\n"
+            f"home = {interpreter.resolve().parent}\ninclude-system-site-packages = false\n"
         )
         for name in RUNS_TESTS:
-            for each in there.glob(f"{name}*"):
-                (packages / each.name).symlink_to(each)
-        lines = [str(self.work / place) for place in self._shape.directories]
+            for package in site_packages.glob(f"{name}*"):
+                (packages / package.name).symlink_to(package)
+        lines = [str(self.work / directory) for directory in self._shape.directories]
         if self._shape.modules:
             modules = {name: str(self.work / at) for name, at in self._shape.modules.items()}
             (packages / "editable_finder.py").write_text(FINDER.format(modules=modules))
             lines.append("import editable_finder")
         (packages / "editable.pth").write_text("".join(f"{line}\n" for line in lines))
-        _, _, text = own.with_name("pytest").read_text().partition("\n")
+        _, _, text = interpreter.with_name("pytest").read_text().partition("\n")
         program = self._bin / "pytest"
         program.write_text(f"#!{self._bin}/python\n{text}")
         program.chmod(0o755)
@@ -133,17 +133,17 @@ async def test_a_verification_is_a_run_in_a_clone(
     shape = SHAPES[name]
     outside = Clone(tmp_path, shape).run()
     inside = await verified(sandbox, shape)
-    where = f"{outside.stdout}{outside.stderr}\n---- in the sandbox:\n{inside.result}"
-    assert inside.result.exit_code == outside.returncode, where
-    assert summary(inside.result.stdout.text) == summary(outside.stdout), where
-    assert inside.passed is (outside.returncode == 0), where
-    assert (inside.problem is None) is (shape.says is None), where
+    details = f"{outside.stdout}{outside.stderr}\n---- in the sandbox:\n{inside.result}"
+    assert inside.result.exit_code == outside.returncode, details
+    assert summary(inside.result.stdout.text) == summary(outside.stdout), details
+    assert inside.passed is (outside.returncode == 0), details
+    assert (inside.problem is None) is (shape.says is None), details
     assert (shape.says or "") in (inside.problem or ""), inside.problem
     if inside.report is not None and inside.report.tests:
         counts = {key: count for key, count in inside.report.counts.items() if key != "not_run"}
         assert counts == summary(outside.stdout)
-    kept = {"out.xml"} if "junitxml" in str(shape.files) else set()
-    assert inside.result.changed.keys() == kept
+    written_files = {"out.xml"} if "junitxml" in str(shape.files) else set()
+    assert inside.result.changed.keys() == written_files
 
 
 async def test_src_is_on_the_path_of_exploratory_runs(sandbox: LocalSandbox) -> None:

@@ -18,9 +18,9 @@ PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text()
 
 
 def block(title: str) -> str:
-    found = re.search(rf"```\w+ title={re.escape(title)}\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"```\w+ title={re.escape(title)}\n(.*?)```", PAGE, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 async def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,8 +30,8 @@ async def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (info / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n"
     )
-    named = (f"{name} = {place}" for name, place in project["entry-points"][GROUP].items())
-    (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *named]) + "\n")
+    entry_points = (f"{name} = {target}" for name, target in project["entry-points"][GROUP].items())
+    (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *entry_points]) + "\n")
     (tmp_path / "line_count.py").write_text(block("line_count.py"))
     monkeypatch.syspath_prepend(tmp_path)
     setting = re.search(r"FETTLE_TOOLS=(\S+)", PAGE)

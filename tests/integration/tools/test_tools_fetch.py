@@ -81,19 +81,19 @@ async def test_a_name_that_changes_its_meaning_leads_nowhere(server: WebServer) 
     """DNS rebinding: asked once for each connection, and connected to what was looked at."""
     server.answers["/"] = Answer(b"inside")
     meanings = [["127.0.0.1"], ["10.255.255.1"]]
-    asked = []
+    requests = []
 
     async def resolver(host: str, port: int) -> Sequence[str]:
-        asked.append(host)
-        return meanings[len(asked) - 1]
+        requests.append(host)
+        return meanings[len(requests) - 1]
 
     page = await reach(server, resolver=resolver).get(server.url("/", "docs.test"))
-    assert (page.body, asked) == (b"inside", ["docs.test"])
+    assert (page.body, requests) == (b"inside", ["docs.test"])
 
 
 async def test_each_redirect_is_looked_at(server: WebServer) -> None:
-    def to(where: str, status: int = 302) -> Answer:
-        return Answer(status=status, headers={"Location": where})
+    def to(location: str, status: int = 302) -> Answer:
+        return Answer(status=status, headers={"Location": location})
 
     server.answers |= {
         "/relative": to("/page", 308),
@@ -127,10 +127,10 @@ async def test_each_redirect_is_looked_at(server: WebServer) -> None:
 
 
 async def test_size_time_and_kind_are_bounded(server: WebServer) -> None:
-    held = threading.Event()
+    released = threading.Event()
     server.answers |= {
         "/large": Answer(b"x" * 1_001),
-        "/slow": Answer(b"late", pause=held),
+        "/slow": Answer(b"late", pause=released),
         "/zip": Answer(gzip.compress(b"x" * 100_000), headers={"Content-Encoding": "gzip"}),
         "/image": Answer(b"PNG", kind="image/png"),
         "/gone": Answer(status=410),
@@ -143,7 +143,7 @@ async def test_size_time_and_kind_are_bounded(server: WebServer) -> None:
 
     assert "is larger than 1000 bytes" in await refused(docs, url("/large"))
     assert "took longer than 0.5 s" in await refused(hasty, url("/slow"))
-    held.set()
+    released.set()
     assert "is compressed" in await refused(docs, url("/zip"))
     assert "has a media type that is not read: image/png" in await refused(docs, url("/image"))
     assert "answered 410" in await refused(docs, url("/gone"))
@@ -154,7 +154,7 @@ async def test_size_time_and_kind_are_bounded(server: WebServer) -> None:
 async def test_the_address_is_pinned_and_the_certificate_is_the_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known, context = self_signed(tmp_path, "docs.test")
+    certificate, context = self_signed(tmp_path, "docs.test")
     with web_server(context) as server:
         server.answers["/"] = Answer(b"safe")
 
@@ -163,7 +163,7 @@ async def test_the_address_is_pinned_and_the_certificate_is_the_names(
 
         both = reach(server, f"docs.test:{server.port}", f"other.test:{server.port}")
         assert "certificate verify failed" in await refused(both, url("docs.test"))
-        monkeypatch.setenv("SSL_CERT_FILE", str(known))
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         assert (await both.get(url("docs.test"))).body == b"safe"
         assert "Hostname mismatch" in await refused(both, url("other.test"))
 

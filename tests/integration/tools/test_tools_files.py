@@ -64,7 +64,7 @@ async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
 
 
 async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
-    many = {f"many/{number}.txt": b"" for number in range(900)}
+    numbered_files = {f"many/{number}.txt": b"" for number in range(900)}
     used = await use(
         tmp_path,
         NONE,
@@ -73,7 +73,7 @@ async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
         call("list_dir", depth=3, path="src"),
         call("list_dir", path="many"),
         call("list_dir", path="none"),
-        files={**FILES, **many},
+        files={**FILES, **numbered_files},
     )
     assert used.texts[0] == "many/\nnotes.txt\nsrc/"
     assert used.texts[1] == used.texts[2] == "a.py\ndeep/\ndeep/b.py"

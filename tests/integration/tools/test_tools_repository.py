@@ -96,9 +96,9 @@ async def test_a_listing_goes_as_deep_as_it_fits(tmp_path: Path) -> None:
 
 
 async def test_a_search_is_ripgreps(tmp_path: Path) -> None:
-    found = printed("./src/app.py\0001:def f():\n./src/app.py\0002:    return 1\n")
-    asked = call("search", pattern="f|1", glob="*.py", max_results=1)
-    done, sandbox = await used(tmp_path, asked, results=[found])
+    search_output = printed("./src/app.py\0001:def f():\n./src/app.py\0002:    return 1\n")
+    search_call = call("search", pattern="f|1", glob="*.py", max_results=1)
+    done, sandbox = await used(tmp_path, search_call, results=[search_output])
     assert done.texts[0].startswith("src/app.py:1: def f():\n[there are more")
     (command,) = sandbox.commands
     assert (command.argv[0], command.trees) == ("rg", ("repo-fixed",))

@@ -155,8 +155,8 @@ async def test_failed_tests_have_their_class_in_every_form_of_output(
         files={"test_raises.py": RAISES, "unit.py": UNITTEST},
     )
     failures = [run["failure"] for run in result.runs]
-    assert [each["class"] for each in failures] == ["test_failure"] * 5 + ["file"]
-    assert all("test_raises.py::test_two" in each["cause"] for each in failures[:2])
+    assert [item["class"] for item in failures] == ["test_failure"] * 5 + ["file"]
+    assert all("test_raises.py::test_two" in item["cause"] for item in failures[:2])
     assert "1 failing" in failures[4]["cause"]
 
 
@@ -177,9 +177,9 @@ async def test_a_command_that_only_a_shell_could_run_is_refused(
 ) -> None:
     result = await use(tmp_path, sandbox, *(call("verify", **args) for args, _ in REFUSED))
     assert result.runs == []
-    for text, (_, why) in zip(result.texts, REFUSED, strict=True):
+    for text, (_, reason) in zip(result.texts, REFUSED, strict=True):
         assert text.startswith("error: ")
-        assert why in text
+        assert reason in text
 
 
 HOLLOW = {
@@ -339,13 +339,13 @@ def broken():
 def test_set_up(broken):
     pass
 """
-    left = b"def test_left():\n    open('left.txt', 'w').write('x')\n"
+    writing_test = b"def test_left():\n    open('left.txt', 'w').write('x')\n"
     result = await use(
         tmp_path,
         sandbox,
         call("verify", command=["pytest", "test_a.py", "-vv"]),
         call("verify", paths=["test_left.py"]),
-        files={"test_a.py": test, "test_left.py": left},
+        files={"test_a.py": test, "test_left.py": writing_test},
     )
     text, left_text = result.texts
     assert text.startswith("not passed: 5 failed, 1 error")
@@ -359,7 +359,7 @@ def test_set_up(broken):
     assert "lines left out ...]" in long[10]
     assert left_text == "passed: 1 passed\n\nnew or changed files: left.txt"
     assert all(
-        {"id", "outcome", "detail"} == set(each) for each in result.runs[0]["tests"]["tests"]
+        {"id", "outcome", "detail"} == set(item) for item in result.runs[0]["tests"]["tests"]
     )
 
 
@@ -450,9 +450,9 @@ async def test_a_shell_names_the_command_that_failed(
     assert result.texts[0].startswith(text)
     run = result.runs[0]
     assert run["succeeded"] is text.startswith("exit code 0")
-    shown = "".join((result.texts[0], run["stdout"]["text"], run["stderr"]["text"]))
-    assert not {"\x1e", "\x1f"} & set(shown)
-    assert "fettle" not in shown
+    excerpt = "".join((result.texts[0], run["stdout"]["text"], run["stderr"]["text"]))
+    assert not {"\x1e", "\x1f"} & set(excerpt)
+    assert "fettle" not in excerpt
 
 
 async def test_a_command_line_runs_as_if_it_were_alone(
@@ -495,8 +495,8 @@ async def test_each_command_of_a_script_shows_its_head_and_tail(
         call("shell", command="seq 1 3000"),
     )
     text, short = result.texts
-    for shown in ("stdout:\n1\n2\n", "\n6000\nMIDDLE\n20000\n", "\n23999\n24000"):
-        assert shown in text
+    for excerpt in ("stdout:\n1\n2\n", "\n6000\nMIDDLE\n20000\n", "\n23999\n24000"):
+        assert excerpt in text
     assert text.count("characters left out") == 2
     assert 14_000 < len(text) < 17_000
     assert "left out" not in short

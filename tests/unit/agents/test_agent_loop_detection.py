@@ -24,9 +24,9 @@ SAME = ["ls"] * MAX_REPEATS
 
 
 def test_the_same_call_again_and_again_is_a_circle_whatever_it_is_told_to_be_for() -> None:
-    why = "the same call was made 5 times in a row"
-    assert repeated_call(pass_of(*SAME)) == why
-    assert repeated_call([*pass_of("pwd", *SAME[1:], plan_steps=[1]), *pass_of("ls")[1:]]) == why
+    reason = "the same call was made 5 times in a row"
+    assert repeated_call(pass_of(*SAME)) == reason
+    assert repeated_call([*pass_of("pwd", *SAME[1:], plan_steps=[1]), *pass_of("ls")[1:]]) == reason
 
 
 def test_what_differs_is_none() -> None:

@@ -22,22 +22,22 @@ from agents.redaction import Redaction
 class Full(MemoryWorkspace):
     """Keeps nothing."""
 
-    why: BaseException
+    error: BaseException
 
     async def keep(self, content: bytes) -> str:
         raise self.why
 
 
-@pytest.mark.parametrize("why", [OSError("full"), asyncio.CancelledError()])
-async def test_a_paid_answer_counts(tmp_path: Path, why: BaseException) -> None:
+@pytest.mark.parametrize("error", [OSError("full"), asyncio.CancelledError()])
+async def test_a_paid_answer_counts(tmp_path: Path, error: BaseException) -> None:
     journey = Journey.plan(tmp_path, [turn("executor", "hi", "yes")], PlannedSandbox({}))
-    ports = replace(journey.ports, workspace=Full(why), redaction=Redaction())
+    ports = replace(journey.ports, workspace=Full(error), redaction=Redaction())
 
-    async def call(model: Any, given: Messages) -> AIMessage:
-        got: AIMessage = await model.ainvoke(given)
-        return got
+    async def call(model: Any, messages: Messages) -> AIMessage:
+        reply: AIMessage = await model.ainvoke(messages)
+        return reply
 
-    with pytest.raises(type(why)):
+    with pytest.raises(type(error)):
         await model_call(
             ports, ModelCall("executor", CallKey("", "n", 0), [HumanMessage("hi")]), call
         )

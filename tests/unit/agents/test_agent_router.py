@@ -33,8 +33,8 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
         "reason": "It schedules.",
         "by": "model",
     }
-    (called,) = journey.data_of("model_called")
-    assert called["role"] == "router"
+    (model_call,) = journey.data_of("model_called")
+    assert model_call["role"] == "router"
 
 
 @pytest.mark.parametrize("reply", ["I cannot say", call("Judged", difficulty="huge")])

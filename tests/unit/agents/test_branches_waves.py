@@ -25,12 +25,12 @@ from agents.parallel.waves import waves
 def test_steps_that_need_nothing_of_each_other_go_side_by_side(
     after: Sequence[Sequence[int] | None], expected: tuple[tuple[int, ...], ...]
 ) -> None:
-    found = waves(after, 3)
-    assert (found.waves, found.why) == (expected, "")
+    planned_waves = waves(after, 3)
+    assert (planned_waves.waves, planned_waves.why) == (expected, "")
 
 
 @pytest.mark.parametrize(
-    ("after", "width", "why"),
+    ("after", "width", "reason"),
     [
         ([[], [1], [2]], 3, "no two of its steps are independent"),
         ([], 3, "no two of its steps are independent"),
@@ -40,10 +40,10 @@ def test_steps_that_need_nothing_of_each_other_go_side_by_side(
     ],
 )
 def test_what_cannot_be_taken_side_by_side_is_taken_in_order_and_said(
-    after: Sequence[Sequence[int] | None], width: int, why: str
+    after: Sequence[Sequence[int] | None], width: int, reason: str
 ) -> None:
-    found = waves(after, width)
-    assert (found.waves, found.why) == ((), why)
+    planned_waves = waves(after, width)
+    assert (planned_waves.waves, planned_waves.why) == ((), reason)
 
 
 NEEDS = st.lists(st.none() | st.lists(st.integers(0, 7), max_size=3), max_size=7)
@@ -52,12 +52,12 @@ NEEDS = st.lists(st.none() | st.lists(st.integers(0, 7), max_size=3), max_size=7
 @given(NEEDS, st.integers(1, 4))
 def test_no_step_comes_before_what_it_waits_for(after: list[list[int] | None], width: int) -> None:
     done: set[int] = set()
-    found = waves(after, width)
-    for wave in found.waves:
+    planned_waves = waves(after, width)
+    for wave in planned_waves.waves:
         assert len(wave) <= width
         for step in wave:
             needs = after[step - 1]
             assert set(range(1, step) if needs is None else needs) <= done
         assert done.isdisjoint(wave)
         done |= set(wave)
-    assert bool(found.waves) != bool(found.why)
+    assert bool(planned_waves.waves) != bool(planned_waves.why)

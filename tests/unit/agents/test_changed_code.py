@@ -34,7 +34,7 @@ def mutated(body: str, *, define: bool = True) -> set[str]:
     """The mutated lines of a function's body, or of a module."""
     lines = body.split("\n")
     text = "def f(a, b, c):\n" + "".join(f"    {line}\n" for line in lines) if define else body
-    return {each.after for each in parsed(text).mutations}
+    return {item.after for item in parsed(text).mutations}
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ OLD = "def f():\n    return 1\n\n\nclass A:\n    def g(self):\n        return 2\
 def test_only_changed_functions_count_and_changed_lines_come_first() -> None:
     new = OLD.replace("return 2", "x = 5\n        return 2")
     code = parsed(new, OLD)
-    assert [each.full_name for each in code.functions] == ["a.py::A.g"]
-    assert {each.line for each in code.mutations} == {7, 8}
+    assert [item.full_name for item in code.functions] == ["a.py::A.g"]
+    assert {item.line for item in code.mutations} == {7, 8}
     assert code.mutations[0].line == 7
 
 
 def test_a_function_that_lost_lines_is_changed() -> None:
     assert [
-        each.name for each in parsed(OLD.replace("    def g", "    def g"), OLD).functions
+        item.name for item in parsed(OLD.replace("    def g", "    def g"), OLD).functions
     ] == []
     shorter = "def f():\n    a = 1\n    return a\n"
     (function,) = parsed("def f():\n    return a\n", shorter).functions
@@ -182,7 +182,7 @@ def test_edits_fit_every_shape_of_a_function(start: str, ending: str) -> None:
     text = start + SHAPES.replace("\n", ending)
     content = text.encode()
     code = parsed(text)
-    assert sorted(each.name for each in code.functions) == sorted(NAMES)
+    assert sorted(item.name for item in code.functions) == sorted(NAMES)
     for mutation in code.mutations:
         assert mutation.apply(content) != content
         ast.parse(mutation.apply(content))
@@ -190,7 +190,7 @@ def test_edits_fit_every_shape_of_a_function(start: str, ending: str) -> None:
     record = _calls_of(changed)
     calls = calls_in(record, code.functions)
     assert calls is not None
-    assert {each.name for each in calls.executed} == {*NAMES} - {"later"}
+    assert {item.name for item in calls.executed} == {*NAMES} - {"later"}
     ast.parse(raising({"a.py": content}, code.functions)["a.py"])
 
 
@@ -211,10 +211,10 @@ DOCUMENTED = {
 def test_a_function_with_the_same_code_is_not_changed(old: str, new: str) -> None:
     before = "class A:\n  def f(a, b=1):\n    return a\n"
     assert parsed(before.replace(old, new), before).functions == []
-    for other in ("return b", "(a, b=2)", "(a, c=1)", "async def f"):
-        changed = {"return b": "return a", "async def f": "def f"}.get(other, "(a, b=1)")
-        after = before.replace(old, new) if other == "return b" else before
-        assert [each.name for each in parsed(after.replace(changed, other), before).functions]
+    for replacement in ("return b", "(a, b=2)", "(a, c=1)", "async def f"):
+        changed = {"return b": "return a", "async def f": "def f"}.get(replacement, "(a, b=1)")
+        after = before.replace(old, new) if replacement == "return b" else before
+        assert [item.name for item in parsed(after.replace(changed, replacement), before).functions]
 
 
 def test_code_that_is_nested_too_deep_hides_no_other_file() -> None:
@@ -248,5 +248,5 @@ def _calls_of(content: bytes) -> bytes:
 def test_a_draw_takes_each_line_before_a_second_of_a_line() -> None:
     text = "def f(a):\n    b = 1 + 2 + 3 + 4\n    c = 5\n    return a\n"
     code = parsed(text, mutations=3)
-    assert {each.line for each in code.mutations} == {2, 3, 4}
+    assert {item.line for item in code.mutations} == {2, 3, 4}
     assert code == parsed(text, mutations=3)

@@ -61,8 +61,8 @@ def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
         **dict.fromkeys(("q-1.dist-info/entry_points.txt", "deep", "flat/inner.py"), b""),
         **dict.fromkeys(("test_a/__init__.py", "test_a/data.csv"), b""),
     }
-    kept = files_under_test(files, ["test_a.py", "deep/test_b.py", "flat"])
-    assert sorted(kept) == [
+    tested_files = files_under_test(files, ["test_a.py", "deep/test_b.py", "flat"])
+    assert sorted(tested_files) == [
         "data/x.csv",
         "pyproject.toml",
         "solution.py",

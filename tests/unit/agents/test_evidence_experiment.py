@@ -173,50 +173,53 @@ def notes(experiments: Experiments) -> str:
 
 
 def made_of(experiments: Experiments) -> list[tuple[list[str], bool, bool]]:
-    made = experiments.results.experiments
-    return [(each["replaced"], each["still_green"], each["undecided"]) for each in made]
+    results = experiments.results.experiments
+    return [
+        (experiment["replaced"], experiment["still_green"], experiment["undecided"])
+        for experiment in results
+    ]
 
 
 @pytest.mark.asyncio
 async def test_each_file_that_is_not_exercised_is_named_and_blocks_nothing() -> None:
-    made = await Verification(needs=["a.py"]).experiments("a.py", "b.py", "c.py")
-    assert made_of(made) == [
+    results = await Verification(needs=["a.py"]).experiments("a.py", "b.py", "c.py")
+    assert made_of(results) == [
         (["a.py"], False, False), (["b.py"], True, False), (["c.py"], True, False),
     ]  # fmt: skip
-    assert problem_of(made) is None
-    assert "does not exercise b.py, c.py" in notes(made)
+    assert problem_of(results) is None
+    assert "does not exercise b.py, c.py" in notes(results)
 
 
 @pytest.mark.asyncio
 async def test_a_verification_that_exercises_no_file_is_no_evidence() -> None:
-    made = await Verification().experiments("a.py", "b.py")
-    assert "still passes when a.py, b.py cannot be loaded" in str(problem_of(made))
+    results = await Verification().experiments("a.py", "b.py")
+    assert "still passes when a.py, b.py cannot be loaded" in str(problem_of(results))
 
 
 @pytest.mark.asyncio
 async def test_an_experiment_that_a_limit_ended_shows_nothing() -> None:
-    made = await Verification(slow={"a.py": 60}).experiments("a.py")
-    assert made_of(made) == [(["a.py"], False, True)]
-    assert problem_of(made) is None
-    assert "a limit ended the run, so it shows nothing" in notes(made)
+    results = await Verification(slow={"a.py": 60}).experiments("a.py")
+    assert made_of(results) == [(["a.py"], False, True)]
+    assert problem_of(results) is None
+    assert "a limit ended the run, so it shows nothing" in notes(results)
 
 
 @pytest.mark.asyncio
 async def test_a_verification_that_needs_nearly_all_of_its_time_is_decided() -> None:
     """It has to be decided although a run takes a little longer than the verification did."""
     slow = Verification(seconds=11.5, slow={"a.py": 12.4})
-    made = await slow.experiments("a.py")
-    assert "cannot be loaded" in str(problem_of(made))
+    results = await slow.experiments("a.py")
+    assert "cannot be loaded" in str(problem_of(results))
 
 
 @pytest.mark.asyncio
 async def test_more_than_eight_files_are_decided_together_first() -> None:
     paths = [f"m{number}.py" for number in range(12)]
     hollow, honest = Verification(), Verification(needs=["m11.py"])
-    made = await hollow.experiments(*paths)
-    assert "cannot be loaded" in str(problem_of(made))
-    made = await honest.experiments(*paths)
-    assert problem_of(made) is None
+    results = await hollow.experiments(*paths)
+    assert "cannot be loaded" in str(problem_of(results))
+    results = await honest.experiments(*paths)
+    assert problem_of(results) is None
     assert [len(group) for group in honest.tried] == [12, *[1] * 8]
 
 
@@ -226,48 +229,48 @@ async def test_experiments_take_at_most_twice_the_verification_s_time(
     seconds: float, most: float
 ) -> None:
     verification = Verification(seconds=seconds, slow={"c.py": 5_000})
-    made = await verification.experiments(*MANY, before=new("a.py"))
-    assert made.seconds <= most
+    results = await verification.experiments(*MANY, before=new("a.py"))
+    assert results.seconds <= most
     if seconds > 20:
         assert verification.tried[0] == MANY  # it is known at least whether any file is exercised
-        assert "No time was left to try" in notes(made)
+        assert "No time was left to try" in notes(results)
 
 
 @pytest.mark.asyncio
 async def test_a_verification_that_passes_without_the_change_is_noted_and_not_blocked() -> None:
     changed = [ChangedFile("a.py", b"x = 0\n", b"x = 1\n")]
-    made = await Verification(needs=["a.py"]).experiments("a.py", before=changed)
-    kinds = [each["kind"] for each in made.results.experiments]
+    results = await Verification(needs=["a.py"]).experiments("a.py", before=changed)
+    kinds = [experiment["kind"] for experiment in results.results.experiments]
     assert kinds == ["before", "unloadable"]
-    assert problem_of(made) is None
-    assert notes(made) == PASSES_BEFORE
-    assert list(made.results.notes(same_behaviour=True)) == []
+    assert problem_of(results) is None
+    assert notes(results) == PASSES_BEFORE
+    assert list(results.results.notes(same_behaviour=True)) == []
 
 
 @pytest.mark.asyncio
 async def test_a_note_says_that_no_time_was_left_for_the_state_before() -> None:
     verification = Verification(needs=["a.py"], seconds=15, slow={"a.py": 16})
-    made = await verification.experiments("a.py", before=new("a.py"))
-    assert [each["kind"] for each in made.results.experiments] == ["unloadable"]
-    assert "No time was left to try the state before the job." in notes(made)
+    results = await verification.experiments("a.py", before=new("a.py"))
+    assert [experiment["kind"] for experiment in results.results.experiments] == ["unloadable"]
+    assert "No time was left to try the state before the job." in notes(results)
 
 
 @pytest.mark.asyncio
 async def test_a_verification_that_executes_no_changed_function_is_no_evidence() -> None:
     code = ChangedCode(functions=[ADD, SUB], mutations=MUTATIONS)
-    made = await Verification(needs=["a.py"], code=code).experiments("a.py")
-    problem = str(problem_of(made))
+    results = await Verification(needs=["a.py"], code=code).experiments("a.py")
+    problem = str(problem_of(results))
     assert "executes none of the functions that the job wrote or changed (a.py::add" in problem
-    assert made.results.strength is None
+    assert results.results.strength is None
 
 
 @pytest.mark.asyncio
 async def test_functions_that_are_not_executed_are_named() -> None:
     code = ChangedCode(functions=[ADD, SUB])
-    made = await Verification(needs=["a.py"], code=code, runs=[0]).experiments("a.py")
-    assert problem_of(made) is None
-    assert made.results.calls is not None
-    names = made.results.calls.record()
+    results = await Verification(needs=["a.py"], code=code, runs=[0]).experiments("a.py")
+    assert problem_of(results) is None
+    assert results.results.calls is not None
+    names = results.results.calls.record()
     assert names == {"executed": ["a.py::add"], "not_executed": ["a.py::sub"]}
 
 
@@ -289,32 +292,32 @@ async def test_other_changed_code_is_evidence_although_no_function_runs(
 async def test_a_run_that_fails_because_of_the_measurement_shows_nothing() -> None:
     code = ChangedCode(functions=[ADD])
     strict = Verification(needs=["a.py"], code=code, notices=[b"_fettle_ran"])
-    made = await strict.experiments("a.py")
-    assert (problem_of(made), made.results.calls) == (None, None)
+    results = await strict.experiments("a.py")
+    assert (problem_of(results), results.results.calls) == (None, None)
 
 
 @pytest.mark.asyncio
 async def test_mutations_are_counted_and_those_unnoticed_are_named() -> None:
     code = ChangedCode(functions=[ADD], mutations=MUTATIONS)
     verification = Verification(needs=["a.py"], code=code, runs=[0], notices=[b"a - b", b"a // b"])
-    made = await verification.experiments("a.py")
-    assert made.results.strength == {
+    results = await verification.experiments("a.py")
+    assert results.results.strength == {
         "noticed": 2,
         "tried": 3,
         "untried": 0,
         "unnoticed": [{"path": "a.py", "line": 2, "before": "a + b", "after": "a * b"}],
     }
-    assert (problem_of(made), notes(made)) == (None, "")
+    assert (problem_of(results), notes(results)) == (None, "")
 
 
 @pytest.mark.asyncio
 async def test_a_mutation_of_a_function_that_does_not_run_is_unnoticed_without_a_run() -> None:
-    elsewhere = [each.model_copy(update={"line": 5}) for each in MUTATIONS]
+    elsewhere = [experiment.model_copy(update={"line": 5}) for experiment in MUTATIONS]
     code = ChangedCode(functions=[ADD, SUB], mutations=elsewhere)
     verification = Verification(needs=["a.py"], code=code, runs=[0], notices=[b"RuntimeError"])
-    made = await verification.experiments("a.py")
-    assert made.results.strength is not None
-    assert (made.results.strength["noticed"], made.results.strength["tried"]) == (0, 3)
+    results = await verification.experiments("a.py")
+    assert results.results.strength is not None
+    assert (results.results.strength["noticed"], results.results.strength["tried"]) == (0, 3)
     # a.py unable to load, the measurement, and errors in the functions that run
     assert len(verification.tried) == 3
 
@@ -411,20 +414,20 @@ def test_a_test_that_is_added_to_a_file_changes_no_existing_test(
 async def test_mutations_end_with_the_time() -> None:
     code = ChangedCode(functions=[ADD], mutations=MUTATIONS * 7)
     verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=3)
-    made = await verification.experiments("a.py")
-    assert made.seconds <= SECONDS
-    strength = made.results.strength
+    results = await verification.experiments("a.py")
+    assert results.seconds <= SECONDS
+    strength = results.results.strength
     assert strength is not None
-    assert (strength["tried"], strength["untried"], notes(made)) == (4, 17, "")
+    assert (strength["tried"], strength["untried"], notes(results)) == (4, 17, "")
 
 
 @pytest.mark.asyncio
 async def test_a_note_says_that_no_time_was_left_for_mutations() -> None:
     code = ChangedCode(functions=[ADD], mutations=MUTATIONS)
     verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=9)
-    made = await verification.experiments("a.py")
-    assert made.results.strength is None
-    assert notes(made) == "No time was left to try small changes of the code."
+    results = await verification.experiments("a.py")
+    assert results.results.strength is None
+    assert notes(results) == "No time was left to try small changes of the code."
 
 
 @pytest.mark.asyncio
@@ -435,9 +438,9 @@ async def test_changed_files_are_those_that_differ_from_the_job_s_start() -> Non
     start = workspace.digest
     await workspace.apply({"a.py": b"2\n", "new.py": b""}, frozenset({"old.py"}))
     of_job = {"job": {"start": start}, "artifacts": {}}
-    found = await changed_files(of_job, workspace)
-    assert [(each.path, each.before, each.after) for each in found] == [
+    changes = await changed_files(of_job, workspace)
+    assert [(experiment.path, experiment.before, experiment.after) for experiment in changes] == [
         ("a.py", b"1\n", b"2\n"), ("new.py", None, b""), ("old.py", b"", None),
     ]  # fmt: skip
     older = {"job": {}, "artifacts": {"new.py": {}}}
-    assert [each.path for each in await changed_files(older, workspace)] == ["new.py"]
+    assert [experiment.path for experiment in await changed_files(older, workspace)] == ["new.py"]

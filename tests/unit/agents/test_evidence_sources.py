@@ -52,8 +52,8 @@ def test_python_that_cannot_load(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in PYTHON if "cannot be read" not in name])
 def test_whoever_only_reads_python_does_not_notice(name: str) -> None:
     before, after = PYTHON[name], unloadable("sums.py", PYTHON[name])
-    known = {ast.dump(each) for each in ast.parse(after).body}
-    assert known >= {ast.dump(each) for each in ast.parse(before).body}
+    statements = {ast.dump(statement) for statement in ast.parse(after).body}
+    assert statements >= {ast.dump(statement) for statement in ast.parse(before).body}
     assert ast.get_docstring(ast.parse(after)) == ast.get_docstring(ast.parse(before))
 
 

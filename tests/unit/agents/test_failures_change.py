@@ -16,28 +16,28 @@ TEXTS = st.lists(st.sampled_from("abc"), max_size=30).map("\n".join)
 
 def applied(before: str, diff: list[str]) -> str:
     """The text that a unified diff makes of another."""
-    old, new, place = before.split("\n"), [], 0
+    old, new, position = before.split("\n"), [], 0
     for line in diff:
         if line.startswith("@@"):
             begin, _, count = line.split(" ")[1][1:].partition(",")
             until = int(begin) - (count != "0")
-            new += old[place:until]
-            place = until
+            new += old[position:until]
+            position = until
         elif line[0] in " -":
-            assert old[place] == line[1:]
-            place += 1
+            assert old[position] == line[1:]
+            position += 1
         if line[0] in " +":
             new.append(line[1:])
-    return "\n".join([*new, *old[place:]])
+    return "\n".join([*new, *old[position:]])
 
 
 @given(TEXTS, TEXTS)
 def test_the_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
-    found = change({"a": before.encode()}, {"a": after.encode()})
+    difference = change({"a": before.encode()}, {"a": after.encode()})
     if before == after:
-        assert found.diff == ""
+        assert difference.diff == ""
         return
-    names, diff = found.diff.split("\n")[:2], found.diff.split("\n")[2:]
+    names, diff = difference.diff.split("\n")[:2], difference.diff.split("\n")[2:]
     assert names == ["--- a/a", "+++ b/a"]
     assert applied(before, diff) == after
 
@@ -53,25 +53,27 @@ def test_it_is_written_as_difflib_writes_it(before: str, after: str) -> None:
 
 def test_a_small_change_of_a_long_text_is_shown() -> None:
     before = "".join(f"line {number}\n" for number in range(50_000))
-    found = change({"a": before.encode()}, {"a": before.replace("line 400\n", "x\n").encode()})
-    assert (found.added, found.removed) == (1, 1)
-    assert "@@ -398,7 +398,7 @@" in found.diff
+    difference = change({"a": before.encode()}, {"a": before.replace("line 400\n", "x\n").encode()})
+    assert (difference.added, difference.removed) == (1, 1)
+    assert "@@ -398,7 +398,7 @@" in difference.diff
 
 
 def test_two_changes_far_apart_are_shown() -> None:
     before = "".join(f"line {number}\n\n" for number in range(5_000))
     after = before.replace("line 7\n", "seven\n").replace("line 4000\n", "x\ny\n")
-    found = change({"a": before.encode()}, {"a": after.encode()})
-    assert (found.added, found.removed) == (3, 2)
-    assert (found.diff.count("@@ -"), "+seven" in found.diff) == (2, True)
+    difference = change({"a": before.encode()}, {"a": after.encode()})
+    assert (difference.added, difference.removed) == (3, 2)
+    assert (difference.diff.count("@@ -"), "+seven" in difference.diff) == (2, True)
 
 
 def test_a_long_text_is_compared_in_a_time_that_grows_with_its_length() -> None:
     before = "".join(f"line {number}\n\n" for number in range(100_000))
     begin = time.process_time()
-    found = change({"a": before.encode()}, {"a": before.replace("line 7\n", "seven\n").encode()})
+    difference = change(
+        {"a": before.encode()}, {"a": before.replace("line 7\n", "seven\n").encode()}
+    )
     assert time.process_time() - begin < 3
-    assert found.added == 1
+    assert difference.added == 1
 
 
 def test_lines_that_repeat_are_compared_in_bounded_time() -> None:
@@ -81,9 +83,9 @@ def test_lines_that_repeat_are_compared_in_bounded_time() -> None:
     parts = (part for number in range(1_000) for part in (str(number % 20), f"u{number}"))
     new = "\n".join(parts).encode()
     begin = time.process_time()
-    found = change(dict.fromkeys(names, old), dict.fromkeys(names, new))
+    difference = change(dict.fromkeys(names, old), dict.fromkeys(names, new))
     assert time.process_time() - begin < 1.5
-    assert found.diff.count("differs (") == len(names)
+    assert difference.diff.count("differs (") == len(names)
     half = MOST_LINES // 2
     few = change({"a": b"x\n" * half, "b": b"x\n" * half}, {"a": b"y\n" * half, "b": b"y\n" * half})
     assert few.added == 2 * half

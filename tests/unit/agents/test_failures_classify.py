@@ -17,7 +17,7 @@ from agents.failures.failure import PROGRAM, Failure
 from sandbox.protocol import End, RunResult, Stream
 
 
-def ended(
+def run_result(
     code: int | None = 1,
     out: str = "",
     err: str = "",
@@ -43,7 +43,7 @@ def stderr_of(code: str, **known: Any) -> str:
 
 
 def kind(code: str) -> str:
-    return failure(ended(err=stderr_of(code))).kind.value
+    return failure(run_result(err=stderr_of(code))).kind.value
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_the_type_that_ended_the_program_decides(code: str, expected: str) -> No
     ],
 )  # fmt: skip
 def test_a_limit_that_was_hit_comes_first(end: End, expected: str) -> None:
-    assert failure(ended(None, end=end)).kind.value == expected
+    assert failure(run_result(None, end=end)).kind.value == expected
     if end is not End.PROCESSES:  # that one may have been hit before, and is no end by itself
-        assert failure(ended(None, err=stderr_of("1 / 0"), end=end)).kind.value == expected
+        assert failure(run_result(None, err=stderr_of("1 / 0"), end=end)).kind.value == expected
 
 
 PYTEST = """\
@@ -104,11 +104,14 @@ FAILED test_shop.py::test_total - TypeError: no
 
 
 def test_a_report_of_pytest() -> None:
-    found = failure(ended(1, out=PYTEST))
-    assert found.kind.value == "test_failure"
-    assert found.cause == "1 of 3 tests failed: test_shop.py::test_total: TypeError: no"
-    assert failure(ended(1, out="1 failed in 0.02s\n")).kind.value == "test_failure"
-    assert failure(ended(5, out="===== no tests ran in 0.01s =====\n")).kind.value == "test_failure"
+    classified = failure(run_result(1, out=PYTEST))
+    assert classified.kind.value == "test_failure"
+    assert classified.cause == "1 of 3 tests failed: test_shop.py::test_total: TypeError: no"
+    assert failure(run_result(1, out="1 failed in 0.02s\n")).kind.value == "test_failure"
+    assert (
+        failure(run_result(5, out="===== no tests ran in 0.01s =====\n")).kind.value
+        == "test_failure"
+    )
 
 
 UNITTEST = """\
@@ -131,41 +134,49 @@ FAILED (errors=1)
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        (ended(1, out="--- FAIL: TestTotal (0.00s)\nFAIL\n"), "test_failure"),  # go test
-        (ended(101, out="test result: FAILED. 0 passed; 1 failed\n"), "test_failure"),  # cargo test
-        (ended(1, err="Tests:       1 failed, 2 total\n"), "test_failure"),  # jest
-        (ended(3), "test_failure"),
-        (ended(1, err=UNITTEST), "test_failure"),
-        (ended(1, err=stderr_of("assert 1 == 2")), "test_failure"),
-        (ended(1, err=stderr_of("import nothing_of_that_name")), "import"),
-        (ended(1, err=stderr_of("1 + ''")), "type"),
-        (ended(127, err="make: gcc: No such file or directory\n"), "file"),
-        (ended(124), "timeout"),
-        (ended(None, end=End.TIMEOUT), "timeout"),
-        (ended(None, number=9), "memory"),
-        (ended(None, number=11), "unknown"),
-        (ended(139), "unknown"),
+        (run_result(1, out="--- FAIL: TestTotal (0.00s)\nFAIL\n"), "test_failure"),  # go test
+        (
+            run_result(101, out="test result: FAILED. 0 passed; 1 failed\n"),
+            "test_failure",
+        ),  # cargo test
+        (run_result(1, err="Tests:       1 failed, 2 total\n"), "test_failure"),  # jest
+        (run_result(3), "test_failure"),
+        (run_result(1, err=UNITTEST), "test_failure"),
+        (run_result(1, err=stderr_of("assert 1 == 2")), "test_failure"),
+        (run_result(1, err=stderr_of("import nothing_of_that_name")), "import"),
+        (run_result(1, err=stderr_of("1 + ''")), "type"),
+        (run_result(127, err="make: gcc: No such file or directory\n"), "file"),
+        (run_result(124), "timeout"),
+        (run_result(None, end=End.TIMEOUT), "timeout"),
+        (run_result(None, number=9), "memory"),
+        (run_result(None, number=11), "unknown"),
+        (run_result(139), "unknown"),
     ],
 )
 def test_a_verification_that_ends_by_itself_fails_as_a_test(result, expected) -> None:
-    found = classify(result, shell=True)
-    assert of_verification(found, result, reported=False, failed=None).kind.value == expected
+    classified = classify(result, shell=True)
+    assert of_verification(classified, result, reported=False, failed=None).kind.value == expected
 
 
 def test_a_test_that_pytest_reports_as_failed_decides_the_class() -> None:
-    result = ended(1, err=stderr_of("1 + ''"))
-    found = of_verification(classify(result), result, reported=True, failed="t.py::test_a: no")
-    assert (found.kind.value, found.cause) == ("test_failure", "a test failed: t.py::test_a: no")
-    limited = ended(None, end=End.MEMORY)
-    found = of_verification(classify(limited), limited, reported=True, failed="t.py::test_a: no")
-    assert found.kind.value == "memory"
+    result = run_result(1, err=stderr_of("1 + ''"))
+    classified = of_verification(classify(result), result, reported=True, failed="t.py::test_a: no")
+    assert (classified.kind.value, classified.cause) == (
+        "test_failure",
+        "a test failed: t.py::test_a: no",
+    )
+    limited = run_result(None, end=End.MEMORY)
+    classified = of_verification(
+        classify(limited), limited, reported=True, failed="t.py::test_a: no"
+    )
+    assert classified.kind.value == "memory"
 
 
 def test_tests_that_cannot_be_collected_keep_the_class_of_their_exception() -> None:
     out = "= ERRORS =\n_ ERROR collecting test_a.py _\nE   ImportError: no x\n1 error in 0.10s\n"
-    result = ended(2, out=out)
-    found = of_verification(classify(result), result, reported=True, failed=None)
-    assert found.kind.value == "import"
+    result = run_result(2, out=out)
+    classified = of_verification(classify(result), result, reported=True, failed=None)
+    assert classified.kind.value == "import"
 
 
 _PIECES = st.sampled_from(
@@ -185,10 +196,10 @@ def test_every_end_has_a_class_whatever_was_printed(
     out: str, err: str, code: int, end: End
 ) -> None:
     number = 11 if end is End.SIGNALED else None
-    found = classify(ended(code, out, err, end, number)).fields()
-    assert found["class"]
-    assert found["cause"]
-    assert len(found["cause"].splitlines()) == 1
+    classified = classify(run_result(code, out, err, end, number)).fields()
+    assert classified["class"]
+    assert classified["cause"]
+    assert len(classified["cause"].splitlines()) == 1
 
 
 HOSTILE = [
@@ -209,6 +220,6 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_output_costs_no_more_than_its_length(piece: str) -> None:
     text = piece * (60_000 // len(piece)) + (" failed in 0.01s" if piece == "1" else "")
-    begun = time.process_time()
-    classify(ended(1, text, text))
-    assert time.process_time() - begun < 1
+    started = time.process_time()
+    classify(run_result(1, text, text))
+    assert time.process_time() - started < 1

@@ -47,7 +47,7 @@ def reds(*causes: str) -> list[Round]:
     return [red(cause) for cause in causes]
 
 
-def looked(*causes: str) -> list[Round]:
+def explored(*causes: str) -> list[Round]:
     """Failed runs without a change of files."""
     return [red(cause, changed=False) for cause in causes]
 
@@ -78,10 +78,10 @@ def grepped(*patterns: str) -> list[Round]:
         ([*reds("a", "a"), red("a")], 1),  # each model has its own tries
         ([*reds("a", "a"), *reds("a", "a")], 2),
         ([*reds("a", "a"), green("verify"), green("verify")], 1),  # the level stays
-        (looked("a", "b", "c", "d", "e", "f", "g", "h"), 0),  # nothing was repaired
-        (looked("a", "a", "a", "a"), 0),
-        ([*looked("a"), *reds("a")], 1),  # a repair of what was reproduced changes nothing
-        ([*looked("a", "b", "c"), *reds("d", "e")], 0),
+        (explored("a", "b", "c", "d", "e", "f", "g", "h"), 0),  # nothing was repaired
+        (explored("a", "a", "a", "a"), 0),
+        ([*explored("a"), *reds("a")], 1),  # a repair of what was reproduced changes nothing
+        ([*explored("a", "b", "c"), *reds("d", "e")], 0),
         (verified("a", "b", "c", "d"), 0),  # each another one
         (verified("a", "a"), 1),
         (grepped("a", "b"), 0),  # the cause is not known: these are no same failures
@@ -94,7 +94,7 @@ def test_the_next_model_takes_over_when_repairs_fail(runs: list[Round], level: i
 
 
 @pytest.mark.parametrize(
-    ("runs", "why"),
+    ("runs", "reason"),
     [
         (reds("a", "a", "a"), None),
         (reds("a", "a", "a", "a"), "the repairs do not change the failure: a"),
@@ -103,22 +103,22 @@ def test_the_next_model_takes_over_when_repairs_fail(runs: list[Round], level: i
         (reds(*"abcdef"), None),
         (reds(*"abcdefg"), "6 repairs in a row have failed"),
         ([*reds(*"abcdef"), green(), red("g")], None),
-        (looked(*"aaaaaaaa"), None),
-        (looked(*"abcdefgh"), None),
+        (explored(*"aaaaaaaa"), None),
+        (explored(*"abcdefgh"), None),
         (verified(*"abcdefgh"), None),
         (verified(*"aaa"), None),
         (verified(*"aaaa"), "the repairs do not change the failure: no"),
-        ([*looked("a"), *reds("a", "a", "a")], "the repairs do not change the failure: a"),
-        ([*reds("a", "a", "a"), *looked("a", "b")], None),
+        ([*explored("a"), *reds("a", "a", "a")], "the repairs do not change the failure: a"),
+        ([*reds("a", "a", "a"), *explored("a", "b")], None),
         (grepped(*"abcdef"), None),
         (grepped(*"aaaa"), "the repairs do not change the failure: exit code 1 without any output"),
     ],
 )
 def test_the_last_model_ends_the_pass_where_it_gets_no_further(
-    runs: list[Round], why: str | None
+    runs: list[Round], reason: str | None
 ) -> None:
-    found = escalation(runs, 0, 1)
-    assert (found.level, found.stopped) == (0, why)
+    decision = escalation(runs, 0, 1)
+    assert (decision.level, decision.stopped) == (0, reason)
 
 
 _RUNS = st.lists(
@@ -148,7 +148,7 @@ def test_a_pass_ends_and_climbs_one_step_at_a_time(
 
 def calls(*traces: Trace) -> list[AnyMessage]:
     """A reply with the answers to its calls."""
-    answers = [ToolMessage("", tool_call_id=str(n), artifact=each) for n, each in enumerate(traces)]
+    answers = [ToolMessage("", tool_call_id=str(n), artifact=item) for n, item in enumerate(traces)]
     return [AIMessage(""), *answers]
 
 
@@ -163,7 +163,7 @@ def used(tool: str, *made: str) -> Trace:
 
 
 def test_a_round_is_the_last_run_of_a_reply_and_the_changes_since_the_round_before() -> None:
-    said = [
+    messages = [
         *calls(used("search"), ran("r1")),
         *calls(used("edit_file", "a.txt")),
         *calls(used("read_file")),
@@ -174,7 +174,7 @@ def test_a_round_is_the_last_run_of_a_reply_and_the_changes_since_the_round_befo
         *calls(ran("r8", ".coverage", "table.csv")),
         *calls(used("write_file", "c.py")),
     ]
-    changed = {each.run["id"]: each.changed for each in rounds(said)}
+    changed = {item.run["id"]: item.changed for item in rounds(messages)}
     assert changed == {
         "r1": False, "r3": True, "r4": False, "r6": True, "r7": True, "r8": False,
     }  # fmt: skip

@@ -17,9 +17,9 @@ def importable(files: dict[str, str]) -> Importable:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_each_backend_has_its_rule(shape: Shape) -> None:
-    found = importable(dict(shape.files))
-    assert found.directories == shape.directories
-    assert dict(found.modules) == dict(shape.modules)
+    directories = importable(dict(shape.files))
+    assert directories.directories == shape.directories
+    assert dict(directories.modules) == dict(shape.modules)
 
 
 @pytest.mark.parametrize(
