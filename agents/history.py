@@ -71,11 +71,11 @@ def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
 
 
 def run_in(trace: Trace) -> Run | None:
-    """Its run; None if nothing was run."""
+    """The run of the call; None if the call ran no program."""
     run: Any = trace["data"]
     return run if trace["kind"] == "run_finished" else None
 
 
-def runs_in(found: Sequence[Trace]) -> list[Run]:
+def runs_in(call_traces: Sequence[Trace]) -> list[Run]:
     """The runs among the traces."""
-    return [run for run in map(run_in, found) if run is not None]
+    return [run for run in map(run_in, call_traces) if run is not None]

@@ -17,7 +17,7 @@ GIT = ".git"
 SETUP = ".setup"
 """The directory of the dependencies that a repository's setup has installed (decision 56)."""
 SCRATCH = ".scratch"
-"""The directory of files that are no part of a job's work, see `agents.runs.kept_files`."""
+"""The directory of files that do not belong to a job's result, see `agents.runs.kept_files`."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"
 """Letters without a shape, of Hangul."""
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
@@ -48,7 +48,7 @@ def in_workspace(path: str) -> str:
 def visible(path: str) -> str:
     """A path as a model reads it, and can send it back: characters that are not seen, such as a
     narrow no-break space, are escaped as in Python. A path has no other backslashes."""
-    return "".join(each if _is_seen(each) else _escaped(ord(each)) for each in path)
+    return "".join(sign if _is_seen(sign) else _escaped(ord(sign)) for sign in path)
 
 
 def _is_seen(character: str) -> bool:
@@ -128,7 +128,8 @@ def exceeded_limit(
     limits: Limits,
     deleted: Collection[str] = (),
 ) -> str | None:
-    """The same for any path, after the `deleted` files are gone."""
+    """Why a workspace of `files` cannot take `new` ones after the `deleted` files are removed; None
+    if it can. It does not check whether a path is reserved."""
     after = {path: size for path, size in {**files, **new}.items() if path not in deleted}
     try:
         sandbox_paths.require(after)
@@ -145,24 +146,25 @@ def exceeded_limit(
 
 def outline(files: Mapping[str, int], path: str, depth: int, most: int) -> list[str] | None:
     """The `listing` of a directory to the largest depth, up to `depth`, that has at most `most`
-    names, or else of one level. A directory whose files are not in it is named with their number.
+    names, or else of one level. The name of a directory at the lowest level has the number of its
+    files.
     """
     prefix = _prefix(path)
-    below = [each.removeprefix(prefix).split("/") for each in files if each.startswith(prefix)]
+    below = [file.removeprefix(prefix).split("/") for file in files if file.startswith(prefix)]
     if prefix and not below:
         return None
-    found: dict[str, int] = {}
+    file_counts: dict[str, int] = {}
     for level in range(1, depth + 1):
         counts = Counter("/".join(parts[:level]) + "/" * (len(parts) > level) for parts in below)
-        if level > 1 and len(found) + len(counts) > most:
+        if level > 1 and len(file_counts) + len(counts) > most:
             break
-        found = {**dict.fromkeys(found, 0), **counts}  # those above are looked into now
+        file_counts = {**dict.fromkeys(file_counts, 0), **counts}  # higher levels are listed now
         below = [parts for parts in below if len(parts) > level]
         if not below:
             break
     return [
         f"{name} ({count} files)" if count and name.endswith("/") else name
-        for name, count in sorted(found.items())
+        for name, count in sorted(file_counts.items())
     ]
 
 
@@ -173,15 +175,15 @@ def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | 
     below = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
     if prefix and not below:
         return None
-    found: set[str] = set()
+    names: set[str] = set()
     for name in below:
         parts = name.split("/")
-        found.update(
+        names.update(
             "/".join(parts[:level]) + "/" for level in range(1, min(depth, len(parts) - 1) + 1)
         )
         if len(parts) <= depth:
-            found.add(name)
-    return sorted(found)
+            names.add(name)
+    return sorted(names)
 
 
 def _prefix(path: str) -> str:

@@ -10,18 +10,16 @@ from sandbox.protocol import Command
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """`files` and `links` over the union of the `layers` without the paths `removed`.
-
-    A layer is a read-only directory of the worker's machine that the sandbox knows by name. If a
-    job has no repository, `files` has all of its files; otherwise `files` has only the files that
-    it has changed. `installed` are layers of a project's dependencies: programs find them, but
-    tools that read files do not show them (`agents.runs.program.execute`).
-    """
+    """`files` and `links` over the union of the `layers`, without the paths `removed`."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
+    """All files of a job without a repository; with a repository, only the changed files."""
     layers: tuple[str, ...] = ()
+    """Read-only directory trees on the worker's machine, by the names that the sandbox uses."""
     removed: frozenset[str] = frozenset()
     installed: tuple[str, ...] = ()
+    """Directory trees of a project's dependencies. Programs find them, but tools that read files do
+    not show them (`agents.runs.program.execute`)."""
     executable: Mapping[str, bool] = field(default_factory=dict)
     """Which of `files` can be executed, if that differs from the default
     (`sandbox.protocol.Command.executable`)."""
@@ -38,7 +36,7 @@ class Tree:
 
     def command(self, argv: tuple[str, ...], stdin: bytes = b"") -> Command:
         """A command that starts in this tree."""
-        modes = {path: each for path, each in self.executable.items() if path in self.files}
+        modes = {path: mode for path, mode in self.executable.items() if path in self.files}
         return Command(
             argv,
             self.files,

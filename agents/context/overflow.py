@@ -124,7 +124,7 @@ def cut(messages: Messages, most: int | None) -> Messages:
     Old exchanges are left out first (`trim_exchanges`). If the result is still too long, the
     outputs of tools are cut to OUTPUTS_SHARE in a request with ranked parts, and ranked parts are
     left out. Then all trimmable parts and tool outputs are cut to the same length, in the middle.
-    The fields of a reply are removed as soon as they are longer than a part may be: a server that
+    The fields of a reply are removed once they are longer than a part may be: a server that
     needs them gets a placeholder.
     """
     if most is None:

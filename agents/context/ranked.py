@@ -62,7 +62,7 @@ def fit_message(message: BaseMessage, budget: int) -> BaseMessage:
 
 
 def _choose_texts(ranked: dict[Part, Ranked], surplus: int, budget: int) -> dict[Part, str]:
-    """The text of each part: the full text, a cut text, or its stand-in. `surplus` is the space
+    """The text of each part: the full text, a cut text, or its short form. `surplus` is the space
     that remains with all full texts; it is below 0."""
     texts = {part: content.stand_in for part, content in ranked.items()}
     space = surplus

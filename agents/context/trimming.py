@@ -62,8 +62,8 @@ class Exchange:
 
 
 def trim_exchanges(messages: Sequence[BaseMessage], most: int) -> Sequence[BaseMessage]:
-    """The conversation with so few exchanges that it takes at most `most` bytes, if that is
-    possible; a note about the omitted exchanges is not counted.
+    """The conversation without old exchanges, so that it takes at most `most` bytes if possible.
+    The note about the omitted exchanges is not counted.
 
     The cuts of all earlier requests of this conversation are made again, one after the other. So
     the result depends on the conversation and `most` alone, and begins like the request before.
@@ -142,5 +142,5 @@ def _without(messages: Sequence[BaseMessage], omitted: Sequence[Exchange]) -> Se
     tools = sorted(Counter(call["name"] for call in calls).items())
     note = HumanMessage(render("executor/left_out", replies=len(omitted), tools=tools))
     first = omitted[0].start
-    later = [messages[i] for i in range(first, len(messages)) if i not in indexes]
-    return [*messages[:first], note, *later]
+    following = [messages[i] for i in range(first, len(messages)) if i not in indexes]
+    return [*messages[:first], note, *following]

@@ -100,13 +100,13 @@ def _progress_after(messages: Iterable[BaseMessage], plan_length: int) -> _Progr
 
 
 def _changes(progress: _Progress, steps_by_call: Sequence[tuple[int, ...]]) -> StepChanges:
-    """The changes by a reply whose calls are for these steps."""
-    named = list(dict.fromkeys(step for steps in steps_by_call for step in steps))
-    last_named = max(named, default=0)
-    unnamed = progress.open_steps.difference(named) if progress.last_run_succeeded else ()
+    """The changes by a reply with calls for these steps."""
+    reply_steps = list(dict.fromkeys(step for steps in steps_by_call for step in steps))
+    last_step = max(reply_steps, default=0)
+    unnamed = progress.open_steps.difference(reply_steps) if progress.last_run_succeeded else ()
     return StepChanges(
-        finished=tuple(sorted(step for step in unnamed if step < last_named)),
-        started=tuple(step for step in named if step not in progress.open_steps),
+        finished=tuple(sorted(step for step in unnamed if step < last_step)),
+        started=tuple(step for step in reply_steps if step not in progress.open_steps),
     )
 
 

@@ -125,9 +125,9 @@ def _of_raised(raised: Raised) -> Failure:
     if frame is None:
         return Failure(kind_of(raised), raised.line, raised.name)
     name = frame.file.removeprefix(_WORK)
-    place = "the program" if frame.file == PROGRAM else name
+    shown_name = "the program" if frame.file == PROGRAM else name
     source = f": {one_line(frame.source, SOURCE_CHARACTERS)}" if frame.source else ""
-    cause = f"{raised.line} ({place}, line {frame.line}{source})"
+    cause = f"{raised.line} ({shown_name}, line {frame.line}{source})"
     return Failure(kind_of(raised), cause, raised.name, name, frame.line)
 
 

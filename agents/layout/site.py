@@ -35,8 +35,9 @@ def setup_pth() -> bytes:
 
 
 def site_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """For a project whose files are all in `files`; empty for files without metadata. A check uses
-    this site, so it has no entry points: no plug-in of the work that it checks is loaded. Pure."""
+    """The site files for a project with these `files`; empty for a project without metadata. A
+    check uses this site, so it has no entry points: a check loads no plug-in of the project.
+    Pure."""
     texts = {
         name: files[name].decode(errors="replace")
         for name in METADATA
@@ -47,7 +48,7 @@ def site_of(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def project_site(paths: Collection[str], texts: Mapping[str, str]) -> dict[str, bytes]:
-    """For the project with all these `paths`; `texts` are its files in `METADATA`."""
+    """The site files for a project with these `paths`; `texts` are its files in `METADATA`."""
     if not texts:
         return {}
     importable = editable(paths, texts)

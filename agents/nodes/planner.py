@@ -100,7 +100,7 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     if planned.waves is not None:
         waves = [list(wave) for wave in planned.waves.waves]
         notes.append(
-            "" if waves else f"the steps are taken one after the other: {planned.waves.why}"
+            "" if waves else f"the steps are taken one after the other: {planned.waves.reason}"
         )
         update |= {"waves": waves, "workspace": ports.workspace.digest}
     note = "; ".join(filter(None, notes))
@@ -117,10 +117,10 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
     job, ports = state["job"], runtime.context
     parallel = job.get("parallel", False)
     if job["steps"]:
-        no_waves = Waves(why="it is not known which of your own steps are independent")
+        no_waves = Waves(reason="it is not known which of your own steps are independent")
         return PlanResult(list(job["steps"]), "caller", waves=no_waves if parallel else None)
     if not ports.bounds.use_planner:
-        no_waves = Waves(why="the plan is the default one")
+        no_waves = Waves(reason="the plan is the default one")
         return PlanResult(list(DEFAULT_PLAN), "default", waves=no_waves if parallel else None)
     messages = _messages(state, ports)
     if not parallel:
@@ -130,15 +130,15 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
         return PlanResult(list(DEFAULT_PLAN), "default", _unread(plain.error))
     answer = await ask_role(runtime, "planner", messages, ParallelPlan)
     if answer.value is None:
-        no_waves = Waves(why="the plan is the default one")
+        no_waves = Waves(reason="the plan is the default one")
         return PlanResult(list(DEFAULT_PLAN), "default", _unread(answer.error), no_waves)
     plan = answer.value
     if plan.one_by_one or plan.only_answer:
-        waves_of_plan = Waves(why=NO_PARTS)
+        waves_of_plan = Waves(reason=NO_PARTS)
     elif ports.bounds.pause_each_run:
-        waves_of_plan = Waves(why="a person is asked after every run")
+        waves_of_plan = Waves(reason="a person is asked after every run")
     elif not ports.bounds.allow_repair:
-        waves_of_plan = Waves(why="the work ends with the first code that has run")
+        waves_of_plan = Waves(reason="the work ends with the first code that has run")
     else:
         waves_of_plan = waves([step.after for step in plan.steps], ports.bounds.max_parallel_steps)
     steps = [step.does for step in plan.steps]

@@ -43,8 +43,8 @@ class Branch(TypedDict):
 
 def branch_of(state: State, wave: Sequence[int], step: int) -> Branch:
     """The branch of one `step` of the next `wave`."""
-    known: Mapping[str, Any] = state
-    shared: Any = {name: known[name] for name in SHARED if name in known}
+    values: Mapping[str, Any] = state
+    shared: Any = {name: values[name] for name in SHARED if name in values}
     return Branch(
         step=step,
         wave=list(wave),
@@ -83,10 +83,10 @@ class BranchJournal:
 
     async def record(self, key: str, finished: Finished) -> None:
         """See `agents.ports.Journal`."""
-        left = (self._workspace.digest or "").encode()
+        workspace = (self._workspace.digest or "").encode()
         entry = replace(
             finished,
-            outcome=left + _END + finished.outcome,
+            outcome=workspace + _END + finished.outcome,
             events=[_of_step(event, self._step) for event in finished.events],
             workspace=None,
         )

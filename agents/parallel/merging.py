@@ -92,10 +92,10 @@ def _keep_versions(
     for step, version in changes.items():
         if version is not None:
             versions.setdefault(version, step)
-    (first, _), *later = versions.items()
+    (first, _), *additional = versions.items()
     result.files[path] = first
     copies = []
-    for version, step in later:
+    for version, step in additional:
         copies.append(_copy_name(path, step, used_names))
         result.files[copies[-1]] = version
     removed = [step for step, version in changes.items() if version is None]

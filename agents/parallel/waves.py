@@ -13,17 +13,17 @@ NO_TWO = "no two of its steps are independent"
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Step numbers (from 1): the steps of one wave run together, the waves one after the other.
-
-    The pass after the waves does the steps that are in none. Without waves, `why` gives the reason.
-    """
+    """The waves of a plan."""
 
     waves: tuple[tuple[int, ...], ...] = ()
-    why: str = ""
+    """Step numbers, from 1. The steps of one wave run together, the waves one after the other. The
+    pass after the waves does the other steps."""
+    reason: str = ""
+    """Why the plan has no waves, if it has none."""
 
 
 def waves(after: Sequence[Sequence[int] | None], width: int) -> Waves:
-    """The waves of a plan whose step n waits for the steps `after[n - 1]`; None: for all before it.
+    """The waves of a plan. Step n waits for the steps `after[n - 1]`; None means all earlier steps.
 
     At most `width` steps run at once. Single steps at the end are in no wave: the pass that joins
     the branches does them.
@@ -34,20 +34,20 @@ def waves(after: Sequence[Sequence[int] | None], width: int) -> Waves:
     }
     for step, needs in waits.items():
         if unknown := sorted(needs - waits.keys()):
-            return Waves(why=f"step {step} waits for step {unknown[0]}, which does not exist")
+            return Waves(reason=f"step {step} waits for step {unknown[0]}, which does not exist")
     if width < 2:
-        return Waves(why="this installation runs one step at a time")
-    found: list[tuple[int, ...]] = []
+        return Waves(reason="this installation runs one step at a time")
+    result: list[tuple[int, ...]] = []
     while waits:
         ready = tuple(step for step, needs in waits.items() if not needs & waits.keys())[:width]
         if not ready:
-            return Waves(why=f"steps wait for each other in a circle: {_listed(waits)}")
-        found.append(ready)
+            return Waves(reason=f"steps wait for each other in a circle: {_listed(waits)}")
+        result.append(ready)
         for step in ready:
             del waits[step]
-    while found and len(found[-1]) == 1:
-        found.pop()
-    return Waves(tuple(found)) if found else Waves(why=NO_TWO)
+    while result and len(result[-1]) == 1:
+        result.pop()
+    return Waves(tuple(result)) if result else Waves(reason=NO_TWO)
 
 
 def _listed(steps: dict[int, set[int]]) -> str:

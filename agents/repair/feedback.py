@@ -98,7 +98,7 @@ async def repaired(
 
 def _hint(run: Run, earlier: Sequence[Run], ports: Ports) -> str:
     """The hint after a failed run, if there is one; `earlier` are the other runs of the pass."""
-    same = [other["id"] for other in earlier if _fails_alike(other, run)]
+    same = [previous["id"] for previous in earlier if _fails_alike(previous, run)]
     return render(
         "executor/hint",
         hint=hint_of(run, ports.workspace.list()),

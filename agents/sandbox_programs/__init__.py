@@ -1,4 +1,4 @@
-"""Programs of Fettle that run inside a sandbox. Each is sent as text and imports nothing of
+"""Fettle's programs that run inside a sandbox. A program is sent as text and imports no module of
 Fettle."""
 
 from __future__ import annotations

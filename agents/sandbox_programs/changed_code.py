@@ -235,15 +235,15 @@ class Mutator:
         located: Any = node
         self.mutations.append(self.source.mutation(located.lineno, *self.source.span(node), text))
 
-    def between(self, left: ast.AST, right: ast.AST, operator: type[ast.AST]) -> None:
+    def between(self, first: ast.AST, second: ast.AST, operator: type[ast.AST]) -> None:
         """Add a mutation of the operator between two nodes."""
-        self.token(left, right, _SYMBOLS.get(operator, ""))
+        self.token(first, second, _SYMBOLS.get(operator, ""))
 
-    def token(self, left: ast.AST, right: ast.AST, symbol: str) -> None:
+    def token(self, first: ast.AST, second: ast.AST, symbol: str) -> None:
         """Add a mutation of the only `symbol` between two nodes."""
         if symbol not in _OPERATORS:
             return
-        start, end = self.source.span(left)[1], self.source.span(right)[0]
+        start, end = self.source.span(first)[1], self.source.span(second)[0]
         gap = self.source.data[start:end]
         if gap.count(symbol.encode()) == 1 and b"#" not in gap:
             at = start + gap.index(symbol.encode())
@@ -280,13 +280,13 @@ class Mutator:
         match node:
             case ast.Compare():
                 sides = [node.left, *node.comparators]
-                for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
-                    self.between(left, right, type(operator))
+                for first, operator, second in zip(sides, node.ops, sides[1:], strict=False):
+                    self.between(first, second, type(operator))
             case ast.BinOp() if not _is_formatting(node):
                 self.between(node.left, node.right, type(node.op))
             case ast.BoolOp():
-                for left, right in zip(node.values, node.values[1:], strict=False):
-                    self.between(left, right, type(node.op))
+                for first, second in zip(node.values, node.values[1:], strict=False):
+                    self.between(first, second, type(node.op))
             case ast.IfExp(test=test) | ast.comprehension(ifs=[test, *_]):
                 self._negate(test)
             case ast.UnaryOp(op=ast.Not()):

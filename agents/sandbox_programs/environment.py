@@ -1,8 +1,8 @@
-"""Describes what code finds in the sandbox, as JSON: {python, packages, programs, runners,
-digest}. The digest is of the interpreter and of all packages.
+"""Describes the environment of code in the sandbox, as JSON: {python, packages, programs, runners,
+digest}. The digest is that of the interpreter and of all packages.
 
-A package that exactly one other needs is not named: it comes with that one, and is rarely used for
-itself.
+A package that exactly one other package requires is not named: it was installed with the other
+package, and code rarely uses it directly.
 """
 
 from __future__ import annotations
@@ -21,38 +21,44 @@ PROGRAMS = (
     *("java", "jq", "make", "node", "patch", "perl", "ps", "rg", "ruby", "rustc", "sed", "sqlite3"),
     *("tar", "unzip", "zip"),
 )
-"""Programs that a model should know of; most others are of coreutils."""
+"""Programs that a prompt names; most other programs belong to coreutils."""
 RUNNERS = ("cargo", "npm")
-"""Programs that run projects' tests, beside those above."""
+"""More programs that run projects' tests."""
 INSTALLERS = {"pip", "setuptools", "wheel", "uv"}
-PARSERS = "tree-sitter"
-"""How the packages begin that a repository's map is made with (`symbols.py`)."""
+PARSER_PREFIX = "tree-sitter"
+"""The beginning of the names of the packages that `symbols.py` uses."""
 
 
-def needs(package: Distribution) -> set[str]:
-    """The names of the packages that it needs without extras."""
-    wanted = (each.partition(";") for each in package.requires or ())
-    names = (re.match(r"[\w.-]+", name) for name, _, when in wanted if "extra" not in when)
-    return {normalized(name[0]) for name in names if name}
+def required_names(package: Distribution) -> set[str]:
+    """The names of the packages that a package requires without extras."""
+    requirements = (requirement.partition(";") for requirement in package.requires or ())
+    names = (
+        re.match(r"[\w.-]+", name) for name, _, marker in requirements if "extra" not in marker
+    )
+    return {normalize(name[0]) for name in names if name}
 
 
-def normalized(name: str) -> str:
-    """A package's name as PEP 503 compares it."""
+def normalize(name: str) -> str:
+    """The name of a package in its normal form (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 if __name__ == "__main__":
-    found = {normalized(each.metadata["Name"] or ""): each for each in distributions()}
-    needed = Counter(name for each in found.values() for name in needs(each))
+    installed = {
+        normalize(package.metadata["Name"] or ""): package.version for package in distributions()
+    }
+    dependents = Counter(name for package in distributions() for name in required_names(package))
     packages = [
-        f"{name} {each.version}"
-        for name, each in sorted(found.items())
-        if name and name not in INSTALLERS and not name.startswith(PARSERS) and needed[name] != 1
+        f"{name} {version}"
+        for name, version in sorted(installed.items())
+        if name not in {"", *INSTALLERS}
+        and not name.startswith(PARSER_PREFIX)
+        and dependents[name] != 1
     ]
     programs = [name for name in PROGRAMS if shutil.which(name)]
-    described = {"python": platform.python_version(), "packages": packages, "programs": programs}
-    whole = [programs, sys.version, sys.base_prefix, platform.machine(), platform.libc_ver()]
-    versions = sorted((name, each.version) for name, each in found.items())
-    described["digest"] = hashlib.sha256(repr((whole, versions)).encode()).hexdigest()
-    described["runners"] = [name for name in RUNNERS if shutil.which(name)]
-    sys.stdout.write(json.dumps(described))
+    description = {"python": platform.python_version(), "packages": packages, "programs": programs}
+    system = [programs, sys.version, sys.base_prefix, platform.machine(), platform.libc_ver()]
+    identity = repr((system, sorted(installed.items())))
+    description["digest"] = hashlib.sha256(identity.encode()).hexdigest()
+    description["runners"] = [name for name in RUNNERS if shutil.which(name)]
+    sys.stdout.write(json.dumps(description))

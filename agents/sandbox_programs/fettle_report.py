@@ -15,9 +15,9 @@ from typing import Any
 REPORT = "/work/.fettle-tests.json"
 DETAIL = 600
 LINES, LINE = 20, 300
-"""Lines of a failure, and characters of a line."""
+"""The largest number of lines of a failure, and of characters in a line."""
 FAILURES = 50
-"""Failures whose lines are reported."""
+"""The number of failures that are reported with lines."""
 
 _open: Callable[..., Any] = open
 _dumps, _getpid, _pid = json.dumps, os.getpid, os.getpid()
@@ -25,7 +25,7 @@ _dumps, _getpid, _pid = json.dumps, os.getpid, os.getpid()
 
 
 class Recorder:
-    """The worst phase of a test counts."""
+    """Records the outcome of each test. The worst phase of a test counts."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -63,7 +63,7 @@ class Recorder:
         """Write the report at the end of the session. No test can read the file."""
         if _getpid() == _pid:  # otherwise a process that a test forked ends
             report = _dumps(self.report(), ensure_ascii=False)
-            with _open(REPORT, "wb") as file:  # a lone surrogate is no text in JSON
+            with _open(REPORT, "wb") as file:  # a lone surrogate is not valid UTF-8
                 file.write(report.encode(errors="replace"))
 
     def report(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def _detail(report: Any) -> str:
-    """Place and reason, in a few lines."""
+    """The place and the reason of a failure, in a few lines."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
         return f"{os.path.relpath(crash.path)}:{crash.lineno}: {crash.message}"[:DETAIL]
@@ -108,7 +108,7 @@ def _detail(report: Any) -> str:
 
 
 def _lines(report: Any) -> str:
-    """The traceback, and what the test printed: of each the first and the last lines."""
+    """The traceback and the output of a test, each with its first and last lines."""
     parts = [str(report.longreprtext).splitlines()]
     for name, content in report.sections:
         if content.strip():
@@ -117,7 +117,7 @@ def _lines(report: Any) -> str:
 
 
 def _ends(lines: list[str]) -> list[str]:
-    """At most LINES of the lines, and the number of those in the middle that were left out."""
+    """At most LINES of the lines, and the number of omitted lines in the middle."""
     if len(lines) <= LINES:
         return lines
     half = LINES // 2

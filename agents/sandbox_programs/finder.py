@@ -38,5 +38,5 @@ class ProjectFinder:
         return shared
 
 
-if all(type(each).__name__ != "ProjectFinder" for each in sys.meta_path):
+if all(type(finder).__name__ != "ProjectFinder" for finder in sys.meta_path):
     sys.meta_path.insert(0, ProjectFinder())

@@ -12,8 +12,8 @@ import sys
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
-TITLE = 200
-"""Characters of a title in the answer: a page can have a title of a megabyte."""
+TITLE_CHARACTERS = 200
+"""The length to which a title is cut: a page can have a title of a megabyte."""
 SKIPPED = {"script", "style", "noscript", "template", "svg", "math", "iframe", "object"}
 BLOCKS = {
     *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "br", "hr"),
@@ -52,14 +52,14 @@ class Reader(HTMLParser):
         self.pre += tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
-        """A closing tag, maybe without an opening one."""
+        """A closing tag, perhaps without an opening tag."""
         self.in_title = False
         if tag in self.skipped:
             del self.skipped[self.skipped.index(tag) :]
         elif tag == "a" and self.links and not self.skipped:
             address = self.links.pop()
             plain = not address or address.startswith("#")
-            self.parts.append("]" if plain else f"]({joined(self.base, address)})")
+            self.parts.append("]" if plain else f"]({join_address(self.base, address)})")
         elif tag in BLOCKS:
             self.parts.append("\n")
         self.pre -= tag == "pre" and self.pre > 0
@@ -67,7 +67,7 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Text."""
         if self.in_title and not self.title:
-            self.title = " ".join(data.split())[:TITLE]
+            self.title = " ".join(data.split())[:TITLE_CHARACTERS]
         elif not self.skipped:
             self.parts.append(data if self.pre else re.sub(r"\s+", " ", data))
 
@@ -79,7 +79,7 @@ class Reader(HTMLParser):
         return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def joined(base: str, address: str) -> str:
+def join_address(base: str, address: str) -> str:
     """A link as a full address."""
     try:
         return urljoin(base, address)
@@ -88,11 +88,12 @@ def joined(base: str, address: str) -> str:
 
 
 if __name__ == "__main__":
-    asked = json.loads(sys.stdin.buffer.readline())
-    reader = Reader(asked["base"])
+    request = json.loads(sys.stdin.buffer.readline())
+    reader = Reader(request["base"])
     reader.feed(sys.stdin.buffer.read().decode(errors="replace"))
     reader.close()
     text = reader.text
-    shown = text[asked["offset"] : asked["offset"] + asked["characters"]]
-    answer = {"title": reader.title, "text": shown, "total": len(text)}
+    offset = request["offset"]
+    part = text[offset : offset + request["characters"]]
+    answer = {"title": reader.title, "text": part, "total": len(text)}
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))

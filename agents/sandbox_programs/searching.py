@@ -15,37 +15,41 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-LINE = 300
+MOST_COLUMNS = 300
 
 
-def fits(path: str, glob: str) -> bool:
+def matches_glob(path: str, glob: str) -> bool:
     """Whether the path matches the glob. `**` is any number of directories; a glob without a slash
     matches the name in any directory."""
     if "/" not in glob:
         return fnmatch.fnmatchcase(path.rpartition("/")[2], glob)
-    return _fits(path.split("/"), glob.lstrip("/").split("/"))
+    return _match_parts(path.split("/"), glob.lstrip("/").split("/"))
 
 
-def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
-    """For each part of the glob: how many parts of the path it can have matched."""
-    reached = {0}
+def _match_parts(parts: Sequence[str], globs: Sequence[str]) -> bool:
+    """Whether the parts of a path match the parts of a glob. After each part of the glob, `counts`
+    has the numbers of parts of the path that the glob can have matched so far."""
+    counts = {0}
     for glob in globs:
         if glob == "**":
-            reached = set(range(min(reached), len(parts) + 1)) if reached else set()
+            counts = set(range(min(counts), len(parts) + 1)) if counts else set()
         else:
-            reached = {
-                at + 1 for at in reached if at < len(parts) and fnmatch.fnmatchcase(parts[at], glob)
+            counts = {
+                count + 1
+                for count in counts
+                if count < len(parts) and fnmatch.fnmatchcase(parts[count], glob)
             }
-    return len(parts) in reached
+    return len(parts) in counts
 
 
 def paths(glob: str | None) -> Iterator[str]:
-    """The files to search, in order. A link leads to one of them, or out of the workspace."""
+    """The files to search, in order. Links are left out: a link leads to one of these files, or out
+    of the workspace."""
     for folder, folders, names in os.walk("."):
-        folders[:] = sorted(each for each in folders if each != ".git")
+        folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(names):
             path = f"{folder}/{name}".removeprefix("./")
-            if not Path(path).is_symlink() and (glob is None or fits(path, glob)):
+            if not Path(path).is_symlink() and (glob is None or matches_glob(path, glob)):
                 yield path
 
 
@@ -55,27 +59,27 @@ def matches(pattern: re.Pattern[str], path: str) -> Iterator[tuple[int, str]]:
     if b"\0" in data[:4096]:
         return
     for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
-        if found := pattern.search(line):
-            start = max(0, found.start() - LINE // 3) if len(line) > LINE else 0
-            yield number, line[start : start + LINE].rstrip("\r")
+        if match := pattern.search(line):
+            start = max(0, match.start() - MOST_COLUMNS // 3) if len(line) > MOST_COLUMNS else 0
+            yield number, line[start : start + MOST_COLUMNS].rstrip("\r")
 
 
-def search(asked: dict[str, Any]) -> dict[str, Any]:
-    """All matches within the bounds."""
+def search(request: dict[str, Any]) -> dict[str, Any]:
+    """All matches within the limits of the request."""
     try:
-        pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
+        pattern = re.compile(request["pattern"], re.IGNORECASE if request["ignore_case"] else 0)
     except (re.error, RecursionError, OverflowError) as error:
-        return {"error": f"the pattern is no regular expression: {error}"}
-    found: list[tuple[str, int, str]] = []
-    left, files = asked["characters"], 0
-    for path in paths(asked["glob"]):
+        return {"error": f"the pattern is not a regular expression: {error}"}
+    all_matches: list[tuple[str, int, str]] = []
+    remaining, files = request["characters"], 0
+    for path in paths(request["glob"]):
         files += 1
         for number, text in matches(pattern, path):
-            left -= len(path) + len(text) + 16
-            if len(found) == asked["most"] or left < 0:
-                return {"matches": found, "more": True, "files": files}
-            found.append((path, number, text))
-    return {"matches": found, "more": False, "files": files}
+            remaining -= len(path) + len(text) + 16
+            if len(all_matches) == request["most"] or remaining < 0:
+                return {"matches": all_matches, "more": True, "files": files}
+            all_matches.append((path, number, text))
+    return {"matches": all_matches, "more": False, "files": files}
 
 
 if __name__ == "__main__":

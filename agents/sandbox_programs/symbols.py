@@ -120,13 +120,13 @@ class Task:
         part, 0 not at all."""
         parts = path.split("/")
         named_paths = self._paths.get(parts[-1], ())
-        if any(len(parts) == 1 or named[-2:] == parts[-2:] for named in named_paths):
+        if any(len(parts) == 1 or other[-2:] == parts[-2:] for other in named_paths):
             return 2
         names = path.rpartition(".")[0].split("/")
         modules = (".".join(names[start:]) for start in range(len(names) - 1))
         if not self._modules.isdisjoint(modules):
             return 2
-        return int(any(len(named) == 1 for named in named_paths))
+        return int(any(len(other) == 1 for other in named_paths))
 
 
 def _is_code(word: str) -> bool:
@@ -158,8 +158,8 @@ def is_test(path: str) -> bool:
 
 
 def choose_paths(sizes: dict[str, int], task: Task) -> list[str]:
-    """The files to parse: within the limits, the files whose paths have most in common with the
-    task. `sizes` has the size of each file by path."""
+    """The files to parse: within the limits, the paths that have most in common with the task.
+    `sizes` has the size of each file by path."""
 
     def order(path: str) -> tuple[object, ...]:
         common_stems = len(task.stems & stems(path))

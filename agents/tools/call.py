@@ -55,7 +55,9 @@ def argument_problem(
     try:
         arguments.model_validate(call["args"])
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        problems = (
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        )
         return f"the arguments of {call['name']} do not fit: {'; '.join(problems)}. Call it again."
     return None
 

@@ -80,14 +80,14 @@ def replace_once(text: str, old: str, new: str, name: str) -> Edit:
         raise ToolRefused("old_text is empty; write_file writes a complete file")
     if old == new:
         raise ToolRefused("old_text and new_text are the same: nothing would change")
-    places = list(find_places(old, text, MOST_PLACES + 1))
-    if len(places) == 1:
-        ((start, end),) = places
+    matches = list(find_places(old, text, MOST_PLACES + 1))
+    if len(matches) == 1:
+        ((start, end),) = matches
         after = text[end:]
         new = keep_line_ends(new, text[start:end], after if LF in after else text[:start])
         return Edit(text[:start] + new + after, _line_number(text, start))
-    if places:
-        raise ToolRefused(_explain_ambiguity(text, [start for start, _ in places], name))
+    if matches:
+        raise ToolRefused(_explain_ambiguity(text, [start for start, _ in matches], name))
     raise ToolRefused(f"old_text is not in {name!r}. {_describe_similar(text, old)}")
 
 

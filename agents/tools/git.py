@@ -1,5 +1,5 @@
-"""The tool `git`: the history of the job's repository, read in a sandbox. Only executors of a job
-with a repository have it, where the sandbox has the program."""
+"""The tool `git`: the history of the job's repository, read in a sandbox. Executors have it if the
+job has a repository and the sandbox has the program."""
 
 from __future__ import annotations
 

@@ -126,8 +126,8 @@ def _read_matches(result: RunResult, query: Search) -> tuple[list[tuple[str, int
     matches: list[tuple[str, int, str]] = []
     remaining = query.characters
     for row in result.stdout.text.split("\n")[:-1]:
-        path, null, rest = row.partition("\0")
-        number, colon, text = rest.partition(":")
+        path, null, numbered_line = row.partition("\0")
+        number, colon, text = numbered_line.partition(":")
         if not (null and colon and number.isdecimal()):
             return matches, True  # the output was cut here
         remaining -= len(path) + len(text) + 16

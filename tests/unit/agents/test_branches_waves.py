@@ -26,7 +26,7 @@ def test_steps_that_need_nothing_of_each_other_go_side_by_side(
     after: Sequence[Sequence[int] | None], expected: tuple[tuple[int, ...], ...]
 ) -> None:
     planned_waves = waves(after, 3)
-    assert (planned_waves.waves, planned_waves.why) == (expected, "")
+    assert (planned_waves.waves, planned_waves.reason) == (expected, "")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_what_cannot_be_taken_side_by_side_is_taken_in_order_and_said(
     after: Sequence[Sequence[int] | None], width: int, reason: str
 ) -> None:
     planned_waves = waves(after, width)
-    assert (planned_waves.waves, planned_waves.why) == ((), reason)
+    assert (planned_waves.waves, planned_waves.reason) == ((), reason)
 
 
 NEEDS = st.lists(st.none() | st.lists(st.integers(0, 7), max_size=3), max_size=7)
@@ -60,4 +60,4 @@ def test_no_step_comes_before_what_it_waits_for(after: list[list[int] | None], w
             assert set(range(1, step) if needs is None else needs) <= done
         assert done.isdisjoint(wave)
         done |= set(wave)
-    assert bool(planned_waves.waves) != bool(planned_waves.why)
+    assert bool(planned_waves.waves) != bool(planned_waves.reason)

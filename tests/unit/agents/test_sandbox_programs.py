@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.sandbox_programs.searching import fits
+from agents.sandbox_programs.searching import matches_glob
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from agents.sandbox_programs.searching import fits
     ],
 )
 def test_globs(path: str, glob: str, expected: bool) -> None:
-    assert fits(path, glob) is expected
+    assert matches_glob(path, glob) is expected
