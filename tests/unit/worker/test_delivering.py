@@ -60,7 +60,7 @@ class Forge:
     def __init__(self) -> None:
         self.bases: list[str] = []
 
-    async def found(self, branch: str) -> str | None:
+    async def find(self, branch: str) -> str | None:
         return f"https://git.test/{self.bases[-1]}" if self.bases else None
 
     async def create(self, request: Any) -> Any:

@@ -212,7 +212,7 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
         ("https://lab.example.org/a/b", True, "no token for lab.example.org"),
         ("ssh://git@lab.example.org/a/b", True, "no token for lab.example.org"),
         ("ssh://git.example.org:2222/a", False, r"DELIVER_HOSTS=git.example.org:2222=github"),
-        (None, False, "url alone"),
+        (None, False, "only be delivered to the url"),
     ],
 )
 def test_where_nothing_is_delivered(url: str | None, pull_request: bool, why: str) -> None:
