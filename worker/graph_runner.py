@@ -37,7 +37,7 @@ from jobs.service import Operations
 from jobs.store import ConversationEntry
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import mark_outdated
-from worker.adapters.repository import Delivered, delivered, repository
+from worker.adapters.repository import StoredChange, commit_base, store_change
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
 from worker.delivery.push import NEEDS_REVIEW, ChangePush, RemoteBranch, load_or_record_change
@@ -198,7 +198,7 @@ class GraphRunner:
         return await self.ask(Review(interrupt.id, kind, payload))
 
     async def _marked(
-        self, decisions: list[dict[str, Any]], change: Delivered | None
+        self, decisions: list[dict[str, Any]], change: StoredChange | None
     ) -> list[dict[str, Any]]:
         """The decisions. A comment has a mark if its lines have changed."""
         if not any(decision.get("comments") for decision in decisions):
@@ -208,9 +208,9 @@ class GraphRunner:
 
     async def _store_change(
         self, builder: PortsBuilder, workspace: Workspace, answer: str
-    ) -> Delivered | None:
+    ) -> StoredChange | None:
         author = self.context.files.author
-        return await delivered(builder.record, workspace, builder.blobs, answer, author)
+        return await store_change(builder.record, workspace, builder.blobs, answer, author)
 
     async def _finish(
         self, builder: PortsBuilder, outcome: Outcome, workspace: Workspace
@@ -241,7 +241,7 @@ class GraphRunner:
         self,
         builder: PortsBuilder,
         outcome: Outcome,
-        change: Delivered | None,
+        change: StoredChange | None,
         workspace: Workspace,
     ) -> Push | None:
         """Push the change, and open its pull request; None if the job wants no delivery."""
@@ -261,7 +261,7 @@ class GraphRunner:
             self.record,
             target,
             files.repositories.settings,
-            repository(workspace),
+            commit_base(workspace),
             LeaseCheck(self.context.store, self.writer).check,
         )
         delivery = await attempt.deliver(intent, outcome.summary or outcome.answer)
@@ -304,7 +304,7 @@ class GraphRunner:
         result = best_result(snapshot.values, events, files)
         return None if result is None else _with(result, await self._last_change(record))
 
-    async def _last_change(self, record: JobRecord) -> Delivered | None:
+    async def _last_change(self, record: JobRecord) -> StoredChange | None:
         """The change of a job that fails; None if the change is empty or cannot be read."""
         if record.workspace in (None, record.spec.workspace):
             return None  # the job has changed no file
@@ -331,7 +331,7 @@ class GraphRunner:
         return {"configurable": {"thread_id": self.record.id}}
 
 
-def _with(result: Result, change: Delivered | None) -> Result:
+def _with(result: Result, change: StoredChange | None) -> Result:
     return replace(result, patch=change.patch, bundle=change.bundle) if change else result
 
 

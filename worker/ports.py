@@ -16,7 +16,7 @@ from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
 from worker.adapters.models import models_of, routed
-from worker.adapters.repository import anew, base_of, facts_of
+from worker.adapters.repository import base_of, facts_of, restart_record
 from worker.adapters.workspace import ManifestWorkspace
 from worker.context import WorkerContext
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
@@ -86,7 +86,7 @@ class PortsBuilder:
         also the facts of the rebase for prompts."""
         record = self.record
         if record.graph == RESTART:
-            record = await anew(record, self.blobs)
+            record = await restart_record(record, self.blobs)
         if record.spec.rebase is None:
             return replace(self, record=record), None
         await self._emit_fetching()

@@ -19,15 +19,15 @@ def backend(
     layers: Path | None = None,
     image: str | None = None,
 ) -> LocalSandbox | DockerSandbox:
-    """The backend that FETTLE_SANDBOX names; there is no other to fall back to. It makes no run
-    where code would see a `private` path, the working directory or the configuration. Commands name
-    layers in the directory `layers`. An `image`, for the backend docker alone, stands in for the
-    settings' own; no sandboxes of it stand ready.
+    """The backend that FETTLE_SANDBOX names; there is no fallback. It refuses a run in which code
+    could see a `private` path, the working directory or the configuration. Commands name layers in
+    the folder `layers`. An `image` (only for the backend docker) replaces the image of the
+    settings; its pool is empty.
 
-    Its sandboxes stand `ready_for` runs with these limits, else with the settings' own. Nothing is
-    started yet: its first run, or `check`, reports what is missing.
+    The pool is prepared for runs with the limits `ready_for`, by default the limits of the
+    settings. The backend starts nothing: its first run, or `check`, reports missing parts.
     """
-    kept = ready_for or limits(settings)
+    pool_limits = ready_for or limits(settings)
     match settings.sandbox:
         case Backend.LOCAL:
             return LocalSandbox(
@@ -37,7 +37,7 @@ def backend(
                 own_interpreter=settings.sandbox_own_interpreter,
                 programs=settings.sandbox_programs,
                 private=(Path.cwd(), *filter(None, [named_file()]), *private),
-                limits=kept,
+                limits=pool_limits,
                 trees_directory=layers,
             )
         case Backend.DOCKER:
@@ -48,13 +48,13 @@ def backend(
                 tls=settings.sandbox_engine_tls,
                 runtime=settings.sandbox_runtime,
                 cpus=settings.run_cpus,
-                limits=kept,
+                limits=pool_limits,
                 trees_directory=layers,
             )
 
 
 def limits(settings: SandboxSettings, spec: JobSpec | None = None) -> Limits:
-    """What one run may use; one of a job with this `spec`."""
+    """The limits of one run, by the settings and the job's `spec`."""
     seconds = spec.run_seconds if spec else None
     memory = spec.run_memory_bytes if spec else None
     return Limits(

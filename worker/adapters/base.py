@@ -1,4 +1,4 @@
-"""Base: the entries of a repository's commit. A job's own files and links replace them."""
+"""BaseFiles: the files of a repository's commit. The job's files and links replace them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worker.repositories.patches import PLAIN, Kinds
 
 
 class Entry(Protocol):
-    """A name in the commit's tree: the size in bytes, and the id of git's object."""
+    """An entry of the commit's tree: the size in bytes, and the id of git's object."""
 
     @property
     def size(self) -> int: ...
@@ -43,11 +43,11 @@ class Entry(Protocol):
 
 
 class Base(Protocol):
-    """A commit, as `worker.repositories` provides it."""
+    """A commit; `worker.repositories.base.Base` implements it."""
 
     @property
     def layer(self) -> str:
-        """The layer's name, as a sandbox knows it."""
+        """The name of the layer, for a sandbox."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class Base(Protocol):
     async def ignored(
         self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
     ) -> frozenset[str]:
-        """Which of the changed files and links are new, and ignored by git."""
+        """The paths of changed files and links that are new and that git ignores."""
         ...
 
     async def patch(

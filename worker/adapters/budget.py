@@ -1,4 +1,4 @@
-"""Budgets of attempts over accounts in Redis: what the operator, keys and tenants may spend."""
+"""Budgets of attempts, over accounts in Redis: limits of the operator, of keys and of tenants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from worker.store import retry_while_unavailable
 WAIT_SECONDS = 30.0
 AGAIN_SECONDS = 0.5
 MOST_TOKENS = 2_000_000
-"""Where nothing else bounds a job; by the attempt's own count, which costs no round trip."""
+"""The limit of a job without any other limit, by the attempt's count: it needs no round trip."""
 
 _OF_A_KEY = "wait for the next day (UTC), or have the operator raise it: `fettle keys limit`"
 _OF_A_TENANT = "wait for the next day (UTC), or have the operator raise it: `fettle tenants limit`"
@@ -46,7 +46,7 @@ _ADVICE = {
 }
 
 
-_WHOSE = {
+_SPENDERS = {
     "job": "the job may",
     "key": "the jobs of its API key may today",
     "tenant": "the jobs of its tenant may today",
@@ -55,7 +55,7 @@ _WHOSE = {
 
 @dataclass(frozen=True, slots=True)
 class AccountBudget:
-    """Implements the port Budget. Where nothing is limited, the store is not asked."""
+    """Implements the port Budget. If there is no limit, it sends no request to the store."""
 
     store: RedisStore
     ledger: Ledger
@@ -77,8 +77,8 @@ class AccountBudget:
             return None
         call = most()
         if call.cost_usd is None and any(cap.cost is not None for cap in caps):
-            raise PriceUnknown(_unknown(call.model))
-        asking = ReservationRequest(
+            raise PriceUnknown(_no_price_text(call.model))
+        request = ReservationRequest(
             secrets.token_hex(8),
             Amount(billionths(call.cost_usd or "0"), call.tokens),
             self.cap,
@@ -87,24 +87,25 @@ class AccountBudget:
             tenant=self.tenant if tenant.is_bounded else "",
             tenant_day=tenant,
         )
-        if (short := await self._granted(asking)) is not None:
-            raise BudgetExhausted(_said(short, call.model, self.ledger.unreported))
-        return asking.id
+        if (shortfall := await self._reserve(request)) is not None:
+            raise BudgetExhausted(_shortfall_text(shortfall, call.model, self.ledger.unreported))
+        return request.id
 
-    async def _granted(self, asking: ReservationRequest) -> BudgetShortfall | None:
-        """Where only open reservations exceed the budget, wait until they are settled: otherwise
-        the jobs of a key or a tenant would fail one another long before its limit.
+    async def _reserve(self, request: ReservationRequest) -> BudgetShortfall | None:
+        """Reserve the amount; return the shortfall if the budget is exhausted. If only open
+        reservations exceed it, wait until they are settled: otherwise jobs of a key or a tenant
+        would fail long before its limit.
         """
         budgets, lease = self.store.budgets, self.ledger.writer.lease
-        ends = time.monotonic() + WAIT_SECONDS
+        ends_at = time.monotonic() + WAIT_SECONDS
         while True:
-            short = await retry_while_unavailable(
-                lambda: budgets.reserve(lease.job_id, lease.epoch, asking)
+            shortfall = await retry_while_unavailable(
+                lambda: budgets.reserve(lease.job_id, lease.epoch, request)
             )
-            if short is None or short.owner == "job" or not short.may_fit_later:
-                return short
-            if time.monotonic() >= ends:
-                return short
+            if shortfall is None or shortfall.owner == "job" or not shortfall.may_fit_later:
+                return shortfall
+            if time.monotonic() >= ends_at:
+                return shortfall
             await asyncio.sleep(AGAIN_SECONDS * (0.5 + random.random()))  # noqa: S311 - jitter
 
     async def release(self, reservation: str) -> None:
@@ -113,7 +114,7 @@ class AccountBudget:
         await retry_while_unavailable(lambda: self.store.budgets.release(job_id, reservation))
 
 
-def _unknown(model: str) -> str:
+def _no_price_text(model: str) -> str:
     return (
         f"no price is known for {model}, and what may be spent is limited in US dollars: "
         f"set FETTLE_PRICES to {model}=INPUT/OUTPUT (dollars for a million tokens), "
@@ -121,20 +122,21 @@ def _unknown(model: str) -> str:
     )
 
 
-def _said(short: BudgetShortfall, model: str, unreported: int) -> str:
+def _shortfall_text(shortfall: BudgetShortfall, model: str, unreported: int) -> str:
     def amount(value: int) -> str:
-        return f"${format_dollars(value)}" if short.unit == "cost" else f"{value:,} tokens"
+        return f"${format_dollars(value)}" if shortfall.unit == "cost" else f"{value:,} tokens"
 
-    requested = amount(short.requested)
+    requested = amount(shortfall.requested)
     return (
-        f"{_WHOSE[short.owner]} spend {amount(short.cap)}; {amount(short.used)} are spent or set "
-        f"aside{_noted(unreported)}, and the next call of {model} can take {requested}: "
-        f"{_ADVICE[short.owner, short.unit]}"
+        f"{_SPENDERS[shortfall.owner]} spend {amount(shortfall.cap)}; {amount(shortfall.used)} are "
+        f"spent or set aside{_unreported_note(unreported)}, and the next call of {model} can take "
+        f"{requested}: "
+        f"{_ADVICE[shortfall.owner, shortfall.unit]}"
     )
 
 
-def _noted(unreported: int) -> str:
-    """That calls whose usage is not known count with all that was reserved for them."""
+def _unreported_note(unreported: int) -> str:
+    """A note about calls without reported usage: their whole reservation counts."""
     if not unreported:
         return ""
     return f" ({unreported} calls without reported usage count with the most that they can cost)"
@@ -142,16 +144,17 @@ def _noted(unreported: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Of one process: what the operator allows any job, what keys and tenants may spend on a day,
-    and prices."""
+    """The limits and the prices of one process."""
 
     cap: Cap
+    """The operator's limit for each job."""
     days: DayLimits
+    """The limits of keys and tenants for a day."""
     prices: Prices
 
     @classmethod
     def allowed(cls, settings: WorkerSettings, credentials: Credentials) -> Spending:
-        """As the settings say."""
+        """The limits and prices of the settings."""
         cap = Cap(_cost(settings.max_job_cost_usd), settings.max_job_tokens)
         key = Cap(_cost(settings.key_cost_usd_per_day), settings.key_tokens_per_day)
         tenant = Cap(_cost(settings.tenant_cost_usd_per_day), settings.tenant_tokens_per_day)
@@ -159,17 +162,15 @@ class Spending:
 
     def budget(self, record: JobRecord, store: RedisStore, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
-        asked = record.spec
-        cost = None if asked.max_cost_usd is None else billionths(asked.max_cost_usd)
-        cap = Cap(_least(cost, self.cap.cost), _least(asked.max_tokens, self.cap.tokens))
+        spec = record.spec
+        cost = None if spec.max_cost_usd is None else billionths(spec.max_cost_usd)
+        cap = Cap(_least(cost, self.cap.cost), _least(spec.max_tokens, self.cap.tokens))
         return AccountBudget(store, ledger, cap, record.key_id, record.tenant, self.days)
 
 
 def prices(settings: WorkerSettings) -> Prices:
-    """The operator's own, and the list behind them."""
-    return Prices(
-        {model: OperatorPrice(*three) for model, three in settings.operator_prices().items()}
-    )
+    """The operator's prices, and the built-in list for other models."""
+    return Prices({model: OperatorPrice(*row) for model, row in settings.operator_prices().items()})
 
 
 def _cost(dollars: Decimal | None) -> int | None:
@@ -184,27 +185,28 @@ FRESH_SECONDS = 5.0
 
 
 class DayLimits:
-    """Of one process. `key` and `tenant` hold for those that have no limit of their own.
+    """The limits of keys and tenants for a day. `key` and `tenant` are the limits for keys and
+    tenants without limits of their own.
 
-    Every model call of every job asks, so an answer holds for a few seconds: where nothing is
-    limited, no call costs a round trip.
+    Every model call needs these limits, so they are cached for FRESH_SECONDS: without limits, a
+    call costs no round trip.
     """
 
     def __init__(self, credentials: Credentials, key: Cap, tenant: Cap) -> None:
         self._credentials = credentials
         self._key = key
         self._tenant = tenant
-        self._known: dict[str, tuple[Cap, float]] = {}
+        self._cached: dict[str, tuple[Cap, float]] = {}
 
     async def of_key(self, key_id: str) -> Cap:
-        """The limits of a key; a job that no key has brought has none. Raises StoreUnavailable."""
+        """The limits of a key; a job without a key has no limits. Raises StoreUnavailable."""
         if not key_id:
             return Cap()
 
-        async def read() -> Cap:  # the configured key is on no record
+        async def read() -> Cap:  # the configured key has no record
             return day_limit(await self._credentials.get(key_id), self._key)
 
-        return await self._fresh(f"key:{key_id}", read)
+        return await self._read_cached(f"key:{key_id}", read)
 
     async def of_tenant(self, name: str) -> Cap:
         """The limits of a tenant. Raises StoreUnavailable."""
@@ -212,14 +214,14 @@ class DayLimits:
         async def read() -> Cap:
             return day_limit(await self._credentials.tenant(name), self._tenant)
 
-        return await self._fresh(f"tenant:{name}", read)
+        return await self._read_cached(f"tenant:{name}", read)
 
-    async def _fresh(self, name: str, read: Callable[[], Awaitable[Cap]]) -> Cap:
+    async def _read_cached(self, name: str, read: Callable[[], Awaitable[Cap]]) -> Cap:
         now = time.monotonic()
-        cap, until = self._known.get(name, (Cap(), 0.0))
+        cap, until = self._cached.get(name, (Cap(), 0.0))
         if now < until:
             return cap
         cap = await retry_while_unavailable(read)
-        self._known = {each: known for each, known in self._known.items() if known[1] > now}
-        self._known[name] = (cap, now + FRESH_SECONDS)
+        self._cached = {key: entry for key, entry in self._cached.items() if entry[1] > now}
+        self._cached[name] = (cap, now + FRESH_SECONDS)
         return cap

@@ -23,62 +23,62 @@ from worker.store import retry_while_unavailable
 
 
 def chains(settings: ModelSettings) -> Chains:
-    """The models of the settings. Where none is set, the first provider with a key answers, without
-    a fallback: a key alone never means that another provider may receive prompts.
+    """The models of the settings. Without a model in the settings, the first provider with a key is
+    used, without a fallback: a key alone does not allow a second provider to receive prompts.
     """
     by_role, default = settings.role_chains(), settings.model
-    if not default and (able := _first_able(settings)) is not None:
-        default = (f"{able.name}:{able.large}",)
-        by_role = {**dict.fromkeys(LIGHT, (f"{able.name}:{able.small}",)), **by_role}
+    if not default and (provider := _first_provider(settings)) is not None:
+        default = (f"{provider.name}:{provider.large}",)
+        by_role = {**dict.fromkeys(LIGHT, (f"{provider.name}:{provider.small}",)), **by_role}
     return Chains(default, by_role, settings.escalation_chains())
 
 
-def _first_able(settings: ModelSettings) -> Provider | None:
-    """Of those whose library is here; else of all, so that its error says how to install it."""
+def _first_provider(settings: ModelSettings) -> Provider | None:
+    """The first provider with a key and an installed library; else the first with a key, so that
+    its error names the library."""
     keys = settings.api_keys()
-    with_key = [each for each in PROVIDERS.values() if each.name in keys and each.large]
+    with_key = [row for row in PROVIDERS.values() if row.name in keys and row.large]
     return next(iter([*filter(installed, with_key), *with_key]), None)
 
 
-def models_of(pool: ModelPool, wanted: str | None, chosen: Chains) -> RoleModels:
-    """The models of one job; `wanted` is the one that its spec names.
-
-    A job that names a model gets that one in every role, or an error: there is no fallback and no
-    escalation.
+def models_of(pool: ModelPool, model: str | None, chains: Chains) -> RoleModels:
+    """The models of one job. If its spec names a `model`, all roles use that model, without a
+    fallback and without an escalation.
     """
-    return RoleModels.alone(pool, wanted) if wanted else RoleModels(pool, chosen)
+    return RoleModels.alone(pool, model) if model else RoleModels(pool, chains)
 
 
 def routes(settings: RoutingSettings) -> Routes:
-    """What the settings say."""
-    chosen: dict[str, tuple[str, ...]] = {
+    """The router's models by difficulty."""
+    by_difficulty: dict[str, tuple[str, ...]] = {
         Difficulty.SIMPLE: settings.route_simple,
         Difficulty.MEDIUM: settings.route_medium,
         Difficulty.HARD: settings.route_hard,
     }
-    models = {difficulty: chain for difficulty, chain in chosen.items() if chain}
+    models = {difficulty: chain for difficulty, chain in by_difficulty.items() if chain}
     return Routes(models, plans_simple=not settings.route_skips_planning)
 
 
 async def routed(
-    record: JobRecord, ports: Ports, models: RoleModels, store: RedisStore, chosen: Routes
+    record: JobRecord, ports: Ports, models: RoleModels, store: RedisStore, routes: Routes
 ) -> Ports:
-    """`ports` with the models for the job's difficulty; the same where the spec names its model.
+    """The ports with the models for the job's difficulty, if the spec leaves the choice to the
+    router.
 
-    The decision is an event of the job: a later attempt reads it there and does not decide again.
+    The decision is an event of the job: a later attempt reads the event and does not decide again.
     """
     if record.spec.model != AUTO:
         return ports
     difficulty = await _stored_difficulty(record, store)
     if difficulty is None:
         files = len(ports.workspace.list())
-        own = models.chains.by_role.get("executor", (None,))[0]
-        difficulty = await route(ports, chosen, record.spec.task, files, own)
+        executor = models.chains.by_role.get("executor", (None,))[0]
+        difficulty = await route(ports, routes, record.spec.task, files, executor)
     return replace(
         ports,
-        models=_replace_default(models, chosen.models.get(difficulty)),
+        models=_replace_default(models, routes.models.get(difficulty)),
         bounds=replace(
-            ports.bounds, use_planner=chosen.plans_simple or difficulty is not Difficulty.SIMPLE
+            ports.bounds, use_planner=routes.plans_simple or difficulty is not Difficulty.SIMPLE
         ),
     )
 
@@ -86,14 +86,14 @@ async def routed(
 async def _stored_difficulty(record: JobRecord, store: RedisStore) -> Difficulty | None:
     if record.attempts == 1 and record.inherits is None:
         return None
-    # One decision a job, also where an upgrade has started it over: the event is emitted only once.
+    # A job has one decision, also after a restart by an upgrade: the event is emitted only once.
     events = await retry_while_unavailable(lambda: store.events(record.id))
-    said = [event.data["difficulty"] for event in events if event.kind == "routed"]
-    return Difficulty(said[-1]) if said else None
+    decisions = [event.data["difficulty"] for event in events if event.kind == "routed"]
+    return Difficulty(decisions[-1]) if decisions else None
 
 
 def _replace_default(models: RoleModels, chain: tuple[str, ...] | None) -> RoleModels:
-    """The chain in place of the default: a role that the settings name a model for keeps it."""
+    """The models with this default chain. A role with a model in the settings keeps that model."""
     if chain is None:
         return models
     return RoleModels(models.pool, replace(models.chains, default=chain))

@@ -1,4 +1,4 @@
-"""Recordings: which jobs are recorded, and where an operator finds them as files."""
+"""Recordings: the jobs that are recorded, and their files for the operator."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Recordings:
     redaction: Redaction
 
     def of(self, record: JobRecord) -> Redaction | None:
-        """What takes secrets out of this job's recording; None: it is not recorded."""
+        """The redaction of this job's recording; None if the job is not recorded."""
         return self.redaction if self.folder is not None or record.spec.record else None
 
     async def write(self, record: JobRecord, store: RedisStore, blobs: Blobs) -> None:
-        """Write the job's file, as far as the job has come, in one step, readable by its owner
-        alone, since it holds prompts.
+        """Write the job's recording so far to its file, in one step. Only its owner can read the
+        file, because it has prompts.
 
-        A job does not fail where its recording cannot be written: that is logged.
+        If the file cannot be written, this logs a warning, and the job does not fail.
         """
         if self.folder is None:
             return
@@ -50,12 +50,12 @@ class Recordings:
 
 
 def redaction(settings: WorkerSettings) -> Redaction:
-    """One that knows every secret among the settings, and the passwords in Redis' addresses. A
-    provider may repeat a header's value without its scheme, such as `Bearer`."""
+    """A redaction of all secrets in the settings, and of the passwords in the addresses of Redis. A
+    provider may repeat the value of a header without its scheme, such as `Bearer`."""
     values = [getattr(settings, name) for name in type(settings).model_fields]
     secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
     passwords = [address.password for address in (settings.redis_url, settings.broker_url)]
-    headers = [value or "" for each in settings.headers().values() for value in each.values()]
+    headers = [value or "" for row in settings.headers().values() for value in row.values()]
     keys = [value.rpartition(" ")[2] for value in map(str.strip, headers)]
     return Redaction.of([*secrets, *passwords, *headers, *keys])
 

@@ -1,4 +1,4 @@
-"""A job's repository: its commit, its files, what prompts say of it, and the change at the end."""
+"""A job's repository: its commit, its files, its facts for prompts, and the change at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed
 from worker.repositories.source import Repositories
 
-LAYOUT_SHOWN = 60
+MAX_LAYOUT_NAMES = 60
 GUIDANCE = (
     "AGENTS.md",
     "CLAUDE.md",
@@ -31,23 +31,24 @@ GUIDANCE = (
     "CONTRIBUTING.rst",
     ".github/CONTRIBUTING.md",
 )
-GUIDANCE_SHOWN = 6_000
-"""Characters of each text of guidance; of all together twice as many."""
+GUIDANCE_CHARACTERS = 6_000
+"""The limit of each text of guidance; all together may have twice as many characters."""
 CONFIGURATION_BYTES = 256 * 1024
 BRANCH = "fettle/"
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """A job's change: the patch, and the digest of a git bundle with one commit on `fettle/JOB`."""
+class StoredChange:
+    """A job's stored change."""
 
     patch: PatchRef
     bundle: str
+    """The digest of a git bundle with one commit on `fettle/JOB`."""
 
 
 async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -> Base | None:
-    """The files of the commit that the job works on: resolved by the first attempt, and known by
-    its workspace from then on. None for a job without a repository.
+    """The files of the commit that the job works on. The first attempt resolves the commit; later
+    it is in the job's workspace. None for a job without a repository.
 
     Raises worker.repositories.errors.RepositoryRefused.
     """
@@ -61,8 +62,8 @@ async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -
     return await repositories.base(repo, commit, upload, record.tenant)
 
 
-async def anew(record: JobRecord, blobs: Blobs) -> JobRecord:
-    """The job with the files of its request, on the commit that it has worked on before."""
+async def restart_record(record: JobRecord, blobs: Blobs) -> JobRecord:
+    """The record of a job that starts again: the files of its request, on the same commit."""
     commit = (await load(blobs, record.workspace)).base
     if commit is None:
         return replace(record, workspace=record.spec.workspace)
@@ -73,8 +74,8 @@ async def anew(record: JobRecord, blobs: Blobs) -> JobRecord:
 async def facts_of(
     workspace: ManifestWorkspace, environment: Environment, setup: Installed | Setup | None = None
 ) -> RepositoryFacts | None:
-    """What prompts say of the repository, which is the same in each attempt. `setup` is what its
-    dependencies were installed by, or would have been."""
+    """The facts of the repository for prompts, equal in all attempts. `setup` installed its
+    dependencies, or would have installed them."""
     files = workspace.base
     if files is None:
         return None
@@ -93,22 +94,22 @@ async def facts_of(
 
 
 def _layout(sizes: Mapping[str, int]) -> tuple[str, ...]:
-    names = outline(sizes, ".", 2, LAYOUT_SHOWN) or []
-    more = [f"and {len(names) - LAYOUT_SHOWN} more"] if len(names) > LAYOUT_SHOWN else []
-    return (*map(visible, names[:LAYOUT_SHOWN]), *more)
+    names = outline(sizes, ".", 2, MAX_LAYOUT_NAMES) or []
+    more = [f"and {len(names) - MAX_LAYOUT_NAMES} more"] if len(names) > MAX_LAYOUT_NAMES else []
+    return (*map(visible, names[:MAX_LAYOUT_NAMES]), *more)
 
 
 async def _guidance(files: BaseFiles, sizes: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
-    left = 2 * GUIDANCE_SHOWN
+    guidance: dict[str, str] = {}
+    remaining = 2 * GUIDANCE_CHARACTERS
     for name in GUIDANCE:
-        if name not in sizes or left <= 0:
+        if name not in sizes or remaining <= 0:
             continue
-        text = head_and_tail(await _text(files, name, sizes), min(GUIDANCE_SHOWN, left))
-        if text.strip() and text not in found.values():
-            found[name] = text
-            left -= len(text)
-    return tuple(found.items())
+        text = head_and_tail(await _text(files, name, sizes), min(GUIDANCE_CHARACTERS, remaining))
+        if text.strip() and text not in guidance.values():
+            guidance[name] = text
+            remaining -= len(text)
+    return tuple(guidance.items())
 
 
 async def _text(files: BaseFiles, name: str, sizes: Mapping[str, int]) -> str:
@@ -117,11 +118,11 @@ async def _text(files: BaseFiles, name: str, sizes: Mapping[str, int]) -> str:
     return (await files.read(name) or b"").decode(errors="replace")
 
 
-async def delivered(
+async def store_change(
     record: JobRecord, workspace: Workspace, blobs: Blobs, answer: str, author: str
-) -> Delivered | None:
-    """What the job has changed in its repository, stored; None where nothing changed, or there is
-    no repository. The same files and answer give the same bytes in each attempt.
+) -> StoredChange | None:
+    """Store the change of the job in its repository; None if there is no change or no repository.
+    Equal files and answers give equal bytes in all attempts.
 
     Raises worker.repositories.errors.RepositoryRefused.
     """
@@ -137,12 +138,12 @@ async def delivered(
     )
     size, base = len(patch.content), workspace.base.base.commit
     digest = await blobs.put(patch.content)
-    found = PatchRef(digest, size, patch.files, patch.insertions, patch.deletions, base)
-    return Delivered(found, await blobs.put(bundle or b""))
+    ref = PatchRef(digest, size, patch.files, patch.insertions, patch.deletions, base)
+    return StoredChange(ref, await blobs.put(bundle or b""))
 
 
-def repository(workspace: Workspace) -> CommitBase:
-    """The commit that a job on a repository works on."""
+def commit_base(workspace: Workspace) -> CommitBase:
+    """The commit of a job on a repository."""
     files = workspace.base if isinstance(workspace, ManifestWorkspace) else None
     base = files.base if files else None
     assert isinstance(base, CommitBase)  # noqa: S101 - the port's types are wider

@@ -1,4 +1,4 @@
-"""Sandboxes as attempts use them: only while they work, few runs at once, counted, and by image."""
+"""The sandboxes of attempts: a few runs at once, counted, and one sandbox for each image."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from worker.metrics import Figures
 
 
 class Bounded:
-    """Implements `sandbox.protocol.Sandbox` over another one; its runs are counted in `figures`.
+    """Implements `sandbox.protocol.Sandbox` over another sandbox; counts its runs in `figures`.
 
-    A worker holds hundreds of jobs, since most of them wait for a model. Runs of code need a
-    processor and memory: all at once they would end no sooner, and would use up each other's wall
-    time. A run that waits here has no sandbox yet, and its clock has not started. A run that is
-    cancelled counts as under way while it lasts, and nowhere else. Sandboxes may share what is
-    `free`. A run with a proxy, which mostly waits for a network, has no turn here, and is not
-    counted.
+    A worker has hundreds of jobs, because most of them wait for a model. Runs of code need a
+    processor and memory: if all ran at once, they would use up each other's wall time. A run that
+    waits here has no sandbox, and its clock has not started. A cancelled run counts only as a run
+    in progress. Several sandboxes may share the semaphore `free`. A run with a proxy mostly waits
+    for the network: it does not wait here and is not counted.
     """
 
     def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore, figures: Figures) -> None:
@@ -39,22 +38,22 @@ class Bounded:
         self._figures = figures
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        """See Sandbox; waits for its turn first."""
+        """See Sandbox. Waits for its turn."""
         if command.proxy is not None:
             return await self._sandbox.run(command, limits)
         async with self._free:
-            began = time.monotonic()
+            started_at = time.monotonic()
             with self._figures.runs_now.track_inprogress():
                 try:
                     result = await self._sandbox.run(command, limits)
                 except SandboxUnavailable:
                     self._figures.unrun()
                     raise
-        self._figures.ran(result, time.monotonic() - began)
+        self._figures.ran(result, time.monotonic() - started_at)
         return result
 
     async def check(self) -> tuple[IsolationLayer, ...]:
-        """See Sandbox; waits for nobody."""
+        """See Sandbox. Does not wait for a turn."""
         return await self._sandbox.check()
 
     async def close(self) -> None:
@@ -63,54 +62,58 @@ class Bounded:
 
 
 class ImageRefused(Exception):
-    """A job asks for an image that this worker does not offer. Its text says which there are."""
+    """A job names an image that this worker does not offer. The text has the offered images."""
 
 
 @dataclass(slots=True)
 class Sandboxes:
-    """`own` is for jobs that name no image. `opened` makes the sandbox of an image of the list
-    `offered`, when a job first asks for it; it is kept from then on."""
+    """The sandboxes of a process."""
 
-    own: Sandbox
+    default: Sandbox
+    """For jobs that name no image."""
     offered: tuple[str, ...]
-    opened: Callable[[str], Sandbox]
+    """The images that jobs may name."""
+    open_image: Callable[[str], Sandbox]
+    """Makes the sandbox of an image, when the first job names it."""
     _of_images: dict[str, Sandbox] = field(default_factory=dict)
     _environments: dict[str | None, Environment] = field(default_factory=dict)
 
     def of(self, image: str | None) -> Sandbox:
         """The sandbox with this image. Raises ImageRefused."""
         if image is None:
-            return self.own
+            return self.default
         if image not in self.offered:
             raise ImageRefused(
                 f"the job asks for the image {image}, and this worker offers "
                 f"{', '.join(self.offered) or 'none'} (FETTLE_SANDBOX_IMAGES)"
             )
         if image not in self._of_images:
-            self._of_images[image] = self.opened(image)
+            self._of_images[image] = self.open_image(image)
         return self._of_images[image]
 
     async def environment(self, image: str | None) -> Environment:
-        """What the code finds in it, asked for once a process, and not by a job's own limits. Its
-        digest tells images apart, which may differ in no more than a library of the system's.
+        """The environment of code in the sandbox with this image, described once in a process. Its
+        digest depends on the image: images may differ only in a library of the system.
 
-        Raises ImageRefused, and what the sandbox raises.
+        Raises ImageRefused, SandboxUnavailable.
         """
         if image not in self._environments:
-            found = await describe(self.of(image), DEFAULT_LIMITS)
-            if not found.digest:  # it has said nothing, and may do so next time
-                return found
-            named = found.digest if image is None else f"{found.digest} {image}"
-            self._environments[image] = replace(found, digest=named)
+            environment = await describe(self.of(image), DEFAULT_LIMITS)
+            if not environment.digest:  # the description failed; try again next time
+                return environment
+            digest = environment.digest if image is None else f"{environment.digest} {image}"
+            self._environments[image] = replace(environment, digest=digest)
         return self._environments[image]
 
     async def close(self) -> None:
         """Destroy every sandbox."""
-        await asyncio.gather(self.own.close(), *(each.close() for each in self._of_images.values()))
+        await asyncio.gather(
+            self.default.close(), *(sandbox.close() for sandbox in self._of_images.values())
+        )
 
 
 def watch_pool(pool: Callable[[], PoolCount], figures: Figures) -> None:
-    """Show what stands ready of a backend's sandboxes. `pool` is called from any thread."""
+    """Export the metrics of a backend's pool. `pool` is called from any thread."""
     figures.watch(
         "fettle_sandboxes_ready", "Sandboxes that stand ready for a run", lambda: pool().ready
     )

@@ -101,7 +101,7 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
     started = time.monotonic()
     first_token = _FirstToken(started)
     models = _PatientModels.alone(context.models.pool, text)
-    sandbox = context.runs.sandboxes.own
+    sandbox = context.runs.sandboxes.default
     trial = await run_trial(trials, models, sandbox, CHECK_SECONDS, first_token)
     failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
     log.info("model checked", model=text, passed=trial.passed, errors=failed)

@@ -17,7 +17,7 @@ from jobs.blobs.directory import Blobs
 from jobs.model.record import JobRecord, Push
 from jobs.model.spec import JobSpec
 from settings.repositories import ForgeKind, RepositorySettings
-from worker.adapters.repository import BRANCH, Delivered
+from worker.adapters.repository import BRANCH, StoredChange
 from worker.delivery.forges import Forge, PullRequest, forge_of, open_request
 from worker.delivery.texts import text, title
 from worker.ledger import Ledger
@@ -202,15 +202,15 @@ def _base_branch(listed: Listed, ref: str | None) -> tuple[str | None, str | Non
 
 
 async def load_or_record_change(
-    record: JobRecord, ledger: Ledger, blobs: Blobs, delivered: Delivered
+    record: JobRecord, ledger: Ledger, blobs: Blobs, stored: StoredChange
 ) -> ApprovedChange:
     """The change with this patch. An earlier attempt may have recorded it; otherwise record it now,
     so that later attempts deliver the same commit, even if settings change. A retry has the journal
     of its parent: a branch that the parent pushed counts as pushed."""
-    key = f"delivery|{delivered.patch.digest}"
+    key = f"delivery|{stored.patch.digest}"
     entry = await ledger.recall(key)
     if entry is None:
-        entry = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": delivered.bundle}).encode()
+        entry = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": stored.bundle}).encode()
         await ledger.record(key, Finished(entry))
     try:
         fields = json.loads(entry)
