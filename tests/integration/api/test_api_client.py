@@ -50,7 +50,7 @@ class Operation:
     name: str
     tag: str
     schema: str | None
-    """The name of the schema of its JSON answer, where it has one."""
+    """The name of the schema of its JSON answer, if it has one."""
     content: bool
     """Whether it answers with a body."""
 
@@ -143,7 +143,7 @@ def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
     assert job.runs[0].end is schemas.RunEnd.EXITED
     assert job.critique.verdict is schemas.Verdict.APPROVE
     listed = generated.list_jobs(label="generated")
-    assert [each.id for each in listed.jobs] == [accepted.id]
+    assert [listed_job.id for listed_job in listed.jobs] == [accepted.id]
 
     event_list = generated.follow_job(job_id=accepted.id, format="json")
     assert event_list.final is True

@@ -1,5 +1,4 @@
-"""What a client without a key may send: a head has so many bytes and so long, an address so many
-connections."""
+"""The limits of a client without a key: the size and time of a head, connections of an address."""
 
 from __future__ import annotations
 

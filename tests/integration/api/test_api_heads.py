@@ -23,7 +23,7 @@ ELSEWHERE = {
     *(f"{base}/jobs/{{job_id}}/{path}" for base in ("", "/app")
       for path in ("repairs/{run}/diff", "recording", "files/{path:path}")),
 }  # fmt: skip
-"""Paths whose answer in this test is a redirect or a refusal, for GET and HEAD alike."""
+"""Paths that answer this test with a redirect or a refusal, for GET and HEAD alike."""
 
 
 @pytest.fixture

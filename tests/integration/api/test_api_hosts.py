@@ -1,4 +1,4 @@
-"""A page whose own name points to this machine (DNS rebinding), and one that guesses keys."""
+"""Attacks of a web page: by its name for this machine (DNS rebinding), and by guessing keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments on lines of a patch over HTTP: what is taken, and where it is on record."""
+"""Comments on lines of a patch over HTTP: the accepted ones, and their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers over HTTP: what was counted as jobs ended, as JSON and as CSV."""
+"""Statistics over HTTP: the counts of ended jobs, as JSON and as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rebase over HTTP: what the new job is, what stays for it, and what is refused."""
+"""A rebase over HTTP: the spec of the new job, its inputs, and the refusals."""
 
 from __future__ import annotations
 

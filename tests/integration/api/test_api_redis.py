@@ -33,7 +33,7 @@ def restartable(tmp_path):
 
 
 class Falls(RedisStore):
-    """The store, whose server dies as soon as a commit has been answered."""
+    """The store with a server that dies as soon as a commit has been answered."""
 
     server: redis_servers.RedisServer
 
@@ -83,7 +83,7 @@ async def test_what_was_committed_is_reported_although_redis_is_gone(restartable
 
 
 class Cut(RedisStore):
-    """The store, whose connection breaks after a write, before its answer."""
+    """The store with a connection that breaks after a write, before its answer."""
 
     async def create(self, *args, **more):
         await super().create(*args, **more)

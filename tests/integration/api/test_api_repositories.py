@@ -1,4 +1,4 @@
-"""Jobs on repositories over HTTP: what is asked for, what is refused, and what stays on record."""
+"""Jobs on repositories over HTTP: requests, refusals, and stored specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches and event streams: so many of a key at the same time, and everything else goes on."""
+"""The limits of concurrent searches and event streams of a key. Other requests pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of any kind with a job: sent beside its JSON, kept byte for byte, refused in words."""
+"""Files of any kind as parts of a form: stored byte for byte, or refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifications over HTTP: what is accepted, what is refused, and what a worker is left."""
+"""Verifications over HTTP: requests, refusals, and the job that a worker gets."""
 
 from __future__ import annotations
 

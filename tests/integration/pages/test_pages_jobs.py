@@ -35,7 +35,7 @@ async def front(redis_url, tmp_path):
 
 
 async def paused(front, review_id="r1", task="a task", **run):
-    """A job whose review shows a run; returns its id."""
+    """Submit a job with a review that shows a run; return its id."""
     job_id = await front.submit(task, review=True)
     await pause(front, job_id, review_id, **run)
     return job_id

@@ -1,4 +1,4 @@
-"""Signing in to the pages and out of them, what every page sends along, and what is refused."""
+"""Signing in to the pages and out of them, the headers of every page, and refusals."""
 
 from __future__ import annotations
 

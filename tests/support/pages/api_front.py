@@ -35,7 +35,7 @@ def settings_for(redis_url: str, folder: Path, **changed: Any) -> ApiSettings:
 
 
 def text(content: str, **more: Any) -> dict[str, Any]:
-    """An output as a run tells it."""
+    """An output in the form of a run's data."""
     return {"text": content, "dropped_bytes": 0, "digest": None, **more}
 
 
@@ -105,7 +105,7 @@ class Front:
         await self.services.store.write(lease.job_id, lease.epoch, Writes(events=[fact]))
 
     async def store_artifact(self, name: str, content: bytes, media_type: str) -> dict[str, Any]:
-        """An artifact whose bytes are kept."""
+        """An artifact with stored bytes."""
         await self.services.blobs.put(content)
         digest = digest_bytes(content)
         return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}

@@ -1,4 +1,4 @@
-"""A real Chromium (`lab.browser`) whose pages report what must not happen."""
+"""A real Chromium (`lab.browser`). Its pages report violations of their content policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A patch of 30 files, and what is checked of a page that shows it."""
+"""A patch of 30 files, and the checks of a page that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser without scripts, for tests of what the pages answer: cookies and form tokens."""
+"""A browser without scripts, with cookies and form tokens, for tests of the pages."""
 
 from __future__ import annotations
 

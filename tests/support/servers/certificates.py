@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(folder: Path, host: str) -> tuple[Path, ssl.SSLContext]:
-    """The certificate's file, and what a server needs to show it."""
+    """The file of a self-signed certificate, and the TLS context of a server that has it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = dt.datetime.now(dt.UTC)

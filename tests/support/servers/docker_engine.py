@@ -40,9 +40,9 @@ class Engine:
 def header() -> str:
     """What the session reports about the backend `docker`."""
     if GIVEN is not None:
-        said = f"docker: tested with the engine at {GIVEN}"
+        note = f"docker: tested with the engine at {GIVEN}"
         missing = "; an engine's death (test_faults_engine.py) NOT tested: run as root"
-        return said if OWN else said + missing
+        return note if OWN else note + missing
     if OWN:
         return "docker: tested with an engine of the session's own"
     return "docker: NOT tested: run as root, or name an engine in FETTLE_TEST_ENGINE"
@@ -54,8 +54,8 @@ def started(config: Mapping[str, Any]) -> Iterator[Engine]:
     folder = Path(tempfile.mkdtemp(prefix="fettle-engine-"))
     (folder / "daemon.json").write_text(json.dumps(config))
     try:
-        said = script("engine.sh", "start", str(folder), str(os.getpid()))
-        yield Engine(said.splitlines()[-1], folder)
+        output = script("engine.sh", "start", str(folder), str(os.getpid()))
+        yield Engine(output.splitlines()[-1], folder)
     finally:
         script("engine.sh", "stop", str(folder))
 

@@ -28,8 +28,8 @@ class ForgeApi:
 
     def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answered:
         self.asked.append(f"{method} {path}")
-        if (said := self.trouble(method, "before")) is not None:
-            return said
+        if (status := self.trouble(method, "before")) is not None:
+            return status
         with self.lock:
             kind = self._gitlab if self.kind == "gitlab" else self._github
             answer = kind(method, path, headers, body)
@@ -44,9 +44,9 @@ class ForgeApi:
         if method == "GET":
             owner, _, branch = parse_qs(url.query)["head"][0].partition(":")
             assert owner == "team"
-            return 200, [each for each in self.opened if each["head"]["ref"] == branch], {}
+            return 200, [request for request in self.opened if request["head"]["ref"] == branch], {}
         sent = json.loads(body)
-        if any(each["head"]["ref"] == sent["head"] for each in self.opened):
+        if any(request["head"]["ref"] == sent["head"] for request in self.opened):
             return 422, {"message": "Validation Failed", "errors": [{"message": "exists"}]}, {}
         number = len(self.opened) + 1
         address = f"http://{self.place}/{PATH}/pull/{number}"
@@ -63,9 +63,13 @@ class ForgeApi:
             return 404, {"message": "404 Project Not Found"}, {}
         if method == "GET":
             branch = unquote(parse_qs(url.query)["source_branch"][0])
-            return 200, [each for each in self.opened if each["source_branch"] == branch], {}
+            return (
+                200,
+                [request for request in self.opened if request["source_branch"] == branch],
+                {},
+            )
         sent = json.loads(body)
-        if any(each["source_branch"] == sent["source_branch"] for each in self.opened):
+        if any(request["source_branch"] == sent["source_branch"] for request in self.opened):
             return 409, {"message": ["Another open merge request already exists"]}, {}
         number = len(self.opened) + 1
         address = f"http://{self.place}/{PATH}/-/merge_requests/{number}"

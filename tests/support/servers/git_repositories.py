@@ -57,8 +57,8 @@ class Repository:
             f"{int(mode, 8):o} {name}\0".encode() + bytes.fromhex(oid)
             for mode, _, oid, name in (row.split(" ", 3) for row in rows.splitlines())
         )
-        asked = ("hash-object", "-t", "tree", "-w", "--literally", "--stdin")
-        commit = self.git("commit-tree", self.git(*asked, stdin=content), "-m", "Bad")
+        argv = ("hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+        commit = self.git("commit-tree", self.git(*argv, stdin=content), "-m", "Bad")
         self.git("update-ref", "refs/heads/main", commit)
         return commit
 

@@ -66,14 +66,14 @@ class GitServer:
 @contextlib.contextmanager
 def git_server(root: Path, tls: ssl.SSLContext | None = None) -> Iterator[GitServer]:
     """A server of the repositories below `root`."""
-    shown = GitServer(root, tls=tls is not None)
+    server = GitServer(root, tls=tls is not None)
 
-    with listening(type("Handler", (_Handler,), {"shown": shown}), tls) as shown.port:
-        yield shown
+    with listening(type("Handler", (_Handler,), {"shown": server}), tls) as server.port:
+        yield server
 
 
 class _Handler(BaseHTTPRequestHandler):
-    shown: GitServer
+    server: GitServer
 
     def do_GET(self) -> None:
         self._answer()

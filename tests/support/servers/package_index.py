@@ -16,9 +16,9 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 def wheel(name: str, version: str, files: Mapping[str, str], needs: Sequence[str] = ()) -> bytes:
     """A pure wheel with these files by path."""
-    shown = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
-    shown += [f"Requires-Dist: {each}" for each in needs]
-    shown += [
+    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
+    metadata += [f"Requires-Dist: {requirement}" for requirement in needs]
+    metadata += [
         f"Provides-Extra: {extra}" for extra in re.findall(r"extra == '(\w+)'", "".join(needs))
     ]
     info = f"{name.replace('-', '_')}-{version}.dist-info"
@@ -26,7 +26,7 @@ def wheel(name: str, version: str, files: Mapping[str, str], needs: Sequence[str
     with zipfile.ZipFile(packed, "w") as archive:
         for path, text in files.items():
             archive.writestr(path, text)
-        archive.writestr(f"{info}/METADATA", "\n".join(shown) + "\n")
+        archive.writestr(f"{info}/METADATA", "\n".join(metadata) + "\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\n")
         archive.writestr(f"{info}/RECORD", "")
     return packed.getvalue()

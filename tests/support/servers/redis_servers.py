@@ -58,14 +58,14 @@ def start(
     with tempfile.TemporaryDirectory(prefix="fettle-") as folder:
         if tcp or port:
             port = port or _free_port()
-            place = ["--port", str(port), "--bind", "127.0.0.1"]
+            address_options = ["--port", str(port), "--bind", "127.0.0.1"]
             url = f"redis://127.0.0.1:{port}/0"
         else:
-            place = ["--port", "0", "--unixsocket", f"{folder}/s"]
+            address_options = ["--port", "0", "--unixsocket", f"{folder}/s"]
             url = f"unix://{folder}/s"
         with (directory / "redis.log").open("ab") as log:
             process = subprocess.Popen(
-                [binary, *place, "--dir", directory, "--save", "", *SHIPPED, *extra_args],
+                [binary, *address_options, "--dir", directory, "--save", "", *SHIPPED, *extra_args],
                 stdout=log,
                 stderr=log,
                 restore_signals=False,  # it hears of a file that may not grow, and is not killed
@@ -94,12 +94,12 @@ def wait_in_step(
     end = time.monotonic() + seconds
     with redis.Redis.from_url(replica.url) as client:
         while True:
-            shown = client.info("replication")
-            in_step = shown.get("master_link_status") == "up"
-            if in_step and shown["slave_repl_offset"] >= offset:
+            replication = client.info("replication")
+            in_step = replication.get("master_link_status") == "up"
+            if in_step and replication["slave_repl_offset"] >= offset:
                 return
             if time.monotonic() > end:
-                raise RuntimeError(f"the replica does not follow: {shown}")
+                raise RuntimeError(f"the replica does not follow: {replication}")
             time.sleep(0.02)
 
 

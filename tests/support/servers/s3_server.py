@@ -18,7 +18,7 @@ def bucket(name: str = "fettle-blobs") -> Iterator[Bucket]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        place = Bucket(
+        bucket = Bucket(
             name,
             prefix="blobs",
             endpoint=f"http://{host}:{port}",
@@ -28,11 +28,11 @@ def bucket(name: str = "fettle-blobs") -> Iterator[Bucket]:
         )
         boto3.client(
             "s3",
-            endpoint_url=place.endpoint,
-            aws_access_key_id=place.access_key,
-            aws_secret_access_key=place.secret_key,
-            region_name=place.region,
+            endpoint_url=bucket.endpoint,
+            aws_access_key_id=bucket.access_key,
+            aws_secret_access_key=bucket.secret_key,
+            region_name=bucket.region,
         ).create_bucket(Bucket=name)
-        yield place
+        yield bucket
     finally:
         server.stop()

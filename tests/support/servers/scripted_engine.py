@@ -98,7 +98,11 @@ class ScriptedEngine:
             await self._answer(reader, writer)
             if await reader.read(1):
                 self.orders.put_nowait(
-                    next(id_ for id_, each in self.containers.items() if each.attached is writer)
+                    next(
+                        id_
+                        for id_, container in self.containers.items()
+                        if container.attached is writer
+                    )
                 )
             await reader.read()  # until the other side has gone
         except (OSError, EOFError):
@@ -133,10 +137,10 @@ class ScriptedEngine:
 
     def _ready(self) -> None:
         """Those that are started and attached to say it once."""
-        for each in self.containers.values():
-            if each.started and each.attached:
-                each.attached.write(bytes((STDOUT, 0, 0, 0, 0, 0, 0, 1)) + b"R")
-                each.started = False
+        for container in self.containers.values():
+            if container.started and container.attached:
+                container.attached.write(bytes((STDOUT, 0, 0, 0, 0, 0, 0, 1)) + b"R")
+                container.started = False
 
     def _ping(self, *_: Any) -> tuple[int, Any]:
         return 200, "OK"
@@ -152,11 +156,12 @@ class ScriptedEngine:
         return 200, ...
 
     def _list(self, line: str, *_: Any) -> tuple[int, Any]:
-        (wanted,) = json.loads(line.partition("filters=")[2])["label"]
+        (label,) = json.loads(line.partition("filters=")[2])["label"]
         return 200, [
-            {"Id": id_, "Labels": held.labels, "Created": held.created}
-            for id_, held in self.containers.items()
-            if wanted in held.labels or wanted in {f"{k}={v}" for k, v in held.labels.items()}
+            {"Id": id_, "Labels": container.labels, "Created": container.created}
+            for id_, container in self.containers.items()
+            if label in container.labels
+            or label in {f"{k}={v}" for k, v in container.labels.items()}
         ]
 
     def _create(self, _: str, body: Any, __: Any) -> tuple[int, Any]:
@@ -179,10 +184,10 @@ class ScriptedEngine:
         return status
 
     def _with(self, line: str, status: int, do: Callable[[Held], Any]) -> tuple[int, Any]:
-        held = self.containers.get(_id(line))
-        if held is None:
+        container = self.containers.get(_id(line))
+        if container is None:
             return 404, {"message": "No such container"}
-        do(held)
+        do(container)
         return status, None
 
 

@@ -39,8 +39,8 @@ class _Doing:
             await asyncio.sleep(0.02)
         if client.is_closing():
             return
-        asked = client.env.get("GIT_PROTOCOL", "") if self.protocol_2 else ""
-        environment = {**os.environ, **_GIT, "GIT_PROTOCOL": asked}
+        protocol = client.env.get("GIT_PROTOCOL", "") if self.protocol_2 else ""
+        environment = {**os.environ, **_GIT, "GIT_PROTOCOL": protocol}
         git = await asyncio.create_subprocess_exec(
             *("git", "shell", "-c", command), env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
@@ -128,8 +128,8 @@ class SshServer:
 
 def new_key(file: Path, words: str = "") -> Path:
     """A key of this password in this file, and its public half beside it."""
-    asked = ("ssh-keygen", "-q", "-t", "ed25519", "-N", words, "-C", "", "-f", str(file))
-    subprocess.run(asked, check=True, stdin=subprocess.DEVNULL)
+    argv = ("ssh-keygen", "-q", "-t", "ed25519", "-N", words, "-C", "", "-f", str(file))
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
     return file
 
 
@@ -166,10 +166,10 @@ async def _closed(listening: asyncssh.SSHAcceptor) -> None:
     """End it, and what it is still doing."""
     listening.close()
     await listening.wait_closed()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
+    other_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in other_tasks:
         task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*other_tasks, return_exceptions=True)
 
 
 @contextlib.contextmanager
@@ -179,8 +179,8 @@ def _loop() -> Iterator[Any]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
-    def run(what: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(what, loop).result(30)
+    def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(30)
 
     try:
         yield run

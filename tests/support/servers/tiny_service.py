@@ -54,8 +54,8 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Answer:
 
 
 def event(seq: int, kind: str, /, **data: Any) -> str:
-    shown = {"seq": seq, "at": "2026-11-21T12:00:00.000Z", "kind": kind, "data": data}
-    return f"id: {seq}\nevent: {kind}\ndata: {json.dumps(shown)}\n\n"
+    event = {"seq": seq, "at": "2026-11-21T12:00:00.000Z", "kind": kind, "data": data}
+    return f"id: {seq}\nevent: {kind}\ndata: {json.dumps(event)}\n\n"
 
 
 def stream(*events: str) -> Answer:
@@ -80,10 +80,12 @@ def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
             text = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = _read(headers.get("content-type", ""), text)
-            said = answer(Asked(self.command, self.path, headers, body))
-            raw = said.body if isinstance(said.body, bytes) else _text(said.body).encode()
-            self.send_response(said.status)
-            for name, value in {"Content-Type": "application/json", **said.headers}.items():
+            answered = answer(Asked(self.command, self.path, headers, body))
+            raw = (
+                answered.body if isinstance(answered.body, bytes) else _text(answered.body).encode()
+            )
+            self.send_response(answered.status)
+            for name, value in {"Content-Type": "application/json", **answered.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()

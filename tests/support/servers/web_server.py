@@ -57,11 +57,11 @@ def listening(
 def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            shown.asked.append(self.path)
-            shown.headers.append({name.lower(): value for name, value in self.headers.items()})
-            answer = shown.answers.get(self.path, Answer(status=404))
+            server.asked.append(self.path)
+            server.headers.append({name.lower(): value for name, value in self.headers.items()})
+            answer = server.answers.get(self.path, Answer(status=404))
             if callable(answer):
-                answer = answer(shown.headers[-1])
+                answer = answer(server.headers[-1])
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.kind)
             for name, value in answer.headers.items():
@@ -75,6 +75,6 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
         def log_message(self, *_: object) -> None:
             """Tests have no use for a log."""
 
-    shown = WebServer(0, {})
-    with listening(Handler, tls) as shown.port:
-        yield shown
+    server = WebServer(0, {})
+    with listening(Handler, tls) as server.port:
+        yield server

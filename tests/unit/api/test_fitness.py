@@ -1,4 +1,4 @@
-"""What Redis says of itself, and what it means for jobs."""
+"""The findings on the configuration of Redis, and their severity."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def test_what_we_ship_is_fit():
     ],
 )
 def test_what_loses_jobs_is_refused_with_what_to_set(name, info, says):
-    found = verdict(name, **info)
-    assert found.severity is Severity.REFUSE
-    assert says in found.advice
+    finding = verdict(name, **info)
+    assert finding.severity is Severity.REFUSE
+    assert says in finding.advice
 
 
 def test_a_slower_file_and_a_forbidden_config_are_warnings():
     assert verdict("appendfsync", {"appendfsync": "everysec"}).severity is Severity.WARN
     hidden = assess(GOOD, None)
-    found = next(finding for finding in hidden.findings if finding.name == "appendfsync")
-    assert found.severity is Severity.WARN
-    assert "CONFIG GET is not allowed" in found.advice
+    finding_of_fsync = next(finding for finding in hidden.findings if finding.name == "appendfsync")
+    assert finding_of_fsync.severity is Severity.WARN
+    assert "CONFIG GET is not allowed" in finding_of_fsync.advice
 
 
 @pytest.mark.parametrize("version", ["6.0.16", "6.2.14"])

@@ -57,7 +57,7 @@ def test_money(dollars, text):
 
 
 @pytest.mark.parametrize(
-    ("cost", "known", "unpriced", "unreported", "text"),
+    ("cost", "known_usd", "unpriced", "unreported", "text"),
     [
         ("0.5", "0.5", 0, 0, "$0.5000"),
         (None, "0.5", 0, 1, "over $0.5000"),
@@ -66,6 +66,6 @@ def test_money(dollars, text):
         (None, "0", 1, 1, "price unknown"),
     ],
 )
-def test_a_spend_says_why_its_cost_is_unknown(cost, known, unpriced, unreported, text):
+def test_a_spend_says_why_its_cost_is_unknown(cost, known_usd, unpriced, unreported, text):
     calls = {"unpriced_calls": unpriced, "unreported_calls": unreported}
-    assert spent({"cost_usd": cost, "known_usd": known, **calls}) == text
+    assert spent({"cost_usd": cost, "known_usd": known_usd, **calls}) == text

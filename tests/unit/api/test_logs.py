@@ -49,7 +49,7 @@ def test_for_people_it_is_readable_and_reports_no_variables(configured, capsys):
         int(f"{len(secret)} letters")
     except ValueError:
         structlog.get_logger("ours").exception("failed", job="j1")
-    said = capsys.readouterr().err
-    assert "failed" in said
-    assert "job=j1" in said
-    assert secret not in said
+    output = capsys.readouterr().err
+    assert "failed" in output
+    assert "job=j1" in output
+    assert secret not in output

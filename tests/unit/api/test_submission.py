@@ -84,10 +84,10 @@ def test_the_allow_list_decides_on_models():
 
 def test_a_running_time_is_bounded():
     assert errors(timeout_seconds=86_401) == [("timeout_seconds", 86_400)]
-    asked = JobRequest(task="x")
-    assert new_spec(asked, SETTINGS).timeout_seconds == 900
+    request = JobRequest(task="x")
+    assert new_spec(request, SETTINGS).timeout_seconds == 900
     short = SETTINGS.model_copy(update={"max_timeout_seconds": 60})
-    assert new_spec(asked, short).timeout_seconds == 60
+    assert new_spec(request, short).timeout_seconds == 60
 
 
 @pytest.mark.parametrize(("field", "setting"), SETTING_OF_LIMIT.items())
@@ -113,9 +113,9 @@ def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
 
 def test_a_job_may_not_ask_for_more_than_the_operator_allows():
     settings = ApiSettings(max_job_cost_usd="0.5", max_job_tokens=1000)
-    asked = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
+    request = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
     with pytest.raises(Refused) as caught:
-        check_job(asked, 100, settings)
+        check_job(request, 100, settings)
     errors = [(error.field, error.limit) for error in caught.value.more["errors"]]
     assert errors == [("max_cost_usd", "0.5"), ("max_tokens", 1000)]
     check_job(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
@@ -144,19 +144,19 @@ def test_an_amount_of_money_is_a_plain_decimal(amount):
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("command", "words"),
     [
         ("pytest -q", ["pytest", "-q"]),
         (["node", "test it.js"], ["node", "test it.js"]),
         ("x " * 64, ["x"] * 64),
     ],
 )
-def test_what_proves_the_work_is_words_or_a_line_of_them(asked, words):
-    assert JobRequest(task="x", verify=asked).verify == words
+def test_what_proves_the_work_is_words_or_a_line_of_them(command, words):
+    assert JobRequest(task="x", verify=command).verify == words
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("command", "message"),
     [
         *((f"a {word} b", "no shell runs it") for word in ("|", "||", "&&", ";", "&", ">", "<")),
         (["a", ">>", "b"], "no shell runs it"),
@@ -169,9 +169,9 @@ def test_what_proves_the_work_is_words_or_a_line_of_them(asked, words):
         (7, "valid list"),
     ],
 )
-def test_what_no_program_can_be_run_by_is_refused_in_words(asked, said):
+def test_what_no_program_can_be_run_by_is_refused_in_words(command, message):
     with pytest.raises(ValidationError) as caught:
-        JobRequest(task="x", verify=asked)
+        JobRequest(task="x", verify=command)
     (error,) = caught.value.errors()
     assert error["loc"][0] == "verify"
-    assert said in error["msg"]
+    assert message in error["msg"]

@@ -1,4 +1,4 @@
-"""Turns: who asks beyond a limit waits, and one key leaves room for the others."""
+"""Turns: a request beyond a limit waits, and a key leaves turns for others."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from api.auth.limits import Turns
 
 
 async def test_a_key_waits_for_its_own_turns_and_leaves_the_others_free():
-    turns, ends, begun = Turns(2, 3), asyncio.Event(), []
+    turns, ends, started = Turns(2, 3), asyncio.Event(), []
 
     async def upload(key_id: str) -> None:
         async with turns.turn(key_id):
-            begun.append(key_id)
+            started.append(key_id)
             await ends.wait()
 
-    asked = [asyncio.create_task(upload(key)) for key in ("slow", "slow", "slow", "b", "c")]
-    while len(begun) < 3:
+    uploads = [asyncio.create_task(upload(key)) for key in ("slow", "slow", "slow", "b", "c")]
+    while len(started) < 3:
         await asyncio.sleep(0)
     for _ in range(20):  # the third of `slow` and `c` have had every chance
         await asyncio.sleep(0)
-    assert begun == ["slow", "slow", "b"]
+    assert started == ["slow", "slow", "b"]
     ends.set()
-    await asyncio.gather(*asked)
-    assert sorted(begun) == ["b", "c", "slow", "slow", "slow"]
+    await asyncio.gather(*uploads)
+    assert sorted(started) == ["b", "c", "slow", "slow", "slow"]

@@ -12,7 +12,7 @@ def spent(day, model, cost, calls=1):
 
 
 def test_a_column_a_model_the_dearest_first_and_a_row_for_each_day():
-    shown = by_model(
+    costs = by_model(
         [
             spent("d1", "a", "0.1"),
             spent("d2", "a", "0.2"),
@@ -21,8 +21,8 @@ def test_a_column_a_model_the_dearest_first_and_a_row_for_each_day():
         ],
         ["d1", "d2", "d3"],
     )
-    assert shown.models == ["b", "a", "c"]
-    assert shown.days == {
+    assert costs.models == ["b", "a", "c"]
+    assert costs.days == {
         "d1": [0, Decimal("0.1"), 0],
         "d2": [9, Decimal("0.2"), 0],
         "d3": [0, 0, 0],
@@ -31,7 +31,7 @@ def test_a_column_a_model_the_dearest_first_and_a_row_for_each_day():
 
 def test_the_cheapest_of_many_are_added_up_and_nothing_is_lost():
     rows = [spent("d", f"m{n}", str(n + 1)) for n in range(MAX_MODELS + 3)]
-    shown = by_model(rows, ["d"])
-    assert shown.models == [f"m{n}" for n in range(MAX_MODELS + 2, 2, -1)] + [OTHERS]
-    assert shown.days["d"][-1] == 1 + 2 + 3
-    assert sum(shown.days["d"]) == sum(range(1, MAX_MODELS + 4))
+    costs = by_model(rows, ["d"])
+    assert costs.models == [f"m{n}" for n in range(MAX_MODELS + 2, 2, -1)] + [OTHERS]
+    assert costs.days["d"][-1] == 1 + 2 + 3
+    assert sum(costs.days["d"]) == sum(range(1, MAX_MODELS + 4))

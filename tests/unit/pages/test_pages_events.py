@@ -1,4 +1,4 @@
-"""Each kind of event has its own words on a page, and none can take the page away."""
+"""Each kind of event has a template, and no event can break the page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def test_every_template_has_an_example_here():
 @pytest.mark.parametrize("opened", [False, True])
 def test_each_kind_is_reported_in_its_own_words(kind, opened):
     runs = frozenset({1} if opened else ())
-    with capture_logs() as said:
+    with capture_logs() as logs:
         (entry,) = job_view.timeline("j", [Event(1, 0, kind, EXAMPLES[kind])], 0, runs)
-    assert said == []
+    assert logs == []
     assert entry["body"].strip()
 
 

@@ -1,4 +1,4 @@
-"""The panels of a job's page: what a review shows and offers, and what comes on top at the end."""
+"""The panels of a job's page: the review with its decisions, and the outcome."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
         tests={"counts": {}, "tests": [{"id": "t_one", "outcome": "failed", "detail": "no"}]},
     )
     html = panel("review", a_record([a_run(1), a_run(2), run]))
-    where = f"/app/jobs/{'0' * 20}/runs/3"
+    run_path = f"/app/jobs/{'0' * 20}/runs/3"
     for part in ("code", "stderr"):
-        assert f'href="{where}/{part}"' in html
-        assert f'data-copy-whole="{where}/{part}"' in html
-    assert f'href="{where}/stdout"' not in html
+        assert f'href="{run_path}/{part}"' in html
+        assert f'data-copy-whole="{run_path}/{part}"' in html
+    assert f'href="{run_path}/stdout"' not in html
     for said in ("2.0 KiB were not stored", "big.bin: too large", "t_one"):
         assert said in html
     assert ("shown above" in html, "Code of run" in html) == (True, False)
@@ -64,7 +64,7 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
 
 
 @pytest.mark.parametrize(
-    ("by", "voted", "changed", "why"),
+    ("by", "voted", "changed", "reason"),
     [
         ("grace", (), {}, "submitted the job"),
         ("ada", (), {"authors": (Signer("Ada"),)}, "edited the code"),
@@ -73,14 +73,18 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
         ("grace", (), {"approvals": 1}, ""),
     ],
 )
-def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, changed, why):
+def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, changed, reason):
     votes = tuple(Approval(name, f"key-{name}", 1) for name in voted)
     record = a_record([a_run()], **{"approvals": 2, **changed})
     record = replace(record, review=replace(record.review, approvals=votes))
     html = panel("review", record, by=by)
-    assert (why in html, 'data-key="a"' in html, 'id="approve"' in html) == (True, not why, not why)
+    assert (reason in html, 'data-key="a"' in html, 'id="approve"' in html) == (
+        True,
+        not reason,
+        not reason,
+    )
     head = html.partition('class="evidence"')[0]
-    assert ("You may send it back" in head) == bool(why)
+    assert ("You may send it back" in head) == bool(reason)
     assert 'data-key="r"' in html
 
 
@@ -125,8 +129,10 @@ def test_a_failed_jobs_best_result_is_shown_for_what_it_is():
 
 
 def test_how_much_a_verification_distinguishes_is_shown():
-    shown = {**VERIFIED, "holds": True, "problem": None}
-    html = panel("outcome", a_record(review=None, result=Result("42", "ada", verification=shown)))
+    verification = {**VERIFIED, "holds": True, "problem": None}
+    html = panel(
+        "outcome", a_record(review=None, result=Result("42", "ada", verification=verification))
+    )
     for part in (
         '<span class="warn">Verified only by itself</span> <code>pytest -q</code>',
         '<span class="quiet">, exit code only</span>',
@@ -145,9 +151,14 @@ def test_a_verification_by_the_checks_counts_them():
     tests = [{"id": f"t{n}", "outcome": "passed", "detail": ""} for n in range(3)]
     checks = {"passed": True, "problem": None, "tests": tests, "seconds": 0.1, "revision": 1}
     experiment = {**VERIFIED["experiments"][1], "kind": "unloadable"}
-    shown = {**VERIFIED, "source": "checks", "command": "the acceptance checks", "holds": True}
-    shown |= {"problem": None, "own_word": False, "experiments": [experiment]}
-    result = Result("42", "ada", checks=checks, verification=shown)
+    verification = {
+        **VERIFIED,
+        "source": "checks",
+        "command": "the acceptance checks",
+        "holds": True,
+    }
+    verification |= {"problem": None, "own_word": False, "experiments": [experiment]}
+    result = Result("42", "ada", checks=checks, verification=verification)
     html = panel("outcome", a_record(review=None, result=result))
     assert 'Verified</span> <span class="quiet">3 of 3 acceptance checks passed</span>' in html
     assert "made unloadable: " in html
@@ -156,8 +167,8 @@ def test_a_verification_by_the_checks_counts_them():
 
 def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
     payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
-    shown = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
-    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, shown)))
+    review_payload = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
+    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, review_payload)))
     assert "Not verified</span> <code>pytest -q</code>" in html
     assert "<strong>No evidence.</strong>" not in html
     older = {**payload, "unproven": "nothing has run"}
@@ -184,7 +195,9 @@ def test_the_question_before_an_approval_names_missing_evidence(
     payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
     payload |= {"unproven": unproven}
     record = a_record(review=Review("r1", ReviewKind.REVIEW, payload))
-    tests = [{"id": f"t{n}", "outcome": each, "detail": ""} for n, each in enumerate(outcomes)]
+    tests = [
+        {"id": f"t{n}", "outcome": outcome, "detail": ""} for n, outcome in enumerate(outcomes)
+    ]
     checked = {"revision": 1, "passed": False, "problem": None, "tests": tests, "seconds": 1}
     html = panel("review", record, [Event(1, 0, "checked", checked)] if outcomes else [])
     assert f">{question}</h2>" in html

@@ -34,13 +34,13 @@ def patch(tmp_path):
             raw = content if isinstance(content, bytes) else content.encode()
             (tmp_path / path).write_bytes(raw)
 
-    def made(before, after, gone=(), executable=()) -> bytes:
+    def make_patch(before, after, removed=(), executable=()) -> bytes:
         git("init", "--quiet")
         put(before)
         git("add", "--all")
         tree = git("write-tree").decode().strip()
         put(after)
-        for path in gone:
+        for path in removed:
             Path(tmp_path, path).unlink()
         git("add", "--all")
         for path in executable:
@@ -48,7 +48,7 @@ def patch(tmp_path):
         form = ("--binary", "--full-index", "--find-renames")
         return git("diff", "--cached", *form, tree)
 
-    return made
+    return make_patch
 
 
 def lines_of(content: bytes, *comments, split: bool = False) -> str:
@@ -71,7 +71,7 @@ def test_each_change_is_a_file_with_its_lines_and_notes(patch):
                 "empty.py": "",
                 "picture.png": b"\x89PNG\0\xff",
             },
-            gone=["old.py", "gone.py"],
+            removed=["old.py", "gone.py"],
             executable=["run.sh"],
         )
     )
@@ -140,9 +140,9 @@ def test_names_are_shown_with_what_is_not_seen_escaped(patch):
     html = drawn(
         "patch.html", job_id="j", patch=reference, rendered_patch=render_patch(content), split=False
     )
-    seen = re.sub(r'data-path="[^"]*"', "", html)
-    assert seen.count("Shot\\u202fPM/\U0001f468\\u200d\U0001f469.md") >= 2
-    assert "\u202f" not in seen
+    visible_html = re.sub(r'data-path="[^"]*"', "", html)
+    assert visible_html.count("Shot\\u202fPM/\U0001f468\\u200d\U0001f469.md") >= 2
+    assert "\u202f" not in visible_html
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "why"),
+    ("path", "content", "reason"),
     [
         ("a.py", "x\n" * 400, ""),
         ("a.py", "x\n" * 600, "large"),
@@ -190,9 +190,9 @@ def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
         ("locksmith.py", "x\n", ""),
     ],
 )
-def test_large_and_generated_files_are_folded(patch, path, content, why):
+def test_large_and_generated_files_are_folded(patch, path, content, reason):
     (file,) = render_patch(patch({}, {path: content}))["files"]
-    assert file.folded == why
+    assert file.folded == reason
 
 
 def test_a_line_is_cut_where_nobody_reads_on(patch):
@@ -270,7 +270,7 @@ def test_a_text_that_a_lexer_takes_minutes_for_is_shown_without_colours(patch, m
 def test_both_sides_stand_beside_each_other(patch):
     after = LINES.replace("line 12\nline 13\n", "dozen\n").replace("line 28\n", "line 28\n28.5\n")
     html = lines_of(patch({"a": LINES}, {"a": after}), split=True).split("\n")
-    cells = [re.sub("<[^>]*>", "", each) for each in html if "across" not in each]
+    cells = [re.sub("<[^>]*>", "", cell) for cell in html if "across" not in cell]
     pairs = list(zip(cells[::2], cells[1::2], strict=True))
     assert ("-line 12", "+dozen") in pairs
     assert ("-line 13", "") in pairs
@@ -294,15 +294,15 @@ def test_earlier_comments_stand_at_their_lines(patch, split):
     ]
     rendered = render_patch(content, comments, split=split)
     first, second = rendered["files"]
-    lines = [re.sub("<[^>]*>", "", each) for each in str(first.lines).split("\n")]
-    place = next(i for i, line in enumerate(lines) if line.startswith("&lt;ada&gt;"))
-    assert (lines[place - 1], lines[place]) == (
+    lines = [re.sub("<[^>]*>", "", item) for item in str(first.lines).split("\n")]
+    position = next(i for i, line in enumerate(lines) if line.startswith("&lt;ada&gt;"))
+    assert (lines[position - 1], lines[position]) == (
         "+x",
         "&lt;ada&gt; on line 10: the line is as it was",
     )
-    assert lines[place + 1] == "Is it &lt;b&gt;?"
-    assert [each["text"] for each in first.apart] == ["Gone."]
-    assert (second.apart, [each["text"] for each in rendered["apart"]]) == ((), ["Where?"])
+    assert lines[position + 1] == "Is it &lt;b&gt;?"
+    assert [item["text"] for item in first.apart] == ["Gone."]
+    assert (second.apart, [item["text"] for item in rendered["apart"]]) == ((), ["Where?"])
     reference = PatchRef("ab", 1, 2, 2, 2, "c" * 40)
     html = drawn("patch.html", job_id="j", patch=reference, rendered_patch=rendered, split=split)
     assert "<code>+&lt;x&gt;</code>\nGone." in html

@@ -24,11 +24,11 @@ QUICK = {"code": "x = 1", "lexer": "python"}
 def children() -> set[int]:
     """The processes of the program that this process has started."""
     listed = Path(f"/proc/self/task/{threading.main_thread().native_id}/children")
-    found = set()
+    pids = set()
     for pid in map(int, listed.read_text().split()):
         if PROGRAM.name in Path(f"/proc/{pid}/cmdline").read_text():
-            found.add(pid)
-    return found
+            pids.add(pid)
+    return pids
 
 
 def started(process: TextProcess) -> int:
@@ -96,8 +96,8 @@ def test_the_process_has_no_environment_and_ends_with_its_owner() -> None:
     process = TextProcess()
     pid = started(process)
     assert Path(f"/proc/{pid}/environ").read_bytes() == b""
-    opened = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
-    assert all(each.startswith("socket:") or each == "/dev/null" for each in opened)
+    opened = {str(target.readlink()) for target in Path(f"/proc/{pid}/fd").iterdir()}
+    assert all(target.startswith("socket:") or target == "/dev/null" for target in opened)
     del process
     assert not Path(f"/proc/{pid}").exists()
 

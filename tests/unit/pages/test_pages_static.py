@@ -16,8 +16,8 @@ LISTED = json.loads((VENDOR / "versions.json").read_text())
 
 
 def test_every_vendored_file_is_listed_with_its_digest():
-    found = {path.name for path in VENDOR.iterdir()} - {"versions.json"}
-    assert found == {entry["file"] for entry in LISTED}
+    vendored = {path.name for path in VENDOR.iterdir()} - {"versions.json"}
+    assert vendored == {entry["file"] for entry in LISTED}
     for entry in LISTED:
         content = (VENDOR / entry["file"]).read_bytes()
         assert hashlib.sha256(content).hexdigest() == entry["sha256"], entry["file"]
@@ -31,12 +31,12 @@ def test_the_scripts_of_the_pages_have_60_kb_at_most():
 
 def test_every_part_of_a_bundle_is_used_and_there():
     parts = {part for parts in (BUNDLES | DOCUMENTATION).values() for part in parts}
-    there = {
+    classes = {
         str(path.relative_to(FOLDER))
         for path in FOLDER.rglob("*")
         if path.is_file() and path.suffix not in {".json", ".txt"}
     }
-    assert parts == there
+    assert parts == classes
 
 
 def test_an_address_changes_with_the_content():

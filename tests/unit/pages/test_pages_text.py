@@ -1,4 +1,4 @@
-"""Foreign text on a page: code, output, answers, differences. Nothing of it may act."""
+"""Untrusted texts on a page: code, output, answers, differences. They may not act."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_html_in_it_is_text(draw):
 @given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n\r \x00\u202e", max_size=60))
 def test_no_text_makes_a_tag_of_its_own(text):
     for draw in (untrusted.printed, code.unified, code.coloured):
-        rest = str(draw(text)).replace("</span>", "")
-        for piece in rest.split("<")[1:]:
+        remaining = str(draw(text)).replace("</span>", "")
+        for piece in remaining.split("<")[1:]:
             assert piece.startswith('span class="')
 
 
@@ -80,6 +80,6 @@ def test_a_text_of_too_many_lines_is_not_cut():
 
 def test_lines_that_repeat_are_compared_in_bounded_time():
     lines = [str(n % 100) for n in range(code.MAX_COMPARED_LINES)]
-    began = time.process_time()
+    started_at = time.process_time()
     assert code.diff_of("\n".join(lines), "\n".join(reversed(lines)))
-    assert time.process_time() - began < 10
+    assert time.process_time() - started_at < 10

@@ -138,11 +138,11 @@ UNFIT = [
 def test_an_unfit_redis_address_is_refused_in_one_sentence_without_its_text(text: str) -> None:
     with pytest.raises(AddressError) as refused:
         parse_redis(text)
-    said = str(refused.value)
-    assert SECRET not in said
-    assert SECRET[:4] not in said
-    assert "\n" not in said
-    assert len(said) < 300
+    message = str(refused.value)
+    assert SECRET not in message
+    assert SECRET[:4] not in message
+    assert "\n" not in message
+    assert len(message) < 300
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
 
@@ -164,9 +164,9 @@ def test_production_refuses_a_server_that_it_would_not_verify(name: str, off: st
     StoreSettings(**unsafe)
     with pytest.raises(ValidationError) as refused:
         StoreSettings(env="production", **unsafe)
-    (said,) = complaints(StoreSettings, refused.value)
-    assert said.startswith(f"FETTLE_{name.upper()} switches the verification of TLS off")
-    assert SECRET not in f"{said} {refused.value}"
+    (message,) = complaints(StoreSettings, refused.value)
+    assert message.startswith(f"FETTLE_{name.upper()} switches the verification of TLS off")
+    assert SECRET not in f"{message} {refused.value}"
     StoreSettings(env="production", **{name: f"rediss://:{SECRET}@db"})
 
 
@@ -199,9 +199,9 @@ def test_no_setting_repeats_a_secret_in_the_wrong_place(
             try:
                 kind()
             except ValidationError as error:
-                said = f"{complaints(kind, error)} {error}"
-                assert SECRET not in said, name
-                assert SECRET[:5] not in said, name
+                messages = f"{complaints(kind, error)} {error}"
+                assert SECRET not in messages, name
+                assert SECRET[:5] not in messages, name
 
 
 ADDRESSES = {
@@ -226,7 +226,7 @@ ADDRESSES = {
 def test_every_address_on_the_web_is_parsed(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    kind = next(kind for kind, each in fields() if each == name)
+    kind = next(kind for kind, field_name in fields() if field_name == name)
     monkeypatch.setenv(variable(kind, name, kind.model_fields[name]), text)
     with pytest.raises(ValidationError) as refused:
         kind()
@@ -238,7 +238,7 @@ def test_an_address_that_paths_are_added_to_has_no_options(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     complete = {"flower_url", "webhook_url"}
-    kind = next(kind for kind, each in fields() if each == name)
+    kind = next(kind for kind, field_name in fields() if field_name == name)
     monkeypatch.setenv(variable(kind, name, kind.model_fields[name]), f"https://host/?key={SECRET}")
     monkeypatch.setenv("FETTLE_WEBHOOK_SECRET", "whsec_" + "A" * 32)
     if name in complete:
@@ -275,7 +275,7 @@ def test_an_address_that_paths_are_added_to_has_no_options(
 def test_hosts_networks_and_the_engine_are_parsed(
     monkeypatch: pytest.MonkeyPatch, name: str, fit: list[str], unfit: list[str]
 ) -> None:
-    kind = next(kind for kind, each in fields() if each == name)
+    kind = next(kind for kind, field_name in fields() if field_name == name)
     for text in fit:
         monkeypatch.setenv(f"FETTLE_{name.upper()}", text)
         kind()
@@ -288,7 +288,7 @@ def test_hosts_networks_and_the_engine_are_parsed(
 @pytest.mark.parametrize("name", ["host", "worker_metrics_host"])
 def test_a_name_to_listen_on_exists(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A name server that does not answer may answer at the next start."""
-    kind = next(kind for kind, each in fields() if each == name)
+    kind = next(kind for kind, field_name in fields() if field_name == name)
 
     def resolve(host: str, _port: None) -> None:
         code = socket.EAI_NONAME if host == "misspelt.example" else socket.EAI_AGAIN
@@ -325,12 +325,14 @@ def test_an_origin_is_scheme_host_and_port() -> None:
 
 
 def test_an_address_is_shown_without_its_password_and_its_query() -> None:
-    def shown(url: str) -> str:
+    def traced_url(url: str) -> str:
         flags = {"webhook_url": url, "webhook_secret": "whsec_" + "A" * 32}
-        return {each.name: each.value for each in trace(WebhookSettings, flags)}["webhook_url"]
+        return {setting.name: setting.value for setting in trace(WebhookSettings, flags)}[
+            "webhook_url"
+        ]
 
-    assert shown(f"https://hooks.x/a?key={SECRET}") == f"https://hooks.x/a?{MASK}"
-    assert shown("https://hooks.x/a") == "https://hooks.x/a"
+    assert traced_url(f"https://hooks.x/a?key={SECRET}") == f"https://hooks.x/a?{MASK}"
+    assert traced_url("https://hooks.x/a") == "https://hooks.x/a"
 
 
 def test_a_flag_that_does_not_fit_is_named_as_a_flag(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def test_no_file_of_the_working_directory_counts(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", home)
     for _, kind in SECTIONS:
-        assert {each.origin for each in trace(kind)} <= {"default", "environment"}
+        assert {setting.origin for setting in trace(kind)} <= {"default", "environment"}
     assert ClientSettings().url == "http://127.0.0.1:8000"
     assert (WorkerSettings().concurrency, UpSettings().workers) == (32, 1)
 
@@ -65,8 +65,8 @@ def test_no_home_is_no_file_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_user_has_a_file_for_the_client_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = ClientSettings()
-    assert (found.url, found.api_key.get_secret_value()) == (f"{OURS}/base", "stored")
+    settings = ClientSettings()
+    assert (settings.url, settings.api_key.get_secret_value()) == (f"{OURS}/base", "stored")
     assert {each.origin for each in trace(ClientSettings)} == {"config.toml"}
     assert WorkerSettings().concurrency == 32
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other"))
@@ -75,33 +75,36 @@ def test_the_user_has_a_file_for_the_client_alone(
 
 @pytest.mark.usefixtures("user_file")
 def test_a_named_file_takes_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    named = tmp_path / "named.toml"
-    named.write_text('url = "https://other.test"\nconcurrency = 5\n')
-    monkeypatch.setenv("FETTLE_CONFIG", str(named))
-    found = ClientSettings()
-    assert (found.url, found.api_key.get_secret_value()) == ("https://other.test", DEVELOPMENT_KEY)
+    named_path = tmp_path / "named.toml"
+    named_path.write_text('url = "https://other.test"\nconcurrency = 5\n')
+    monkeypatch.setenv("FETTLE_CONFIG", str(named_path))
+    settings = ClientSettings()
+    assert (settings.url, settings.api_key.get_secret_value()) == (
+        "https://other.test",
+        DEVELOPMENT_KEY,
+    )
     assert WorkerSettings().concurrency == 5
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_url",
     ["http://attacker.test", "http://fettle.test", f"{OURS}:8443", f"{OURS}.attacker.test"],
 )
 @pytest.mark.parametrize("by_flag", [True, False])
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("is_named", [True, False])
 def test_a_stored_key_is_for_the_service_that_it_is_stored_with(
-    monkeypatch: pytest.MonkeyPatch, user_file: Path, other: str, by_flag: bool, named: bool
+    monkeypatch: pytest.MonkeyPatch, user_file: Path, other_url: str, by_flag: bool, is_named: bool
 ) -> None:
-    if named:
+    if is_named:
         monkeypatch.setenv("FETTLE_CONFIG", str(user_file))
-    flags = {"url": other} if by_flag else {}
+    flags = {"url": other_url} if by_flag else {}
     if not by_flag:
-        monkeypatch.setenv("FETTLE_URL", other)
+        monkeypatch.setenv("FETTLE_URL", other_url)
     with pytest.raises(ValidationError) as refused:
         ClientSettings(**flags)
-    (said,) = complaints(ClientSettings, refused.value)
-    assert said == (
-        f"the API key in {user_file} belongs to {OURS}/base and is not sent to {other}: "
+    (message,) = complaints(ClientSettings, refused.value)
+    assert message == (
+        f"the API key in {user_file} belongs to {OURS}/base and is not sent to {other_url}: "
         "set FETTLE_API_KEY to a key of that service"
     )
     monkeypatch.setenv("FETTLE_API_KEY", "fit")
@@ -122,7 +125,7 @@ def test_a_key_that_is_stored_without_an_address_is_for_the_usual_one(user_file:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "does not exist: correct FETTLE_CONFIG"),
         (b"max_files 3", "is not valid TOML: .* line 1"),
@@ -135,7 +138,7 @@ def test_a_named_file_that_cannot_be_read_ends_a_start(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     content: bytes | None,
-    said: str,
+    message: str,
 ) -> None:
     path = tmp_path / "named.toml"
     if content == b"folder":
@@ -144,11 +147,11 @@ def test_a_named_file_that_cannot_be_read_ends_a_start(
         path.write_bytes(content)
     monkeypatch.setenv("FETTLE_CONFIG", str(path))
     for _, kind in SECTIONS:
-        with pytest.raises(ConfigFileError, match=said):
+        with pytest.raises(ConfigFileError, match=message):
             kind()
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         started(WorkerSettings)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert f"the file of settings {path} " in capsys.readouterr().err
 
 
@@ -161,9 +164,9 @@ def test_an_unnamed_file_of_the_working_directory_is_reported(
         f"{path} is not read, because no setting names it: set FETTLE_CONFIG={path}"
     )
     monkeypatch.setenv("FETTLE_ENV", "production")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         started(WorkerSettings)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert message in capsys.readouterr().err
     assert sealed({})["FETTLE_CONFIG"] == ""
     monkeypatch.setenv("FETTLE_CONFIG", "")

@@ -77,14 +77,14 @@ def _no_variables_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def cleaned(env: Mapping[str, str]) -> dict[str, str]:
     """What is left of an environment; fails if a child process has anything else."""
     argv = [sys.executable, "-c", CLEAN]
-    shown = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
-    kept, of_child = json.loads(shown.stdout)
-    assert set(filter(None, of_child)) == set(kept)
-    return kept
+    output = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
+    environment_kept, of_child = json.loads(output.stdout)
+    assert set(filter(None, of_child)) == set(environment_kept)
+    return environment_kept
 
 
 def test_only_variables_on_the_list_are_left() -> None:
-    kept = {
+    allowed = {
         "PATH": "/usr/bin:/bin",
         "HOME": "/nowhere",
         "LC_ALL": "C.UTF-8",
@@ -100,45 +100,45 @@ def test_only_variables_on_the_list_are_left() -> None:
         "EXAMPLE": "1",
         "GIT_DIR": "/other",
     }
-    left = cleaned({**kept, **dropped})
-    assert left.pop(DROPPED) == ",".join(libraries)
-    assert {name: left[name] for name in kept} == kept
-    assert not dropped.keys() & left.keys()
-    again = cleaned({**left, DROPPED: ",".join(libraries), "GROQ_PROXY": "http://proxy"})
+    remaining = cleaned({**allowed, **dropped})
+    assert remaining.pop(DROPPED) == ",".join(libraries)
+    assert {name: remaining[name] for name in allowed} == allowed
+    assert not dropped.keys() & remaining.keys()
+    again = cleaned({**remaining, DROPPED: ",".join(libraries), "GROQ_PROXY": "http://proxy"})
     assert again[DROPPED] == ",".join(sorted([*libraries, "GROQ_PROXY"]))
 
 
 def test_entry_points_load_no_library_before() -> None:
     argv = [sys.executable, "-c", LOADED]
-    shown = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
-    assert shown.stdout == "['api', 'cli', 'settings', 'worker']\n"
+    output = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert output.stdout == "['api', 'cli', 'settings', 'worker']\n"
 
 
 def test_every_setting_is_on_the_list() -> None:
     for _, kind in SECTIONS:
         for name, field in kind.model_fields.items():
             alias = field.validation_alias
-            others = alias.choices if isinstance(alias, AliasChoices) else ()
-            for each in (variable(kind, name, field), *map(str, others)):
+            aliases = alias.choices if isinstance(alias, AliasChoices) else ()
+            for each in (variable(kind, name, field), *map(str, aliases)):
                 assert is_allowed(each) or each == name, each
 
 
 def test_no_other_variable_of_a_library_is_on_the_list() -> None:
     read = re.compile(r"(?:environ(?:\.get\(|\[)|getenv\(|from_env\()\s*\[?[\"'](\w+)[\"']")
-    found: set[str] = set()
+    names_found: set[str] = set()
     for library in LIBRARIES:
         paths = list(Path(sysconfig.get_path("purelib"), library).rglob("*.py"))
         assert paths, library
         for path in paths:
-            found.update(read.findall(path.read_text(errors="replace")))
-    assert {"CELERY_BROKER_URL", "LANGSMITH_ENDPOINT", "GROQ_LOG"} <= found
+            names_found.update(read.findall(path.read_text(errors="replace")))
+    assert {"CELERY_BROKER_URL", "LANGSMITH_ENDPOINT", "GROQ_LOG"} <= names_found
     of_providers = {
         str(name)
         for field in ProviderSettings.model_fields.values()
         if isinstance(field.validation_alias, AliasChoices)
         for name in field.validation_alias.choices
     }
-    allowed = {name for name in found if is_allowed(name)} - of_providers
+    allowed = {name for name in names_found if is_allowed(name)} - of_providers
     assert allowed <= {"SSL_CERT_FILE", "SSL_CERT_DIR", "HOME", "PATH", "TERM", "COLORTERM"}
 
 

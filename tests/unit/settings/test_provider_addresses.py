@@ -26,7 +26,7 @@ _OF_OTHERS = re.compile(
 """Other services of the same libraries, which no provider of Fettle is, and what httpx reads."""
 
 
-def known() -> dict[str, str]:
+def field_by_name() -> dict[str, str]:
     """The field of each name that is read."""
     return {
         str(name): field
@@ -43,22 +43,24 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_every_name_that_the_libraries_read_is_read_or_refused() -> None:
-    found: set[str] = set()
+    variables: set[str] = set()
     for library in LIBRARIES:
         spec = find_spec(library)
         assert spec is not None
         assert spec.origin is not None
         for path in Path(spec.origin).parent.rglob("*.py"):
-            found.update(_ADDRESS.findall(path.read_text(errors="replace")))
-    assert "GROQ_API_BASE" in found
-    unread = found - {name.upper() for name in known()} - {name for _, name, _ in NOT_READ}
+            variables.update(_ADDRESS.findall(path.read_text(errors="replace")))
+    assert "GROQ_API_BASE" in variables
+    unread = (
+        variables - {name.upper() for name in field_by_name()} - {name for _, name, _ in NOT_READ}
+    )
     assert [name for name in sorted(unread) if not _OF_OTHERS.search(name)] == []
 
 
-@pytest.mark.parametrize("name", sorted(known()))
+@pytest.mark.parametrize("name", sorted(field_by_name()))
 def test_each_is_read(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, URL)
-    assert getattr(ProviderSettings(), known()[name]) == URL
+    assert getattr(ProviderSettings(), field_by_name()[name]) == URL
 
 
 def test_our_own_name_comes_first_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +82,8 @@ def test_our_own_name_hides_no_other_where_it_is_empty(monkeypatch: pytest.Monke
 def test_the_file_has_them_in_lower_case(tmp_path: Path) -> None:
     text = f'groq_base_url = "{URL}"\ngroq_api_key = "k"\n'
     (tmp_path / "fettle.toml").write_text(text)
-    found = ProviderSettings()
-    assert (found.base_urls(), found.api_keys()) == ({"groq": URL}, {"groq": "k"})
+    settings = ProviderSettings()
+    assert (settings.base_urls(), settings.api_keys()) == ({"groq": URL}, {"groq": "k"})
 
 
 @pytest.mark.parametrize(

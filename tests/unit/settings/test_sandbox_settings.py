@@ -17,7 +17,7 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "message"),
     [
         ("FETTLE_SANDBOX", "host", "should be 'local' or 'docker'"),
         ("FETTLE_SANDBOX", "", "should be 'local' or 'docker'"),
@@ -27,18 +27,18 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_named(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValidationError) as raised:
         WorkerSettings()
     (complaint,) = complaints(WorkerSettings, raised.value)
     assert complaint.startswith(f"{variable} (environment): ")
-    assert said in complaint
+    assert message in complaint
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked", "seconds"),
+    ("settings", "requested_seconds", "seconds"),
     [
         ("", None, 20),  # 15 s of wall time
         ("RUN_SECONDS=300", None, 305),
@@ -49,11 +49,11 @@ def test_what_does_not_fit_is_named(
     ],
 )
 def test_processor_time_moves_with_the_time_of_a_run(
-    monkeypatch: pytest.MonkeyPatch, settings: str, asked: int | None, seconds: int
+    monkeypatch: pytest.MonkeyPatch, settings: str, requested_seconds: int | None, seconds: int
 ) -> None:
     for word in settings.split():
         name, _, value = word.partition("=")
         monkeypatch.setenv(f"FETTLE_{name}", value)
-    allowed = limits(WorkerSettings(), JobSpec("x", run_seconds=asked))
+    allowed = limits(WorkerSettings(), JobSpec("x", run_seconds=requested_seconds))
     assert allowed.cpu_seconds == seconds
-    assert allowed.wall_seconds == (asked or WorkerSettings().run_seconds)
+    assert allowed.wall_seconds == (requested_seconds or WorkerSettings().run_seconds)

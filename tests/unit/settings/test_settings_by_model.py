@@ -74,14 +74,17 @@ def test_a_wrong_value_gets_a_reason(
     monkeypatch.setenv(name, value)
     with pytest.raises(ValidationError) as caught:
         ModelSettings()
-    assert [f"{name} (environment): " in each for each in complaints(ModelSettings, caught.value)]
+    assert [
+        f"{name} (environment): " in complaint
+        for complaint in complaints(ModelSettings, caught.value)
+    ]
     assert reason in complaints(ModelSettings, caught.value)[0]
 
 
 def test_headers_are_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HEADERS, json.dumps({"compatible:*": {"x-key": "hidden-key-1"}}))
     assert "hidden-key-1" not in repr(ModelSettings())
-    values = {each.variable: each.value for each in trace(ModelSettings)}
+    values = {setting.variable: setting.value for setting in trace(ModelSettings)}
     assert values[HEADERS] == "********"
     assert redaction(WorkerSettings()).text("x hidden-key-1 y") == "x <secret-removed> y"
     monkeypatch.setenv(HEADERS, json.dumps({"groq:*": {"authorization": "Bearer hidden-key-1"}}))

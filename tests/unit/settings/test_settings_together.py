@@ -19,22 +19,22 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FETTLE_CONFIG", "")
 
 
-def given(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+def set_settings(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     for word in words.split():
         name, _, value = word.partition("=")
         monkeypatch.setenv(f"FETTLE_{name}", value)
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str) -> str:
-    given(monkeypatch, words)
+    set_settings(monkeypatch, words)
     with pytest.raises(ValidationError) as raised:
         kind()
-    (said,) = complaints(kind, raised.value)
-    return said
+    (message,) = complaints(kind, raised.value)
+    return message
 
 
 @pytest.mark.parametrize(
-    ("words", "why", "remedy"),
+    ("words", "reason", "remedy"),
     [
         ("LEASE_SECONDS=7", "one late heartbeat", "Set the lease to 10 or more"),
         ("HEARTBEAT_SECONDS=8", "one late heartbeat", "the heartbeat to 7.5 or less"),
@@ -53,16 +53,16 @@ def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: 
     ],
 )
 def test_a_worker_refuses(
-    monkeypatch: pytest.MonkeyPatch, words: str, why: str, remedy: str
+    monkeypatch: pytest.MonkeyPatch, words: str, reason: str, remedy: str
 ) -> None:
-    said = refusal(monkeypatch, WorkerSettings, words)
-    assert said.startswith("FETTLE_")
-    assert why in said
-    assert remedy in said
+    message = refusal(monkeypatch, WorkerSettings, words)
+    assert message.startswith("FETTLE_")
+    assert reason in message
+    assert remedy in message
 
 
 @pytest.mark.parametrize(
-    ("words", "why", "remedy"),
+    ("words", "reason", "remedy"),
     [
         ("REDIS_REPLICAS=1 REDIS_SECONDS=1", "the replicas alone", "set it to 2"),
         (
@@ -78,11 +78,11 @@ def test_a_worker_refuses(
     ],
 )
 def test_the_front_refuses(
-    monkeypatch: pytest.MonkeyPatch, words: str, why: str, remedy: str
+    monkeypatch: pytest.MonkeyPatch, words: str, reason: str, remedy: str
 ) -> None:
-    said = refusal(monkeypatch, ApiSettings, words)
-    assert why in said
-    assert remedy in said
+    message = refusal(monkeypatch, ApiSettings, words)
+    assert reason in message
+    assert remedy in message
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_a_bucket_that_is_taken_opens(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_worker_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
-    given(monkeypatch, words)
+    set_settings(monkeypatch, words)
     WorkerSettings()

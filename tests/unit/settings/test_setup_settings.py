@@ -16,14 +16,14 @@ def sources(**settings: object) -> tuple[str, ...]:
 
 
 def reached(hosts: HostList, *urls: str) -> list[bool]:
-    def one(url: str) -> bool:
+    def is_accepted(url: str) -> bool:
         try:
             hosts.require(httpx.URL(url))
         except ToolRefused:
             return False
         return True
 
-    return [one(url) for url in urls]
+    return [is_accepted(url) for url in urls]
 
 
 def test_nothing_is_installed_unless_a_host_is_named() -> None:
@@ -31,20 +31,20 @@ def test_nothing_is_installed_unless_a_host_is_named() -> None:
 
 
 def test_the_hosts_of_indexes_are_on_the_list() -> None:
-    found = sources(
+    source_hosts = sources(
         setup_hosts=["pypi.org"],
         setup_index="https://Packages.example.org:443/simple/",
         setup_npm_registry="http://npm.internal:4873/",
     )
-    assert found == ("pypi.org", "packages.example.org", "http://npm.internal:4873")
+    assert source_hosts == ("pypi.org", "packages.example.org", "http://npm.internal:4873")
     urls = ("https://pypi.org/", "https://packages.example.org/a", "http://npm.internal:4873/")
-    assert reached(HostList(found), *urls) == [True, True, True]
-    others = ("http://pypi.org/", "https://npm.internal:4873/", "https://evil.example/")
-    assert reached(HostList(found), *others) == [False, False, False]
+    assert reached(HostList(source_hosts), *urls) == [True, True, True]
+    other_indexes = ("http://pypi.org/", "https://npm.internal:4873/", "https://evil.example/")
+    assert reached(HostList(source_hosts), *other_indexes) == [False, False, False]
 
 
 @pytest.mark.parametrize(
-    ("index", "why"),
+    ("index", "reason"),
     [
         (
             "https://me:secret@packages.example.org/simple/",
@@ -54,6 +54,6 @@ def test_the_hosts_of_indexes_are_on_the_list() -> None:
         ("packages.example.org", "begins with https://"),
     ],
 )
-def test_an_index_that_cannot_be_one_is_refused_at_the_start(index: str, why: str) -> None:
-    with pytest.raises(ValidationError, match=why):
+def test_an_index_that_cannot_be_one_is_refused_at_the_start(index: str, reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
         sources(setup_index=index)

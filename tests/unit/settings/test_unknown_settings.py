@@ -29,7 +29,7 @@ def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "setting"),
     [
         ("FETTLE_MAXSTEPS", "FETTLE_MAX_STEPS"),
         ("FETTLE_GROQ_API_BASE", "FETTLE_GROQ_BASE_URL"),
@@ -43,12 +43,12 @@ def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ],
 )
 def test_a_name_in_the_environment(
-    monkeypatch: pytest.MonkeyPatch, name: str, meant: str | None
+    monkeypatch: pytest.MonkeyPatch, name: str, setting: str | None
 ) -> None:
     monkeypatch.setenv(name, "1")
-    (found,) = unknown_settings()
-    guess = f": did you mean {meant}?" if meant else ""
-    assert str(found) == f"{name} (environment) is not a setting{guess}"
+    (unknown,) = unknown_settings()
+    guess = f": did you mean {setting}?" if setting else ""
+    assert str(unknown) == f"{name} (environment) is not a setting{guess}"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_setting_of_an_earlier_release_has_a_remedy(
 
 def test_a_name_in_the_file(file: Path) -> None:
     file.write_text('maxsteps = 3\nmax_steps = 3\ngroq_api_key = "k"\nGROQ_API_KEY = "k"\n[api]\n')
-    assert [str(found) for found in unknown_settings()] == [
+    assert [str(unknown) for unknown in unknown_settings()] == [
         "maxsteps (fettle.toml) is not a setting: did you mean max_steps?",
         "api (fettle.toml) is not a setting",
     ]
@@ -91,4 +91,4 @@ def test_settings_and_names_of_the_deployment_are_known(monkeypatch: pytest.Monk
     for name in used:
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("FETTLE_CONFIG", "")
-    assert [found.name for found in unknown_settings()] == []
+    assert [unknown.name for unknown in unknown_settings()] == []
