@@ -44,16 +44,18 @@ class BudgetGuard:
     budget: Budget
     prices: Prices
     model: str
+    """`provider:model`."""
     check: Callable[[], Awaitable[None]]
     charge: ChargeLost | None = None
     reservation: str | None = field(default=None, init=False)
+    """The reservation of the last request; None: the job has no limit."""
 
     async def before(self, most: Callable[[int], Usage], output: int) -> int:
         """Reserve for a request that is about to be sent; returns the limit on its output tokens.
 
         `most` is the most that the request can use with a limit, and `output` the limit to reserve
-        for. If the budget has not enough left for that, a small reply is tried. Raises
-        BudgetExhausted to forbid the request, and Stopped as `check` does.
+        for. If the budget cannot pay for that, a small reply is tried. Raises BudgetExhausted to
+        forbid the request, and Stopped as `check` does.
         """
         try:
             self.reservation = await self.budget.reserve(lambda: self._most(most(output)))
@@ -91,7 +93,7 @@ class BudgetGuard:
 
 
 def may_be_billed(error: ModelError) -> bool:
-    """False if the provider refused it or was not reached.
+    """Whether a failed request may cost money: not if the provider refused it or was not reached.
 
     A call that timed out or was cut off may have been answered in full; an unusable reply was
     generated.

@@ -26,7 +26,7 @@ _AFTER_A_FIELD = (
     rf"\b(?:{_UNKNOWN}|forbidden|incompatible|no longer"
     rf"|{_NOT} (?:\w+ ){{0,2}}(?:{_ACCEPT}|available|implemented|compatible|enabled))\b"
 )
-# The server knows the field, and not its value: without the field, it uses its own.
+# The server knows the field, but not its value: without the field, it uses a default value.
 _BEFORE_A_VALUE = r"\b(?:invalid|bad|wrong)\b"
 _AFTER_A_VALUE = r"\b(?:invalid|must|has to|have to|should|may only|cannot|can only|only)\b"
 _DEMAND = re.compile(
@@ -69,9 +69,9 @@ def refuses_value(sentence: str, field: Field) -> bool:
 
 
 def names(sentence: str, field: Field) -> bool:
-    """Whether the sentence has the field's name in a form that is no English word: `top_p`, "seed",
-    `parameter seed`. The names in messages and tools are too common for that, and the limit on
-    output tokens is more often too high than unknown."""
+    """Whether the sentence has the field's name in a form that is not an English word: `top_p`,
+    "seed", `parameter seed`. The names in messages and tools are too common for that, and the limit
+    on output tokens is more often too high than unknown."""
     if field.listed or field.is_output_limit:
         return False
     is_word = field.name.isalpha() and field.name.islower()
@@ -86,7 +86,7 @@ def is_refusal(sentence: str) -> bool:
 
 
 def mentions(sentence: str, name: str) -> bool:
-    """Whether the sentence has a field's name as a word of its own, in any spelling."""
+    """Whether the sentence has a field's name as a separate word, in any spelling."""
     word = rf"(?<![^\W_]){_spelled(name)}(?![^\W_])"
     return re.search(word, sentence, re.IGNORECASE) is not None
 

@@ -26,19 +26,19 @@ _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
         "the request is too large",
         "give the job fewer or shorter files, or set FETTLE_MAX_OUTPUT_TOKENS lower",
     ),
-    ErrorKind.KEY: ("the key is not accepted", "put a valid one in {key} for the workers{gateway}"),
+    ErrorKind.KEY: ("the key is not accepted", "put a valid key in {key} for the workers{gateway}"),
     ErrorKind.ACCESS: (
         "the key may not use this model",
-        "have it allowed, put another key in {key}, or name another model",
+        "allow the model for the key, put another key in {key}, or name another model",
     ),
     ErrorKind.CREDIT: ("the account has no credit left", "top it up, or name another model"),
     ErrorKind.ACCOUNT: (
         "the provider does not serve this account or its region",
-        "have the account allowed, put the key of another one in {key}, or name another model",
+        "enable the account, put the key of another account in {key}, or name another model",
     ),
     ErrorKind.MODEL: ("there is no such model", "{install}see `fettle models`, and name another"),
     ErrorKind.TOOLS: (
-        "the model cannot call tools as it is served",
+        "the model cannot call tools on its server",
         "name a model that can, or start the server with --jinja or a tool-call parser",
     ),
     ErrorKind.ADDRESS: (
@@ -60,7 +60,7 @@ _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
 
 
 def describe_error(error: ModelError, full_name: str) -> str:
-    """`groq:x: the key is not accepted (401: Invalid API Key); put a valid one in GROQ_API_KEY`.
+    """`groq:x: the key is not accepted (401: Invalid API Key); put a valid key in GROQ_API_KEY`.
 
     An error within a reply keeps its text, after the model's name.
     """

@@ -102,6 +102,7 @@ _OF_A_FAULT: Final = frozenset({400, 403, 404, 422})
 _OF_AN_ADDRESS: Final = frozenset({200, 400, 403, 404, 405, 500})
 
 RULES: Final[Sequence[Rule]] = (
+    # Azure, DeepSeek (content exists risk), Qwen (data_inspection_failed), OpenRouter, Zhipu
     Rule(
         ErrorKind.POLICY,
         re.compile(
@@ -133,6 +134,8 @@ RULES: Final[Sequence[Rule]] = (
         re.compile(r"\bitem with id .{0,80} not found", re.IGNORECASE),
         frozenset({404}),
     ),
+    # OpenAI, Anthropic (prompt is too long), Gemini (input token count), llama.cpp (available
+    # context), TGI (`inputs`), Qwen (range of input length), Moonshot (model token limit), Zhipu
     Rule(
         ErrorKind.TOO_LONG,
         re.compile(
@@ -151,6 +154,7 @@ RULES: Final[Sequence[Rule]] = (
         ),
         _OF_A_LENGTH,
     ),
+    # Groq, proxies, and Anthropic with its type request_too_large
     Rule(
         ErrorKind.TOO_LARGE,
         re.compile(
@@ -164,6 +168,8 @@ RULES: Final[Sequence[Rule]] = (
         re.compile(r"quota exceeded[^\n]{0,200}\blimit: 0\b", re.IGNORECASE),
         _OF_A_QUOTA,
     ),
+    # Anthropic, OpenAI, DeepSeek, Moonshot, Zhipu, xAI, Qwen, LiteLLM, Portkey, OpenRouter,
+    # Mistral, New API
     Rule(
         ErrorKind.CREDIT,
         re.compile(
@@ -183,6 +189,7 @@ RULES: Final[Sequence[Rule]] = (
             re.IGNORECASE,
         ),
     ),
+    # Gemini, OpenAI, Anthropic, OpenRouter, Zhipu
     Rule(
         ErrorKind.ACCOUNT,
         re.compile(
@@ -196,6 +203,7 @@ RULES: Final[Sequence[Rule]] = (
             re.IGNORECASE,
         ),
     ),
+    # Gemini, LiteLLM, Bedrock, Zhipu
     Rule(
         ErrorKind.KEY,
         re.compile(
@@ -208,6 +216,7 @@ RULES: Final[Sequence[Rule]] = (
             re.IGNORECASE,
         ),
     ),
+    # Ollama, OpenRouter, vLLM, llama.cpp
     Rule(
         ErrorKind.TOOLS,
         re.compile(
@@ -218,6 +227,7 @@ RULES: Final[Sequence[Rule]] = (
             re.IGNORECASE,
         ),
     ),
+    # LiteLLM, Groq, OpenAI (must be verified), Bedrock
     Rule(
         ErrorKind.ACCESS,
         re.compile(
@@ -227,6 +237,7 @@ RULES: Final[Sequence[Rule]] = (
             re.IGNORECASE,
         ),
     ),
+    # Groq, OpenAI, OpenRouter, DeepSeek, Mistral, LiteLLM, Ollama, Gemini, Azure, Bedrock, Zhipu
     Rule(
         ErrorKind.MODEL,
         re.compile(
@@ -246,6 +257,7 @@ RULES: Final[Sequence[Rule]] = (
             re.IGNORECASE,
         ),
     ),
+    # Gemini, Groq, OpenRouter, APIM, Cloudflare
     Rule(
         ErrorKind.QUOTA,
         re.compile(
@@ -271,6 +283,7 @@ RULES: Final[Sequence[Rule]] = (
         ),
         _OF_A_FAULT,
     ),
+    # OpenAI, Express (cannot post), Cloudflare
     Rule(
         ErrorKind.ADDRESS,
         re.compile(
@@ -282,4 +295,5 @@ RULES: Final[Sequence[Rule]] = (
         _OF_AN_ADDRESS,
     ),
 )
-"""In this order: the first that fits decides."""
+"""In this order: the first rule that fits decides. A comment names the providers with these words;
+`tests/support/errors` has their messages."""

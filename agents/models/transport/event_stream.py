@@ -1,5 +1,5 @@
-"""Reads the JSON objects of a reply's body. The body decides how it is read; its content type only
-helps if the body does not.
+"""Reads the JSON objects of a reply's body. The first bytes of the body decide its format; the
+content type decides only if they do not.
 
 Servers and proxies send server-sent events as `application/json` or as plain text, and JSON as
 `text/event-stream`. Pure: bytes in, objects out.
@@ -35,7 +35,7 @@ Objects = list[dict[str, Any]]
 
 
 class _Format(Protocol):
-    """How a body is written. `done`: the body has said that nothing more follows."""
+    """The format of a body. `done`: the body has announced its end."""
 
     done: bool
 
@@ -45,7 +45,7 @@ class _Format(Protocol):
 
 
 class BodyReader:
-    """Reads one body, in pieces of any size. Raises ModelUnavailable for a body that is no reply.
+    """Reads one body in pieces of any size. Raises ModelUnavailable if the body is not a reply.
 
     Bytes after the end are ignored.
     """
@@ -58,8 +58,8 @@ class BodyReader:
 
     @property
     def done(self) -> bool:
-        """Whether the body has said that nothing more follows: by `[DONE]`, or because it is one
-        JSON document."""
+        """Whether the body has announced its end: by `[DONE]`, or because it is one JSON
+        document."""
         return self._format is not None and self._format.done
 
     def feed(self, chunk: bytes) -> Objects:
@@ -74,7 +74,7 @@ class BodyReader:
         return [] if self._format is None or self._format.done else self._format.feed(chunk)
 
     def close(self) -> Objects:
-        """The objects that the end of the body completes. An event that it cuts is dropped."""
+        """The objects that the end of the body completes. An incomplete event is dropped."""
         if self._format is None:
             self._format = _format_by_type(self._kind)
             self._format.feed(self._head)
@@ -82,7 +82,7 @@ class BodyReader:
 
 
 def _format_of(head: bytes, kind: str) -> _Format | None:
-    """The format of a body that begins so; None if `head` is too short to know."""
+    """The format of a body that begins with `head`; None if `head` is too short to decide."""
     if head.startswith((b"{", b"[")):
         return _Json(kind)
     if _FIELD.match(head):

@@ -189,7 +189,7 @@ async def test_a_service_account_gets_its_token_over_the_worker_s_certificates(
             ModelRefused,
             (
                 "no access token for FETTLE_VERTEX_CREDENTIALS.*Invalid JWT.*"
-                "put a valid one in FETTLE_VERTEX_API_KEY or FETTLE_VERTEX_CREDENTIALS"
+                "put a valid key in FETTLE_VERTEX_API_KEY or FETTLE_VERTEX_CREDENTIALS"
             ),
         ),
         (
