@@ -7,5 +7,5 @@ cases         programs that are started with an input and compared by their outp
 reports       the report, and its texts in the state, events and prompts
 tester_tests  which tests of the job's own tester are useful
 
-`agents.ports.checks` has the types of the request. docs/checks.md says from what a check protects.
+`agents.ports.checks` has the types of the request. docs/checks.md has the limits.
 """

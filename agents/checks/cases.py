@@ -1,7 +1,7 @@
-"""Cases: programs that are started with given input and judged by what they leave.
+"""Cases: programs that are started with an input, and compared by their output and files.
 
-Each runs in its own sandbox over a copy of the workspace. The expected values never enter it: they
-are compared here, and a pattern is matched in another sandbox.
+Each case runs in its own sandbox over a copy of the workspace. The expected values never enter that
+sandbox: the worker compares texts, and another sandbox matches a pattern.
 
 Why: docs/decisions/0039-cases.md
 """
@@ -25,16 +25,17 @@ from sandbox.result import result_without_answer
 TOTAL_WALL_TIMES = 5
 """The time for all cases, as a multiple of the wall time of one run."""
 MATCH_SECONDS = 5.0
-SHOWN = 400
+EXCERPT = 400
 """Characters of a text in a detail, from shortly before the first difference."""
 BEFORE = 60
+"""Characters of an excerpt before the first difference."""
 OUTPUT_BYTES = 64 * 1024
-"""Output that is kept beyond the expected length."""
+"""Bytes of output beyond the expected length that are collected."""
 
 _MATCH = """
 import json, re, sys
-given = json.load(sys.stdin)
-print(re.fullmatch(given["pattern"], given["text"], re.DOTALL) is not None)
+order = json.load(sys.stdin)
+print(re.fullmatch(order["pattern"], order["text"], re.DOTALL) is not None)
 """
 
 
@@ -66,7 +67,7 @@ async def run_cases(
             continue
         within = replace(limits, wall_seconds=min(limits.wall_seconds, remaining))
         test, result = await _run_case(sandbox, files, links or {}, case, within)
-        if all(each.outcome == "passed" for each in tests):
+        if all(test.outcome == "passed" for test in tests):
             decisive = replace(result, changed={}, deleted=frozenset(), refused=())
         seconds += result.seconds
         tests.append(test)
@@ -123,7 +124,7 @@ def _wrong_ending(case: Case, result: RunResult) -> list[str]:
 
 def _wrong_output(case: Case, result: RunResult) -> list[str]:
     if result.stdout.dropped_bytes and (case.stdout, case.stdout_matches) != (None, None):
-        return [f"stdout: {result.stdout.dropped_bytes} bytes more than are kept"]
+        return [f"stdout: {result.stdout.dropped_bytes} bytes more than the limit"]
     if case.stdout is None or case.stdout == result.stdout.text:
         return []
     return [f"stdout: {_difference(case.stdout, result.stdout.text)}"]
@@ -135,7 +136,7 @@ def _wrong_files(case: Case, result: RunResult, files_before: Mapping[str, bytes
     differences = []
     for path, text in case.expect_files.items():
         if path not in files_after:
-            differences.append(f"{path}: expected {_cut(text)}, there is no such file")
+            differences.append(f"{path}: expected {_cut(text)}, but there is no such file")
         elif files_after[path] != text.encode():
             actual = files_after[path].decode(errors="replace")
             differences.append(f"{path}: {_difference(text, actual)}")
@@ -143,30 +144,30 @@ def _wrong_files(case: Case, result: RunResult, files_before: Mapping[str, bytes
 
 
 async def _match(sandbox: Sandbox, pattern: str, text: str, limits: Limits) -> bool | str:
-    """Whether a pattern matches all of a text; or why that is unknown."""
+    """Whether a pattern matches all of a text; a text says why that is unknown."""
     order = json.dumps({"pattern": pattern, "text": text}).encode()
     bounds = replace(limits, wall_seconds=min(limits.wall_seconds, MATCH_SECONDS))
     result = await sandbox.run(Command(("python", "-c", _MATCH), stdin=order), bounds)
     if result.succeeded and result.stdout.text in {"True\n", "False\n"}:
         return result.stdout.text == "True\n"
     reason = result.stderr.text.strip().rpartition("\n")[2] or result.end.value
-    return f"stdout_matches: {_cut(pattern)} cannot be matched: {reason[:SHOWN]}"
+    return f"stdout_matches: {_cut(pattern)} cannot be matched: {reason[:EXCERPT]}"
 
 
 def _detail(case: Case, result: RunResult, lines: Sequence[str]) -> str:
     parts = [line for line in lines if line]
     if not parts:
         return ""
-    command = head_and_tail(shlex.join(case.argv), SHOWN)
+    command = head_and_tail(shlex.join(case.argv), EXCERPT)
     if stderr := result.stderr.text.strip():
-        parts.append(f"stderr: {head_and_tail(stderr, SHOWN)}")
+        parts.append(f"stderr: {head_and_tail(stderr, EXCERPT)}")
     return "\n".join([f"$ {command}", *parts])
 
 
 def _difference(expected: str, actual: str) -> str:
     """Both texts from shortly before their first difference."""
     same = next(
-        (at for at, (one, other) in enumerate(zip(expected, actual, strict=False)) if one != other),
+        (at for at, pair in enumerate(zip(expected, actual, strict=False)) if pair[0] != pair[1]),
         min(len(expected), len(actual)),
     )
     start = max(same - BEFORE, 0)
@@ -175,4 +176,4 @@ def _difference(expected: str, actual: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")
+    return repr(text if len(text) <= EXCERPT else f"{text[:EXCERPT]}...")

@@ -1,4 +1,4 @@
-"""Checks: what a caller requires, and how it is run. Pure.
+"""The command that runs the test files of acceptance checks. Pure.
 
 Why: docs/decisions/0088-checks-by-the-report-of-pytest.md
 """
@@ -82,14 +82,14 @@ def _pytest_command(
 
 
 def _is_all(word: str, before: str | None) -> bool:
-    """Whether a word means everything in the directory: only the checks run, not the work's
-    tests."""
+    """Whether a word means all tests in the directory. Only the checks run, not the tests of the
+    workspace."""
     return word.rstrip("/") == "." and not (before or "").startswith("-")
 
 
 def _names_a_check(word: str, files: Mapping[str, str]) -> bool:
     path = word.partition("::")[0].rstrip("/")
-    return any(each == path or each.startswith(f"{path}/") for each in files)
+    return any(file == path or file.startswith(f"{path}/") for file in files)
 
 
 def _pytest_arguments(words: Sequence[str], files: Sequence[str]) -> list[str] | None:

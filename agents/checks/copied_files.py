@@ -18,8 +18,8 @@ Entry = TypeVar("Entry", bytes, str)
 def files_under_test(files: Mapping[str, Entry], checks: Collection[str]) -> dict[str, Entry]:
     """The `files` of a workspace that are copied for checks with the paths `checks`.
 
-    These files are omitted: a file with the path of a check, or in the place of its directory; a
-    package with the name of a check; each conftest, pytest setting, start-up module, path file,
+    These files are omitted: a file with the path of a check or of its directory; a package with the
+    name of a check; each conftest, pytest setting, start-up module, path file,
     entry point and compiled file. (pyproject.toml and similar files are copied, because pytest runs
     with options that ignore them.)
     """

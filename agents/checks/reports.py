@@ -73,7 +73,7 @@ State = Mapping[str, Any]
 
 
 def checks_of(state: State, ports: Ports) -> Checks:
-    """The caller's checks and those of the tester; for equal names the caller's."""
+    """The caller's checks and the tester's tests. If names are equal, the caller's file counts."""
     checks = ports.checks or Checks()
     return replace(checks, files={**state.get("tests", {}), **checks.files})
 
@@ -101,7 +101,7 @@ async def report_data(report: Report, ports: Ports) -> dict[str, Any]:
         "passed": report.passed,
         "judged_by": report.judged_by,
         "problem": report.problem,
-        "tests": [asdict(each) for each in report.tests],
+        "tests": [asdict(test) for test in report.tests],
         "run": {
             "end": result.end.value,
             "exit_code": result.exit_code,
@@ -131,7 +131,7 @@ def report_of(state: State) -> dict[str, Any] | None:
 
 
 def unpassed_checks(state: State) -> str | None:
-    """Why the checks prevent an approval, or None."""
+    """The reason why the checks prevent an approval, or None."""
     checked = report_of(state)
     if checked is None or checked["passed"]:
         return None

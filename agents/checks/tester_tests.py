@@ -54,7 +54,7 @@ Dropped = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class UsefulTests:
-    """The tests that stay: files by path, the ids of their tests, and what is dropped."""
+    """The tests that stay: files by path, the ids of their tests, and the dropped tests."""
 
     files: Mapping[str, str]
     tests: tuple[str, ...]

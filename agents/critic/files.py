@@ -43,7 +43,7 @@ class FileText:
     text: str
     """The file with the numbers of its lines, or a patch with the numbers of the new lines."""
     content: str
-    """The file as it is now; of a deleted file as it was."""
+    """The current file; if it is deleted, the file before the job."""
 
     @property
     def heading(self) -> str:
@@ -101,8 +101,8 @@ def _content(file: ChangedFile) -> bytes:
 
 
 def _file_text(file: ChangedFile, text: str, context: int) -> FileText:
-    """A new file in full; otherwise a patch with `context` lines around each change. Without a
-    patch, the file as it is now."""
+    """A new file in full; otherwise a patch with `context` lines around each change. If no
+    patch is possible, the current file."""
     if file.before is None:
         return FileText.complete(file.path, "new", text)
     state = "deleted" if file.after is None else CHANGED
@@ -137,7 +137,7 @@ DATA_SHOWN = 3_000
 INPUT_SHOWN = 12_000
 """Characters of an unchanged file with code or prose."""
 MOST_PARSED = 1024 * 1024
-"""Bytes of a file whose shape is determined."""
+"""The largest file, in bytes, of which the shape is determined."""
 NAMES_SHOWN = 20
 LONGEST_NAME = 40
 _BOM = "\ufeff"
@@ -145,7 +145,7 @@ _BOM = "\ufeff"
 
 
 def shape_of(path: str, content: bytes) -> str:
-    """What the file is, in one phrase: its size, its rows and columns."""
+    """A phrase that describes the file: its size, its rows and columns."""
     kind = media_type(path, content)
     size = f"{len(content):,} bytes"
     text = as_text(content)
@@ -264,5 +264,6 @@ def _modules(text: str) -> Iterable[str]:
 
 def paths_read(messages: Sequence[BaseMessage]) -> list[str]:
     """The paths of the calls of `read_file` in a conversation."""
-    calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
+    replies = (message for message in messages if isinstance(message, AIMessage))
+    calls = (call for reply in replies for call in reply.tool_calls)
     return [str(call["args"].get("path", "")) for call in calls if call["name"] == "read_file"]

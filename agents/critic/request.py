@@ -102,11 +102,12 @@ def _people(state: State) -> dict[str, Any]:
     ]
     decisions = [
         {
-            **each,
-            **{name: ranked_text(each.get(name) or "", PEOPLE) for name in ("feedback", "code")},
+            **decision,
+            "feedback": ranked_text(decision.get("feedback") or "", PEOPLE),
+            "code": ranked_text(decision.get("code") or "", PEOPLE),
         }
-        for each in state.get("decisions", [])
-        if each.get("feedback") or each.get("comments") or each.get("code")
+        for decision in state.get("decisions", [])
+        if decision.get("feedback") or decision.get("comments") or decision.get("code")
     ]
     return {
         "task": job["task"],
@@ -114,8 +115,8 @@ def _people(state: State) -> dict[str, Any]:
         "clarified": state.get("clarified", []),
         "decisions": decisions,
         "critiques": [
-            {"revision": each["revision"], "text": _feedback(each)}
-            for each in state.get("critiques", [])
+            {"revision": critique["revision"], "text": _feedback(critique)}
+            for critique in state.get("critiques", [])
         ],
         "plan": state["plan"],
         "revision": state["revision"],
@@ -160,7 +161,7 @@ def _change(state: State, change: Change) -> dict[str, Any]:
         "more_change": _more(change.code),
         "tests": _files(tests, TESTS),
         "more_tests": _more(tests),
-        "data": [_data(each, rank) for rank, each in numbered_data],
+        "data": [_data(file, rank) for rank, file in numbered_data],
         "more_data": _more(change.data),
     }
 
@@ -175,8 +176,8 @@ def _files(files: Sequence[FileText], rank: int) -> list[Section]:
     order = sorted(files, key=lambda file: (len(file.text), file.path))[:MOST_LISTED]
     ranks = {file.path: number for number, file in enumerate(order, rank)}
     return [
-        make_section(each.heading, each.text, ranks[each.path], is_indivisible=True)
-        for each in sorted(order, key=lambda file: file.path)
+        make_section(file.heading, file.text, ranks[file.path], is_indivisible=True)
+        for file in sorted(order, key=lambda file: file.path)
     ]
 
 
@@ -214,8 +215,8 @@ async def _inputs(
     """{inputs, others}: the unchanged files that the work reads, and the names and sizes of the
     other files that the job started with."""
     sizes = workspace.list()
-    changed = {*(each.path for each in change.data)}
-    changed.update(each.path for each in (*change.code, *change.tests))
+    changed = {file.path for file in change.data}
+    changed.update(file.path for file in (*change.code, *change.tests))
     paths = {path for path in sizes if path not in changed and not is_in_setup(path)}
     read_paths = await asyncio.to_thread(
         files_read, paths, _naming_texts(state, change, runs, in_repository)
@@ -236,10 +237,10 @@ def _naming_texts(
 ) -> list[str]:
     """The texts that may name a file: words of people and of the model, code and commands. In a
     repository the whole code and the commands name too many files: there the patches count."""
-    answers = [each["text"] for each in state.get("answers", [])[-1:]]
-    clarified = [f"{each['question']}\n{each['answer']}" for each in state.get("clarified", [])]
+    answers = [answer["text"] for answer in state.get("answers", [])[-1:]]
+    clarified = [f"{item['question']}\n{item['answer']}" for item in state.get("clarified", [])]
     files = (*change.code, *change.tests)
-    texts = (each.text if in_repository else each.content for each in files[:MOST_LISTED])
+    texts = (file.text if in_repository else file.content for file in files[:MOST_LISTED])
     code = [text[:NAMING_CHARACTERS] for text in texts]
     programs = [] if in_repository else runs.programs
     read_paths = paths_read(state["messages"]) if state.get("only_answer") else []

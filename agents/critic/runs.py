@@ -34,7 +34,7 @@ TESTS_SHOWN = 30
 """Tests that did not pass."""
 TEST_SHOWN = 1_000
 COMMON = 20
-"""A word of the answer that occurs in more lines of an output distinguishes none of them."""
+"""A word of the answer that occurs in more lines of an output is not searched for."""
 LABELS = {"shell": "command line", "verify": "verification"}
 """The label of a run's text, by its tool; `code` for all others."""
 
@@ -48,7 +48,7 @@ _LOOKS = frozenset({"cat", "cd", "echo", "head", "ls", "nl", "pwd", "stat", "tai
 
 def quoted_words(answer: str) -> list[str]:
     """The texts of an answer that may come from an output: numbers, quoted texts, lines."""
-    quoted = (one or other for one, other in _QUOTED.findall(answer))
+    quoted = ("".join(groups) for groups in _QUOTED.findall(answer))
     lines = (line.strip(" \t*-|>") for line in answer.split("\n"))
     words = (*quoted, *_NUMBER.findall(answer), *(line for line in lines if 2 < len(line) <= 200))
     return list(dict.fromkeys(words))
@@ -115,7 +115,7 @@ def run_text(run: Run, outputs: Mapping[str, str], words: Sequence[str], limit: 
 
 
 def only_looks(run: Run) -> bool:
-    """Whether the run only showed files (`cat`, `ls`): it is no evidence of their behaviour."""
+    """Whether the run only showed files (`cat`, `ls`), which says nothing about their behaviour."""
     command = text_in(run, "code")
     if run.get("tool") != "shell" or run["artifacts"] or _SUBSTITUTION.search(command):
         return False
@@ -131,7 +131,7 @@ def only_looks(run: Run) -> bool:
 
 
 def problem_of(run: Run) -> str:
-    """Why a run failed although its exit code is 0; empty for all others."""
+    """The reason why a run failed although its exit code is 0; otherwise empty."""
     if run["succeeded"] or run["exit_code"] != 0:
         return ""
     return str((run.get("failure") or {}).get("cause", ""))
@@ -171,21 +171,21 @@ def _fitting(numbers: Sequence[int] | Iterator[int], lines: Sequence[str], limit
 
 
 MOST_RUNS = 12
-"""Runs whose outputs are shown, beside the verification."""
+"""Runs that are shown with their outputs, without the verification."""
 MOST_READ = 40
-"""The last runs. Those of earlier revisions are shown if the answer quotes them."""
+"""The last runs are read. A run of an earlier revision is shown if the answer quotes its output."""
 MOST_LISTED = 20
 COMMAND_SHOWN = 120
 
 
 @dataclass(frozen=True, slots=True)
 class RunsForCritic:
-    """The runs of a job as the critic sees them. `shown` has the complete outputs of a run."""
+    """The runs of a job as the critic sees them."""
 
     with_outputs: Sequence[tuple[Run, Mapping[str, str]]]
-    """In the order of the runs."""
+    """The shown runs, oldest first, each with its complete outputs."""
     quoted_ids: frozenset[str]
-    """The ids of the runs whose outputs the answer quotes."""
+    """The ids of the runs of which the answer quotes the outputs."""
     looks: Sequence[Run]
     """Runs that only showed files."""
     left_out: Sequence[Run]
@@ -206,8 +206,8 @@ class RunsForCritic:
         words = quoted_words(answers[-1]["text"] if answers else "")
         last_runs = other_runs[-MOST_READ:]
         texts = await asyncio.gather(*(_outputs(run, ports.workspace) for run in last_runs))
-        outputs = {run["id"]: each for run, each in zip(last_runs, texts, strict=True)}
-        quoted_ids = frozenset(run for run, each in outputs.items() if _is_quoted(each, words))
+        outputs = {run["id"]: text for run, text in zip(last_runs, texts, strict=True)}
+        quoted_ids = frozenset(run for run, text in outputs.items() if _is_quoted(text, words))
         candidates = [run for run in other_runs if run["id"] in outputs]
         current = [run for run in candidates if run["revision"] == state["revision"]]
         best = [*(run for run in current if run["id"] not in quoted_ids)]
@@ -259,8 +259,8 @@ class RunsForCritic:
         return f"{run['id']}, revision {run['revision']}{by}{self._age(run)}: {ending}"
 
     def _age(self, run: Run) -> str:
-        """A phrase for a run that left other files than there are now. Runs of older releases do
-        not say which files they left."""
+        """A phrase for a run after which files have changed. Runs of older releases do not name
+        their files."""
         delivered = self.ports.workspace.digest
         is_current = run.get("workspace", delivered) == delivered
         return "" if is_current else ", before the last change of files"
@@ -271,7 +271,7 @@ def _is_quoted(outputs: Mapping[str, str], words: Sequence[str]) -> bool:
 
 
 async def _outputs(run: Run, workspace: Workspace) -> dict[str, str]:
-    """The complete outputs of a run, as far as they were kept."""
+    """The complete outputs of a run, up to the limit of the sandbox."""
     outputs = {}
     for name in ("stdout", "stderr"):
         stream = run[name]

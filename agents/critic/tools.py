@@ -43,8 +43,8 @@ NAME = "run_again"
 
 
 async def run_again(runtime: Runtime, command: str | None = None) -> Answer:
-    """Run the verification again, or a command of yours with bash, over the files as they are now.
-    Nothing that it writes is kept.
+    """Run the verification again, or a command of yours with bash, over the current files.
+    Files that it writes are dropped.
 
     Args:
         command: The command line; several lines are a script. Without it the verification runs.

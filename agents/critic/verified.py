@@ -22,7 +22,9 @@ def verification_lines(verification: Mapping[str, Any]) -> list[str]:
     noted = bool(verification.get("holds") and notes)
     experiments = verification.get("experiments", ())
     lines = [
-        _experiment_line(each) for each in experiments if not (noted and _is_noted(each, notes))
+        _experiment_line(experiment)
+        for experiment in experiments
+        if not (noted and _is_noted(experiment, notes))
     ]
     lines += _strength_lines(verification.get("strength"))
     lines += _function_lines(verification.get("functions"), noted=noted)

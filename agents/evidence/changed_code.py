@@ -28,7 +28,7 @@ LOADED = -1
 """The number that a file writes when it is loaded."""
 MOST_FUNCTIONS = 200
 MOST_BYTES = 256 * 1024
-"""Of a file that is parsed."""
+"""The size of a file that is parsed."""
 _RECORDER = f"""\
 def _fettle_ran(number, seen=set(), posix=__import__("posix")):
     if number not in seen:
@@ -103,8 +103,8 @@ class Calls(NamedTuple):
     def record(self) -> ChangedFunctions:
         """Their names."""
         return ChangedFunctions(
-            executed=[each.full_name for each in self.executed],
-            not_executed=[each.full_name for each in self.not_executed],
+            executed=[function.full_name for function in self.executed],
+            not_executed=[function.full_name for function in self.not_executed],
         )
 
 
@@ -117,7 +117,8 @@ class CodeReader:
 
     async def read(self, files: Sequence[ChangedFile]) -> ChangedCode:
         """The changed code of the Python files among `files`; empty if they cannot be parsed in
-        time. Raises what the sandbox raises, and `agents.errors.Stopped`."""
+        time. Raises the errors of the sandbox, and
+        `agents.errors.Stopped`."""
         texts = [texts_of_file for file in files if (texts_of_file := _texts(file)) is not None]
         if not texts:
             return ChangedCode()
@@ -153,7 +154,7 @@ def _texts(file: ChangedFile) -> dict[str, str | None] | None:
 def recording(files: Mapping[str, bytes], functions: Sequence[Function]) -> dict[str, bytes]:
     """The `files`, in which each of these functions records that it runs."""
     changed = _with_statements(files, functions, lambda number: f"_fettle_ran({number})")
-    for path in {each.path for each in functions}:
+    for path in {function.path for function in functions}:
         changed[path] = with_first_statement(changed[path], f"exec({_RECORDER!r})".encode())
     return changed
 
@@ -177,12 +178,12 @@ def _with_statements(
 
 
 def calls_in(record: bytes, functions: Sequence[Function]) -> Calls | None:
-    """The functions whose numbers are in the file that the run left; None if the run could not
+    """The functions with their numbers in the file that the run left; None if the run could not
     write it, or has removed it."""
     lines = record.split()
     if b"%d" % LOADED not in lines:
         return None
     numbers = {int(line) for line in lines if line.isdigit() and len(line) < 5}
     ran = [number in numbers for number in range(len(functions))]
-    executed = [each for each, executed in zip(functions, ran, strict=True) if executed]
-    return Calls(executed, [each for each in functions if each not in executed])
+    executed = [function for function, has_run in zip(functions, ran, strict=True) if has_run]
+    return Calls(executed, [function for function in functions if function not in executed])

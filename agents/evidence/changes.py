@@ -73,7 +73,7 @@ async def code_under_test(changed: Sequence[ChangedFile], workspace: Workspace) 
 
 
 def reverted(tree: Tree, changed: Iterable[ChangedFile]) -> Tree:
-    """The tree with these files as they were before the job. Other files that cannot exist beside
+    """The tree with the state of these files before the job. Files that cannot exist together with
     them are left out."""
     earlier = {file.path: file.before for file in changed}
     unchanged = {path: data for path, data in tree.files.items() if path not in earlier}

@@ -1,8 +1,8 @@
 """What experiments show of a verification: why it is no evidence, and facts that weaken it. Pure.
 
-It is no evidence if it passes although none of the files can load that it has to exercise, if it
+It is no evidence if it passes although the files that it has to exercise cannot load, if it
 executes no function that the job wrote or changed, or if it passes although these functions raise
-errors. Everything else is a note, and leaves the judgement to the critic and to people.
+errors. All other facts are notes, which leave the judgement to the critic and to people.
 
 Why: docs/decisions/0079-experiments-that-discriminate.md
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from agents.evidence.changed_code import Calls
 from agents.evidence.changes import ChangedFile
-from agents.evidence.record import Experiment, Strength
+from agents.evidence.record import Experiment, ExperimentKind, Strength
 from agents.runs.sources import is_source, is_test
 from agents.texts import listed
 
@@ -55,13 +55,13 @@ class Results:
         if self._exercises_nothing():
             return self._no_file()
         if self.calls is not None and self._executes_nothing(self.calls):
-            names = listed([each.full_name for each in self.calls.not_executed])
+            names = listed([function.full_name for function in self.calls.not_executed])
             return (
                 f"the verification `{self.command}` executes none of the functions that the job"
                 f" wrote or changed ({names}): verify a command that calls them, such as tests"
             )
         if self.hides_errors and self.calls is not None:
-            names = listed([each.full_name for each in self.calls.executed])
+            names = listed([function.full_name for function in self.calls.executed])
             return (
                 f"the verification `{self.command}` still passes when the functions that it"
                 f" executes ({names}) raise an error: verify a command that fails if they fail"
@@ -71,10 +71,15 @@ class Results:
     def notes(self, *, same_behaviour: bool = False) -> Iterator[str]:
         """Facts that weaken the evidence, one sentence each. `same_behaviour`: the job is to change
         no behaviour."""
-        before = (each for each in self.experiments if each["kind"] == "before")
-        if not same_behaviour and any(each["still_green"] for each in before):
+        if not same_behaviour and any(
+            experiment["still_green"] for experiment in self._of_kind("before")
+        ):
             yield PASSES_BEFORE
-        passed = [each["replaced"] for each in self._unloadable() if each["still_green"]]
+        passed = [
+            experiment["replaced"]
+            for experiment in self._of_kind("unloadable")
+            if experiment["still_green"]
+        ]
         if unnoticed := [paths[0] for paths in passed if len(paths) == 1]:
             subject = "the file" if len(unnoticed) == 1 else "each of them"
             yield (
@@ -85,10 +90,11 @@ class Results:
 
     def _unknown(self) -> Iterator[str]:
         """Experiments that show nothing, and those for which no time was left."""
-        for each in self.experiments:
-            if each["undecided"]:
-                state = "as before the job" if each["kind"] == "before" else "unable to load"
-                files = listed(each["replaced"])
+        for experiment in self.experiments:
+            if experiment["undecided"]:
+                reverted = experiment["kind"] == "before"
+                state = "as before the job" if reverted else "unable to load"
+                files = listed(experiment["replaced"])
                 yield f"With {files} {state}, a limit ended the run, so it shows nothing."
         if self.no_time_to_revert:
             yield "No time was left to try the state before the job."
@@ -99,8 +105,8 @@ class Results:
 
     def distinguishes(self) -> bool:
         """Whether it fails over other code that runs: without the change, or with a mutation."""
-        before = (each for each in self.experiments if each["kind"] == "before")
-        failed = any(not (each["still_green"] or each["undecided"]) for each in before)
+        before = self._of_kind("before")
+        failed = any(not (run["still_green"] or run["undecided"]) for run in before)
         return failed or self.notices_a_mutation()
 
     def notices_a_mutation(self) -> bool:
@@ -109,7 +115,11 @@ class Results:
 
     def exercised(self) -> list[str]:
         """The files that it may exercise: it does not pass with each by itself unable to load."""
-        passed = (each["replaced"] for each in self._unloadable() if each["still_green"])
+        passed = (
+            experiment["replaced"]
+            for experiment in self._of_kind("unloadable")
+            if experiment["still_green"]
+        )
         not_exercised = {path for paths in passed for path in paths}
         return [path for path in self.alone if path not in not_exercised]
 
@@ -124,9 +134,9 @@ class Results:
         statements, such as constants, of which it notices a mutation."""
         if calls.executed or not calls.not_executed or self.notices_a_mutation():
             return False
-        with_functions = {each.path for each in calls.not_executed}
-        other = set(self.exercised()) - with_functions
-        return not any(path in self.with_code or not path.endswith(".py") for path in other)
+        with_functions = {function.path for function in calls.not_executed}
+        paths = set(self.exercised()) - with_functions
+        return not any(path in self.with_code or not path.endswith(".py") for path in paths)
 
     def _no_file(self) -> str:
         files = listed(self.alone)
@@ -142,8 +152,8 @@ class Results:
             " command that runs the work, such as tests that import it"
         )
 
-    def _unloadable(self) -> list[Experiment]:
-        return [each for each in self.experiments if each["kind"] == "unloadable"]
+    def _of_kind(self, kind: ExperimentKind) -> list[Experiment]:
+        return [experiment for experiment in self.experiments if experiment["kind"] == kind]
 
 
 def notes_on_tests(changed: Sequence[ChangedFile]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which command verifies the files of a job; for a job without programs, which run."""
+"""The command that verifies the files of a job, or the run if the job has no programs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Declared:
 
 
 async def find_declared(state: State, ports: Ports, files: Mapping[str, bytes]) -> Declared | None:
-    """The command that verifies the files; None if nothing has run."""
+    """The command that verifies the files; None if no program has run."""
     if words := state["job"].get("verify"):
         return Declared("job", Program.verify(words))
     if (last := last_declaration(state)) is not None:
@@ -50,9 +50,9 @@ async def find_declared(state: State, ports: Ports, files: Mapping[str, bytes]) 
 
 
 def last_declaration(state: State) -> Run | None:
-    """The model's own last `verify`."""
+    """The last `verify` of the model."""
     not_declared = {
-        each["run"] for each in state.get("verifications", ()) if each["source"] != "model"
+        record["run"] for record in state.get("verifications", ()) if record["source"] != "model"
     }
     runs = (run for run in reversed(state.get("runs", [])) if run.get("tool") == VERIFY)
     return next((run for run in runs if run["id"] not in not_declared), None)
@@ -101,8 +101,8 @@ def by_program(state: State) -> Verification:
 
 
 def by_answer(state: State, *, has_files: bool) -> Verification:
-    """For a job that only asks a question and has changed no file: its last program, or else its
-    files, which the critic reads beside the answer. Pure."""
+    """For a job that only asks a question and has changed no file: its last program, or otherwise
+    its files, with which the critic compares the answer. Pure."""
     by_run = by_program(state)
     if by_run["holds"] or not has_files:
         return by_run
@@ -115,7 +115,7 @@ def by_answer(state: State, *, has_files: bool) -> Verification:
 
 
 def why_no_evidence(run: Run, state: State) -> str | None:
-    """Why the run of a verification is no evidence in itself, or None."""
+    """The reason why the run of a verification is not evidence in itself, or None."""
     last = state["runs"][-1] if state.get("runs") else run
     if last["by"] != EXECUTOR and not last["succeeded"]:  # a person reviews their own edit
         return f"the code of {last['by']} did not succeed ({last['id']})"
@@ -125,12 +125,12 @@ def why_no_evidence(run: Run, state: State) -> str | None:
 
 
 def _hint_on_files(run: Run, state: State) -> str:
-    """Which files an earlier successful run of the same command left."""
-    runs = (each for each in state.get("runs", []) if each["code"] == run["code"])
-    passed = next((each for each in runs if each["succeeded"] and each["artifacts"]), None)
+    """A hint on the files that an earlier successful run of the same command left."""
+    runs = (other for other in state.get("runs", []) if other["code"] == run["code"])
+    passed = next((other for other in runs if other["succeeded"] and other["artifacts"]), None)
     if passed is None:
         return ""
-    names = ", ".join(each["name"] for each in passed["artifacts"])
+    names = ", ".join(artifact["name"] for artifact in passed["artifacts"])
     return f" (it passed as {passed['id']}, which left {names}: it has to pass again with them)"
 
 
@@ -140,12 +140,12 @@ def short_text(run: Run) -> str:
 
 
 def cause(run: Run) -> str:
-    """Why a run failed, in one line."""
+    """The cause of a failed run, in one line."""
     return str((run.get("failure") or {}).get("cause") or run["end"])
 
 
 def _made_an_artifact(run: Run, artifacts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether one of the files is as this run left it."""
+    """Whether the run made one of the current files."""
     return any(
         artifacts.get(artifact["name"], {}).get("digest") == artifact["digest"]
         for artifact in run["artifacts"]

@@ -1,6 +1,6 @@
 """Experiments: whether a verification can fail. The same command runs again over changed files.
 
-before      the files that the job changed are as they were before the job; its tests stay
+before      the files that the job changed are reverted to the state before the job; its tests stay
 unloadable  one source file of the job cannot load
 
 A file that the command names is its driver, and is not tried if there is another source file.
@@ -115,9 +115,9 @@ def _named_at(command: str, path: str) -> int | None:
 SECONDS = 20.0
 """The time of all experiments on a fast verification."""
 _MARGIN_SECONDS = 2.0
-"""An experiment has twice the verification's time, and so much more."""
+"""An experiment has twice the verification's time, and these seconds in addition."""
 _SPARE = 1.2
-"""How much longer a run may take than the verification did."""
+"""How much longer a run may take than the verification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,8 @@ class Subject:
     to_revert: Sequence[ChangedFile]
     """Empty: there is no state before the job."""
     run: Callable[[Tree, Limits], Awaitable[Attempt]]
-    """Runs it over other files. Raises what the sandbox raises, and `agents.errors.Stopped`."""
+    """Runs it over other files. Raises the errors of the sandbox, and
+    `agents.errors.Stopped`."""
     read: Callable[[Sequence[ChangedFile]], Awaitable[ChangedCode]]
     """Parses the code of changed files."""
     returns_files: bool = True

@@ -28,7 +28,7 @@ class Experiment(TypedDict):
     """One run of the command over changed files. It should fail."""
 
     kind: ExperimentKind
-    """`before`: the files `replaced` are as they were before the job. `unloadable`: they cannot
+    """`before`: the files `replaced` have their state before the job. `unloadable`: they cannot
     load."""
     replaced: list[str]
     still_green: bool

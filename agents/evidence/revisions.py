@@ -34,8 +34,10 @@ Critiques = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class NextRevision:
-    """`exhausted`: the job ends unapproved; `ends` says why if revisions are left. Otherwise
-    `level` is that of the next model."""
+    """The decision after a critique that is not an approval.
+
+    `exhausted`: the job ends unapproved, and `ends` is the reason if revisions are left. Otherwise
+    `level` is the level of the next model."""
 
     exhausted: bool
     level: int
@@ -43,8 +45,8 @@ class NextRevision:
 
 
 def after_critique(state: State, critiques: Critiques, levels: int) -> NextRevision:
-    """What follows the last of `critiques`, which is not an approval. `levels`: of the executor's
-    chain. A retry is given two revisions of its own before its progress counts."""
+    """The decision after the last of `critiques`, which is not an approval. `levels` is the number
+    of models in the executor's chain. The progress of a retry counts after two revisions of it."""
     level = state.get("level", 0)
     if len(critiques) >= state["job"]["max_revisions"]:
         return NextRevision(exhausted=True, level=level)
@@ -61,7 +63,7 @@ def after_critique(state: State, critiques: Critiques, levels: int) -> NextRevis
 
 
 def reason_for_no_progress(state: State, critiques: Critiques) -> str | None:
-    """Why another revision by the same model would not help, or None."""
+    """The reason why another revision by the same model would not help, or None."""
     if _same_twice(state, critiques):
         return "two revisions in a row had the same result"
     if _repeated_itself(state, state["revision"]) and _repeated_itself(
@@ -89,8 +91,8 @@ def _grows(figures: Sequence[int | None]) -> bool | None:
 
 
 def has_used_its_repairs(state: State, critiques: Critiques) -> bool:
-    """Whether the current model has had its repairs: its own revisions that were sent back, without
-    the job's first, which repaired nothing."""
+    """Whether the critic sent back PATIENCE repairs of the current model. The job's first revision
+    is not a repair."""
     level = state.get("level", 0)
     made_by = {answer["revision"]: answer.get("level", 0) for answer in state.get("answers", [])}
     tried = {
@@ -117,7 +119,7 @@ def _same_twice(state: State, critiques: Critiques) -> bool:
 
 
 def _run_results(state: State, revision: int) -> list[tuple[Any, ...]]:
-    """What the runs of a revision showed, without their times."""
+    """The endings and outputs of the runs of a revision, without their times."""
     return [_run_result(run) for run in state.get("runs", []) if run["revision"] == revision]
 
 
@@ -151,7 +153,7 @@ class BestRevision:
 
 
 def best_revision(state: State) -> BestRevision:
-    """The approved revision, which is the last; without an approval the best one."""
+    """The last revision if it is approved, otherwise the best revision."""
     answers: Sequence[Answer] = state.get("answers", [])
     artifacts, checked = state.get("artifacts", {}), state.get("checked")
     if not answers:
@@ -194,7 +196,7 @@ def _rank(state: State, revision: int) -> tuple[int, int, int, int]:
 
 
 def _verification_rank(state: State, revision: int) -> int:
-    """0: its verification failed; 1: it passed and is no evidence; 2: it is evidence."""
+    """0: the verification failed; 1: it passed, but is not evidence; 2: it is evidence."""
     verification = _verification(state, revision)
     if verification is None:
         return 0
@@ -218,8 +220,8 @@ def _verification(state: State, revision: int) -> Mapping[str, Any] | None:
 
 
 def _unmet(state: State, revision: int) -> int:
-    """How many criteria the last critique of a revision calls unmet; a critique that names none
-    counts as one. A revision without a critique comes after the others."""
+    """How many criteria the last critique of a revision calls unmet; a critique that names no
+    criterion counts as one. A revision without a critique comes after the others."""
     critiques = [
         critique for critique in state.get("critiques", ()) if critique["revision"] == revision
     ]

@@ -1,6 +1,6 @@
 """The verdict: the critic's verdict as far as the verification supports it. Pure.
 
-the current files have no verification that holds -> no approval, whatever the verdict is
+the current files have no verification that holds -> no approval, even if the critic approves
 an acceptance check does not pass                 -> the same
 copies of conflicting files exist                 -> the same
 the critic itself names an unmet criterion        -> the same: the critic contradicts itself
@@ -70,9 +70,9 @@ class Verdict(BaseModel):
             return value
         fields = dict(value)
         runs = [*_listed(fields.pop("run", None)), *_listed(fields.get("runs"))]
-        fields["runs"] = [str(each) if isinstance(each, int) else each for each in runs]
+        fields["runs"] = [str(run) if isinstance(run, int) else run for run in runs]
         unmet = [*_listed(fields.get("unmet")), *_listed(fields.pop("failed", None))]
-        fields["unmet"] = [each for each in unmet if not _is_empty_form(each)]
+        fields["unmet"] = [entry for entry in unmet if not _is_empty_form(entry)]
         return fields
 
 
@@ -94,11 +94,11 @@ class Critique(TypedDict):
     runs: list[str]
     """The ids of the runs that the verdict rests on."""
     overruled: str | None
-    """Why the critic's approval did not count."""
+    """The reason why the critic's approval did not count."""
     by: str
     """`critic` or `rules`."""
     ends: str | None
-    """Why the job ends although revisions are left."""
+    """The reason why the job ends although revisions are left."""
     checks: dict[str, int] | None
     """{passed, total} of the revision's acceptance checks; None without checks."""
 
@@ -134,7 +134,8 @@ def verification_of(state: Mapping[str, Any]) -> Verification | None:
 
 
 def missing_evidence(state: Mapping[str, Any]) -> str | None:
-    """Why the work may not be approved as it is, or None. A person's approval overrides it."""
+    """The reason why the critic may not approve the work, or None. A person's approval overrides
+    it."""
     if problem := unpassed_checks(state):
         return problem
     if copies := unresolved(state):
@@ -144,8 +145,8 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
 
 
 def overridden_problem(state: Mapping[str, Any]) -> str | None:
-    """The problem that a person's approval overrides, or None. If the job asks for no evidence,
-    its absence is no problem; a failed check or verification is."""
+    """The problem that a person's approval overrides, or None. If the job has
+    `evidence: none`, missing evidence is not a problem, but a failed check or verification is."""
     problem = missing_evidence(state)
     if problem is None or state["job"].get("evidence") != "none":
         return problem
@@ -179,8 +180,8 @@ def critique_of(
 
 
 def _blocker(state: Mapping[str, Any]) -> str | None:
-    """Why the critic may not approve. If the job asks for no evidence, work that cannot be executed
-    may be approved."""
+    """The reason why the critic may not approve, or None. If the job has `evidence: none`, work
+    that cannot be executed may be approved."""
     problem = missing_evidence(state)
     if problem and problem.startswith(NOT_EXECUTABLE) and state["job"].get("evidence") == "none":
         return None
@@ -205,8 +206,8 @@ def _line(unmet: Unmet) -> str:
 
 
 def unmet_count(critique: Mapping[str, Any]) -> int | None:
-    """How many criteria a critique names as unmet. None if it sends the work back and names none:
-    then the number is not known."""
+    """How many criteria a critique names as unmet. None if it names no criterion: then the number
+    is not known."""
     # `failed` is of jobs that an older release began.
     unmet = critique.get("unmet") or critique.get("failed") or ()
     return len(unmet) or None
@@ -237,7 +238,7 @@ def _checks(state: Mapping[str, Any]) -> dict[str, int] | None:
 
 
 def _contradiction(critique: Critique) -> str | None:
-    """What in the critic's own reply contradicts its approval."""
+    """The part of the critic's reply that contradicts its approval, or None."""
     if not critique["unmet"]:
         return None
     criteria = "; ".join(criterion["criterion"] for criterion in critique["unmet"])

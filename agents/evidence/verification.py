@@ -1,5 +1,5 @@
-"""The verification: the run that a verdict rests on, and the experiments that show what it
-distinguishes.
+"""The verification: the run that a verdict rests on, and the experiments that show how much
+it notices.
 
 The command is the job's own; or the one that the model declared last with `verify`; or pytest if
 there are tests; or else the last program. It runs over exactly the files that are delivered, unless
@@ -60,7 +60,7 @@ CHECKS = "the acceptance checks"
 async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verification, list[Run]]:
     """The verification of the current files, and the run that was made for it, if any.
 
-    Runs are journaled like tool calls. Raises what the sandbox raises.
+    Runs are journaled like tool calls. Raises the errors of the sandbox.
     """
     tree, changed = await ports.workspace.tree(), await changed_files(state, ports.workspace)
     work = _Work(state, ports, at, tree, changed)
@@ -99,7 +99,7 @@ class _Work:
         return edited or bool(changed_sources(self.changed))
 
     async def by_checks(self, report: Mapping[str, Any]) -> Verification:
-        """By the acceptance checks, whose report on these files exists."""
+        """By the acceptance checks. `report` is their report on these files."""
         verification = unverified(self.state, unpassed_checks(self.state))
         judged_by: JudgedBy = "exit_code" if report["judged_by"] == "exit_code" else "report"
         verification = {

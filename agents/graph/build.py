@@ -45,8 +45,8 @@ RECURSION_LIMIT = 10_000
 def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] = TOOLS) -> Graph:
     """The compiled graph. All jobs share it; it holds no state of a job.
 
-    `tools` are the executor's: the same for every job, so that all prompts have the same beginning
-    and providers can cache it. Without a `checkpointer` a job cannot be paused.
+    `tools` are the executor's. All jobs have the same tools, so that all prompts have the same
+    beginning and providers can cache it. Without a `checkpointer` a job cannot be paused.
     """
     graph = StateGraph(State, context_schema=Ports)
     graph.add_node("asker", asker)
@@ -117,8 +117,8 @@ def to_work(state: State) -> list[Send] | Literal["executor"]:
 
 
 def after_verification(_: State, runtime: Runtime[Ports]) -> Literal["review", "critic"]:
-    """To the person, if the job has a review; else to the critic. A retry may change that, so it is
-    no part of the state."""
+    """To the person, if the job has a review; else to the critic. A retry may change that, so
+    the state does not have it."""
     return "review" if runtime.context.bounds.review else "critic"
 
 

@@ -51,13 +51,13 @@ class MemoryRecord:
 
     @property
     def tokens(self) -> int:
-        """What all model calls used, and what is reserved."""
+        """The usage of all model calls, and the reserved amounts."""
         used = sum(each.input_tokens + each.output_tokens for each in self.charges.values())
         return used + sum(most.tokens for most in self.reserved.values())
 
     @property
     def cost_usd(self) -> Decimal:
-        """The same in money; unknown prices do not count."""
+        """The cost of all model calls, and the reserved cost; unknown prices do not count."""
         paid = sum((Decimal(each.cost_usd or 0) for each in self.charges.values()), Decimal(0))
         return paid + sum((most.cost_usd or 0 for most in self.reserved.values()), Decimal(0))
 
@@ -100,7 +100,7 @@ class MemoryEvents:
 
 
 class MemoryBudget:
-    """Budget over a record; None is no limit."""
+    """Budget over a record; None means no limit."""
 
     def __init__(
         self, record: MemoryRecord, most: int | None = None, cost_usd: Decimal | None = None

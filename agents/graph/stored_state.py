@@ -1,7 +1,7 @@
 """Stored values of the graph's channels: they must have the types that `State` declares.
 
 Nodes trust these types. Without the check, damaged bytes that are plain data make a node fail, and
-the job with it, or change what the job does.
+the job with it, or change the work of the job.
 
 Why: docs/decisions/0060-stored-bytes-are-data.md
 """

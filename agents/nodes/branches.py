@@ -36,8 +36,8 @@ class Node(Protocol):
 
 
 def build_branch(agent: Agent) -> Node:
-    """The node around the agent loop. It writes only lists that grow: `merge` combines what the
-    branches of a wave leave.
+    """The node around the agent loop. It writes only lists that grow: `merge` combines the
+    results of the branches of a wave.
     """
 
     async def branch(state: Any, *, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ async def _request(branch_input: Branch, ports: Ports) -> Prompt:
         "executor/step",
         step=step,
         does=state["plan"][step - 1],
-        others=[other for other in branch_input["wave"] if other != step],
+        others=[number for number in branch_input["wave"] if number != step],
         done=join_context(state)["branches"],
     )
     return task_request(state, ports, joined).then(step_prompt)

@@ -1,4 +1,4 @@
-"""The critic: a model judges the evidence, and `evidence.verdict` limits what it can approve."""
+"""The critic: a model judges the evidence, and `evidence.verdict` limits its approvals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 
 def _next_revision(state: State, critique: Critique, levels: int) -> NextRevision:
-    """What follows the critique. Without a readable critic the job ends."""
+    """The decision after the critique. Without a readable reply the job ends."""
     if critique["ends"]:
         return NextRevision(exhausted=True, level=state.get("level", 0), ends=critique["ends"])
     return after_critique(state, [*state.get("critiques", []), critique], levels)
@@ -64,10 +64,10 @@ async def _verdict(
 ) -> Critique:
     """The critic's verdict, as far as the verification supports it.
 
-    If the model is unavailable, the job is tried again until its last attempt. If the request is
-    refused, it is not. In both cases the job then ends without an approval. What is wrong with the
-    key, the account, the model or its address fails the job as it does in every role: a retry of
-    the job then continues here.
+    If the model is unavailable, the job is tried again until its last attempt. If the model refuses
+    the request, the job is not tried again. In both cases the job then ends without an approval. A
+    problem with the key, the account, the model or its address fails the job, as in every role: a
+    retry of the job then continues here.
     """
     try:
         answer = await ask_critic(state, runtime, messages, images)

@@ -119,7 +119,7 @@ async def _request(state: State, ports: Ports) -> Prompt:
 
 
 def _comments(state: State) -> list[dict[str, Any]]:
-    """Those on lines that came with a person's feedback."""
+    """The comments on lines that came with a person's feedback."""
     decisions, feedback = state.get("decisions"), state["feedback"]
     if not decisions or feedback is None or feedback["by"] == CRITIC:
         return []
@@ -138,13 +138,14 @@ def _unnoticed(state: State) -> list[UnnoticedMutation]:
         for record in state.get("verifications", ())
         if record["revision"] in revised and (strength := record.get("strength"))
     }
-    earlier = any(found for revision, found in by_revision.items() if revision < state["revision"])
+    earlier = any(
+        unnoticed for revision, unnoticed in by_revision.items() if revision < state["revision"]
+    )
     return [] if earlier else by_revision.get(state["revision"], [])
 
 
 def _failed_verification(state: State) -> dict[str, Any] | None:
-    """{problem, run} of a verification that is no evidence; `run` is set if it failed, for its
-    output."""
+    """{problem, run} of a verification that is not evidence; `run` is its failed run, or None."""
     verification = verification_of(state)
     if verification is None or verification["holds"]:
         return None
@@ -171,7 +172,8 @@ def task_request(state: State, ports: Ports, joined: StartFiles | None = None) -
 
 
 def _without_trace(message: AnyMessage) -> AnyMessage:
-    """A message without its trace, whose content the state has in `runs` and `artifacts`."""
+    """A message without its trace. The state has the content of the trace in `runs` and
+    `artifacts`."""
     if isinstance(message, ToolMessage) and message.artifact:
         return message.model_copy(update={"artifact": None})
     return message

@@ -86,7 +86,7 @@ class PlanResult:
 
 
 async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """The caller's own steps, else the model's, else the default plan."""
+    """The caller's steps, or otherwise the model's steps, or the default plan."""
     ports = runtime.context
     planned = await _planned(state, runtime)
     notes = [planned.note, QUESTION if planned.only_answer else ""]

@@ -64,7 +64,7 @@ async def questions(state: State) -> dict[str, Any]:
 
 
 def with_answers(questions: Sequence[dict[str, str]], answers: Answers) -> list[dict[str, str]]:
-    """Each question with its answer; a blank one gets the default. Pure."""
+    """Each question with its answer; a blank answer is replaced by the default. Pure."""
     texts = [*answers["answers"], *[""] * len(questions)]
     return [
         {

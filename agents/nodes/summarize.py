@@ -1,4 +1,4 @@
-"""The summary: what later jobs of the conversation get to know of this one."""
+"""The summary of the job for later jobs of the conversation."""
 
 from __future__ import annotations
 
@@ -89,10 +89,9 @@ class Summary(BaseModel):
 async def short_answer(task: str, answer: str, runtime: Runtime[Ports]) -> str:
     """The answer in at most `ANSWER_KEPT` characters, on one line.
 
-    A short answer stays as it is. A longer one is summarized by the role `summary` if the operator
-    names a model for it, and is cut otherwise. An error of that model or an exhausted budget does
-    not change the job's result.
-    """
+    A short answer is not changed. A longer answer is summarized by the role `summary` if the
+    operator names a model for it, and is cut otherwise. An error of that model or an exhausted
+    budget does not change the job's result."""
     one_line_answer = one_line(answer, len(answer))
     if len(one_line_answer) <= ANSWER_KEPT or not runtime.context.bounds.summarize_with_model:
         return one_line(one_line_answer, ANSWER_KEPT)

@@ -77,7 +77,8 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 async def _try_tests(
     runtime: Runtime[Ports], files: Mapping[str, str], interface: str
 ) -> UsefulTests:
-    """Run the tests over the job's first files and a solution whose calls fail. Journaled."""
+    """Run the tests over the job's first files and a solution in which each call fails.
+    Journaled."""
     ports = runtime.context
     at = call_key(runtime.execution_info, TRIAL_OFFSET)
     usable, dropped = usable_files(files, ports.workspace.list())
