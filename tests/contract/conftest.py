@@ -15,9 +15,9 @@ from jobs.store.redis_store import RedisStore, connect
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[RedisStore]:
     """An empty store on each kind of server."""
     server = request.getfixturevalue("redis_named")(request.param)
-    kept = RedisStore(connect(server.url, seconds=20))
-    yield kept
-    await kept.close()
+    redis_store = RedisStore(connect(server.url, seconds=20))
+    yield redis_store
+    await redis_store.close()
 
 
 @pytest.fixture

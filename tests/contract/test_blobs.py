@@ -18,8 +18,8 @@ from jobs.errors import BlobMissing, BlobsUnavailable
 
 @pytest.fixture(scope="module")
 def bucket():
-    with s3_server.bucket() as place:
-        yield place
+    with s3_server.bucket() as bucket:
+        yield bucket
 
 
 @pytest.fixture(params=["directory", "s3"])
@@ -68,14 +68,14 @@ async def test_what_is_removed_is_missing_and_can_be_put_again(blobs):
 @pytest.mark.parametrize("wrong", [{"name": "no-such-bucket"}, {"endpoint": "http://127.0.0.1:9"}])
 async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
     blobs = S3Blobs(dataclasses.replace(bucket, seconds=0.5, **wrong))
-    asked = (
+    calls = (
         lambda: blobs.put(b"x"),
         lambda: blobs.get("0" * 64),
         lambda: blobs.remove("0" * 64),
         blobs.probe,
     )
     name = wrong.get("name", bucket.name)
-    for ask in asked:
+    for ask in calls:
         with pytest.raises(BlobsUnavailable, match=f"the bucket {name}") as raised:
             await ask()
         assert name not in raised.value.reason  # which tenants are shown
@@ -120,4 +120,4 @@ async def test_a_probe_leaves_nothing(blobs):
     if isinstance(blobs, DirectoryBlobs):
         assert [path for path in blobs._root.rglob("*") if path.is_file()] == []
     else:
-        assert [each async for each in blobs._store.list(".probe")] == []
+        assert [name async for name in blobs._store.list(".probe")] == []

@@ -83,19 +83,19 @@ async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
 async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
     store: RedisStore, service: JobService
 ):
-    one, two = await service.running(), await service.running()
+    first, two = await service.running(), await service.running()
     day = Cap(cost=3 * CENT)
-    assert await reserve(store, one, asking("a", 2, day=day)) is None
+    assert await reserve(store, first, asking("a", 2, day=day)) is None
     short = await reserve(store, two, asking("b", 2, day=day))
     assert short == BudgetShortfall("key", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
     assert await store.budgets.of_job(two.id) == Amount()
     assert await reserve(store, two, asking("c", 1, day=day)) is None
-    other = replace(asking("d", 2, day=day), key_id="k2")
-    assert await reserve(store, two, other) is None
+    other_key = replace(asking("d", 2, day=day), key_id="k2")
+    assert await reserve(store, two, other_key) is None
 
 
 async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: JobService):
-    one, two = await service.running(), await service.running()
+    first, two = await service.running(), await service.running()
     key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
 
     def wanted(name: str, key_id: str, cents: int) -> ReservationRequest:
@@ -104,13 +104,13 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: Job
             name, amount, Cap(), key_id, key, tenant="acme", tenant_day=tenant
         )
 
-    assert await reserve(store, one, wanted("a", "k1", 2)) is None
+    assert await reserve(store, first, wanted("a", "k1", 2)) is None
     short = await reserve(store, two, wanted("b", "k2", 2))
     assert short == BudgetShortfall("tenant", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
     assert await store.budgets.of_keys_today(["k2"]) == [Amount()], "nothing is taken in part"
     assert (await reserve(store, two, wanted("c", "k1", 1))).owner == "key"
     assert await reserve(store, two, wanted("d", "k2", 1)) is None
-    await store.charge(one.id, [paid("c1", "a")])
+    await store.charge(first.id, [paid("c1", "a")])
     await store.budgets.release(two.id, "d")
     spent = Amount(CENT // 2, 4)
     assert await store.budgets.of_tenant_today("acme") == spent
@@ -136,7 +136,7 @@ async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
 async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, service: JobService):
     jobs = [await service.running() for _ in range(10)]
     day = Cap(cost=25 * CENT)
-    asked = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]
-    granted = [short for short in await asyncio.gather(*asked) if short is None]
+    reservations = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]
+    granted = [short for short in await asyncio.gather(*reservations) if short is None]
     assert len(granted) == 25
     assert (await store.budgets.of_keys_today([KEY]))[0].cost == 25 * CENT

@@ -58,8 +58,8 @@ async def test_other_workers_know_it_until_it_expires(
     await RedisCapabilities(store.capabilities).write(MODEL, LEARNED)
     another = RedisCapabilities(store.capabilities)
     assert (await another.read(MODEL)).drop == LEARNED.drop
-    later = time.time() + REMEMBERED_SECONDS + 1
-    monkeypatch.setattr(time, "time", lambda: later)
+    after_memory = time.time() + REMEMBERED_SECONDS + 1
+    monkeypatch.setattr(time, "time", lambda: after_memory)
     assert await RedisCapabilities(store.capabilities).read(MODEL) == Capabilities()
     assert await store.capabilities.all() == {}
 
@@ -70,10 +70,10 @@ async def test_other_workers_know_it_until_it_expires(
 )
 async def test_a_damaged_record_is_learned_anew(store: RedisStore, stored: str) -> None:
     await store.capabilities.put(MODEL, stored)
-    found = RedisCapabilities(store.capabilities)
-    assert await found.read(MODEL) == Capabilities()
-    await found.write(MODEL, LEARNED)
-    assert (await found.read(MODEL)).drop == LEARNED.drop
+    capabilities = RedisCapabilities(store.capabilities)
+    assert await capabilities.read(MODEL) == Capabilities()
+    await capabilities.write(MODEL, LEARNED)
+    assert (await capabilities.read(MODEL)).drop == LEARNED.drop
 
 
 async def test_a_record_of_a_newer_release_is_read_as_far_as_it_is_known(

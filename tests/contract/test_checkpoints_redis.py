@@ -47,7 +47,7 @@ def saver(client, writes):
     return ListingSaver(client, writes)
 
 
-def place(thread_id="job", namespace="", checkpoint_id=None):
+def config_at(thread_id="job", namespace="", checkpoint_id=None):
     configurable = {"thread_id": thread_id, "checkpoint_ns": namespace}
     return {
         "configurable": configurable | ({"checkpoint_id": checkpoint_id} if checkpoint_id else {})
@@ -66,30 +66,30 @@ async def put(saver, config, values=(), *, new=None, versions=None, **metadata):
 
 
 async def everything(saver, config=None):
-    return [found async for found in saver.alist(config or place())]
+    return [checkpoint async for checkpoint in saver.alist(config or config_at())]
 
 
 # Keys
 
 
 async def test_no_thread_or_namespace_is_taken_for_another(saver, client):
-    places = [(thread, namespace) for thread in ODD_THREADS for namespace in ODD_NAMESPACES]
-    for number, (thread, namespace) in enumerate(places):
-        stored = await put(saver, place(thread, namespace), {"n": number})
+    threads = [(thread, namespace) for thread in ODD_THREADS for namespace in ODD_NAMESPACES]
+    for number, (thread, namespace) in enumerate(threads):
+        stored = await put(saver, config_at(thread, namespace), {"n": number})
         await saver.aput_writes(stored, [("n", number)], "task:1")
 
-    for number, (thread, namespace) in enumerate(places):
-        (only,) = await everything(saver, place(thread, namespace))
-        newest = await saver.aget_tuple(place(thread, namespace))
+    for number, (thread, namespace) in enumerate(threads):
+        (only,) = await everything(saver, config_at(thread, namespace))
+        newest = await saver.aget_tuple(config_at(thread, namespace))
         assert only == newest
-        assert only.config == place(thread, namespace, only.checkpoint["id"])
+        assert only.config == config_at(thread, namespace, only.checkpoint["id"])
         assert only.checkpoint["channel_values"] == {"n": number}
         assert only.pending_writes == [("task:1", "n", number)]
 
-    for gone, thread in enumerate(ODD_THREADS, start=1):
+    for deleted_count, thread in enumerate(ODD_THREADS, start=1):
         await saver.adelete_thread(thread)
         kept = [await everything(saver, {"configurable": {"thread_id": t}}) for t in ODD_THREADS]
-        assert sum(map(len, kept)) == (len(ODD_THREADS) - gone) * len(ODD_NAMESPACES)
+        assert sum(map(len, kept)) == (len(ODD_THREADS) - deleted_count) * len(ODD_NAMESPACES)
     assert await client.dbsize() == 0
 
 
@@ -97,7 +97,7 @@ async def test_no_thread_or_namespace_is_taken_for_another(saver, client):
 
 
 async def test_what_the_fence_refuses_is_not_stored_and_not_hidden(saver, writes, client):
-    stored = await put(saver, place(), {"a": 1})
+    stored = await put(saver, config_at(), {"a": 1})
     before = await everything(saver)
     writes.refusing = True
     with pytest.raises(PermissionError):
@@ -110,45 +110,48 @@ async def test_what_the_fence_refuses_is_not_stored_and_not_hidden(saver, writes
 
 
 async def test_a_restarted_server_that_forgot_the_scripts_is_served(saver, client):
-    await put(saver, place(), {"a": 1})
-    await saver.aget_tuple(place())
+    await put(saver, config_at(), {"a": 1})
+    await saver.aget_tuple(config_at())
     await client.script_flush()
-    assert (await saver.aget_tuple(place())).checkpoint["channel_values"] == {"a": 1}
+    assert (await saver.aget_tuple(config_at())).checkpoint["channel_values"] == {"a": 1}
 
 
 # Pending writes in either order (langgraph #8039)
 
 
 async def test_writes_that_come_before_their_checkpoint_wait_for_it(saver):
-    first = await put(saver, place(), {"a": 1})
+    first = await put(saver, config_at(), {"a": 1})
     checkpoint = empty_checkpoint() | {"channel_versions": {}}
-    await saver.aput_writes(place(checkpoint_id=checkpoint["id"]), [("a", 2)], "task")
+    await saver.aput_writes(config_at(checkpoint_id=checkpoint["id"]), [("a", 2)], "task")
 
-    assert (await saver.aget_tuple(place())).config == first
-    assert await saver.aget_tuple(place(checkpoint_id=checkpoint["id"])) is None
-    assert len(await everything(saver, place())) == 1
+    assert (await saver.aget_tuple(config_at())).config == first
+    assert await saver.aget_tuple(config_at(checkpoint_id=checkpoint["id"])) is None
+    assert len(await everything(saver, config_at())) == 1
 
     await saver.aput(first, checkpoint, {"source": "loop", "step": 1}, {})
-    newest = await saver.aget_tuple(place())
+    newest = await saver.aget_tuple(config_at())
     assert newest.parent_config == first
     assert newest.pending_writes == [("task", "a", 2)]
 
 
 async def test_writes_that_come_after_the_next_checkpoint_stay_with_their_own(saver):
-    first = await put(saver, place(), {"a": 1})
+    first = await put(saver, config_at(), {"a": 1})
     second = await put(saver, first, {"a": 1}, new=())
     await saver.aput_writes(first, [("a", 2)], "late")
-    newest = await saver.aget_tuple(place())
+    newest = await saver.aget_tuple(config_at())
     assert (newest.config, newest.pending_writes) == (second, [])
     assert (await saver.aget_tuple(first)).pending_writes == [("late", "a", 2)]
 
 
 async def test_writes_keep_their_first_value_and_marks_their_last(saver):
-    stored = await put(saver, place())
+    stored = await put(saver, config_at())
     await saver.aput_writes(stored, [("a", "first"), ("__interrupt__", "first")], "task")
     await saver.aput_writes(stored, [("a", "again"), ("__interrupt__", "again")], "task")
-    found = await saver.aget_tuple(stored)
-    assert set(found.pending_writes) == {("task", "a", "first"), ("task", "__interrupt__", "again")}
+    checkpoint = await saver.aget_tuple(stored)
+    assert set(checkpoint.pending_writes) == {
+        ("task", "a", "first"),
+        ("task", "__interrupt__", "again"),
+    }
 
 
 # Values
@@ -156,20 +159,20 @@ async def test_writes_keep_their_first_value_and_marks_their_last(saver):
 
 @pytest.mark.parametrize("value", [None, b"\0 raw \xff", bytearray(b"x"), "", {"a": [1, [2]]}, 0])
 async def test_values_of_every_kind_come_back(saver, value):
-    stored = await put(saver, place(), {"odd channel: |@ ü": value})
+    stored = await put(saver, config_at(), {"odd channel: |@ ü": value})
     await saver.aput_writes(stored, [("odd channel: |@ ü", value)], "task", "~a, b:1")
-    found = await saver.aget_tuple(stored)
-    assert found.checkpoint["channel_values"] == {"odd channel: |@ ü": value}
-    assert found.pending_writes == [("task", "odd channel: |@ ü", value)]
+    checkpoint = await saver.aget_tuple(stored)
+    assert checkpoint.checkpoint["channel_values"] == {"odd channel: |@ ü": value}
+    assert checkpoint.pending_writes == [("task", "odd channel: |@ ü", value)]
 
 
 async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a_hole(
     saver, client
 ):
-    await put(saver, place(), {"a": 1, "b": 2})
+    await put(saver, config_at(), {"a": 1, "b": 2})
     await client.hdel("fettle:checkpoint:job:", "b@1")
     with pytest.raises(StateUnreadable, match="b@1"):
-        await saver.aget_tuple(place())
+        await saver.aget_tuple(config_at())
 
 
 @pytest.mark.parametrize("planted", planted_extensions(), ids=str)
@@ -177,7 +180,7 @@ async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a
 async def test_a_call_that_a_checkpoint_names_is_not_made(saver, client, tmp_path, part, planted):
     marker = tmp_path / "marker"
     stored = b"msgpack " + planted.bytes_for(marker)
-    first = await put(saver, place(), {"a": 1}, step=1)
+    first = await put(saver, config_at(), {"a": 1}, step=1)
     await saver.aput_writes(first, [("a", 2)], "task")
     newest = await put(saver, first, {"b": 1}, step=2)
     of_part = {"c": b"c", "m": b"m", "w": b"w:task:0", "ancestor": b"w:task:0"}
@@ -223,12 +226,12 @@ def delta_graph(saver, snapshot_frequency=1000):
 @pytest.mark.parametrize("frequency", [1, 3, 1000])
 async def test_delta_channels_are_rebuilt_as_the_memory_saver_does(saver, frequency):
     histories = []
-    for each in (saver, InMemorySaver()):
-        graph = delta_graph(each, frequency)
+    for checkpointer in (saver, InMemorySaver()):
+        graph = delta_graph(checkpointer, frequency)
         config = {"configurable": {"thread_id": "job"}}
         for _ in range(2):
             await graph.ainvoke({"log": [-1], "total": 0}, config, durability="sync")
-        middle = [found async for found in graph.aget_state_history(config)][8]
+        middle = [checkpoint async for checkpoint in graph.aget_state_history(config)][8]
         branch = await graph.aupdate_state(middle.config, {"log": [99], "total": 0})
         await graph.ainvoke(None, branch, durability="sync")
         histories.append([s.values async for s in graph.aget_state_history(config)])

@@ -59,9 +59,9 @@ async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
     await credentials.add(ADA, digest_secret("s1"))
     await credentials.revoke("k1", 2_000)
     await credentials.revoke("k1", 3_000)
-    found = await credentials.find(digest_secret("s1"))
-    assert found.revoked_at == 2_000
-    assert not found.active
+    credential = await credentials.find(digest_secret("s1"))
+    assert credential.revoked_at == 2_000
+    assert not credential.active
 
 
 async def test_no_secret_is_kept(redis_url):

@@ -31,10 +31,10 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
     for by in ("cat", "dan"):
         vote = Decision("r1", Action.APPROVE, by, key_id=f"k-{by}")
         job(await service.operations.decide(running.id, vote))
-    found, total = await between(service)
-    rows = [decision_row(each, str(each.event.at)) for each in found]
+    decisions, total = await between(service)
+    rows = [decision_row(decision, str(decision.event.at)) for decision in decisions]
     assert total == 3
-    assert [(each["job_id"], each["kind"], each["by"]) for each in rows] == [
+    assert [(decision["job_id"], decision["kind"], decision["by"]) for decision in rows] == [
         (first, "decided", "bob"),
         (running.id, "voted", "cat"),
         (running.id, "decided", "dan"),
@@ -46,19 +46,19 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
     )
     assert rows[2]["approvals"] == "cat and dan"
     events = await service.store.events(first)
-    assert found[0].event == events[found[0].event.seq - 1]
-    at = found[1].event.at
-    assert [each.job_id for each in (await between(service, at + 1))[0]].count(first) == 0
-    assert (await between(service, 0, found[0].event.at))[1] == 0
+    assert decisions[0].event == events[decisions[0].event.seq - 1]
+    at = decisions[1].event.at
+    assert [decision.job_id for decision in (await between(service, at + 1))[0]].count(first) == 0
+    assert (await between(service, 0, decisions[0].event.at))[1] == 0
     part, total = await between(service, limit=1, offset=1)
-    assert ([each.event.kind for each in part], total) == (["voted"], 3)
+    assert ([decision.event.kind for decision in part], total) == (["voted"], 3)
     assert await service.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0)
 
 
 async def test_they_go_with_their_jobs(service):
     await decided(service, action=Action.REJECT, feedback="no")
-    kept = await decided(service)
+    decided_rows = await decided(service)
 
     assert await remove_finished(service.store, Retention(-60_000, 0)) == 1
-    found, total = await between(service)
-    assert ([each.job_id for each in found], total) == ([kept], 1)
+    decisions, total = await between(service)
+    assert ([decision.job_id for decision in decisions], total) == ([decided_rows], 1)

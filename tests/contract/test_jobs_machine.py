@@ -133,7 +133,7 @@ class Jobs(StoreMachine):
 
     @precondition(lambda self: self.some(Status.RUNNING))
     @rule(data=st.data(), which=LEASES, how=st.sampled_from(ENDS))
-    def let_go(self, data: st.DataObject, which: int, how: str) -> None:
+    def let_go(self, data: st.DataObject, which: int, manner: str) -> None:
         job_id = self.pick(data, Status.RUNNING)
         if (held := self.held(job_id, which)) is None:
             return
@@ -145,7 +145,7 @@ class Jobs(StoreMachine):
             "requeue": ("drain",),
             "pause": (review(f"r{held.epoch}"),),
         }
-        answer = self.run(getattr(self.service.operations, how)(held, *given[how]))
+        answer = self.run(getattr(self.service.operations, manner)(held, *given[manner]))
         holds = before.status is Status.RUNNING and held.epoch == before.epoch
         assert isinstance(answer, JobRecord) == holds
 
@@ -194,8 +194,8 @@ class Jobs(StoreMachine):
     @invariant()
     def everything_holds(self) -> None:
         """One look at everything, then each rule on its own."""
-        asked = (self.service.record, self.store.charges, self.store.events)
-        looks = [[ask(job_id) for job_id in self.seen] for ask in asked]
+        awaitables = (self.service.record, self.store.charges, self.store.events)
+        looks = [[ask(job_id) for job_id in self.seen] for ask in awaitables]
         records, charges, events = self.run(_all([_all(look) for look in looks]))
         self.one_index_each(records)
         self.lines_in_order(records)
@@ -207,11 +207,11 @@ class Jobs(StoreMachine):
             events_and_end_stand(seen, record, list(logged))
 
     def one_index_each(self, records: list[JobRecord]) -> None:
-        waiting, asked = (Status.QUEUED, Status.RUNNING), (Status.AWAITING_REVIEW,)
+        waiting, awaitables = (Status.QUEUED, Status.RUNNING), (Status.AWAITING_REVIEW,)
         final = [status for status in Status if status.final]
         for index, under in (
             (keys.DUE, waiting),
-            (keys.AWAITING_REVIEW, asked),
+            (keys.AWAITING_REVIEW, awaitables),
             (keys.FINISHED, final),
         ):
             found = self.run(self.store.redis.zrange(index, 0, -1))
@@ -250,8 +250,8 @@ def events_and_end_stand(seen: Seen, record: JobRecord, events: list[Event]) -> 
     seen.ended = record if final else None
 
 
-async def _all(asked: Iterable[Awaitable[Any]]) -> list[Any]:
-    return await asyncio.gather(*asked)
+async def _all(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+    return await asyncio.gather(*awaitables)
 
 
 @pytest.mark.invariant("J3")

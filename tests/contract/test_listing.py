@@ -15,9 +15,9 @@ ANN, BOB, CAT = Signer("ann"), Signer("bob", "k-bob"), Signer("cat", "k-cat")
 
 async def ids(service, **sought) -> list[str]:
     page = await service.store.page(TENANT, limit=10, offset=0, **sought)
-    found = [record.id for record in page.records]
-    assert page.total == len(found)
-    return found
+    record_ids = [record.id for record in page.records]
+    assert page.total == len(record_ids)
+    return record_ids
 
 
 async def waiting(service, **fields) -> str:
@@ -60,9 +60,9 @@ async def test_a_search_keeps_to_its_tenant_and_to_the_other_filters(service):
 
 
 async def test_a_long_result_comes_in_pages_newest_first(service):
-    made = [(await service.submit(f"word{number % 3} same")).id for number in range(7)]
+    job_ids = [(await service.submit(f"word{number % 3} same")).id for number in range(7)]
     newest = [record.id for record in (await _page(service, 10, 0)).records]
-    assert set(newest) == set(made)
+    assert set(newest) == set(job_ids)
     parts = [await _page(service, 3, offset) for offset in (0, 3, 6, 9)]
     assert [part.total for part in parts] == [7] * 4
     assert [record.id for part in parts for record in part.records] == newest
@@ -74,11 +74,11 @@ async def _page(service, limit: int, offset: int):
 
 async def test_what_is_no_task_is_listed_by_its_kind_alone(service):
     task = (await service.submit("check", labels=("x",))).id
-    other = (await service.submit("check", labels=("x",), kind=JobKind.VERIFICATION)).id
+    verification_id = (await service.submit("check", labels=("x",), kind=JobKind.VERIFICATION)).id
     assert await ids(service) == await ids(service, label="x") == await ids(service, text="check")
     assert await ids(service) == [task]
-    assert await ids(service, kind=JobKind.VERIFICATION, status=Status.QUEUED) == [other]
-    assert await ids(service, kind=JobKind.VERIFICATION, label="x") == [other]
+    assert await ids(service, kind=JobKind.VERIFICATION, status=Status.QUEUED) == [verification_id]
+    assert await ids(service, kind=JobKind.VERIFICATION, label="x") == [verification_id]
 
 
 async def test_what_waits_for_a_person_is_what_he_may_decide(service):

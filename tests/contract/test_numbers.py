@@ -56,8 +56,8 @@ async def test_a_day_is_its_tenants_own_and_others_are_empty(service):
     job(await service.operations.cancel((await service.submit()).id, "ann"))
     day = day_of(await service.store.now())
     assert await service.store.day_counts.days("other", [day]) == [{}]
-    found = await service.store.day_counts.days(TENANT, ["2001-01-01", day])
-    assert (found[0], found[1]["ended|cancelled"]) == ({}, 1)
+    counts = await service.store.day_counts.days(TENANT, ["2001-01-01", day])
+    assert (counts[0], counts[1]["ended|cancelled"]) == ({}, 1)
 
 
 async def test_what_is_paid_after_the_end_counts_once_too(service):
@@ -72,9 +72,9 @@ async def test_what_is_paid_after_the_end_counts_once_too(service):
 
 
 async def test_of_payments_and_an_end_at_once_each_payment_counts_once(service):
-    for each in range(8):
+    for number in range(8):
         record = await service.running()
-        late = [Charge(f"{each}-{n}", "critic", "groq:m", 1, 1, "0.5") for n in range(4)]
+        late = [Charge(f"{number}-{n}", "critic", "groq:m", 1, 1, "0.5") for n in range(4)]
         await asyncio.gather(
             *(service.store.charge(record.id, [charge]) for charge in late[:2]),
             service.operations.cancel(record.id, "ann"),

@@ -14,19 +14,19 @@ from jobs.transitions.lifecycle import Policy
 @pytest.fixture
 def service(store) -> JobService:
     """Operations that write into the outbox."""
-    made = JobService(store)
-    hint = made.hints.append
-    made.operations = Operations(store, lambda *each: hint(each), Policy(), webhooks=True)
-    return made
+    job_service = JobService(store)
+    hint = job_service.hints.append
+    job_service.operations = Operations(store, lambda *each: hint(each), Policy(), webhooks=True)
+    return job_service
 
 
-async def shown(service) -> list[str]:
+async def waiting_types(service) -> list[str]:
     waiting, total = await service.store.outbox.waiting(100)
     assert total == len(waiting)
-    return sorted(each.type for each in waiting)
+    return sorted(message.type for message in waiting)
 
 
-async def ended(service) -> str:
+async def cancelled_job(service) -> str:
     record = await service.running()
     job(await service.operations.succeed(held(record), RESULT, "did it"))
     return record.id
@@ -34,22 +34,24 @@ async def ended(service) -> str:
 
 async def test_deliveries_are_written_with_the_change(service):
     record = await service.running()
-    assert await shown(service) == []
+    assert await waiting_types(service) == []
     job(await service.operations.pause(held(record), review()))
-    assert await shown(service) == ["review.opened"]
+    assert await waiting_types(service) == ["review.opened"]
     await service.operations.decide(record.id, decision("r-other"))
-    assert await shown(service) == ["review.opened"], "a refusal tells nothing"
+    assert await waiting_types(service) == ["review.opened"], "a refusal tells nothing"
     job(await service.operations.decide(record.id, decision(feedback="well done")))
     again = await service.claim(record.id)
     job(await service.operations.succeed(held(again), RESULT, "did it"))
-    assert await shown(service) == ["job.finished", "review.decided", "review.opened"]
-    (decided,) = [each for each in (await service.store.outbox.waiting(9))[0] if "dec" in each.type]
+    assert await waiting_types(service) == ["job.finished", "review.decided", "review.opened"]
+    (decided,) = [
+        message for message in (await service.store.outbox.waiting(9))[0] if "dec" in message.type
+    ]
     assert (decided.job_id, decided.data["by"]) == (record.id, "bob")
     assert (decided.data["feedback"], decided.data["status"]) == ("well done", "queued")
 
 
 async def test_without_an_address_nothing_is_written(store):
-    await ended(JobService(store))
+    await cancelled_job(JobService(store))
     assert await store.outbox.waiting(9) == ([], 0)
 
 
@@ -57,20 +59,20 @@ async def test_concurrent_changes_make_each_delivery_once(service):
     record = await service.running()
     job(await service.operations.pause(held(record), review()))
     await asyncio.gather(*(service.operations.decide(record.id, decision()) for _ in range(5)))
-    assert await shown(service) == ["review.decided", "review.opened"]
+    assert await waiting_types(service) == ["review.decided", "review.opened"]
 
 
 async def test_nobody_else_gets_what_was_taken(service):
-    made = {await ended(service) for _ in range(6)}
-    taken = await asyncio.gather(*(service.store.outbox.lease(2, 60_000) for _ in range(5)))
-    names = [each.job_id for part in taken for each in part]
-    assert sorted(names) == sorted(made)
-    assert all(each.tries == 1 for part in taken for each in part)
+    job_service = {await cancelled_job(service) for _ in range(6)}
+    leased = await asyncio.gather(*(service.store.outbox.lease(2, 60_000) for _ in range(5)))
+    names = [message.job_id for part in leased for message in part]
+    assert sorted(names) == sorted(job_service)
+    assert all(message.tries == 1 for part in leased for message in part)
     assert await service.store.outbox.lease(9, 60_000) == []
 
 
 async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
-    await ended(service), await ended(service)
+    await cancelled_job(service), await cancelled_job(service)
     outbox = service.store.outbox
     first, second = await outbox.lease(9, 60_000)
     await outbox.delivered(first)
@@ -84,14 +86,14 @@ async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
 
 
 async def test_a_dead_one_stays_listed_and_can_be_sent_again(service):
-    await ended(service)
+    await cancelled_job(service)
     outbox = service.store.outbox
-    (taken,) = await outbox.lease(9, 60_000)
-    assert await outbox.fail(taken, "it answered 410", None)
+    (leased,) = await outbox.lease(9, 60_000)
+    assert await outbox.fail(leased, "it answered 410", None)
     assert await outbox.waiting(9) == ([], 0)
     (dead,), total = await outbox.dead(9)
-    assert (dead.id, dead.error, total) == (taken.id, "it answered 410", 1)
+    assert (dead.id, dead.error, total) == (leased.id, "it answered 410", 1)
     assert await outbox.requeue(dead.id)
     assert not await outbox.requeue(dead.id)
     (again,) = await outbox.lease(9, 60_000)
-    assert (again.id, again.tries) == (taken.id, 1)
+    assert (again.id, again.tries) == (leased.id, 1)

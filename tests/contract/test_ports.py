@@ -44,38 +44,40 @@ def digest(content: bytes) -> str:
 
 
 async def test_what_was_recorded_is_recalled_now_and_after_a_crash(harness: Harness) -> None:
-    held = await harness.attempt()
-    await held.journal.record("call", Finished(b"\x00outcome\xff"))
-    assert await held.journal.recall("call") == b"\x00outcome\xff"
+    attempt = await harness.attempt()
+    await attempt.journal.record("call", Finished(b"\x00outcome\xff"))
+    assert await attempt.journal.recall("call") == b"\x00outcome\xff"
     assert await (await harness.attempt()).journal.recall("call") == b"\x00outcome\xff"
 
 
 async def test_all_that_came_of_a_call_is_on_record_with_it(harness: Harness) -> None:
-    held = await harness.attempt()
-    await held.workspace.apply({"a.txt": b"a"})
-    done = Finished(b"1", (event(1), event(2, "run_finished")), charge("c1"), held.workspace.digest)
-    await held.journal.record("call", done)
+    attempt = await harness.attempt()
+    await attempt.workspace.apply({"a.txt": b"a"})
+    done = Finished(
+        b"1", (event(1), event(2, "run_finished")), charge("c1"), attempt.workspace.digest
+    )
+    await attempt.journal.record("call", done)
     assert await harness.events() == [("tool_used", {"n": 1}), ("run_finished", {"n": 2})]
     assert await harness.charges() == [charge("c1")]
     assert await (await harness.attempt()).workspace.read("a.txt") == b"a"
 
 
 async def test_a_workspace_is_as_the_last_finished_call_left_it(harness: Harness) -> None:
-    held = await harness.attempt()
-    await held.workspace.apply({"a.txt": b"a"})
-    await held.journal.record("one", Finished(b"1", workspace=held.workspace.digest))
-    await held.journal.record("two", Finished(b"2"))  # a model call leaves no workspace
-    await held.workspace.apply({"a.txt": b"of a call that never finished"})
+    attempt = await harness.attempt()
+    await attempt.workspace.apply({"a.txt": b"a"})
+    await attempt.journal.record("one", Finished(b"1", workspace=attempt.workspace.digest))
+    await attempt.journal.record("two", Finished(b"2"))  # a model call leaves no workspace
+    await attempt.workspace.apply({"a.txt": b"of a call that never finished"})
     assert (await (await harness.attempt()).workspace.tree()).files == {"a.txt": b"a"}
 
 
 async def test_events_are_in_order_and_unique(harness: Harness) -> None:
-    held = await harness.attempt()
-    await held.events.emit(event(1, "planned"))
-    await held.journal.record("call", Finished(b"1", (event(1),)))
-    await held.events.emit(event(1, "planned"))
-    await held.events.emit(event(1, "answered"))
-    await held.journal.record("next", Finished(b"2", (event(1), event(2))))
+    attempt = await harness.attempt()
+    await attempt.events.emit(event(1, "planned"))
+    await attempt.journal.record("call", Finished(b"1", (event(1),)))
+    await attempt.events.emit(event(1, "planned"))
+    await attempt.events.emit(event(1, "answered"))
+    await attempt.journal.record("next", Finished(b"2", (event(1), event(2))))
     kinds = [(kind, data["n"]) for kind, data in await harness.events()]
     assert kinds == [("planned", 1), ("tool_used", 1), ("answered", 1), ("tool_used", 2)]
 
@@ -91,11 +93,11 @@ async def test_the_next_attempt_does_not_say_it_again(harness: Harness) -> None:
 
 
 async def test_a_call_is_charged_once(harness: Harness) -> None:
-    held = await harness.attempt()
-    await held.journal.record("one", Finished(b"1", charge=charge("c1")))
-    await held.journal.record("two", Finished(b"2", charge=charge("c1")))
-    await held.journal.record("three", Finished(b"3", charge=charge("c2")))
-    assert sorted(each.call for each in await harness.charges()) == ["c1", "c2"]
+    attempt = await harness.attempt()
+    await attempt.journal.record("one", Finished(b"1", charge=charge("c1")))
+    await attempt.journal.record("two", Finished(b"2", charge=charge("c1")))
+    await attempt.journal.record("three", Finished(b"3", charge=charge("c2")))
+    assert sorted(item.call for item in await harness.charges()) == ["c1", "c2"]
 
 
 def call_of(tokens: int, usd: str | None = "0.01") -> Callable[[], MaxSpend]:
@@ -103,45 +105,45 @@ def call_of(tokens: int, usd: str | None = "0.01") -> Callable[[], MaxSpend]:
 
 
 async def test_a_budget_is_spent_over_all_attempts(harness: Harness) -> None:
-    held = await harness.attempt(most_tokens=100)
-    name = await held.budget.reserve(call_of(60))
+    attempt = await harness.attempt(most_tokens=100)
+    name = await attempt.budget.reserve(call_of(60))
     spent = replace(charge("c1", tokens=35), reservation=name)
-    await held.journal.record("one", Finished(b"1", charge=spent))
-    assert await held.budget.reserve(call_of(60)) is not None
+    await attempt.journal.record("one", Finished(b"1", charge=spent))
+    assert await attempt.budget.reserve(call_of(60)) is not None
     with pytest.raises(BudgetExhausted):
-        await held.budget.reserve(call_of(1))
+        await attempt.budget.reserve(call_of(1))
     with pytest.raises(BudgetExhausted):
         await (await harness.attempt(most_tokens=100)).budget.reserve(call_of(1))
     await (await harness.attempt(most_tokens=101)).budget.reserve(call_of(1))
 
 
 async def test_a_price_that_nobody_knows_is_refused_where_money_counts(harness: Harness) -> None:
-    held = await harness.attempt(most_usd="1")
+    attempt = await harness.attempt(most_usd="1")
     with pytest.raises(PriceUnknown, match="groq:small"):
-        await held.budget.reserve(call_of(10, None))
+        await attempt.budget.reserve(call_of(10, None))
     assert await (await harness.attempt(most_tokens=10)).budget.reserve(call_of(10, None))
 
 
 async def test_a_cancelled_job_starts_nothing(harness: Harness) -> None:
-    held = await harness.attempt()
-    await held.cancel.check()
+    attempt = await harness.attempt()
+    await attempt.cancel.check()
     await harness.cancel()
     with pytest.raises(Stopped):
-        await held.cancel.check()
+        await attempt.cancel.check()
 
 
 async def test_another_workspace_goes_its_own_way_over_the_same_bytes(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     await workspace.apply({"a": b"1", "b": b"2"})
     before = workspace.digest
-    other = workspace.fork()
-    await other.apply({"a": b"of the other"}, frozenset({"b"}))
+    fork = workspace.fork()
+    await fork.apply({"a": b"of the other"}, frozenset({"b"}))
     assert (workspace.digest, (await workspace.tree()).files) == (before, {"a": b"1", "b": b"2"})
-    assert ((await other.tree()).files, dict(other.list())) == ({"a": b"of the other"}, {"a": 12})
-    await workspace.checkout(other.digest)
+    assert ((await fork.tree()).files, dict(fork.list())) == ({"a": b"of the other"}, {"a": 12})
+    await workspace.checkout(fork.digest)
     assert (await workspace.tree()).files == {"a": b"of the other"}
-    await other.checkout(None)
-    assert (other.digest, (await other.tree()).files) == (None, {})
+    await fork.checkout(None)
+    assert (fork.digest, (await fork.tree()).files) == (None, {})
 
 
 async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
@@ -149,8 +151,8 @@ async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
     await workspace.apply({"b.txt": b"b", "a.txt": b"a", "gone.txt": b"x"})
     png, lie = b"\x89PNG\r\n\x1a\n", b"a text"
     changed = {"plots/a.png": png, "b.txt": b"bb", "lie.png": lie}
-    made = await workspace.apply(changed, frozenset({"gone.txt"}))
-    described = {each.name: (each.digest, each.size, each.media_type) for each in made}
+    artifacts = await workspace.apply(changed, frozenset({"gone.txt"}))
+    described = {item.name: (item.digest, item.size, item.media_type) for item in artifacts}
     assert described == {
         "plots/a.png": (digest(png), 8, "image/png"),
         "b.txt": (digest(b"bb"), 2, "text/plain"),

@@ -35,18 +35,18 @@ async def workers(redis_url: str) -> AsyncIterator[Workers]:
 
 async def sent(limits: list[RateLimit], count: int, tokens: int = 1) -> list[float]:
     """When that many requests were let through, in seconds from now."""
-    begun = time.monotonic()
+    started = time.monotonic()
 
     async def one(number: int) -> float:
         await limits[number % len(limits)].wait(SMALL, tokens)
-        return time.monotonic() - begun
+        return time.monotonic() - started
 
     return sorted(await asyncio.gather(*map(one, range(count))))
 
 
 def keeps_to(times: list[float], together: int, seconds: float) -> bool:
     """Whether none came before its turn, of so many a period; some may be late."""
-    turns = [place // together * seconds for place in range(len(times))]
+    turns = [index // together * seconds for index in range(len(times))]
     return all(at > turn - 0.05 for at, turn in zip(times, turns, strict=True))
 
 
@@ -80,30 +80,30 @@ async def test_a_request_beyond_the_limit_of_tokens_goes_alone(workers: Workers)
 async def test_a_wait_beyond_the_bound_is_refused_at_once_and_takes_no_turn(
     workers: Workers,
 ) -> None:
-    one, other = workers(Pace(1, None, 60_000))
-    await one.wait(SMALL, 1)
-    begun = time.monotonic()
+    first, second = workers(Pace(1, None, 60_000))
+    await first.wait(SMALL, 1)
+    started = time.monotonic()
     for _ in range(3):
         with pytest.raises(ModelUnavailable) as caught:
-            await other.wait(SMALL, 1)
+            await second.wait(SMALL, 1)
         # its turn is the next still: those that were refused have none before it
         assert 30 < (caught.value.retry_after_seconds or 0) <= 60
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - started < 30
 
 
 async def test_a_hold_set_by_one_worker_applies_to_all(workers: Workers) -> None:
-    one, other = workers(Pace(100))
-    begun = time.monotonic()
-    await one.hold(SMALL, 0.4)
-    await one.hold(SMALL, 0.1)  # a shorter one changes nothing
-    await asyncio.gather(one.wait(SMALL, 1), other.wait(SMALL, 1))
-    assert time.monotonic() - begun > 0.35
+    first, second = workers(Pace(100))
+    started = time.monotonic()
+    await first.hold(SMALL, 0.4)
+    await first.hold(SMALL, 0.1)  # a shorter one changes nothing
+    await asyncio.gather(first.wait(SMALL, 1), second.wait(SMALL, 1))
+    assert time.monotonic() - started > 0.35
 
 
 async def test_other_models_and_providers_are_not_held(workers: Workers) -> None:
-    one, other = workers(Pace(100))
-    await one.hold(SMALL, 30)
-    await other.wait(LARGE, 1)  # or it were refused: it is longer than anyone waits
-    await other.wait(OTHER, 1)
+    first, second = workers(Pace(100))
+    await first.hold(SMALL, 30)
+    await second.wait(LARGE, 1)  # or it were refused: it is longer than anyone waits
+    await second.wait(OTHER, 1)
     with pytest.raises(ModelUnavailable):
-        await other.wait(SMALL, 1)
+        await second.wait(SMALL, 1)

@@ -82,10 +82,13 @@ async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(se
     over += [(await failed(service, each)).id for each in (Reason.REJECTED, Reason.INCOMPATIBLE)]
     assert [await store.journal(job_id) for job_id in over] == [{}] * len(over)
     for reason in set(Reason) - REASONS_WITHOUT_RETRY:
-        kept = await failed(service, reason)
-        assert await store.journal(kept.id) == {"call": b"1"}, reason
-        retry_job = job(await service.operations.retry_as_new_job(kept.id, by="ann"))
-        assert (retry_job.inherits, await store.journal(retry_job.id)) == (kept.id, {"call": b"1"})
+        failed_job = await failed(service, reason)
+        assert await store.journal(failed_job.id) == {"call": b"1"}, reason
+        retry_job = job(await service.operations.retry_as_new_job(failed_job.id, by="ann"))
+        assert (retry_job.inherits, await store.journal(retry_job.id)) == (
+            failed_job.id,
+            {"call": b"1"},
+        )
     running = await service.running()
     await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
     cancelled = job(await service.operations.cancel(running.id, "ann"))
@@ -160,15 +163,15 @@ async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(service, store, 
 
 
 async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(service, store, blobs):
-    shared, own = await put(store, blobs, b"shared"), await put(store, blobs, b"own")
-    first, second = await succeeded(service, shared, own), await succeeded(service, shared)
+    shared, unshared = await put(store, blobs, b"shared"), await put(store, blobs, b"own")
+    first, second = await succeeded(service, shared, unshared), await succeeded(service, shared)
     await remove_unreferenced(store, blobs, AT_ONCE)
-    assert await blobs.get(own) == b"own"
+    assert await blobs.get(unshared) == b"own"
     await store.remove(first)
     await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(shared) == b"shared"
     with pytest.raises(BlobMissing):
-        await blobs.get(own)
+        await blobs.get(unshared)
     await store.remove(second)
     await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
@@ -182,8 +185,8 @@ async def test_bytes_that_came_with_a_job_are_its_own(store, blobs):
     submitted = await service.operations.submit(TENANT, spec, by="ann", blobs=[digest])
     await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(digest) == b"input"
-    ended = job(await service.operations.cancel(submitted.record.id, "ann"))
-    await store.remove(ended)
+    cancelled = job(await service.operations.cancel(submitted.record.id, "ann"))
+    await store.remove(cancelled)
     await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
         await blobs.get(digest)
@@ -201,8 +204,8 @@ async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(st
 async def test_a_put_waits_for_a_removal_that_is_under_way(store, blobs):
     """Else it would find the bytes present, and lose them."""
     digest = await put(store, blobs, b"again")
-    taken = await store.blobs.take_unreferenced(-1, 10)
-    assert list(taken.digests) == [digest]
+    digests = await store.blobs.take_unreferenced(-1, 10)
+    assert list(digests.digests) == [digest]
     putting = asyncio.create_task(put(store, blobs, b"again"))
     await asyncio.sleep(0.1)
     assert not putting.done()

@@ -17,20 +17,20 @@ async def paused(service: JobService) -> JobRecord:
     return job(await service.operations.pause(held(running), review()))
 
 
-def said(by: str, action: Action = Action.APPROVE, **fields: str) -> Decision:
+def decision_of(by: str, action: Action = Action.APPROVE, **fields: str) -> Decision:
     return Decision("r1", action, by, key_id=f"k-{by}", **fields)
 
 
 async def test_the_first_vote_is_kept_and_the_second_closes_the_review(service):
     record = await paused(service)
     service.hints.clear()
-    voted = job(await service.operations.decide(record.id, said("bob")))
+    voted = job(await service.operations.decide(record.id, decision_of("bob")))
     assert (await service.record(record.id)) == voted
     assert (voted.status, service.hints) == (Status.AWAITING_REVIEW, [])
-    again = await service.operations.decide(record.id, said("bob"))
+    again = await service.operations.decide(record.id, decision_of("bob"))
     assert isinstance(again, Refusal)
     assert again.code == "voted_already"
-    decided = job(await service.operations.decide(record.id, said("cat")))
+    decided = job(await service.operations.decide(record.id, decision_of("cat")))
     assert (decided.status, [name for name, _ in service.hints]) == (Status.QUEUED, [record.id])
     assert (await service.kinds(record.id))[-2:] == ["voted", "decided"]
 
@@ -41,7 +41,7 @@ async def test_of_many_votes_at_once_each_person_has_one_and_two_close_it(servic
         record = await paused(service)
         people = [f"p{number}" for number in range(4)] * 3
         answers = await asyncio.gather(
-            *(service.operations.decide(record.id, said(by)) for by in people)
+            *(service.operations.decide(record.id, decision_of(by)) for by in people)
         )
         applied = [by for by, answer in zip(people, answers, strict=True) if _applied(answer)]
         assert len(applied) == len(set(applied)) == 2

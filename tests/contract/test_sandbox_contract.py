@@ -174,10 +174,10 @@ given = open('given.bin', 'rb').read(40 << 20)
 open('made.bin', 'wb').write(given)
 print(hashlib.sha256(open('given.bin', 'rb').read()).hexdigest())
 """
-    given = os.urandom(MIB) * 100
-    result = await sandbox.run(Command.python(code, {"given.bin": given}), limits)
-    assert result.stdout.text.strip() == hashlib.sha256(given).hexdigest(), result
-    assert result.changed == {"made.bin": given[: 40 * MIB]}
+    content = os.urandom(MIB) * 100
+    result = await sandbox.run(Command.python(code, {"given.bin": content}), limits)
+    assert result.stdout.text.strip() == hashlib.sha256(content).hexdigest(), result
+    assert result.changed == {"made.bin": content[: 40 * MIB]}
     assert result.refused == ()
 
 
@@ -206,11 +206,11 @@ left.plot([1, 2, 4], label='a'); right.scatter([1, 2], [3, 5])
 """
 
 
-@pytest.mark.parametrize("how", ["python", "program"])
-async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> None:
+@pytest.mark.parametrize("statement", ["python", "program"])
+async def test_a_chart_carries_its_description(sandbox: Sandbox, statement: str) -> None:
     """Also if a program of the workspace draws it, in an interpreter that is no fork."""
     command = Command.python(CHART)
-    if how == "program":
+    if statement == "program":
         site = {"charts.pth": f"{charts.pth_line()}\n".encode()}
         command = Command(("python", "draw.py"), {"draw.py": CHART.encode()}, site=site)
     result = await sandbox.run(command, Limits(wall_seconds=60.0, cpu_seconds=60))
@@ -224,7 +224,7 @@ async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> No
         result.changed["chart.png"]
     )
     assert result.changed["chart.pdf"].startswith(b"%PDF")
-    if how == "python":
+    if statement == "python":
         text = read_description(result.changed["figure-1.png"])
         assert text.startswith('(1) line with 3 points "a" from 1 to 4, x axis')
         assert "(2) scatter of 2 points from 3 to 5, x axis" in text
@@ -537,11 +537,11 @@ async def test_the_layers_are_reported(sandbox: Sandbox) -> None:
 
 def _running(mark: str) -> list[int]:
     found = []
-    for place in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (place / "cmdline").read_bytes()
+            words = (process / "cmdline").read_bytes()
         except OSError:
             continue
         if mark.encode() in words:
-            found.append(int(place.name))
+            found.append(int(process.name))
     return found

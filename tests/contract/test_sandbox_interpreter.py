@@ -122,8 +122,8 @@ export PYTHONPATH=/work; exec /opt/venv/bin/python -P /run/main.py
 
 def everywhere(names: Mapping[str, object]) -> list[tuple[str, str]]:
     """Backends and names: all of them on one, and some on the others, whose sandbox is the same."""
-    others = [(backend, name) for backend in engines.BACKENDS for name in list(names)[::9]]
-    return [*(("local", name) for name in names), *others]
+    other_backends = [(backend, name) for backend in engines.BACKENDS for name in list(names)[::9]]
+    return [*(("local", name) for name in names), *other_backends]
 
 
 EACH = pytest.mark.parametrize("backend", ["local", *engines.BACKENDS])
@@ -134,18 +134,20 @@ Backends = Callable[[str], Awaitable[Backend]]
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def backends(request: pytest.FixtureRequest) -> AsyncIterator[Backends]:
     """A backend by its name, with sandboxes that stand ready; one of each for all tests."""
-    made: dict[str, Backend] = {}
+    backends: dict[str, Backend] = {}
 
     async def named(name: str) -> Backend:
-        if name not in made:
+        if name not in backends:
             host = request.getfixturevalue("docker_engine").host if name == "docker" else None
-            made[name] = DockerSandbox(engines.IMAGE, engine=host) if host else LocalSandbox(PYTHON)
-            await made[name].wait_until_warm()
-        return made[name]
+            backends[name] = (
+                DockerSandbox(engines.IMAGE, engine=host) if host else LocalSandbox(PYTHON)
+            )
+            await backends[name].wait_until_warm()
+        return backends[name]
 
     yield named
-    for each in made.values():
-        await each.close()
+    for backend in backends.values():
+        await backend.close()
 
 
 @pytest.mark.parametrize(("backend", "name"), everywhere(PROGRAMS))
@@ -156,11 +158,11 @@ async def test_a_fork_is_what_an_interpreter_would_be(
     command = program(name)
     forked = await sandbox.run(command, LIMITS)
     started = await sandbox.run(replace(command, files={**command.files, "other.py": b""}), LIMITS)
-    assert seen(forked) == seen(started)
+    assert visible_result(forked) == visible_result(started)
     if name not in NOT_FOR_A_SHELL:
         code = command.argv[2]
         shell = replace(command, argv=("sh", "-c", NATIVE, "sh", code))
-        assert seen(await sandbox.run(shell, LIMITS)) == seen(started)
+        assert visible_result(await sandbox.run(shell, LIMITS)) == visible_result(started)
 
 
 @EACH
@@ -269,9 +271,9 @@ async def test_a_seed_fixes_the_order_of_sets_alone(backends: Backends, backend:
         (await sandbox.run(replace(Command.python(code), seed=seed), LIMITS)).stdout.text
         for seed in (3, 3, 4)
     ]
-    (first, one), (second, two), (third, _) = (text.splitlines() for text in runs)
+    (first, first_lines), (second, two), (third, _) = (text.splitlines() for text in runs)
     assert first == second != third
-    assert one != two
+    assert first_lines != two
 
 
 def program(name: str) -> Command:
@@ -289,7 +291,7 @@ def _plain(text: str) -> list[str]:
     )
 
 
-def seen(result: RunResult) -> tuple[object, ...]:
+def visible_result(result: RunResult) -> tuple[object, ...]:
     """What must be the same of two runs."""
     assert result.end in {End.EXITED, End.SIGNALED}
     return (

@@ -44,15 +44,17 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 def top() -> Iterator[Path]:
     """A directory of layers that nobody but its owner gets to, as the service's data directory."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        place = Path(name) / "layers"
-        place.mkdir(mode=0o755)
-        make(place, "base", BASE)
-        make(place, "over", {"a.txt": b"over", "only": b"over"})
-        make(place, "hollow", {})
-        (place / f"hollow-{TOKEN}" / "empty").mkdir()
-        make(place, "other", {"secret": b"of another job"})
-        make(place, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"})
-        yield place
+        layers_directory = Path(name) / "layers"
+        layers_directory.mkdir(mode=0o755)
+        make(layers_directory, "base", BASE)
+        make(layers_directory, "over", {"a.txt": b"over", "only": b"over"})
+        make(layers_directory, "hollow", {})
+        (layers_directory / f"hollow-{TOKEN}" / "empty").mkdir()
+        make(layers_directory, "other", {"secret": b"of another job"})
+        make(
+            layers_directory, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"}
+        )
+        yield layers_directory
 
 
 @pytest_asyncio.fixture(
@@ -83,8 +85,8 @@ async def run(
     removed: frozenset[str] = frozenset(),
     limits: Limits = QUICK,
 ) -> RunResult:
-    named = tuple(f"{name}-{TOKEN}" for name in names)
-    command = Command(("python", "-c", code), files or {}, trees=named, removed=removed)
+    layer_names = tuple(f"{name}-{TOKEN}" for name in names)
+    command = Command(("python", "-c", code), files or {}, trees=layer_names, removed=removed)
     return await sandbox.run(command, limits)
 
 
@@ -158,9 +160,9 @@ os.remove('b.txt'); os.symlink('link', 'b.txt')
 """
     result = await run(sandbox, code)
     assert result.changed == {"a.txt/in": b"in", "app": b"a file", "link": b"a file"}
-    whole = {"app/__init__.py", "app/core.py", "app/data/one", "app/data/two"}
+    complete = {"app/__init__.py", "app/core.py", "app/data/one", "app/data/two"}
     assert result.links == {"b.txt": "link"}
-    assert result.deleted == {"a.txt", *whole}
+    assert result.deleted == {"a.txt", *complete}
     assert result.refused == ()
 
 
@@ -174,11 +176,11 @@ os.remove('outside'); os.remove('mine'); os.chmod('run.sh', 0o644)
 os.rmdir('empty')
 os.symlink('../app', 'app/up'); os.symlink('nowhere', 'dangling'); os.symlink('loop', 'loop')
 """
-    named = (f"base-{TOKEN}", f"hollow-{TOKEN}")
+    layer_names = (f"base-{TOKEN}", f"hollow-{TOKEN}")
     command = Command(
         ("python", "-c", code),
         {"b.txt": b"b"},
-        trees=named,
+        trees=layer_names,
         executable={"b.txt": True},
         links={"mine": "a.txt", "kept": "/etc"},
     )
@@ -209,8 +211,8 @@ print(sorted(os.listdir('app')), os.listdir('folder'))
 print(subprocess.check_output(['sh', './run.sh'], text=True).strip(), os.access('run.sh', os.X_OK))
 os.remove('b.txt'); open('app/data', 'a').write('.')
 """
-    gone = frozenset({"app/core.py", "b.txt", "app/nothing", "link/nothing", "outside"})
-    result = await run(sandbox, code, files, removed=gone)
+    removed_paths = frozenset({"app/core.py", "b.txt", "app/nothing", "link/nothing", "outside"})
+    result = await run(sandbox, code, files, removed=removed_paths)
     assert result.stdout.text.splitlines() == [
         "['.git', 'a.txt', 'app', 'b.txt', 'folder', 'link', 'run.sh']",
         "['__init__.py', 'data'] ['in']",
@@ -221,14 +223,14 @@ os.remove('b.txt'); open('app/data', 'a').write('.')
 
 
 async def test_what_removal_leaves_empty_is_not_there(sandbox: Sandbox) -> None:
-    gone = frozenset(path for path in BASE if path.startswith("app/"))
+    removed_paths = frozenset(path for path in BASE if path.startswith("app/"))
     code = "import os; print(os.path.exists('app')); os.mkdir('app'); print(os.listdir('app'))"
-    result = await run(sandbox, code, removed=gone)
+    result = await run(sandbox, code, removed=removed_paths)
     assert result.stdout.text == "False\n[]\n"
     assert (result.changed, result.deleted) == ({}, frozenset())
-    whole = await run(sandbox, code, removed=frozenset({"app"}))
-    assert whole.stdout.text == "False\n[]\n"
-    assert (whole.changed, whole.deleted) == ({}, frozenset())
+    complete = await run(sandbox, code, removed=frozenset({"app"}))
+    assert complete.stdout.text == "False\n[]\n"
+    assert (complete.changed, complete.deleted) == ({}, frozenset())
 
 
 async def test_what_is_removed_and_written_again_is_a_change(sandbox: Sandbox) -> None:
@@ -248,8 +250,12 @@ os.mkdir('app/.git'); open('app/.git/file', 'w').write('of a subdirectory')
     result = await run(sandbox, code)
     assert result.changed == {"app/.git/file": b"of a subdirectory"}
     assert (result.deleted, result.refused) == (frozenset(), ())
-    gone = await run(sandbox, "import shutil; shutil.rmtree('.git')")
-    assert (gone.changed, gone.deleted, gone.refused) == ({}, frozenset(), ())
+    removed_paths = await run(sandbox, "import shutil; shutil.rmtree('.git')")
+    assert (removed_paths.changed, removed_paths.deleted, removed_paths.refused) == (
+        {},
+        frozenset(),
+        (),
+    )
 
 
 async def test_the_first_of_several_layers_lies_on_top(sandbox: Sandbox) -> None:
@@ -264,16 +270,16 @@ os.remove('a.txt'); os.remove('b.txt'); open('only', 'a').write('.')
 
 
 async def test_a_sandbox_has_its_own_layers_alone(sandbox: Sandbox) -> None:
-    look = """
+    program = """
 import os
 print(any(b'of another ' b'job' in open(os.path.join(place, name), 'rb').read()
           for top in ('/work', '/run', '/tmp', '/base')
           for place, _, names in os.walk(top) for name in names
           if os.path.isfile(os.path.join(place, name))))
 """
-    assert (await run(sandbox, look)).stdout.text == "False\n"
-    assert (await run(sandbox, look, names=())).stdout.text == "False\n"
-    assert (await run(sandbox, look, names=("other",))).stdout.text == "True\n"
+    assert (await run(sandbox, program)).stdout.text == "False\n"
+    assert (await run(sandbox, program, names=())).stdout.text == "False\n"
+    assert (await run(sandbox, program, names=("other",))).stdout.text == "True\n"
 
 
 async def test_limits_count_what_is_written_not_the_layers(sandbox: Sandbox) -> None:
@@ -323,7 +329,7 @@ with open('a.txt') as file:
     time.sleep(1)
 """
     both = await asyncio.gather(run(sandbox, code), run(sandbox, code))
-    assert [(each.end, each.stdout.text) for each in both] == [(End.EXITED, "")] * 2
+    assert [(result.end, result.stdout.text) for result in both] == [(End.EXITED, "")] * 2
 
 
 async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:

@@ -167,22 +167,22 @@ async def test_a_handler_that_hangs_does_not_hold_the_runs_end(sandbox: Sandbox)
 
 
 async def test_a_cancelled_run_cuts_its_connections(sandbox: Sandbox) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
+    started, finished = asyncio.Event(), asyncio.Event()
 
     async def answer(reader: StreamReader, _: StreamWriter) -> None:
-        begun.set()
+        started.set()
         try:
             await reader.read()
         finally:
-            ended.set()
+            finished.set()
 
     code = f"socket.create_connection(('127.0.0.1', {PROXY_PORT})).recv(1)"
     run = asyncio.create_task(sandbox.run(python(code, answer), QUICK))
-    await begun.wait()
+    await started.wait()
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    assert ended.is_set()
+    assert finished.is_set()
 
 
 async def test_what_nobody_collects_stays_where_it_is(sandbox: Sandbox) -> None:

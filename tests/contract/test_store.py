@@ -31,7 +31,7 @@ def charge(call: str, cost: str | None = "0.01") -> Charge:
     return Charge(call, "critic", "groq:llama", 10, 20, cost)
 
 
-def said(name: str) -> NewEvent:
+def progress_event(name: str) -> NewEvent:
     return NewEvent(name, "summarized", {"text": name})
 
 
@@ -59,7 +59,7 @@ async def test_a_step_with_an_unlisted_command_writes_nothing(store, name):
     record = await service.running()
     events = await store.events(record.id)
     writes = Writes(
-        events=(said("late"),),
+        events=(progress_event("late"),),
         journal={"late": b"1"},
         commands=(("HSET", "fettle:checkpoint:late", "field", "1"), (name, "fettle:late", "1")),
     )
@@ -72,11 +72,11 @@ async def test_a_step_with_an_unlisted_command_writes_nothing(store, name):
 
 async def test_a_taken_id_is_refused_and_nothing_is_written(store):
     first = await created(store, "j1")
-    other = lifecycle.submit("j1", TENANT, JobSpec("other"), NOW, by="eve", request_id="")
+    other_job = lifecycle.submit("j1", TENANT, JobSpec("other"), NOW, by="eve", request_id="")
     with pytest.raises(Contended):
-        await store.create(other)
+        await store.create(other_job)
     with pytest.raises(Contended):
-        await store.create(other, Idempotency("key", "body"))
+        await store.create(other_job, Idempotency("key", "body"))
     assert (await store.load("j1")).record == first
     assert len(await store.events("j1")) == 1
     assert (await store.counts())[Status.QUEUED] == 1
@@ -127,12 +127,12 @@ async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
     service = JobService(store, lease_ms=1)
     running = await service.claim((await service.submit()).id, alone=True)
     await asyncio.sleep(0.01)
-    seen = await service.record(running.id)
-    poisoned = lifecycle.expire(seen, await store.now())
+    record = await service.record(running.id)
+    poisoned = lifecycle.expire(record, await store.now())
     assert isinstance(poisoned, Change)
     assert poisoned.after.reason is Reason.POISONED
     await store.write(running.id, running.epoch, Writes(journal={"call": b"done"}))
-    assert not await store.commit(seen, poisoned)
+    assert not await store.commit(record, poisoned)
     assert await service.operations.sweep() == 1
     again = await service.record(running.id)
     assert (again.status, again.crashes) == (Status.QUEUED, 1)
@@ -140,8 +140,8 @@ async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
 
 async def a_line(store):
     """Three jobs of one conversation, none of which comes due by itself meanwhile."""
-    later = await store.now() + 60_000
-    return [await created(store, f"j{n}", at=later, conversation_id="c") for n in range(3)]
+    lease_end = await store.now() + 60_000
+    return [await created(store, f"j{n}", at=lease_end, conversation_id="c") for n in range(3)]
 
 
 async def test_the_end_of_the_head_makes_the_next_job_due_at_once(service, store):
@@ -159,7 +159,7 @@ async def test_the_end_of_the_head_makes_the_next_job_due_at_once(service, store
 async def test_an_attempts_writes_arrive_together(service, store):
     running = await service.running()
     writes = Writes(
-        events=(said("one"), said("two")),
+        events=(progress_event("one"), progress_event("two")),
         journal={"call": b"\x00\xff"},
         charges=(charge("c1"), charge("c2", None)),
         workspace="f" * 64,
@@ -178,16 +178,16 @@ async def test_an_attempts_writes_arrive_together(service, store):
 @pytest.mark.invariant("J5")
 async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
     first = await service.running()
-    await store.write(first.id, 1, Writes((said("one"),)))
+    await store.write(first.id, 1, Writes((progress_event("one"),)))
     job(await service.operations.requeue(held(first), ""))
     await service.claim(first.id)
     heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
     await asyncio.sleep(0.05)
-    await store.write(first.id, 2, Writes((said("one"), said("two"))))
-    shown = [(event.kind, event.epoch) for event in await store.events(first.id)]
-    own = [("submitted", None), ("started", None)]
+    await store.write(first.id, 2, Writes((progress_event("one"), progress_event("two"))))
+    stored_events = [(event.kind, event.epoch) for event in await store.events(first.id)]
+    expected_events = [("submitted", None), ("started", None)]
     again = [("given_back", None), ("started", None), ("summarized", 2)]
-    assert shown == [*own, ("summarized", 1), *again]
+    assert stored_events == [*expected_events, ("summarized", 1), *again]
     assert [event.epoch for event in await heard] == [2]
 
 
@@ -195,7 +195,7 @@ async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
 @pytest.mark.invariant("J5")
 async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(service, store, epoch):
     running = await service.running()
-    writes = Writes((said("x"),), {"call": b"1"}, (charge("c1"),), "f" * 64)
+    writes = Writes((progress_event("x"),), {"call": b"1"}, (charge("c1"),), "f" * 64)
     with pytest.raises(StaleEpoch):
         await store.write(running.id, epoch, writes)
     assert await service.record(running.id) == running
@@ -207,8 +207,10 @@ async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(serv
 @pytest.mark.invariant("J12")
 async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
     running = await service.running()
-    await store.write(running.id, 1, Writes((said("a"), said("a"), said("b"))))
-    await store.write(running.id, 1, Writes((said("b"), said("c"))))
+    await store.write(
+        running.id, 1, Writes((progress_event("a"), progress_event("a"), progress_event("b")))
+    )
+    await store.write(running.id, 1, Writes((progress_event("b"), progress_event("c"))))
     events = await store.events(running.id)
     assert [event.seq for event in events] == [1, 2, 3, 4, 5]
     assert [event.data["text"] for event in events[2:]] == ["a", "b", "c"]
@@ -225,21 +227,21 @@ async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store
     await asyncio.sleep(0.02)
     await service.claim(record.id)
     async with asyncio.timeout(20):
-        for found in await asyncio.gather(*waits):
-            assert [event.kind for event in found] == ["started"]
+        for results in await asyncio.gather(*waits):
+            assert [event.kind for event in results] == ["started"]
 
 
 async def test_a_reader_misses_none_wherever_it_stands(service, store):
     running = await service.running()
     assert await store.wait_events(running.id, 2, 0.01) == []
     for number in range(30):
-        events = tuple(said(f"{number}-{part}\n") for part in range(1 + number % 3))
+        events = tuple(progress_event(f"{number}-{part}\n") for part in range(1 + number % 3))
         await store.write(running.id, 1, Writes(events))
     everything = await store.events(running.id)
     for after in range(len(everything)):
-        found = await store.wait_events(running.id, after, 5)
-        assert list(found) == everything[after : after + len(found)]
-        assert found
+        results = await store.wait_events(running.id, after, 5)
+        assert list(results) == everything[after : after + len(results)]
+        assert results
     assert await store.wait_events(running.id, len(everything), 0.01) == []
 
 
@@ -275,8 +277,8 @@ async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):
     await created(store, "theirs", "other", labels=("even",))
 
     async def page(limit=10, offset=0, status=None, label=None):
-        found = await store.page(TENANT, limit=limit, offset=offset, status=status, label=label)
-        return [record.id for record in found.records], found.total
+        results = await store.page(TENANT, limit=limit, offset=offset, status=status, label=label)
+        return [record.id for record in results.records], results.total
 
     assert await page() == (["j4", "j3", "j2", "j1", "j0"], 5)
     assert await page(limit=2, offset=1) == (["j3", "j2"], 5)

@@ -39,9 +39,9 @@ async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
     claimed = await service.claim(record.id, reads=None)
-    asked = upgrade.upgrade_review(claimed, THEIRS, [1, 2], OURS)
-    await service.operations.pause(held(claimed), asked)
-    await service.operations.decide(record.id, decision(asked.id, Action.APPROVE))
+    upgrade_review = upgrade.upgrade_review(claimed, THEIRS, [1, 2], OURS)
+    await service.operations.pause(held(claimed), upgrade_review)
+    await service.operations.decide(record.id, decision(upgrade_review.id, Action.APPROVE))
     assert (await service.record(record.id)).graph == RESTART
     assert (await service.kinds(record.id))[-2:] == ["decided", "begun_anew"]
     again = await service.claim(record.id, reads=[1, 2])

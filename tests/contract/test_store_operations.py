@@ -38,9 +38,9 @@ async def test_a_job_from_submission_over_a_review_to_its_result(service):
     assert (decided.review, decided.decision) == (None, decision(digest=digest_review(review())))
     assert service.hints[1:] == [(record.id, Priority.HIGH)]
     again = await service.claim(record.id)
-    ended = job(await service.operations.succeed(held(again), RESULT, "did it"))
-    assert (ended.status, ended.result, ended.attempts) == (Status.SUCCEEDED, RESULT, 2)
-    assert await service.record(record.id) == ended
+    finished = job(await service.operations.succeed(held(again), RESULT, "did it"))
+    assert (finished.status, finished.result, finished.attempts) == (Status.SUCCEEDED, RESULT, 2)
+    assert await service.record(record.id) == finished
     assert await service.kinds(record.id) == [
         "submitted",
         "started",
@@ -62,8 +62,8 @@ async def test_the_same_key_and_body_give_the_same_job(service):
     assert sum(answer.is_new for answer in answers) == 1
     assert len(service.hints) == 1
     assert (await service.store.counts())[Status.QUEUED] == 1
-    other = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
-    assert code(other) == "key_reused"
+    second = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
+    assert code(second) == "key_reused"
 
 
 async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(service):
@@ -117,8 +117,8 @@ async def test_cancel_wins_from_every_state_that_is_not_final(service):
     paused = await service.running()
     job(await service.operations.pause(held(paused), review()))
     for record in (waiting, running, paused):
-        ended = job(await service.operations.cancel(record.id, "bob"))
-        assert (ended.status, ended.review, ended.lease) == (Status.CANCELLED, None, None)
+        finished = job(await service.operations.cancel(record.id, "bob"))
+        assert (finished.status, finished.review, finished.lease) == (Status.CANCELLED, None, None)
         assert code(await service.operations.cancel(record.id, "bob")) == "final"
         assert code(await service.operations.claim(record.id, "w")) == "not_queued"
     assert code(await service.operations.succeed(held(running), RESULT, "")) == "not_running"

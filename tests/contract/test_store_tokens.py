@@ -9,11 +9,14 @@ from jobs.store.redis_store import RedisStore, connect
 
 
 async def test_what_is_said_reaches_those_who_listen(store):
-    async with store.tokens.subscribe("j1") as one, store.tokens.subscribe("j1") as other:
+    async with (
+        store.tokens.subscribe("j1") as first_reader,
+        store.tokens.subscribe("j1") as second_reader,
+    ):
         assert await store.tokens.publish({"j1": "a", "j2": "b"}) == {"j1"}
         async with asyncio.timeout(20):
-            assert await one.get() == await other.get() == "a"
-        assert one.empty()
+            assert await first_reader.get() == await second_reader.get() == "a"
+        assert first_reader.empty()
 
 
 async def test_a_late_listener_gets_no_earlier_message(store):
@@ -30,9 +33,9 @@ async def test_a_listener_that_does_not_read_keeps_so_many_and_learns_of_it(redi
         for number in range(2 * MAX_UNREAD + 7):
             await store.tokens.publish({"j1": str(number)})
         async with asyncio.timeout(20):
-            async with store.tokens.subscribe("j1") as other:
+            async with store.tokens.subscribe("j1") as second_reader:
                 await store.tokens.publish({"j1": "end"})
-                while await other.get() != "end":
+                while await second_reader.get() != "end":
                     pass
         assert 0 < unread.qsize() <= MAX_UNREAD
         assert await unread.get() == ""

@@ -46,9 +46,9 @@ def engine(tmp_path_factory) -> Iterator[engines.Engine]:
     )
     flaky.chmod(0o755)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    with engines.started({"runtimes": {"flaky": {"path": str(flaky)}}}) as own:
-        engines.build(own.host, BARE, FETTLE_SANDBOX_ENVIRONMENT=str(folder / "venv"))
-        yield own
+    with engines.started({"runtimes": {"flaky": {"path": str(flaky)}}}) as own_engine:
+        engines.build(own_engine.host, BARE, FETTLE_SANDBOX_ENVIRONMENT=str(folder / "venv"))
+        yield own_engine
 
 
 @pytest.fixture
@@ -73,7 +73,9 @@ def sandbox(engine) -> Callable:
 
 def sandboxes(looking: docker.DockerClient) -> list[str]:
     # Not `looking.containers.list`: it asks for each once more, and one may have gone meanwhile.
-    return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
+    return [
+        container["Id"] for container in looking.api.containers(all=True, filters={"label": OWNER})
+    ]
 
 
 async def come_to_be(true: Callable[[], object], seconds: float = 20.0) -> bool:
@@ -93,9 +95,9 @@ async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
         await backend.wait_until_warm()
         (first,) = sandboxes(looking)
         code = "import os; print(os.listdir('/tmp')); open('/tmp/mine', 'w').close()"
-        said = {(await backend.run(Command.python(code), QUICK)).stdout.text for _ in range(2)}
-        assert len(said) == 1
-        assert "mine" not in said.pop()
+        outputs = {(await backend.run(Command.python(code), QUICK)).stdout.text for _ in range(2)}
+        assert len(outputs) == 1
+        assert "mine" not in outputs.pop()
         await backend.wait_until_warm()
         assert backend.pool == PoolCount(ready=1, making=0, target=1)
         assert await come_to_be(lambda: first not in sandboxes(looking))
@@ -113,8 +115,10 @@ async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(san
         assert (await backend.run(Command.python(hold), QUICK)).stdout.text == "held\n"
         await backend.wait_until_warm()
         small = Limits(memory_bytes=100 * MIB, wall_seconds=30.0)
-        held = Command.python(f"{hold}\nimport time; time.sleep(20)")  # until it is looked at
-        assert (await backend.run(held, small)).end is End.MEMORY
+        holding_command = Command.python(
+            f"{hold}\nimport time; time.sleep(20)"
+        )  # until it is looked at
+        assert (await backend.run(holding_command, small)).end is End.MEMORY
         await backend.wait_until_warm()
         assert (await backend.run(bomb, Limits(processes=10))).stdout.text == "9\n"
 
@@ -125,11 +129,11 @@ async def test_a_container_that_stands_still_is_killed_at_the_deadline(
     monkeypatch.setattr(policy, "GRACE_SECONDS", 0.5)
     async with sandbox() as backend:
         await backend.wait_until_warm()
-        (taken,) = sandboxes(looking)
-        looking.api.pause(taken)
+        (container,) = sandboxes(looking)
+        looking.api.pause(container)
         result = await backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5))
         assert result.end is End.TIMEOUT
-        assert taken not in sandboxes(looking)
+        assert container not in sandboxes(looking)
 
 
 async def test_a_missing_engine_is_reported_and_nothing_else_is_tried(sandbox, tmp_path) -> None:
@@ -212,14 +216,14 @@ async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
     worker, looking, sandbox
 ) -> None:
     def freeze() -> None:
-        for each in sandboxes(looking):
+        for container in sandboxes(looking):
             with contextlib.suppress(docker.errors.APIError):  # it is being made, or has gone
-                looking.api.pause(each)
+                looking.api.pause(container)
 
     worker(SLEEP, freeze)
     await asyncio.sleep(1)
-    left = sandboxes(looking)
-    assert left
+    containers = sandboxes(looking)
+    assert containers
     async with sandbox(pool_size=0) as backend:
         assert (await backend.run(HELLO, QUICK)).succeeded
         assert await none_left(looking)

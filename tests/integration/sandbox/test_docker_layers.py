@@ -42,8 +42,8 @@ async def test_layers_become_an_image_once_and_go_with_their_layer(
             assert [result.stdout.text for result in both] == ["1", "1"]
         finally:
             await sandbox.close()
-        (made,) = images(looking, name)
-        (first,) = made.tags
+        (image,) = images(looking, name)
+        (first,) = image.tags
     shutil.rmtree(tmp_path / name)
     async with asyncio.timeout(60):
         sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, trees_directory=tmp_path)

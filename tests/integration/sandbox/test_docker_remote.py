@@ -42,22 +42,22 @@ class Authority:
             _signed(name, key, name, key, x509.BasicConstraints(ca=True, path_length=0)), key
         )
 
-    def folder(self, place: Path, vouched_by: Authority | None = None) -> Path:
+    def folder(self, folder_path: Path, vouched_by: Authority | None = None) -> Path:
         """ca.pem of this authority, cert.pem and key.pem of one that `vouched_by` vouches for."""
-        place.mkdir()
+        folder_path.mkdir()
         signer = vouched_by or self
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, place.name)])
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, folder_path.name)])
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         extension = x509.SubjectAlternativeName([loopback])
         certificate = _signed(name, key, signer.certificate.subject, signer.key, extension)
         pem = serialization.Encoding.PEM
-        (place / "ca.pem").write_bytes(self.certificate.public_bytes(pem))
-        (place / "cert.pem").write_bytes(certificate.public_bytes(pem))
-        (place / "key.pem").write_bytes(
+        (folder_path / "ca.pem").write_bytes(self.certificate.public_bytes(pem))
+        (folder_path / "cert.pem").write_bytes(certificate.public_bytes(pem))
+        (folder_path / "key.pem").write_bytes(
             key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         )
-        return place
+        return folder_path
 
 
 def _signed(subject, key, issuer, issuer_key, extension) -> x509.Certificate:
@@ -96,14 +96,15 @@ async def relayed(socket: str, certificates: Path) -> AsyncIterator[int]:
     context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_unix_connection(socket)
-        ways = [pump(reader, back), pump(there, writer)]
-        _, other = await asyncio.wait(
-            [asyncio.create_task(way) for way in ways], return_when=asyncio.FIRST_COMPLETED
+        upstream_reader, upstream_writer = await asyncio.open_unix_connection(socket)
+        directions = [pump(reader, upstream_writer), pump(upstream_reader, writer)]
+        _, pending = await asyncio.wait(
+            [asyncio.create_task(direction) for direction in directions],
+            return_when=asyncio.FIRST_COMPLETED,
         )
-        for task in other:
+        for task in pending:
             task.cancel()
-        for end in (writer, back):
+        for end in (writer, upstream_writer):
             end.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)

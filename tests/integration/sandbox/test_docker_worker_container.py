@@ -21,14 +21,14 @@ TREES = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", sys.base_prefix, str
 def test_the_sandbox_works_in_a_container_with_the_workers_settings(docker_engine):
     worker = yaml.safe_load((TOP / "docker-compose.yml").read_text())["services"]["worker"]
     options = [
-        each.replace("${FETTLE_APPARMOR:-unconfined}", "unconfined")
-        for each in worker["security_opt"]
+        option.replace("${FETTLE_APPARMOR:-unconfined}", "unconfined")
+        for option in worker["security_opt"]
     ]
     command = [
         *("docker", "--host", docker_engine.host, "run", "--rm", "--read-only"),
         *("--cap-drop=ALL", "--network=none", "--tmpfs=/tmp", "--entrypoint="),
         f"--user={policy.HOST_UID}",  # it can read the interpreter, as in other tests
-        *(f"--security-opt={each}" for each in options),
+        *(f"--security-opt={option}" for option in options),
         *(f"--volume={tree}:{tree}:ro" for tree in TREES if Path(tree).exists()),
         *(f"--workdir={TOP}", IMAGE, sys.executable, "-m", "sandbox.doctor"),
     ]

@@ -23,7 +23,7 @@ needs_engine = pytest.mark.skipif(not engines.AVAILABLE, reason="no engine: see 
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own_interpreter(tmp_path: Path) -> Path:
     """An environment with a library of its own, and nothing else."""
     folder = tmp_path / "own"
     base = Path(sys._base_executable)
@@ -46,12 +46,17 @@ async def ran(sandbox: Sandbox) -> str:
         await sandbox.close()
 
 
-async def test_code_runs_with_the_operators_own_interpreter(own: Path) -> None:
-    assert await ran(LocalSandbox(own / "bin" / "python", pool_size=1)) == "mine /opt/venv\n"
+async def test_code_runs_with_the_operators_own_interpreter(own_interpreter: Path) -> None:
+    assert (
+        await ran(LocalSandbox(own_interpreter / "bin" / "python", pool_size=1))
+        == "mine /opt/venv\n"
+    )
 
 
-async def test_without_pytest_and_other_libraries_sandboxes_stand_ready(own: Path) -> None:
-    sandbox = LocalSandbox(own / "bin" / "python", pool_size=1)
+async def test_without_pytest_and_other_libraries_sandboxes_stand_ready(
+    own_interpreter: Path,
+) -> None:
+    sandbox = LocalSandbox(own_interpreter / "bin" / "python", pool_size=1)
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded
         await sandbox.wait_until_warm()
@@ -61,11 +66,11 @@ async def test_without_pytest_and_other_libraries_sandboxes_stand_ready(own: Pat
 
 
 async def test_libraries_that_cannot_be_loaded_beforehand_are_waited_for_by_nobody(
-    own: Path,
+    own_interpreter: Path,
 ) -> None:
     starts = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True)"
-    library(own, f"{starts}.start()\n", "pandas")
-    sandbox = LocalSandbox(own / "bin" / "python", pool_size=1)
+    library(own_interpreter, f"{starts}.start()\n", "pandas")
+    sandbox = LocalSandbox(own_interpreter / "bin" / "python", pool_size=1)
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded
         with pytest.raises(SandboxUnavailable, match="has started a thread"):
@@ -75,9 +80,11 @@ async def test_libraries_that_cannot_be_loaded_beforehand_are_waited_for_by_nobo
         await sandbox.close()
 
 
-def test_the_pages_command_tries_it(own: Path) -> None:
+def test_the_pages_command_tries_it(own_interpreter: Path) -> None:
     (line,) = re.findall(r"^\.venv/bin/python (-m sandbox\.doctor .*?) +#", TEXT, re.MULTILINE)
-    words = line.replace('"$FETTLE_SANDBOX_PYTHON"', str(own / "bin" / "python")).split()
+    words = line.replace(
+        '"$FETTLE_SANDBOX_PYTHON"', str(own_interpreter / "bin" / "python")
+    ).split()
     tried = subprocess.run(
         [sys.executable, *words], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
@@ -87,18 +94,18 @@ def test_the_pages_command_tries_it(own: Path) -> None:
 
 @needs_engine
 async def test_an_image_is_made_of_the_operators_own_environment(
-    own: Path, docker_engine: engines.Engine
+    own_interpreter: Path, docker_engine: engines.Engine
 ) -> None:
     found = re.findall(r"^FETTLE_SANDBOX_ENVIRONMENT=\S+ deploy/(\S+) (\S+)", TEXT, re.MULTILINE)
     (line,) = found
     script, image = line
     assert script == "sandbox-image.sh"
-    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(own))
+    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(own_interpreter))
     backend = DockerSandbox(image, engine=docker_engine.host, pool_size=0)
     assert await ran(backend) == "mine /opt/venv\n"
     # other packages are another image, under the same name
-    library(own, "NAME = 'changed'\n")
-    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(own))
+    library(own_interpreter, "NAME = 'changed'\n")
+    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(own_interpreter))
     backend = DockerSandbox(image, engine=docker_engine.host, pool_size=0)
     assert await ran(backend) == "changed /opt/venv\n"
 

@@ -16,21 +16,21 @@ from sandbox.protocol import Command, Limits, SandboxUnavailable
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 
 
-def a_file(place: Path) -> None:
-    place.write_bytes(b"")
+def a_file(directory: Path) -> None:
+    directory.write_bytes(b"")
 
 
-def below_a_file(place: Path) -> None:
-    place.parent.rmdir()
-    place.parent.write_bytes(b"")
+def below_a_file(directory: Path) -> None:
+    directory.parent.rmdir()
+    directory.parent.write_bytes(b"")
 
 
-def closed(place: Path) -> None:
+def closed(directory: Path) -> None:
     """To the user that sandboxes are outside, and who is not root even to himself."""
-    (place / "base").mkdir(parents=True)
-    (place / "trial" / "directory").mkdir(parents=True)
-    (place / "trial" / "directory" / "file").write_bytes(b"")
-    place.chmod(0)
+    (directory / "base").mkdir(parents=True)
+    (directory / "trial" / "directory").mkdir(parents=True)
+    (directory / "trial" / "directory" / "file").write_bytes(b"")
+    directory.chmod(0)
 
 
 @pytest.mark.parametrize(
@@ -49,22 +49,24 @@ async def test_it_costs_the_runs_without_layers_nothing(
     spoil: Callable[[Path], None],
     says: str,
 ) -> None:
-    place = tmp_path / "data" / "layers"
-    place.parent.mkdir()
-    spoil(place)
-    sandbox: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, trees_directory=place, pool_size=0)
+    directory = tmp_path / "data" / "layers"
+    directory.parent.mkdir()
+    spoil(directory)
+    sandbox: LocalSandbox | DockerSandbox = LocalSandbox(
+        PYTHON, trees_directory=directory, pool_size=0
+    )
     if name == "docker":
         host = request.getfixturevalue("docker_engine").host
-        sandbox = DockerSandbox(engines.IMAGE, engine=host, trees_directory=place, pool_size=0)
+        sandbox = DockerSandbox(engines.IMAGE, engine=host, trees_directory=directory, pool_size=0)
     try:
         result = await sandbox.run(Command.python("print('fine')"), Limits(wall_seconds=60.0))
         assert result.stdout.text == "fine\n"
-        found = {layer.name: layer for layer in await sandbox.check()}
-        assert not found["repositories"].active
-        assert str(place) in found["repositories"].detail
+        layers = {layer.name: layer for layer in await sandbox.check()}
+        assert not layers["repositories"].active
+        assert str(directory) in layers["repositories"].detail
         with pytest.raises(SandboxUnavailable, match=says):
             await sandbox.run(Command(("true",), trees=("base",)), Limits())
     finally:
         await sandbox.close()
-        if place.is_dir():
-            place.chmod(0o755)
+        if directory.is_dir():
+            directory.chmod(0o755)

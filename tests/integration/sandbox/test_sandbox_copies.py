@@ -36,7 +36,7 @@ NO_ATTRIBUTES = (  # struct sock_filter: load the call's number, compare it, ans
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def layers_directory() -> Iterator[Path]:
     """A directory that every user reaches; pytest's own is closed to others."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         Path(name).chmod(0o755)
@@ -44,18 +44,20 @@ def place() -> Iterator[Path]:
 
 
 @pytest_asyncio.fixture
-async def old_kernel(place: Path) -> AsyncIterator[LocalSandbox]:
-    bwrap = place / "bwrap"
+async def old_kernel(layers_directory: Path) -> AsyncIterator[LocalSandbox]:
+    bwrap = layers_directory / "bwrap"
     bwrap.write_text(OLD_KERNEL)
     bwrap.chmod(0o755)
-    (place / "bwrap.filter").write_bytes(NO_ATTRIBUTES)
-    sandbox = LocalSandbox(PYTHON, pool_size=0, bwrap=bwrap, trees_directory=place / "layers")
+    (layers_directory / "bwrap.filter").write_bytes(NO_ATTRIBUTES)
+    sandbox = LocalSandbox(
+        PYTHON, pool_size=0, bwrap=bwrap, trees_directory=layers_directory / "layers"
+    )
     yield sandbox
     await sandbox.close()
 
 
 async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why(
-    old_kernel: LocalSandbox, place: Path
+    old_kernel: LocalSandbox, layers_directory: Path
 ) -> None:
     layer = await repositories(old_kernel)
     assert layer.active
@@ -63,7 +65,7 @@ async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why
     assert "memory" in layer.detail
     assert "extended attributes of tmpfs: Operation not supported" in layer.detail
     assert "6.6" in layer.detail
-    layers.make(place / "layers", "base", {"folder/x": b"1", "folder/y": b"2"})
+    layers.make(layers_directory / "layers", "base", {"folder/x": b"1", "folder/y": b"2"})
     result = await run(old_kernel, "import os; os.rename('folder', 'renamed')")
     assert (result.changed, result.deleted) == (
         {"renamed/x": b"1", "renamed/y": b"2"},
@@ -72,8 +74,8 @@ async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why
 
 
 @pytest.mark.skipif(KERNEL < (6, 6), reason="this kernel's tmpfs has no attributes of users")
-async def test_with_an_overlay_nothing_is_copied(place: Path) -> None:
-    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=place / "layers")
+async def test_with_an_overlay_nothing_is_copied(layers_directory: Path) -> None:
+    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=layers_directory / "layers")
     try:
         layer = await repositories(sandbox)
         assert (layer.active, layer.detail.partition(":")[0]) == (True, "overlay")
@@ -82,15 +84,15 @@ async def test_with_an_overlay_nothing_is_copied(place: Path) -> None:
 
 
 async def test_a_copy_counts_in_no_limit_of_its_run(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    layers_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policy, "INODES", 100)
-    many = {f"{number}": b"" for number in range(200)}
-    layers.make(place, "base", {**many, "big": bytes(160 * MIB)})
+    numbered_files = {f"{number}": b"" for number in range(200)}
+    layers.make(layers_directory, "base", {**numbered_files, "big": bytes(160 * MIB)})
     limits = Limits(
         memory_bytes=64 * MIB, workspace_bytes=8 * MIB, workspace_files=10, wall_seconds=60.0
     )
-    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=place, overlays=False)
+    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=layers_directory, overlays=False)
     code = """
 import os, time
 time.sleep(0.1)
@@ -105,8 +107,8 @@ print(os.path.getsize('big') >> 20)
 
 
 async def repositories(sandbox: LocalSandbox) -> IsolationLayer:
-    (found,) = (each for each in await sandbox.check() if each.name == "repositories")
-    return found
+    (repositories,) = (layer for layer in await sandbox.check() if layer.name == "repositories")
+    return repositories
 
 
 async def run(sandbox: LocalSandbox, code: str, limits: Limits | None = None) -> RunResult:

@@ -68,9 +68,9 @@ exec bwrap "$@"
 def public() -> Iterator[Path]:
     """A directory that every user reaches; pytest's own is closed to others."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        place = Path(name)
-        place.chmod(0o755)
-        yield place
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
 
 
 def doctor(public: Path, *before: str) -> subprocess.CompletedProcess[str]:
@@ -87,10 +87,10 @@ def doctor(public: Path, *before: str) -> subprocess.CompletedProcess[str]:
 def test_it_works_as_an_unprivileged_user(public: Path) -> None:
     ran = doctor(public)
     assert (ran.returncode, ran.stderr) == (0, "")
-    found = json.loads(ran.stdout)
-    layers = {layer["name"]: layer for layer in found["layers"]}
+    facts = json.loads(ran.stdout)
+    layers = {layer["name"]: layer for layer in facts["layers"]}
     uid = NOBODY if os.geteuid() == 0 else os.geteuid()
-    assert found["available"]
+    assert facts["available"]
     assert f"uid {uid} " in layers["unprivileged"]["detail"]
     assert [name for name, layer in layers.items() if not layer["active"]] == ["cgroup"]
 
@@ -107,10 +107,10 @@ def test_without_user_namespaces_it_names_the_switch(public: Path) -> None:
 def venv() -> Iterator[Path]:
     """An environment below /tmp, in a directory that only this user reaches."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        base, made = VENV_PYTHON.resolve(), Path(folder) / "venv"
-        subprocess.run([base, "-I", "-m", "venv", "--without-pip", made], check=True)
-        (next(made.glob("lib/*/site-packages")) / "found.py").write_text("")
-        yield made
+        base, venv = VENV_PYTHON.resolve(), Path(folder) / "venv"
+        subprocess.run([base, "-I", "-m", "venv", "--without-pip", venv], check=True)
+        (next(venv.glob("lib/*/site-packages")) / "found.py").write_text("")
+        yield venv
 
 
 async def test_an_environment_below_tmp_works(venv: Path) -> None:
@@ -184,8 +184,8 @@ def _mortal(public: Path, starts: int) -> tuple[LocalSandbox, Path]:
     return LocalSandbox(SYSTEM_PYTHON, bwrap=bwrap, pool_size=0), counted
 
 
-def _program(place: Path, text: str) -> Path:
-    program = place / "bwrap"
+def _program(directory: Path, text: str) -> Path:
+    program = directory / "bwrap"
     program.write_text(text)
     program.chmod(0o755)
     return program
@@ -193,10 +193,10 @@ def _program(place: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("below", ["/usr/local/fettle", "{prefix}/data"])
 async def test_no_run_is_made_where_code_would_see_what_is_private(below: str) -> None:
-    place = Path(below.format(prefix=VENV_PYTHON.parent.parent))
-    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, private=(Path.cwd(), place))
+    directory = Path(below.format(prefix=VENV_PYTHON.parent.parent))
+    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, private=(Path.cwd(), directory))
     try:
-        with pytest.raises(SandboxUnavailable, match=re.escape(f"{place} is in ")):
+        with pytest.raises(SandboxUnavailable, match=re.escape(f"{directory} is in ")):
             await sandbox.run(Command.python(""), Limits())
     finally:
         await sandbox.close()

@@ -43,10 +43,10 @@ async def test_no_place_shows_how_large_the_hosts_disks_are(program: Command) ->
         result = await sandbox.run(program, Limits())
     finally:
         await sandbox.close()
-    shown = json.loads(result.stdout.text)
-    assert {"/usr", "/etc", *OWN} <= shown.keys()
-    own = [shown[place] for place in OWN]
-    assert {place: size for place, size in shown.items() if size not in own} == {}
+    sizes = json.loads(result.stdout.text)
+    assert {"/usr", "/etc", *OWN} <= sizes.keys()
+    own_sizes = [sizes[path] for path in OWN]
+    assert {path: size for path, size in sizes.items() if size not in own_sizes} == {}
 
 
 async def test_the_mounts_show_paths_of_the_hosts_read_only_trees_alone() -> None:

@@ -88,17 +88,17 @@ attempt("signal a child", child)
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> tuple[Path, Path]:
-    own, other = tmp_path / "own", tmp_path / "other"
-    for each in (own, other):
-        each.mkdir()
-    (other / "there").write_text("there")
-    return own, other
+def directories(tmp_path: Path) -> tuple[Path, Path]:
+    own_directory, other_directory = tmp_path / "own", tmp_path / "other"
+    for directory in (own_directory, other_directory):
+        directory.mkdir()
+    (other_directory / "there").write_text("there")
+    return own_directory, other_directory
 
 
-def run(code: str, places: tuple[Path, Path], side: str) -> dict[str, str]:
+def run(code: str, directories: tuple[Path, Path], side: str) -> dict[str, str]:
     ran = subprocess.run(
-        [sys.executable, "-c", BEFORE + code + AFTER, *map(str, places), side],
+        [sys.executable, "-c", BEFORE + code + AFTER, *map(str, directories), side],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": ".", "PATH": "/usr/bin:/bin"},
@@ -106,8 +106,8 @@ def run(code: str, places: tuple[Path, Path], side: str) -> dict[str, str]:
         timeout=60,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    found: dict[str, str] = json.loads(ran.stdout)
-    return found
+    outcomes: dict[str, str] = json.loads(ran.stdout)
+    return outcomes
 
 
 def test_this_kernel_offers_it() -> None:
@@ -115,17 +115,17 @@ def test_this_kernel_offers_it() -> None:
 
 
 def test_what_is_forbidden_is_refused_behind_the_rules_and_done_in_front(
-    places: tuple[Path, Path],
+    directories: tuple[Path, Path],
 ) -> None:
-    behind = run(FORBIDDEN, places, "behind")
+    behind = run(FORBIDDEN, directories, "behind")
     scoped = landlock.version() >= 6
     expected = {name for name in behind if scoped or name not in {"signal", "abstract socket"}}
     assert {name for name, end in behind.items() if end == "PermissionError"} == expected
-    in_front = run(FORBIDDEN, places, "in front")
+    in_front = run(FORBIDDEN, directories, "in front")
     assert set(in_front.values()) == {"done"}
 
 
-def test_what_programs_need_is_done_behind_the_rules(places: tuple[Path, Path]) -> None:
+def test_what_programs_need_is_done_behind_the_rules(directories: tuple[Path, Path]) -> None:
     assert {
-        name: end for name, end in run(ALLOWED, places, "behind").items() if end != "done"
+        name: end for name, end in run(ALLOWED, directories, "behind").items() if end != "done"
     } == {}

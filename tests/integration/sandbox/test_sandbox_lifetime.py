@@ -189,16 +189,16 @@ def test_sandboxes_that_are_killed_at_any_moment_of_their_start_leave_nothing() 
 
 def _unbegun() -> set[int]:
     """Inits of sandboxes that nobody watches over any more."""
-    found = set()
-    for place in Path("/proc").glob("[0-9]*"):
+    processes = set()
+    for process_path in Path("/proc").glob("[0-9]*"):
         try:
-            cmdline = (place / "cmdline").read_bytes()
-            parent = (place / "stat").read_bytes().rpartition(b")")[2].split()[1]
+            cmdline = (process_path / "cmdline").read_bytes()
+            parent = (process_path / "stat").read_bytes().rpartition(b")")[2].split()[1]
         except OSError:
             continue
         if parent == b"1" and b"sandbox.zygote.server" in cmdline:
-            found.add(int(place.name))
-    return found
+            processes.add(int(process_path.name))
+    return processes
 
 
 def _zygotes(supervisor: int) -> list[int]:
@@ -219,17 +219,17 @@ def _settled(supervisor: int) -> tuple[int, int, int]:
     """
 
     def count() -> tuple[int, int, int]:
-        place = Path(f"/proc/{supervisor}")
-        mounts = (place / "mountinfo").read_text().count("\n")
-        return len(_family(supervisor)), len(list((place / "fd").iterdir())), mounts
+        process_path = Path(f"/proc/{supervisor}")
+        mounts = (process_path / "mountinfo").read_text().count("\n")
+        return len(_family(supervisor)), len(list((process_path / "fd").iterdir())), mounts
 
     until = time.monotonic() + 20
-    seen = [count()]
-    while len(seen) < 20 or len(set(seen[-20:])) > 1:
-        assert time.monotonic() < until, seen[-20:]
+    measured = [count()]
+    while len(measured) < 20 or len(set(measured[-20:])) > 1:
+        assert time.monotonic() < until, measured[-20:]
         time.sleep(0.02)
-        seen.append(count())
-    return seen[-1]
+        measured.append(count())
+    return measured[-1]
 
 
 def _parent(pid: int) -> int:
@@ -242,22 +242,22 @@ def _parent(pid: int) -> int:
 def _family(top: int) -> set[int]:
     """A process and its descendants."""
     parents: dict[int, int] = {}
-    for place in Path("/proc").glob("[0-9]*"):
+    for process_path in Path("/proc").glob("[0-9]*"):
         try:
-            words = (place / "stat").read_bytes().rpartition(b")")[2].split()
+            words = (process_path / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
         if words[0] != b"Z":
-            parents[int(place.name)] = int(words[1])
-    found = {top} & parents.keys()
-    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= grown
-    return found
+            parents[int(process_path.name)] = int(words[1])
+    processes = {top} & parents.keys()
+    while grown := {pid for pid, parent in parents.items() if parent in processes} - processes:
+        processes |= grown
+    return processes
 
 
-def _wait_for(look, holds):
+def _wait_for(measure, holds):
     until = time.monotonic() + 20
-    while not holds(seen := look()):
-        assert time.monotonic() < until, seen
+    while not holds(measured := measure()):
+        assert time.monotonic() < until, measured
         time.sleep(0.02)
-    return seen
+    return measured

@@ -59,14 +59,14 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
 
 
 async def test_locks_without_number_end_a_run_as_memory_does(sandbox: LocalSandbox) -> None:
-    few, many = await asyncio.gather(
+    few, many_locks = await asyncio.gather(
         *(
             sandbox.run(Command(("python", "-c", MANY, *words)), Limits())
             for words in (("2000", "0.4"), ("40000", "30"))
         )
     )
     assert (few.end, few.exit_code) == (End.EXITED, 0)
-    assert many.end is End.MEMORY
+    assert many_locks.end is End.MEMORY
 
 
 async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
@@ -75,6 +75,6 @@ async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
     shared, spawned = await asyncio.gather(
         *(sandbox.run(Command.python(code), Limits()) for code in (SHARED, SPAWN))
     )
-    found = "Operation not permitted\n"
-    assert (shared.end, shared.exit_code, shared.stderr.text) == (End.EXITED, 1, found)
+    expected = "Operation not permitted\n"
+    assert (shared.end, shared.exit_code, shared.stderr.text) == (End.EXITED, 1, expected)
     assert (spawned.exit_code, spawned.stdout.text, spawned.stderr.text) == (0, "threads\n", "")

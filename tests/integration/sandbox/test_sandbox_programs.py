@@ -24,7 +24,9 @@ async def printed(sandbox: LocalSandbox, line: str) -> str:
     return result.stdout.text
 
 
-async def found(*, python: Path | None = None, further: tuple[str, ...] = ()) -> set[str]:
+async def programs_in_sandbox(
+    *, python: Path | None = None, further: tuple[str, ...] = ()
+) -> set[str]:
     sandbox = LocalSandbox(python or sandbox_python(), pool_size=0, programs=further)
     try:
         return set((await printed(sandbox, LISTED)).split())
@@ -33,21 +35,21 @@ async def found(*, python: Path | None = None, further: tuple[str, ...] = ()) ->
 
 
 async def test_code_finds_what_the_policy_names_and_nothing_else_of_the_machine() -> None:
-    names = await found()
-    here = {name for name in programs.PROGRAMS if shutil.which(name, path=SEARCH)}
-    assert {"bash", "ls", "git", "grep"} <= here <= names
-    own = {each.name for each in sandbox_python().parent.iterdir()}
-    assert names <= here | own | {"python", "python3"}
+    names = await programs_in_sandbox()
+    host_programs = {name for name in programs.PROGRAMS if shutil.which(name, path=SEARCH)}
+    assert {"bash", "ls", "git", "grep"} <= host_programs <= names
+    interpreter_programs = {path.name for path in sandbox_python().parent.iterdir()}
+    assert names <= host_programs | interpreter_programs | {"python", "python3"}
 
 
 async def test_an_operator_names_further_ones() -> None:
     assert shutil.which("perl", path=SEARCH)
-    assert "perl" not in await found()
-    assert "perl" in await found(further=("perl", "no-such-program"))
+    assert "perl" not in await programs_in_sandbox()
+    assert "perl" in await programs_in_sandbox(further=("perl", "no-such-program"))
 
 
 async def test_the_systems_own_python_brings_no_other_program() -> None:
-    names = await found(python=Path("/usr/bin/python3"))
+    names = await programs_in_sandbox(python=Path("/usr/bin/python3"))
     assert {"python", "python3", "git"} <= names
     assert "perl" not in names
 

@@ -28,27 +28,31 @@ WAIT_SECONDS = 10.0
 
 
 @asynccontextmanager
-async def backed(place: Path, size: int = 0) -> AsyncIterator[tuple[ScriptedEngine, DockerSandbox]]:
+async def backed(
+    socket_directory: Path, size: int = 0
+) -> AsyncIterator[tuple[ScriptedEngine, DockerSandbox]]:
     """An engine and a backend; at the end it is closed, and has no task and no connection left."""
     before = asyncio.all_tasks()
-    async with scripted(place / "engine.sock") as engine:
+    async with scripted(socket_directory / "engine.sock") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=size)
         try:
             yield engine, backend
         finally:
             await backend.close()
-    while left := asyncio.all_tasks() - before:  # the engine's own are at their end
-        assert all(task.get_coro().__qualname__ == "ScriptedEngine.serve" for task in left), left
-        await asyncio.wait(left, timeout=5)
+    while remaining_tasks := asyncio.all_tasks() - before:  # the engine's own are at their end
+        assert all(
+            task.get_coro().__qualname__ == "ScriptedEngine.serve" for task in remaining_tasks
+        ), remaining_tasks
+        await asyncio.wait(remaining_tasks, timeout=5)
 
 
 async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str) -> None:
     """Close it when the call at this gate has been reached, which goes on only afterwards."""
-    held = engine.gates[step]
-    await held.reached.wait()
+    gate = engine.gates[step]
+    await gate.reached.wait()
     closing = asyncio.create_task(backend.close())
     await asyncio.wait({closing}, timeout=0.05)
-    held.opened.set()
+    gate.opened.set()
     await closing
 
 
@@ -80,13 +84,16 @@ async def test_one_that_is_being_made_is_swept_by_nobody(
     """
     monkeypatch.setattr(session, "SWEEP_SECONDS", 0.01)
     async with backed(tmp_path) as (engine, backend):
-        other = DockerSandbox(engine=engine.host, pool_size=0)
+        other_backend = DockerSandbox(engine=engine.host, pool_size=0)
         making = engine.gate("create", late=True)
-        runs = [asyncio.create_task(each.run(HELLO, Limits())) for each in (backend, other)]
+        runs = [
+            asyncio.create_task(backend_or_step.run(HELLO, Limits()))
+            for backend_or_step in (backend, other_backend)
+        ]
         while len(engine.containers) < len(runs):
             await asyncio.sleep(0.001)
-        for held in engine.containers.values():
-            held.created = 0.0
+        for gate in engine.containers.values():
+            gate.created = 0.0
         engine.asked.clear()
         while engine.asked.count("list") < 6:
             await asyncio.sleep(0.001)
@@ -94,7 +101,7 @@ async def test_one_that_is_being_made_is_swept_by_nobody(
         making.opened.set()
         while engine.asked.count("start") < 2:
             await asyncio.sleep(0.001)
-        await other.close()
+        await other_backend.close()
         assert "remove" in engine.asked
         assert len(engine.containers) == 1
         await backend.close()
@@ -112,22 +119,22 @@ async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
     with a run in it, one that is removed.
     """
     async with backed(tmp_path, 1) as (engine, backend):
-        held = engine.gate(step, late=True) if step in MAKING else None
+        gate = engine.gate(step, late=True) if step in MAKING else None
         run = asyncio.create_task(backend.run(HELLO, Limits()))
-        await (held.reached.wait() if held else engine.orders.get())
-        for each in STEPS.keys() - {step if held else ""}:
-            engine.gate(each)
-        found = pytest.raises(SandboxUnavailable, match="this sandbox was closed")
+        await (gate.reached.wait() if gate else engine.orders.get())
+        for backend_or_step in STEPS.keys() - {step if gate else ""}:
+            engine.gate(backend_or_step)
+        expected_error = pytest.raises(SandboxUnavailable, match="this sandbox was closed")
         if step == "remove":
             run.cancel()
             await engine.gates["remove"].reached.wait()
-            found = pytest.raises(asyncio.CancelledError)
+            expected_error = pytest.raises(asyncio.CancelledError)
         monkeypatch.setattr(
             docker_engine, "_PING_SECONDS", 0.05
         )  # all that went before was answered
         async with asyncio.timeout(WAIT_SECONDS):
             await backend.close()
-        with found:
+        with expected_error:
             await run
 
 

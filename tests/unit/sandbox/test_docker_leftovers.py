@@ -26,15 +26,15 @@ def test_ones_own_are_never_left_over() -> None:
 
 
 def test_those_of_a_dead_process_of_this_machine_are() -> None:
-    other = replace(ME, id="other", process="78 100")
-    assert is_left(other.labels, 0.0, ME, dead)
-    assert not is_left(other.labels, 10 * LEFT_SECONDS, ME, alive)
+    other_owner = replace(ME, id="other", process="78 100")
+    assert is_left(other_owner.labels, 0.0, ME, dead)
+    assert not is_left(other_owner.labels, 10 * LEFT_SECONDS, ME, alive)
 
 
 def test_those_of_another_machine_are_when_no_worker_keeps_one_so_long() -> None:
-    other = replace(ME, id="other", machine="boot-2 pid:[1]")
-    assert not is_left(other.labels, LEFT_SECONDS - 1, ME, dead)
-    assert is_left(other.labels, LEFT_SECONDS + 1, ME, alive)
+    other_owner = replace(ME, id="other", machine="boot-2 pid:[1]")
+    assert not is_left(other_owner.labels, LEFT_SECONDS - 1, ME, dead)
+    assert is_left(other_owner.labels, LEFT_SECONDS + 1, ME, alive)
 
 
 def test_labels_that_are_not_ours_are_left_to_time() -> None:
@@ -42,12 +42,12 @@ def test_labels_that_are_not_ours_are_left_to_time() -> None:
 
 
 def test_a_process_is_known_by_its_number_and_its_start() -> None:
-    own = garbage_collection.current_owner()
-    assert garbage_collection.is_alive(own.process)
+    own_owner = garbage_collection.current_owner()
+    assert garbage_collection.is_alive(own_owner.process)
     assert not garbage_collection.is_alive(f"{os.getpid()} 1")
     assert not garbage_collection.is_alive("")
     assert not garbage_collection.is_alive("../self 1")
-    assert garbage_collection.current_owner().id != own.id
+    assert garbage_collection.current_owner().id != own_owner.id
 
 
 def test_a_process_that_has_ended_is_dead_before_it_is_reaped() -> None:

@@ -49,7 +49,7 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
 def test_each_sandbox_has_its_own_user_who_owns_its_directories(body) -> None:
     assert body["User"] == f"{UID}:{UID}"
     options = body["HostConfig"]["Tmpfs"].values()
-    assert all(f"uid={UID},gid={UID}" in each for each in options)
+    assert all(f"uid={UID},gid={UID}" in item for item in options)
     assert len({profile.container_name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
     # Unused according to systemd.io/UIDS-GIDS; and not used by the controls of attacks.
     assert set(profile.UIDS) <= set(range(60_578, 61_184))
@@ -90,7 +90,7 @@ def test_sockets_have_the_small_buffers_of_the_local_backend(body) -> None:
     sysctls = body["HostConfig"]["Sysctls"]
     assert sysctls == dict(policy.SYSCTLS)
     assert set(sysctls) == {"net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"}  # with IPv6's
-    assert all(int(each.split()[2]) <= MIB // 8 for each in sysctls.values())
+    assert all(int(item.split()[2]) <= MIB // 8 for item in sysctls.values())
 
 
 def test_paths_that_the_local_backend_masks_are_masked(body) -> None:

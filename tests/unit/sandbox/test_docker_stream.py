@@ -25,14 +25,17 @@ def streams(*raw: bytes) -> ContainerStreams:
 @given(st.lists(st.tuples(st.sampled_from([STDOUT, STDERR]), st.binary(max_size=40))))
 def test_standard_output_is_whole_however_it_was_cut(pieces) -> None:
     async def check() -> None:
-        wanted = b"".join(data for template, data in pieces if template == STDOUT)
+        expected_stdout = b"".join(data for template, data in pieces if template == STDOUT)
         read = streams(*(framed(template, data) for template, data in pieces))
-        half = len(wanted) // 2
-        assert await read.readexactly(half) + await read.readexactly(len(wanted) - half) == wanted
+        half = len(expected_stdout) // 2
+        assert (
+            await read.readexactly(half) + await read.readexactly(len(expected_stdout) - half)
+            == expected_stdout
+        )
         with pytest.raises(asyncio.IncompleteReadError):
             await read.readexactly(1)
-        said = b"".join(data for template, data in pieces if template == STDERR)
-        assert read.stderr_tail == said.decode(errors="replace").strip()
+        expected_stderr = b"".join(data for template, data in pieces if template == STDERR)
+        assert read.stderr_tail == expected_stderr.decode(errors="replace").strip()
 
     asyncio.run(check())
 

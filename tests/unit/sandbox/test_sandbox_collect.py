@@ -22,8 +22,13 @@ def test_laid_files_that_stay_are_no_change(tmp_path: Path) -> None:
         {"link": "a", "out": "/nowhere", "folder": "d"},
     )
     write_files(str(tmp_path), written)
-    found = collect(str(tmp_path), written, WIDE)
-    assert (found.changed, found.links, found.deleted, found.refused) == ({}, {}, [], [])
+    collected = collect(str(tmp_path), written, WIDE)
+    assert (collected.changed, collected.links, collected.deleted, collected.refused) == (
+        {},
+        {},
+        [],
+        [],
+    )
 
 
 def test_modes_and_links_that_change_are_collected(tmp_path: Path) -> None:
@@ -40,10 +45,13 @@ def test_modes_and_links_that_change_are_collected(tmp_path: Path) -> None:
     (tmp_path / "new").symlink_to("../out")
     (tmp_path / "odd").symlink_to("\u202eb")
     (tmp_path / "bytes").symlink_to(b"\xff".decode(errors="surrogateescape"))
-    found = collect(str(tmp_path), written, WIDE)
-    assert (found.changed, found.executable) == ({"a": b"1", "b": b"2", "file": b"3"}, ["a"])
-    assert (found.links, found.deleted) == ({"link": "b", "new": "../out"}, ["gone"])
-    assert [line.partition(":")[0] for line in found.refused] == ["bytes", "odd"]
+    collected = collect(str(tmp_path), written, WIDE)
+    assert (collected.changed, collected.executable) == (
+        {"a": b"1", "b": b"2", "file": b"3"},
+        ["a"],
+    )
+    assert (collected.links, collected.deleted) == ({"link": "b", "new": "../out"}, ["gone"])
+    assert [line.partition(":")[0] for line in collected.refused] == ["bytes", "odd"]
 
 
 def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
@@ -55,16 +63,16 @@ def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
     (work / "d" / "f").unlink()
     (work / "d").rmdir()
     (work / "d").symlink_to(elsewhere)
-    found = collect(str(work), written, WIDE)
-    assert (found.changed, found.deleted) == ({}, ["d/f"])
-    assert found.links == {"d": str(elsewhere)}
+    collected = collect(str(work), written, WIDE)
+    assert (collected.changed, collected.deleted) == ({}, ["d/f"])
+    assert collected.links == {"d": str(elsewhere)}
 
 
 def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
     write_files(str(tmp_path), WrittenFiles({"a": bytes(101)}))
-    found = collect(str(tmp_path), WrittenFiles({"a": b"1"}), WIDE)
-    assert (found.changed, found.deleted) == ({}, [])
-    assert found.refused == ["a: 101 bytes, more than 100"]
+    collected = collect(str(tmp_path), WrittenFiles({"a": b"1"}), WIDE)
+    assert (collected.changed, collected.deleted) == ({}, [])
+    assert collected.refused == ["a: 101 bytes, more than 100"]
 
 
 @pytest.mark.parametrize("mode", [0, 0o111, 0o444, 0o600])
@@ -72,10 +80,10 @@ def test_directories_are_unlocked_first_the_top_one_too(tmp_path: Path, mode: in
     work = tmp_path / "work"
     write_files(str(work), WrittenFiles({"d/e/f": b"1", "g": b"2"}))
     (work / "g").chmod(mode & 0o111)
-    for place in (work / "d" / "e", work / "d", work):
-        place.chmod(mode)
-    found = _as_nobody(str(tmp_path), str(work))
-    assert (found, work.stat().st_mode & 0o777) == ({"d/e/f": b"1", "g": b"2"}, 0o700)
+    for directory in (work / "d" / "e", work / "d", work):
+        directory.chmod(mode)
+    collected = _as_nobody(str(tmp_path), str(work))
+    assert (collected, work.stat().st_mode & 0o777) == ({"d/e/f": b"1", "g": b"2"}, 0o700)
 
 
 def _as_nobody(top: str, work: str) -> dict[str, bytes]:
@@ -85,30 +93,30 @@ def _as_nobody(top: str, work: str) -> dict[str, bytes]:
     if pid == 0:
         try:
             if os.geteuid() == 0:
-                for place, names, files in os.walk(top):
-                    for each in (place, *(f"{place}/{name}" for name in (*names, *files))):
-                        os.chown(each, 65534, 65534)
+                for directory, names, files in os.walk(top):
+                    for path in (directory, *(f"{directory}/{name}" for name in (*names, *files))):
+                        os.chown(path, 65534, 65534)
                 os.chroot(top)
                 os.setresuid(65534, 65534, 65534)
                 work = work.removeprefix(top)
-            found = collect(work, WrittenFiles({}), WIDE)
-            os.write(write, repr(found.changed).encode())
+            collected = collect(work, WrittenFiles({}), WIDE)
+            os.write(write, repr(collected.changed).encode())
         finally:
             os._exit(0)
     os.close(write)
-    with os.fdopen(read, "rb") as found:
-        changed: dict[str, bytes] = ast.literal_eval(found.read().decode())
+    with os.fdopen(read, "rb") as collected:
+        changed: dict[str, bytes] = ast.literal_eval(collected.read().decode())
     os.waitpid(pid, 0)
     return changed
 
 
 @given(st.lists(st.binary(max_size=3 * CHUNK), max_size=6), st.integers(1, 2 * CHUNK))
 def test_head_and_tail_are_those_of_the_whole(chunks: list[bytes], limit: int) -> None:
-    kept = BoundedOutput(limit)
+    kept_stream = BoundedOutput(limit)
     for chunk in chunks:
-        kept.add(chunk)
-    whole = b"".join(chunks)
-    assert len(kept.head) + len(kept.tail) == min(limit, len(whole))
-    assert whole.startswith(kept.head)
-    assert whole.endswith(kept.tail)
-    assert kept.dropped == len(whole) - len(kept.head) - len(kept.tail)
+        kept_stream.add(chunk)
+    full_output = b"".join(chunks)
+    assert len(kept_stream.head) + len(kept_stream.tail) == min(limit, len(full_output))
+    assert full_output.startswith(kept_stream.head)
+    assert full_output.endswith(kept_stream.tail)
+    assert kept_stream.dropped == len(full_output) - len(kept_stream.head) - len(kept_stream.tail)

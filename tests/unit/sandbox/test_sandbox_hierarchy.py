@@ -41,15 +41,15 @@ def test_version_1_has_a_place_for_each_hierarchy() -> None:
 
 
 def test_version_2_has_one_place_with_what_it_was_given(tmp_path: Path) -> None:
-    own = tmp_path / "system.slice/fettle.service"
-    own.mkdir(parents=True)
-    (own / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    found = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
-    assert found == (GroupDirectory(own, ALL, 2),)
-    (own / "cgroup.controllers").write_text("pids\n")  # as in a user's session
-    found = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
-    assert isinstance(found, NoCgroup)
-    assert "memory controller" in found.reason
+    own_groups = tmp_path / "system.slice/fettle.service"
+    own_groups.mkdir(parents=True)
+    (own_groups / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    hierarchy = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
+    assert hierarchy == (GroupDirectory(own_groups, ALL, 2),)
+    (own_groups / "cgroup.controllers").write_text("pids\n")  # as in a user's session
+    hierarchy = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
+    assert isinstance(hierarchy, NoCgroup)
+    assert "memory controller" in hierarchy.reason
 
 
 def test_memory_in_version_2_beside_others_in_version_1(tmp_path: Path) -> None:
@@ -62,13 +62,15 @@ def test_memory_in_version_2_beside_others_in_version_1(tmp_path: Path) -> None:
 
 
 def test_a_container_sees_its_own_group_at_the_mount() -> None:
-    own = parse_memberships("4:memory:/docker/abc/inner\n")
-    found = choose_groups(parse_mounts(DOCKER.replace(" ro,", " rw,")), own)
-    assert found == (GroupDirectory(Path("/sys/fs/cgroup/memory/inner"), frozenset({"memory"}), 1),)
+    own_groups = parse_memberships("4:memory:/docker/abc/inner\n")
+    hierarchy = choose_groups(parse_mounts(DOCKER.replace(" ro,", " rw,")), own_groups)
+    assert hierarchy == (
+        GroupDirectory(Path("/sys/fs/cgroup/memory/inner"), frozenset({"memory"}), 1),
+    )
 
 
 @pytest.mark.parametrize(
-    ("there", "own", "reason"),
+    ("mount_table", "own_groups", "reason"),
     [
         ("", "", "no control groups are mounted"),
         (DOCKER, "4:memory:/docker/abc\n", "mounted read-only"),
@@ -76,7 +78,7 @@ def test_a_container_sees_its_own_group_at_the_mount() -> None:
         (DOCKER.replace(" ro,", " rw,"), "4:memory:/../../x\n", "not available"),
     ],
 )
-def test_where_there_is_none_it_says_why(there: str, own: str, reason: str) -> None:
-    found = choose_groups(parse_mounts(there), parse_memberships(own))
-    assert isinstance(found, NoCgroup)
-    assert reason in found.reason
+def test_where_there_is_none_it_says_why(mount_table: str, own_groups: str, reason: str) -> None:
+    hierarchy = choose_groups(parse_mounts(mount_table), parse_memberships(own_groups))
+    assert isinstance(hierarchy, NoCgroup)
+    assert reason in hierarchy.reason

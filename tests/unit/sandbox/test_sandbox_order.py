@@ -9,13 +9,15 @@ from sandbox.protocol import Command, Limits
 PYTHON = "/opt/venv/bin/python"
 
 
-def found(command: Command, limits: Limits | None = None) -> tuple[list[tuple[str, str]], bytes]:
-    made = encode_order(command, limits or Limits(), PYTHON)
-    return parse_lines(made.header), b"|".join(made.blobs)
+def order_parts(
+    command: Command, limits: Limits | None = None
+) -> tuple[list[tuple[str, str]], bytes]:
+    run_order = encode_order(command, limits or Limits(), PYTHON)
+    return parse_lines(run_order.header), b"|".join(run_order.blobs)
 
 
 def test_every_limit_is_in_the_header() -> None:
-    pairs = dict(found(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
+    pairs = dict(order_parts(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
     assert (pairs["wall_seconds"], pairs["memory_bytes"]) == ("1.5", "7")
     assert {"flood_bytes", "inodes", "sample_seconds", "rlimit"} <= pairs.keys()
 
@@ -44,5 +46,5 @@ def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limit
 
 def test_what_is_removed_is_in_the_header() -> None:
     command = Command(("x",), trees=("base",), removed=frozenset({"b/a b", "a"}))
-    pairs = found(command)[0]
+    pairs = order_parts(command)[0]
     assert [value for key, value in pairs if key == "removed"] == ["a", "b/a b"]

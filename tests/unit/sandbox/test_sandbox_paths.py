@@ -20,7 +20,7 @@ def test_plain_relative_paths_may_be(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "why"),
+    ("path", "reason"),
     [
         ("", "plainly relative"),
         ("/a", "plainly relative"),
@@ -37,8 +37,8 @@ def test_plain_relative_paths_may_be(path: str) -> None:
         ("/".join(["x" * 200] * (PATH_BYTES // 200 + 1)), "too long"),
     ],
 )
-def test_others_may_not_and_it_says_why(path: str, why: str) -> None:
-    assert why in (fault(path) or "")
+def test_others_may_not_and_it_says_why(path: str, reason: str) -> None:
+    assert reason in (fault(path) or "")
     with pytest.raises(ValueError, match="not a workspace path"):
         require([path])
 
@@ -52,7 +52,7 @@ def test_what_may_be_stays_below_the_workspace(path: str) -> None:
 
 @given(st.sets(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join)))
 def test_a_file_is_never_also_a_directory(names: set[str]) -> None:
-    clash = any(other.startswith(name + "/") for name in names for other in names)
+    clash = any(other_name.startswith(name + "/") for name in names for other_name in names)
     if clash:
         with pytest.raises(ValueError, match="at once"):
             require(names)

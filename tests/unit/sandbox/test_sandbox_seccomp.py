@@ -94,8 +94,8 @@ def test_newer_calls_do_not_exist(machine: str) -> None:
 
 @on_both_machines
 def test_another_architecture_kills(machine: str) -> None:
-    other = ARCH["aarch64" if machine == "x86_64" else "x86_64"]
-    for arch in (other, I386):
+    other_architecture = ARCH["aarch64" if machine == "x86_64" else "x86_64"]
+    for arch in (other_architecture, I386):
         assert verdict(machine, READ[machine], arch=arch) == KILL
 
 
@@ -128,7 +128,9 @@ def test_sockets_are_unix_or_tcp_or_udp_or_read_routes(machine: str) -> None:
     allowed = [(unix, kind, 0) for kind in (1, 2, 5)] + [(netlink, 3, 0)]
     for family in (inet, inet6):
         allowed += [(family, 1, 0), (family, cloexec, 6), (family, 2, 0), (family, 2, 17)]
-    assert {conditional_verdict(machine, "socket", *each) for each in allowed} == {ALLOW}
+    assert {
+        conditional_verdict(machine, "socket", *call_arguments) for call_arguments in allowed
+    } == {ALLOW}
     raw = [(inet, 3, 1), (inet, 3, 255), (inet6, 3, 58), (inet, 10, 0), (inet, 2, 1)]
     protocols = [(inet, 1, 132), (inet, 1, 262), (inet, 5, 132), (inet, 1, 17), (netlink, 3, 12)]
     families = [(family, 1, 0) for family in (0, 4, 17, 29, 31, 38, 40, 44)]
@@ -147,12 +149,15 @@ def test_larger_buffers_return_success_without_effect(machine: str) -> None:
 
 @on_both_machines
 def test_socket_options_pass_by_level_and_option(machine: str) -> None:
-    known = {
+    known_options = {
         (socket.SOL_SOCKET, socket.SO_REUSEADDR),
         (socket.IPPROTO_TCP, socket.TCP_NODELAY),
         (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY),
     }
-    assert {conditional_verdict(machine, "setsockopt", 3, *each) for each in known} == {ALLOW}
+    assert {
+        conditional_verdict(machine, "setsockopt", 3, *call_arguments)
+        for call_arguments in known_options
+    } == {ALLOW}
     upper_protocol, attach_filter, mark = 31, 26, 36
     for level, option in (
         (socket.IPPROTO_TCP, upper_protocol),

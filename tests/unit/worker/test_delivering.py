@@ -78,7 +78,7 @@ async def delivered(
     host: Host,
     ref: str | None = "main",
     forge: Forge | None = None,
-    gone: bool = False,
+    is_deleted: bool = False,
 ) -> Push:
     monkeypatch.setattr(push, "RemoteOrigin", host)
     spec = JobSpec("Fix it", repo=Repo("https://git.test/a", ref), deliver=Deliver())
@@ -86,7 +86,7 @@ async def delivered(
     base: Any = SimpleNamespace(commit=BEGAN, unpacked=unpacked)
 
     async def check() -> None:
-        if gone:
+        if is_deleted:
             raise Stopped("another has the job")
 
     record = replace(queued("j"), spec=spec)
@@ -98,8 +98,8 @@ async def test_what_is_there_is_not_pushed_again(monkeypatch: pytest.MonkeyPatch
     absent = Host([MAIN])
     there = Host([{**MAIN, BRANCH: OURS}])
     for host, done in ((absent, ["look", "push b fettle/j"]), (there, ["look"])):
-        found = await delivered(monkeypatch, host)
-        assert (host.done, found.commit, found.base) == (done, OURS, "main")
+        delivery = await delivered(monkeypatch, host)
+        assert (host.done, delivery.commit, delivery.base) == (done, OURS, "main")
     with pytest.raises(DeliveryRefused, match=f"another commit .{OTHER}"):
         await delivered(monkeypatch, Host([{**MAIN, BRANCH: OTHER}]))
 
@@ -109,8 +109,8 @@ async def test_a_push_that_another_attempt_has_made_counts(monkeypatch: pytest.M
     host = Host([MAIN, {BRANCH: OURS}], declines=declined)
     assert (await delivered(monkeypatch, host)).commit == OURS
     assert host.done == ["look", "push b fettle/j", "look"]
-    for now, why in (({}, "already exists"), ({BRANCH: OTHER}, "another commit")):
-        with pytest.raises(DeliveryRefused, match=why):
+    for now, reason in (({}, "already exists"), ({BRANCH: OTHER}, "another commit")):
+        with pytest.raises(DeliveryRefused, match=reason):
             await delivered(monkeypatch, Host([MAIN, now], declines=declined))
 
 
@@ -137,9 +137,9 @@ async def test_the_branch_that_the_change_is_for(
     monkeypatch: pytest.MonkeyPatch, ref: str | None, listed: dict[str, str], base: str, moved: bool
 ) -> None:
     forge = Forge()
-    found = await delivered(monkeypatch, Host([listed]), ref, forge)
-    assert (found.base, found.base_moved, bool(found.note)) == (base, moved, moved)
-    assert (forge.bases, found.pull_request) == ([base], f"https://git.test/{base}")
+    delivery = await delivered(monkeypatch, Host([listed]), ref, forge)
+    assert (delivery.base, delivery.base_moved, bool(delivery.note)) == (base, moved, moved)
+    assert (forge.bases, delivery.pull_request) == ([base], f"https://git.test/{base}")
 
 
 @pytest.mark.parametrize(("ref", "head"), [("gone", "refs/heads/main"), (None, None)])
@@ -159,8 +159,8 @@ async def test_an_attempt_that_has_lost_its_job_pushes_nothing(
 ) -> None:
     host, forge = Host([MAIN]), Forge()
     with pytest.raises(Stopped):
-        await delivered(monkeypatch, host, gone=True)
+        await delivered(monkeypatch, host, is_deleted=True)
     assert host.done == ["look"]
     with pytest.raises(Stopped):
-        await delivered(monkeypatch, Host([{**MAIN, BRANCH: OURS}]), forge=forge, gone=True)
+        await delivered(monkeypatch, Host([{**MAIN, BRANCH: OURS}]), forge=forge, is_deleted=True)
     assert forge.bases == []

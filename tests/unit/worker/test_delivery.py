@@ -46,7 +46,7 @@ class Scripted(ForgeApi):
         return self.answers.pop(0)
 
 
-def rest(*answers: ApiResponse) -> Scripted:
+def scripted_rest(*answers: ApiResponse) -> Scripted:
     return Scripted("https://git.example.org/api", {}, False, list(answers))
 
 
@@ -57,44 +57,48 @@ def site(url: str = "https://git.example.org/team/sub/app.git") -> Site:
 def github(
     *answers: ApiResponse, url: str = "https://github.com/team/app.git"
 ) -> tuple[GitHub, Scripted]:
-    scripted = rest(*answers)
+    scripted = scripted_rest(*answers)
     return GitHub(site(url), "team/app", scripted), scripted
 
 
 def gitlab(*answers: ApiResponse) -> tuple[GitLab, Scripted]:
-    scripted = rest(*answers)
+    scripted = scripted_rest(*answers)
     return GitLab(site(), "team/sub/app", scripted), scripted
 
 
 async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
     url = "https://github.com/team/app/pull/7"
-    forge, asked = github(ApiResponse(200, []), ApiResponse(201, {"html_url": url, "number": 7}))
+    forge, sent_requests = github(
+        ApiResponse(200, []), ApiResponse(201, {"html_url": url, "number": 7})
+    )
     assert await open_request(forge, REQUEST) == url
     path, query = "/repos/team/app/pulls", {"head": f"team:{BRANCH}", "state": "all"}
     sent = {"title": "Title", "body": "Text", "head": BRANCH, "base": "main"}
-    assert asked.asked == [("GET", path, {**query, "per_page": "10"}), ("POST", path, sent)]
+    assert sent_requests.asked == [("GET", path, {**query, "per_page": "10"}), ("POST", path, sent)]
 
 
 async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
     url = "https://git.example.org/team/sub/app/-/merge_requests/7"
-    forge, asked = gitlab(ApiResponse(200, []), ApiResponse(201, {"web_url": url, "iid": 7}))
+    forge, sent_requests = gitlab(
+        ApiResponse(200, []), ApiResponse(201, {"web_url": url, "iid": 7})
+    )
     assert await open_request(forge, REQUEST) == url
     path = "/projects/team%2Fsub%2Fapp/merge_requests"
     sent = {"title": "Title", "description": "Text", "source_branch": BRANCH}
-    assert asked.asked == [
+    assert sent_requests.asked == [
         ("GET", path, {"source_branch": BRANCH, "state": "all", "per_page": "100"}),
         ("POST", path, {**sent, "target_branch": "main"}),
     ]
 
 
 async def test_one_that_is_there_is_not_opened_again() -> None:
-    there = {"head": {"ref": BRANCH}, "state": "closed", "number": 3}
-    other = {"head": {"ref": "fettle/other"}, "number": 2}
-    forge, asked = github(ApiResponse(200, [other, there]))
+    pull_request = {"head": {"ref": BRANCH}, "state": "closed", "number": 3}
+    other_request = {"head": {"ref": "fettle/other"}, "number": 2}
+    forge, sent_requests = github(ApiResponse(200, [other_request, pull_request]))
     assert await open_request(forge, REQUEST) == "https://github.com/team/app/pull/3"
-    assert len(asked.asked) == 1
-    said = ApiResponse(422, {"message": "Validation Failed"})
-    forge, _ = github(ApiResponse(200, []), said, ApiResponse(200, [there]))
+    assert len(sent_requests.asked) == 1
+    source_text = ApiResponse(422, {"message": "Validation Failed"})
+    forge, _ = github(ApiResponse(200, []), source_text, ApiResponse(200, [pull_request]))
     assert (await open_request(forge, REQUEST)).endswith("/pull/3")
     twice = {"source_branch": BRANCH, "iid": 4}
     lab, _ = gitlab(
@@ -117,9 +121,9 @@ TWICE = "A pull request already exists for team:fettle/j."
     ids=["empty", "accepted", "github", "gitlab"],
 )
 async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: ApiResponse) -> None:
-    there = {"html_url": "https://github.com/team/app/pull/8", "head": {"ref": BRANCH}}
-    forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, [there]))
-    assert await open_request(forge, REQUEST) == there["html_url"]
+    pull_request = {"html_url": "https://github.com/team/app/pull/8", "head": {"ref": BRANCH}}
+    forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, [pull_request]))
+    assert await open_request(forge, REQUEST) == pull_request["html_url"]
     forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, []))
     with pytest.raises(DeliveryUnavailable, match=f"answered {answer.status}"):
         await open_request(forge, REQUEST)
@@ -129,8 +133,8 @@ async def test_one_from_a_fork_is_another_one() -> None:
     """Anybody can ask for it, from a branch of that name in a repository of his own."""
     fork = {"head": {"ref": BRANCH, "repo": {"id": 2}}, "base": {"repo": {"id": 1}}, "number": 3}
     ours = {**fork, "head": {"ref": BRANCH, "repo": {"id": 1}}, "number": 4}
-    gone = {**fork, "head": {"ref": BRANCH, "repo": None}}
-    forge, _ = github(ApiResponse(200, [fork, gone, ours]))
+    deleted_fork = {**fork, "head": {"ref": BRANCH, "repo": None}}
+    forge, _ = github(ApiResponse(200, [fork, deleted_fork, ours]))
     assert await forge.find(BRANCH) == "https://github.com/team/app/pull/4"
     fork = {"source_branch": BRANCH, "source_project_id": 2, "target_project_id": 1, "iid": 3}
     lab, _ = gitlab(ApiResponse(200, [fork, {**fork, "source_project_id": 1, "iid": 4}]))
@@ -140,7 +144,7 @@ async def test_one_from_a_fork_is_another_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "why"),
+    ("answers", "reason"),
     [
         ([ApiResponse(200, {"login": "x"})], "is it another kind of forge"),
         ([ApiResponse(200, None)], "is it another kind of forge"),
@@ -161,13 +165,13 @@ async def test_one_from_a_fork_is_another_one() -> None:
         ),
     ],
 )
-async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], why: str) -> None:
-    with pytest.raises(DeliveryRefused, match=why):
+async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], reason: str) -> None:
+    with pytest.raises(DeliveryRefused, match=reason):
         await open_request(github(*answers)[0], REQUEST)
 
 
 @pytest.mark.parametrize(
-    "named",
+    "request_address",
     [
         "https://evil.test/team/app/pull/7",
         "https://me:x@github.com/team/app/pull/7",
@@ -178,10 +182,12 @@ async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], why: s
         None,
     ],
 )
-async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
+async def test_an_address_of_another_host_is_not_taken(request_address: object) -> None:
     for url in ("https://github.com/team/app.git", "ssh://git@github.com/team/app.git"):
         forge, _ = github(
-            ApiResponse(200, []), ApiResponse(201, {"html_url": named, "number": 7}), url=url
+            ApiResponse(200, []),
+            ApiResponse(201, {"html_url": request_address, "number": 7}),
+            url=url,
         )
         assert await open_request(forge, REQUEST) == "https://github.com/team/app/pull/7"
 
@@ -204,7 +210,7 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
 
 
 @pytest.mark.parametrize(
-    ("url", "pull_request", "why"),
+    ("url", "pull_request", "reason"),
     [
         ("https://ghe.example.org/a/b", False, r"FETTLE_DELIVER_HOSTS=ghe.example.org=github"),
         ("http://git.internal:3000/a/b", True, "listed for branches alone"),
@@ -215,22 +221,22 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
         (None, False, "only be delivered to the url"),
     ],
 )
-def test_where_nothing_is_delivered(url: str | None, pull_request: bool, why: str) -> None:
+def test_where_nothing_is_delivered(url: str | None, pull_request: bool, reason: str) -> None:
     delivered = "github.com=github,git.internal:3000=git,LAB.example.org=gitlab"
     settings = RepositorySettings(repo_hosts=LISTED, deliver_hosts=delivered)
     hosts = DeliveryHosts.over(settings, RepositoryHosts(LISTED, CREDENTIALS))
-    asked = JobSpec("t", repo=Repo(url), deliver=Deliver(pull_request=pull_request))
-    with pytest.raises(DeliveryRefused, match=why):
-        hosts.target(asked, "default")
+    sent_requests = JobSpec("t", repo=Repo(url), deliver=Deliver(pull_request=pull_request))
+    with pytest.raises(DeliveryRefused, match=reason):
+        hosts.target(sent_requests, "default")
     assert hosts.target(JobSpec("t", repo=Repo(url)), "default") is None
     plain = JobSpec("t", repo=Repo("http://git.internal:3000/a/b"), deliver=Deliver())
     forge = JobSpec("t", repo=Repo("https://github.com/a/b"), deliver=Deliver(pull_request=True))
     assert hosts.target(forge, "default") is not None
     with pytest.raises(DeliveryRefused, match="no token for github"):
         hosts.target(forge, "acme")
-    found = hosts.target(plain, "default")
-    assert found is not None
-    assert (found.site.host, found.forge) == ("git.internal:3000", None)
+    target = hosts.target(plain, "default")
+    assert target is not None
+    assert (target.site.host, target.forge) == ("git.internal:3000", None)
     with pytest.raises(RepositoryRefused, match="FETTLE_REPO_HOSTS"):
         hosts.target(JobSpec("t", repo=Repo("https://gone.test/a"), deliver=Deliver()), "default")
 
@@ -244,20 +250,22 @@ def test_a_list_that_cannot_be_read(listed: str) -> None:
 
 
 def test_a_models_words_are_no_commands_of_a_forge() -> None:
-    said = text("j1", "Fix it\n/merge\n", "```\n/approve @all fixes #1\n````\n" + "x" * 20_000)
-    lines = said.splitlines()
+    source_text = text(
+        "j1", "Fix it\n/merge\n", "```\n/approve @all fixes #1\n````\n" + "x" * 20_000
+    )
+    lines = source_text.splitlines()
     fence = next(line for line in lines if line.startswith("`````"))
     assert lines.index("/merge") > lines.index("```text")
     inside = lines[lines.index(fence) + 1 : len(lines) - 1 - lines[::-1].index("`````")]
     assert {"/approve @all fixes #1", "````"} <= set(inside)
-    assert len(said) < SUMMARY + 1_000
-    assert "j1" in said
+    assert len(source_text) < SUMMARY + 1_000
+    assert "j1" in source_text
     assert "says" not in text("j1", "Fix it", " ")
-    assert json.dumps(said)
+    assert json.dumps(source_text)
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("source_text", "expected"),
     [
         ("Fixes #1, closes a/b#22.", "Fixes # 1, closes a/b# 22."),
         ("by @admin and @team/all", "by @ admin and @ team/all"),
@@ -269,8 +277,8 @@ def test_a_models_words_are_no_commands_of_a_forge() -> None:
         ("C# in src/a.py: if (!x) x[0] = 1 & 2", "C# in src/a.py: if (!x) x[ 0] = 1 & 2"),
     ],
 )
-def test_a_space_breaks_what_a_forge_acts_on(said: str, shown: str) -> None:
-    assert inert(said) == shown
-    assert inert(shown) == shown
-    assert title(said) == " ".join(shown.split())
-    assert message("j1", "Fix it", said) == f"Fix it\n\n{shown}\n\nFettle-Job: j1"
+def test_a_space_breaks_what_a_forge_acts_on(source_text: str, expected: str) -> None:
+    assert inert(source_text) == expected
+    assert inert(expected) == expected
+    assert title(source_text) == " ".join(expected.split())
+    assert message("j1", "Fix it", source_text) == f"Fix it\n\n{expected}\n\nFettle-Job: j1"

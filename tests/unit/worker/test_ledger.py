@@ -138,10 +138,12 @@ async def test_writes_side_by_side_go_out_in_order_and_together(
     first = asyncio.create_task(ledger.record("one", finished("one")))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    later = [asyncio.create_task(ledger.record(name, finished(name))) for name in ("two", "three")]
+    later_writes = [
+        asyncio.create_task(ledger.record(name, finished(name))) for name in ("two", "three")
+    ]
     await asyncio.sleep(0)
     store.gate.set()
-    await asyncio.gather(first, *later)
+    await asyncio.gather(first, *later_writes)
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["three", "two"]]
 
 

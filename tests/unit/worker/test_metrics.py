@@ -104,13 +104,17 @@ def test_the_operators_page_names_every_figure_and_no_other() -> None:
         figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
     watch_pool(lambda: PoolCount(ready=0, making=0, target=2), figures)
     page = (REPOSITORY / "docs" / "operations.md").read_text()
-    named = {re.sub(r"_(count|sum|bucket)$", "", name) for name in re.findall(r"fettle_\w+", page)}
-    own = {sample for sample in shown(figures.registry) if sample.startswith("fettle_")}
-    assert own - named == set()
-    assert named - own - shown(Metrics().registry) == set()
+    documented = {
+        re.sub(r"_(count|sum|bucket)$", "", name) for name in re.findall(r"fettle_\w+", page)
+    }
+    own_samples = {
+        sample for sample in sample_names(figures.registry) if sample.startswith("fettle_")
+    }
+    assert own_samples - documented == set()
+    assert documented - own_samples - sample_names(Metrics().registry) == set()
 
 
-def shown(registry: CollectorRegistry) -> set[str]:
+def sample_names(registry: CollectorRegistry) -> set[str]:
     """The names of all figures, as Prometheus has them."""
     return {
         family.name + ("_total" if family.type == "counter" else "")

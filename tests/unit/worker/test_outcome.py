@@ -64,14 +64,14 @@ def test_what_was_approved_succeeds_whatever_was_asked_for() -> None:
     assert result_of(approved).approved_by == "ann"
 
 
-@pytest.mark.parametrize("ended", [ENDED, replace(ENDED, exhausted=False)])
-def test_what_nobody_approved_fails_by_default(ended: Outcome) -> None:
-    assert failure_reason(JobSpec("t"), ended) == "not approved within 3 revisions"
-    assert failure_reason(JobSpec("t", repair=False), ended) == "not approved within 1 revision"
+@pytest.mark.parametrize("outcome", [ENDED, replace(ENDED, exhausted=False)])
+def test_what_nobody_approved_fails_by_default(outcome: Outcome) -> None:
+    assert failure_reason(JobSpec("t"), outcome) == "not approved within 3 revisions"
+    assert failure_reason(JobSpec("t", repair=False), outcome) == "not approved within 1 revision"
 
 
 @pytest.mark.parametrize(
-    ("spec", "report", "why"),
+    ("spec", "report", "reason"),
     [
         (ACCEPT, None, None),
         (CHECKED, PASSED, None),
@@ -81,14 +81,14 @@ def test_what_nobody_approved_fails_by_default(ended: Outcome) -> None:
     ],
 )
 def test_a_wish_to_accept_holds_only_while_no_check_fails(
-    spec: JobSpec, report: dict[str, Any] | None, why: str | None
+    spec: JobSpec, report: dict[str, Any] | None, reason: str | None
 ) -> None:
-    said = failure_reason(spec, replace(ENDED, checks=report))
-    assert said == (why and f"not approved within 3 revisions; {why}")
+    problem = failure_reason(spec, replace(ENDED, checks=report))
+    assert problem == (reason and f"not approved within 3 revisions; {reason}")
 
 
 @pytest.mark.parametrize(
-    ("error", "meant"),
+    ("error", "expected"),
     [
         (GraphDrained("shutdown"), Requeue()),
         (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
@@ -147,20 +147,20 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
         (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
     ],
 )
-def test_an_exception_decides_what_becomes_of_the_job(error: Exception, meant: object) -> None:
-    assert classify_failure(error) == meant
+def test_an_exception_decides_what_becomes_of_the_job(error: Exception, expected: object) -> None:
+    assert classify_failure(error) == expected
 
 
 def wrote(seq: int, name: str) -> Event:
-    made = {"name": name, "digest": f"d{seq}", "size": 1, "media_type": "text/x-python"}
-    return Event(seq, seq, "tool_used", {"tool": "write_file", "artifacts": [made]})
+    artifact = {"name": name, "digest": f"d{seq}", "size": 1, "media_type": "text/x-python"}
+    return Event(seq, seq, "tool_used", {"tool": "write_file", "artifacts": [artifact]})
 
 
 def test_what_was_deleted_later_is_not_handed_back() -> None:
-    shown = [wrote(1, "kept.py"), wrote(2, "gone.py")]
-    result = best_result({"job": {"task": "Add."}}, shown, paths={"kept.py", "data.csv"})
+    written_events = [wrote(1, "kept.py"), wrote(2, "gone.py")]
+    result = best_result({"job": {"task": "Add."}}, written_events, paths={"kept.py", "data.csv"})
     assert result is not None
-    assert [each["name"] for each in result.artifacts] == ["kept.py"]
-    everything = best_result({"job": {"task": "Add."}}, shown)
+    assert [item["name"] for item in result.artifacts] == ["kept.py"]
+    everything = best_result({"job": {"task": "Add."}}, written_events)
     assert everything is not None
     assert len(everything.artifacts) == 2

@@ -59,8 +59,13 @@ async def test_it_reports_what_it_found() -> None:
     readiness = Readiness(sandbox, "local")
     assert not readiness.works
     assert await readiness.look()
-    shown = {"name": "network", "active": True, "detail": "none"}
-    assert readiness.facts() == {"backend": "local", "works": True, "why": "", "layers": [shown]}
+    layer_fields = {"name": "network", "active": True, "detail": "none"}
+    assert readiness.facts() == {
+        "backend": "local",
+        "works": True,
+        "why": "",
+        "layers": [layer_fields],
+    }
     sandbox.working = False
     assert not await readiness.look()
     assert readiness.facts()["why"] == "the engine is away"
@@ -81,9 +86,9 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
         assert all(pause > least for pause, least in zip(pauses, (0.02, 0.04, 0.08), strict=True))
         sandbox.working = True
         await asyncio.wait_for(readiness.wait(), 20)
-        looked = sandbox.checks
+        checks = sandbox.checks
         await asyncio.sleep(0.1)
-        assert sandbox.checks == looked
+        assert sandbox.checks == checks
 
 
 async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, JobSlots, Readiness]:
@@ -97,13 +102,13 @@ async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, J
 async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore) -> None:
     service, attempts, readiness = await a_worker(redis_store, Breakable(working=False))
     job = await service.submit()
-    taken = asyncio.create_task(attempts.take(job.id))
+    taking = asyncio.create_task(attempts.take(job.id))
     await asyncio.sleep(0.05)
-    assert not taken.done()
+    assert not taking.done()
     now = await service.record(job.id)
     assert (now.status, now.attempts, now.retries) == (Status.QUEUED, 0, 0)
     await attempts.drain(1)
-    await asyncio.wait_for(taken, 20)
+    await asyncio.wait_for(taking, 20)
     assert (await service.record(job.id)).status is Status.QUEUED
     assert not readiness.works
 
@@ -151,17 +156,17 @@ async def settled() -> None:
 async def test_no_more_go_on_than_are_allowed_over_all_jobs() -> None:
     slow = Slow()
     sandbox = Bounded(slow, asyncio.Semaphore(2), Figures(slots=5))
-    asked = [asyncio.create_task(sandbox.run(COMMAND, LIMITS)) for _ in range(5)]
+    runs = [asyncio.create_task(sandbox.run(COMMAND, LIMITS)) for _ in range(5)]
     await settled()
     assert slow.under_way == 2
     assert await sandbox.check() == ()
-    asked[0].cancel()  # its sandbox is gone, the next has its turn
-    asked[4].cancel()  # it never had one
+    runs[0].cancel()  # its sandbox is gone, the next has its turn
+    runs[4].cancel()  # it never had one
     await settled()
     assert slow.under_way == 2
     slow.end.set()
-    for cancelled in (asked[0], asked[4]):
+    for cancelled in (runs[0], runs[4]):
         with pytest.raises(asyncio.CancelledError):
             await cancelled
-    assert [(await each).stdout.text for each in asked[1:4]] == ["1\n"] * 3
+    assert [(await pending_run).stdout.text for pending_run in runs[1:4]] == ["1\n"] * 3
     assert slow.under_way == 0

@@ -96,22 +96,22 @@ def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
 
 
 def test_work_that_the_critic_sent_back_goes_to_the_executor_with_fresh_revisions() -> None:
-    found = reopening(RETRY_JOB, snapshot(ENDED))
-    assert found is not None
-    job = found.change["job"]
-    assert (found.after, job["max_revisions"], job["judged_before"]) == ("critic", 6, 3)
-    assert found.change["exhausted"] is False
+    resumption = reopening(RETRY_JOB, snapshot(ENDED))
+    assert resumption is not None
+    job = resumption.change["job"]
+    assert (resumption.after, job["max_revisions"], job["judged_before"]) == ("critic", 6, 3)
+    assert resumption.change["exhausted"] is False
 
 
 @pytest.mark.parametrize("critiques", [[], [*SENT_BACK, {"revision": 4, "by": "rules"}]])
 def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques: Any) -> None:
-    found = reopening(RETRY_JOB, snapshot({**ENDED, "critiques": critiques}))
-    assert found is not None
-    assert found.after == "executor"
+    resumption = reopening(RETRY_JOB, snapshot({**ENDED, "critiques": critiques}))
+    assert resumption is not None
+    assert resumption.after == "executor"
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "resumption"),
     [
         (queued("j1"), snapshot(ENDED)),
         (RETRY_JOB, snapshot({})),
@@ -124,16 +124,16 @@ def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques:
     ],
     ids=["own", "nothing", "executor", "critic", "later", "asked", "delegated", "approved"],
 )
-def test_nothing_else_goes_on_elsewhere(record: JobRecord, found: StateSnapshot) -> None:
-    assert reopening(record, found) is None
+def test_nothing_else_goes_on_elsewhere(record: JobRecord, resumption: StateSnapshot) -> None:
+    assert reopening(record, resumption) is None
 
 
 def test_a_retry_may_ask_a_person_about_what_the_critic_approved() -> None:
     approved = {**ENDED, "approved_by": "critic"}
-    found = reopening(REVIEWED, snapshot(approved))
-    assert found is not None
-    assert (found.after, found.change["approved_by"]) == ("executor", None)
-    assert reopening(REVIEWED, snapshot({**approved, "job": found.change["job"]})) is None
+    resumption = reopening(REVIEWED, snapshot(approved))
+    assert resumption is not None
+    assert (resumption.after, resumption.change["approved_by"]) == ("executor", None)
+    assert reopening(REVIEWED, snapshot({**approved, "job": resumption.change["job"]})) is None
     decided = {**approved, "decisions": [{"action": "approve"}]}
     assert reopening(REVIEWED, snapshot(decided)) is None
 
@@ -143,7 +143,7 @@ def test_a_retry_changes_who_decides_at_the_verification() -> None:
         reopening(REVIEWED, snapshot(ENDED, "critic")),
         reopening(RETRY_JOB, snapshot(ENDED, "review")),
     ]
-    assert [(each.after, each.change) for each in changed if each] == [("executor", {})] * 2
+    assert [(change.after, change.change) for change in changed if change] == [("executor", {})] * 2
 
 
 def test_it_is_done_once_and_again_for_the_heirs_heir() -> None:

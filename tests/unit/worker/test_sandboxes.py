@@ -16,8 +16,8 @@ class Answering:
     text = ""
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        said = Stream(self.text)
-        return RunResult(End.EXITED, 0 if self.text else 1, None, said, Stream(), 0.1)
+        output = Stream(self.text)
+        return RunResult(End.EXITED, 0 if self.text else 1, None, output, Stream(), 0.1)
 
     async def check(self) -> tuple[IsolationLayer, ...]:
         return ()
@@ -31,9 +31,9 @@ async def test_images_that_say_the_same_of_themselves_are_told_apart() -> None:
     sandbox = Answering()
     sandbox.text = json.dumps(FOUND)
     sandboxes = Sandboxes(sandbox, ("a", "b"), lambda _: sandbox)
-    found = [await sandboxes.environment(image) for image in (None, "a", "b")]
-    assert len({each.digest for each in found}) == 3
-    assert {each.python for each in found} == {"3.11.7"}
+    environments = [await sandboxes.environment(image) for image in (None, "a", "b")]
+    assert len({environment.digest for environment in environments}) == 3
+    assert {environment.python for environment in environments} == {"3.11.7"}
 
 
 async def test_a_sandbox_that_has_said_nothing_is_asked_again() -> None:

@@ -25,7 +25,7 @@ ONLY_NAMED = '[project]\nname = "a"\nversion = "1"\n'
 SETUP_CFG = "[metadata]\nname = a\n[options.extras_require]\ntesting = pytest\n"
 
 
-def found(files: dict[str, str], *programs: str) -> Setup | None:
+def detected_setup(files: dict[str, str], *programs: str) -> Setup | None:
     texts = {path: files[path] for path in setup_files({path: len(files[path]) for path in files})}
     return detect_setup(files, texts, programs)
 
@@ -89,7 +89,7 @@ def found(files: dict[str, str], *programs: str) -> Setup | None:
     ],
 )
 def test_a_command_is_found(files: dict[str, str], command: str, paths: tuple[str, ...]) -> None:
-    assert found(files, "npm") == Setup(command, paths)
+    assert detected_setup(files, "npm") == Setup(command, paths)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_a_command_is_found(files: dict[str, str], command: str, paths: tuple[st
     ],
 )
 def test_no_command_is_found(files: dict[str, str]) -> None:
-    assert found(files, "npm") is None
+    assert detected_setup(files, "npm") is None
 
 
 def test_a_program_that_the_sandbox_lacks_is_not_called() -> None:
-    assert found({"package.json": "{}", "package-lock.json": "{}"}) is None
+    assert detected_setup({"package.json": "{}", "package-lock.json": "{}"}) is None
 
 
 DEEP = "[" + "a." * 49 + "a]\n" + "".join(f"{n:x}.a=1\n" for n in range(7_000))
@@ -135,6 +135,6 @@ DEEP = "[" + "a." * 49 + "a]\n" + "".join(f"{n:x}.a=1\n" for n in range(7_000))
 )
 def test_no_file_takes_long(files: dict[str, str]) -> None:
     """Some would take minutes, where a parser is quadratic."""
-    begun = time.process_time()
-    found(files, "npm")
-    assert time.process_time() - begun < 5
+    started = time.process_time()
+    detected_setup(files, "npm")
+    assert time.process_time() - started < 5

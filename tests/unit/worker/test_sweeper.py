@@ -42,10 +42,10 @@ class Away(RedisStore):
             raise StoreUnavailable("away")
         return await super().now()
 
-    async def renew(self, held: Sequence[LeaseRef], lease_ms: int) -> Sequence[LeaseRef]:
+    async def renew(self, leases: Sequence[LeaseRef], lease_ms: int) -> Sequence[LeaseRef]:
         if not self.reached:
             raise StoreUnavailable("no writes")
-        return await super().renew(held, lease_ms)
+        return await super().renew(leases, lease_ms)
 
 
 class AwayLock(LeaderLock):

@@ -17,18 +17,18 @@ def test_a_loop_that_answers_beats() -> None:
 
 
 def test_one_that_is_silent_for_too_long_does_not() -> None:
-    asked: list[Callable[[], None]] = []
-    pulse = LoopWatchdog(asked.append, most_seconds=1)
+    callbacks: list[Callable[[], None]] = []
+    pulse = LoopWatchdog(callbacks.append, most_seconds=1)
     assert [pulse.beats(0.5) for _ in range(4)] == [True, True, True, False]
-    assert len(asked) == 1, "it is asked once, and not again before it has answered"
+    assert len(callbacks) == 1, "it is asked once, and not again before it has answered"
 
 
 def test_an_answer_ends_the_silence() -> None:
-    asked: list[Callable[[], None]] = []
-    pulse = LoopWatchdog(asked.append, most_seconds=1)
+    callbacks: list[Callable[[], None]] = []
+    pulse = LoopWatchdog(callbacks.append, most_seconds=1)
     assert pulse.beats(0)
     assert pulse.beats(1)
-    asked[-1]()
+    callbacks[-1]()
     assert [pulse.beats(0.8) for _ in range(3)] == [True, True, False]
 
 

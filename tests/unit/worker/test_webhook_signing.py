@@ -24,19 +24,19 @@ OTHER = "whsec_" + base64.b64encode(b"x" * 32).decode()
 
 def test_it_is_the_signature_of_standard_webhooks():
     """The example that its reference libraries are tested with."""
-    got = headers(
+    signed_headers = headers(
         [parse_key(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
     )
-    assert got["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-    assert got["webhook-timestamp"] == "1614265330"
+    assert signed_headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert signed_headers["webhook-timestamp"] == "1614265330"
 
 
 def test_a_message_is_the_same_at_every_try():
     first = Delivery("msg_1", "job.finished", "t", "j", 1_700_000_000_000, {"job_id": "j"}, 1)
     again = Delivery("msg_1", "job.finished", "t", "j", 1_700_000_000_000, {"job_id": "j"}, 2, "x")
     assert message(first) == message(again)
-    shown = json.loads(message(first))
-    assert shown == {
+    payload = json.loads(message(first))
+    assert payload == {
         "type": "job.finished",
         "timestamp": "2023-11-14T22:13:20.000Z",
         "data": {"job_id": "j"},
@@ -46,7 +46,7 @@ def test_a_message_is_the_same_at_every_try():
 def test_tries_rest_ever_longer_and_end():
     delays = [retry_delay_ms(tries, lambda: 0.5) for tries in range(1, MAX_TRIES)]
     assert delays[0] == 5_000
-    assert all(one <= other for one, other in pairwise(delays))
+    assert all(earlier <= next_delay for earlier, next_delay in pairwise(delays))
     assert delays[-1] == MAX_DELAY_MS
     assert 24 * 3_600_000 < sum(delays) < 25 * 3_600_000
     assert retry_delay_ms(MAX_TRIES) is None

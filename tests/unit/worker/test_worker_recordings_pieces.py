@@ -29,8 +29,8 @@ def test_every_secret_setting_and_password_is_known(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("FETTLE_S3_ACCESS_KEY", "storage-name")
     monkeypatch.setenv("FETTLE_S3_SECRET_KEY", "storage-word")
     words = "p@ssword-1 groq-word google-word storage-name storage-word and the rest"
-    left = redaction(WorkerSettings()).text(words)
-    assert left == f"{'<secret-removed> ' * 5}and the rest"
+    redacted = redaction(WorkerSettings()).text(words)
+    assert redacted == f"{'<secret-removed> ' * 5}and the rest"
 
 
 async def recorded(store: RedisStore, blobs: DirectoryBlobs, **spec: Any) -> JobRecord:

@@ -26,12 +26,12 @@ class Counted(TokenChannel):
         self.at: list[float] = []
         self.away = False
 
-    async def publish(self, said: Mapping[str, str]) -> frozenset[str]:
-        self.sent.append(said)
+    async def publish(self, tokens: Mapping[str, str]) -> frozenset[str]:
+        self.sent.append(tokens)
         self.at.append(asyncio.get_running_loop().time())
         if self.away:
             raise StoreUnavailable("away")
-        return await super().publish(said)
+        return await super().publish(tokens)
 
 
 @pytest.fixture
@@ -51,10 +51,10 @@ async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
         for word in ("I ", "think ", "so."):
             speech.receive([Chunk("text", word)])
         speech.receive([Chunk("tool", '{"code": ')])
-        said = json.loads(await queue.get())
+        tokens = json.loads(await queue.get())
     await live.close()
     common = {"call": "call-1", "role": "executor", "try": 1}
-    assert said == [
+    assert tokens == [
         {**common, "part": "text", "text": "I think so."},
         {**common, "part": "tool", "text": '{"code": '},
     ]
@@ -91,6 +91,6 @@ async def test_nothing_of_a_finished_call_comes_after_its_event(
             speech.begin()
             speech.receive([Chunk("text", "...")])
         over.end()
-        said = json.loads(await queue.get())
+        tokens = json.loads(await queue.get())
     await live.close()
-    assert [each["call"] for each in said] == ["call-2"]
+    assert [token["call"] for token in tokens] == ["call-2"]

@@ -42,9 +42,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoin
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_fettle_tools", raising=False)
     names = ("shout", "whisper", "late", "not_a_function", "missing")
-    found = [EntryPoint(name, f"my_fettle_tools:{name}", GROUP) for name in names]
+    entry_points = [EntryPoint(name, f"my_fettle_tools:{name}", GROUP) for name in names]
     return [
-        *found,
+        *entry_points,
         EntryPoint("loud", "my_fettle_tools:shout", GROUP),
         EntryPoint("broken", "broken_fettle_tools:broken", GROUP),
     ]
@@ -102,7 +102,7 @@ async def test_the_failure_of_a_plug_in_is_reported_to_the_model(error: Exceptio
     with pytest.raises(ToolRefused) as refused, capture_logs() as logs:
         await guard_plugin(erring)(of=error)
     assert str(refused.value) == f"the tool erring failed ({type(error).__name__})"
-    assert [(each["event"], each["tool"]) for each in logs] == [("tool failed", "erring")]
+    assert [(log["event"], log["tool"]) for log in logs] == [("tool failed", "erring")]
 
 
 @pytest.mark.parametrize("answer", ["text", ("text", None), (3, TRACE), ("text", {"kind": "x"})])
