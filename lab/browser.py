@@ -23,19 +23,19 @@ ARGS = (
 )
 
 
-def binary() -> str:
+def browser_path() -> str:
     """The browser's path. Raises CliError without one."""
-    found = shutil.which("chromium")
-    if found is None:
+    path = shutil.which("chromium")
+    if path is None:
         raise CliError("there is no browser", next_step="deploy/packages.sh chromium")
-    return found
+    return path
 
 
 @contextmanager
 def launched() -> Iterator[Browser]:
     """The browser, until the block ends."""
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=binary(), args=list(ARGS))
+        browser = play.chromium.launch(executable_path=browser_path(), args=list(ARGS))
         try:
             yield browser
         finally:

@@ -1,7 +1,7 @@
 """Benchmarks are commands, `python -m lab.benchmarks.NAME`, which print ratios.
 
-overhead    one job through the service, beside the same graph in one process
-sandbox     a fresh sandbox, beside a bare interpreter
+overhead    one job through the service, compared with the same graph in one process
+sandbox     a fresh sandbox, compared with a bare interpreter
 scale       many jobs at once, one long job
 tokens      the input tokens of a long job
 repair      the classification and repair of failures

@@ -16,18 +16,18 @@ from cli.render.parts import Tone
 from lab.evals import extra
 from lab.evals.report import bars, tables
 from lab.evals.report.comparing import compare
-from lab.evals.report.results import Result, read
+from lab.evals.report.results import Result, read_results
 from lab.evals.report.summing import sum_up
 from lab.evals.repos import canonical as repo_canonical
 from lab.evals.repos import sets as repo_sets
-from lab.evals.repos.job import lacking, worker
+from lab.evals.repos.job import lacking_setups, worker
 from lab.evals.repos.task import RepoSet
 from lab.evals.repos.verifying import Verifying
 from lab.evals.run import beginning, service
-from lab.evals.run.canonical import Shown, canonical
-from lab.evals.run.exercise_job import work
+from lab.evals.run.canonical import SolutionCheck, check_solutions
+from lab.evals.run.exercise_job import work_on_exercise
 from lab.evals.run.hidden_tests import NotVerified
-from lab.evals.run.request import Asked
+from lab.evals.run.request import MeasurementRequest
 from lab.evals.run.session import Session
 from lab.evals.run.tries import E, Try
 from lab.evals.sources import sets
@@ -45,7 +45,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class Sets(click.Group):
-    """What is no command of its own is a set of exercises."""
+    """Takes each word that is not a command as a set of exercises."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -53,7 +53,7 @@ class Sets(click.Group):
         """The command and its arguments; a set stays among them."""
         if args[0] in self.commands:
             return super().resolve_command(ctx, args)
-        return None, run, args
+        return None, run_set, args
 
 
 @click.group(
@@ -95,33 +95,33 @@ def command() -> None:
 )
 @JSON
 @click.pass_obj
-def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any) -> int:
+def run_set(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any) -> int:
     """Work on a set of exercises (humaneval, mbpp, custom, repos, a file of your own), and judge.
 
     With --url or FETTLE_URL the jobs go to that service, else to one that is started for them. Each
     result is kept at once: after a crash the same command continues, and pays for nothing twice.
     """
     screen = Screen(stderr=as_json)
-    shown: dict[str, Any] = {"as_json": as_json, "options": options}
+    output: dict[str, Any] = {"as_json": as_json, "options": options}
     if name == repo_sets.NAME:
         if options["judge"]:
             raise click.UsageError("--judge is for exercises without tests")
         with repo_sets.loaded(options["data"]) as tasks, Verifying() as verifying:
             if options["shipped"]:
-                return _shipped_fixes(screen, tasks, verifying, **shown)
-            warning = lacking(tasks.exercises)
-            return _measured(flags, screen, tasks, worker(verifying), warning=warning, **shown)
+                return _check_shipped_fixes(screen, tasks, verifying, **output)
+            warning = lacking_setups(tasks.exercises)
+            return _measure(flags, screen, tasks, worker(verifying), warning=warning, **output)
     of = sets.load(name, options["data"], CACHE)
     if options["shipped"]:
-        return _shipped(flags, screen, of, **shown)
-    return _measured(flags, screen, of, work, **shown)
+        return _check_shipped_solutions(flags, screen, of, **output)
+    return _measure(flags, screen, of, work_on_exercise, **output)
 
 
-def _measured(
+def _measure(
     flags: Mapping[str, Any],
     screen: Screen,
     of: TaskSet[E],
-    work: Callable[[Service, Asked, Try[E]], Result],
+    work: Callable[[Service, MeasurementRequest, Try[E]], Result],
     *,
     as_json: bool,
     options: Mapping[str, Any],
@@ -129,16 +129,18 @@ def _measured(
 ) -> int:
     if not options["model"]:
         raise click.UsageError("name the model that works: --model provider:model")
-    asked = Asked(options["model"], repair=not options["no_repair"], judge=options["judge"])
-    file = beginning.path(options["out"], of, asked)
+    request = MeasurementRequest(
+        options["model"], repair=not options["no_repair"], judge=options["judge"]
+    )
+    file = beginning.result_path(options["out"], of, request)
     if options["fresh"]:
         beginning.put_aside(file)
     exercises = of.exercises[: options["limit"]]
     repeats, at_once = options["repeat"], options["at_once"]
-    session = Session(of, exercises, work, asked, repeats, at_once, file, **more)
-    session.run(service.named(flags), screen)
+    session = Session(of, exercises, work, request, repeats, at_once, file, **more)
+    session.run(service.named_service(flags), screen)
     png = file.with_suffix(".png")
-    return _shown(screen, file, as_json=as_json, png=png, wanted=False)
+    return _show_file(screen, file, as_json=as_json, png=png, requires_plot=False)
 
 
 @command.command()
@@ -147,7 +149,7 @@ def _measured(
 @JSON
 def show(file: Path, *, png: Path | None, as_json: bool) -> int:
     """Show a file of results again."""
-    return _shown(Screen(stderr=as_json), file, as_json=as_json, png=png, wanted=True)
+    return _show_file(Screen(stderr=as_json), file, as_json=as_json, png=png, requires_plot=True)
 
 
 @command.command(name="compare")
@@ -155,30 +157,32 @@ def show(file: Path, *, png: Path | None, as_json: bool) -> int:
 @click.argument("second", metavar="B", type=FILE)
 @PNG
 @JSON
-def compared(first: Path, second: Path, *, png: Path | None, as_json: bool) -> None:
+def compare_command(first: Path, second: Path, *, png: Path | None, as_json: bool) -> None:
     """Compare the results A and B, exercise by exercise: what differs, and whether by chance."""
     screen = Screen(stderr=as_json)
-    one, other = read(first), read(second)
-    pairs = compare(one, other)
+    first_results, second_results = read_results(first), read_results(second)
+    pairs = compare(first_results, second_results)
     if not pairs:
         raise CliError("there is nothing to compare", "no exercise is judged in both")
-    names = bars.names_of(one, other)
-    tables.show_compared(screen, pairs, names)
-    _drawn(screen, bars.of_two(pairs, names), png, wanted=png is not None)
+    names = bars.names_of(first_results, second_results)
+    tables.show_comparison(screen, pairs, names)
+    _draw(screen, bars.bars_of_comparison(pairs, names), png, is_required=png is not None)
     if as_json:
         print_json(
             {"first": names[0], "second": names[1], "measures": [p.as_fields() for p in pairs]}
         )
 
 
-def _shown(screen: Screen, file: Path, *, as_json: bool, png: Path | None, wanted: bool) -> int:
+def _show_file(
+    screen: Screen, file: Path, *, as_json: bool, png: Path | None, requires_plot: bool
+) -> int:
     """The table and the plot of a file; 1 where something was not measured."""
-    header, results = read(file)
+    header, results = read_results(file)
     summary = sum_up(header, results)
-    tables.show(screen, header, summary)
-    drawing = bars.of_one(header, summary)
+    tables.show_results(screen, header, summary)
+    drawing = bars.bars_of_results(header, summary)
     if drawing is not None:
-        _drawn(screen, drawing, png, wanted=wanted and png is not None)
+        _draw(screen, drawing, png, is_required=requires_plot and png is not None)
     screen.line("results", str(file))
     if as_json:
         as_fields = {"set": dict(header.set), "settings": dict(header.settings), "file": str(file)}
@@ -186,12 +190,12 @@ def _shown(screen: Screen, file: Path, *, as_json: bool, png: Path | None, wante
     return FAILED if summary.not_measured else 0
 
 
-def _drawn(screen: Screen, drawing: bars.Bars, png: Path | None, *, wanted: bool) -> None:
+def _draw(screen: Screen, drawing: bars.Bars, png: Path | None, *, is_required: bool) -> None:
     """The plot; where its libraries are missing and nobody asked for it, how to have it."""
     try:
         plots = extra.plots()
     except CliError as error:
-        if wanted:
+        if is_required:
             raise
         screen.line("no plot", f"{error.detail}: {error.next_step}", Tone.QUIET)
         return
@@ -202,7 +206,7 @@ def _drawn(screen: Screen, drawing: bars.Bars, png: Path | None, *, wanted: bool
         screen.line("plot", str(png))
 
 
-def _shipped(
+def _check_shipped_solutions(
     flags: Mapping[str, Any],
     screen: Screen,
     of: ExerciseSet,
@@ -214,13 +218,15 @@ def _shipped(
     if not exercises:
         raise CliError(f"{of.name} has no solutions", "no exercise in it has `right` and `tests`")
 
-    def shown(one: Shown) -> None:
-        if not one.well:
-            screen.line(one.kind, f"{one.exercise}: {one.why or 'passes'}", Tone.BAD)
+    def shown(check: SolutionCheck) -> None:
+        if not check.well:
+            screen.line(check.kind, f"{check.exercise}: {check.problem or 'passes'}", Tone.BAD)
 
-    with service.running(service.named(flags), screen, None) as running:
+    with service.running(service.named_service(flags), screen, None) as running:
         try:
-            done = canonical(running, exercises[: options["limit"]], options["at_once"], shown)
+            done = check_solutions(
+                running, exercises[: options["limit"]], options["at_once"], shown
+            )
         except NotVerified as error:
             raise CliError("the service could not run the tests", str(error)) from None
     wrong = f", {done.wrong} wrong ones found out" if done.wrong else ""
@@ -231,7 +237,7 @@ def _shipped(
     return 0 if done.passed == done.tasks else FAILED
 
 
-def _shipped_fixes(
+def _check_shipped_fixes(
     screen: Screen,
     of: RepoSet,
     verifying: Verifying,
@@ -241,15 +247,19 @@ def _shipped_fixes(
 ) -> int:
     """The shipped fix of each task on a repository, and the task without it."""
 
-    def shown(one: repo_canonical.Shown) -> None:
-        took = f"{one.seconds:.1f} s"
-        screen.line("task", f"{one.task}: {one.why or took}", Tone.BAD if one.why else Tone.GOOD)
-        if one.note:
-            screen.line("note", f"{one.task}: {one.note}", Tone.WARN)
+    def shown(check: repo_canonical.FixCheck) -> None:
+        took = f"{check.seconds:.1f} s"
+        screen.line(
+            "task",
+            f"{check.task}: {check.problem or took}",
+            Tone.BAD if check.problem else Tone.GOOD,
+        )
+        if check.note:
+            screen.line("note", f"{check.task}: {check.note}", Tone.WARN)
 
     tasks, at_once = of.exercises[: options["limit"]], options["at_once"]
     try:
-        done = repo_canonical.canonical(verifying, tasks, at_once, shown)
+        done = repo_canonical.check_fixes(verifying, tasks, at_once, shown)
     except NotVerified as error:
         raise CliError("the tests could not be run", str(error)) from None
     tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD

@@ -1,8 +1,8 @@
-"""The Docker engine that a drill or a benchmark needs: the one that is set, or one of its own; or,
-where what is asked about is the user's deployment, the one that a worker would take.
+"""The Docker engine that a drill or a benchmark needs: the configured engine, or a new engine; for
+questions about the user's deployment, the engine that a worker would use.
 
 An engine of its own is made by `deploy/engine.sh`, the image of the sandboxes by
-`deploy/sandbox-image.sh`, and nothing of either stays.
+`deploy/sandbox-image.sh`, and both are removed at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from settings.client import inherited
 from settings.sandbox import Backend, SandboxSettings
 
 USUAL = "unix:///var/run/docker.sock"
-"""Where a worker looks for an engine if none is set (`sandbox/docker/connection.py`)."""
+"""The address at which a worker looks for an engine without a setting
+(`sandbox/docker/connection.py`)."""
 _DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 _WORDS = 15
 _ANSWER_SECONDS = 5.0
@@ -31,10 +32,11 @@ _ANSWER_SECONDS = 5.0
 def engine(
     settings: SandboxSettings, say: Callable[[str], None], usual: str | None = None
 ) -> Iterator[SandboxSettings]:
-    """The settings with an engine that answers; `say` gets what is done for it. `usual` is the
-    address that a worker takes where none is set: it is taken here, too, where it answers.
+    """Yield the settings with an engine that answers; `say` gets lines on the progress. `usual` is
+    the address that a worker uses without a setting: if an engine answers there, it is used here,
+    too.
 
-    Raises CliError where there is none and none can be made.
+    Raises CliError if no engine answers and no engine can be started.
     """
     if settings.sandbox is not Backend.DOCKER or settings.sandbox_engine is not None:
         yield settings

@@ -1,4 +1,4 @@
-"""The outermost handler of a drill's command: what cannot be done here ends with a message."""
+"""The outermost handler of a drill's command: errors end the process with a message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandbox.protocol import SandboxUnavailable
 
 @contextmanager
 def report_errors(screen: Screen) -> Iterator[None]:
-    """Ends the process with its exit code where the block could not do its work."""
+    """End the process with the error's exit code if the block fails."""
     try:
         yield
     except CliError as error:

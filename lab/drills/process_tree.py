@@ -16,17 +16,18 @@ STOPPED = frozenset("ZX")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process; `name` is what it calls itself, `began` in clock ticks since boot."""
+    """A process; `name` is its own name for itself, `started_ticks` its start in clock ticks since
+    boot."""
 
     pid: int
     parent: int
-    began: int
+    started_ticks: int
     state: str
     name: str = ""
 
     @property
     def command(self) -> str:
-        """Its command line; empty where it has ended."""
+        """Its command line; empty if it has ended."""
         with contextlib.suppress(OSError):
             argv = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
             return b" ".join(argv).decode(errors="replace").strip()
@@ -34,12 +35,14 @@ class Process:
 
     @property
     def lives(self) -> bool:
-        """Whether it has not ended; one that nobody has waited for yet has."""
+        """Whether it has not ended; a zombie has ended."""
         now = process(self.pid)
-        return now is not None and now.began == self.began and now.state not in STOPPED
+        return (
+            now is not None and now.started_ticks == self.started_ticks and now.state not in STOPPED
+        )
 
     def signal(self, signum: signal.Signals) -> bool:
-        """Send it a signal, not its group; False where it has ended."""
+        """Send a signal to the process, not to its group; False if it has ended."""
         if not self.lives:
             return False
         with contextlib.suppress(ProcessLookupError):
@@ -60,43 +63,47 @@ def process(pid: int) -> Process | None:
     except OSError:
         return None
     # The name, in brackets, may hold anything: spaces and brackets too.
-    head, _, rest = stat.rpartition(b")")
-    fields, name = rest.split(), head.partition(b"(")[2].decode(errors="replace")
+    head, _, fields_text = stat.rpartition(b")")
+    fields, name = fields_text.split(), head.partition(b"(")[2].decode(errors="replace")
     return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode(), name)
 
 
 def living(pid: int) -> list[Process]:
-    """The process of that number; none where it has ended."""
-    found = process(pid)
-    return [found] if found is not None and found.state not in STOPPED else []
+    """The process of that number; None if it has ended."""
+    found_process = process(pid)
+    return (
+        [found_process] if found_process is not None and found_process.state not in STOPPED else []
+    )
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of that number has not ended; one that nobody has waited for yet has."""
+    """Whether a process of that number has not ended; a zombie has ended."""
     return bool(living(pid))
 
 
 def children(pid: int) -> list[Process]:
     """Its children, the oldest first."""
-    return sorted((p for p in everyone() if p.parent == pid), key=lambda p: (p.began, p.pid))
+    return sorted(
+        (p for p in everyone() if p.parent == pid), key=lambda p: (p.started_ticks, p.pid)
+    )
 
 
 def below(*pids: int) -> list[Process]:
     """Everything below the processes, however deep."""
     by_parent: dict[int, list[Process]] = {}
-    for each in everyone():
-        by_parent.setdefault(each.parent, []).append(each)
-    found: list[Process] = []
+    for member in everyone():
+        by_parent.setdefault(member.parent, []).append(member)
+    descendants: list[Process] = []
     waiting = list(pids)
     while waiting:
         next_ones = by_parent.pop(waiting.pop(), [])
-        found += next_ones
-        waiting += [each.pid for each in next_ones]
-    return found
+        descendants += next_ones
+        waiting += [member.pid for member in next_ones]
+    return descendants
 
 
 def everyone() -> Iterable[Process]:
     """All processes that can be seen."""
     for path in Path("/proc").glob("[0-9]*"):
-        if (found := process(int(path.name))) is not None:
-            yield found
+        if (member := process(int(path.name))) is not None:
+            yield member

@@ -14,5 +14,5 @@ def plots() -> ModuleType:
     try:
         return importlib.import_module("lab.evals.report.plots")
     except ModuleNotFoundError as error:
-        said, command = f"{error.name} is not installed", install_command("plots")
-        raise CliError("plots need an extra", said, command) from None
+        reason, command = f"{error.name} is not installed", install_command("plots")
+        raise CliError("plots need an extra", reason, command) from None

@@ -29,8 +29,8 @@ _ERRORS = {
 def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
     """The messages of a request's body, the system prompt first."""
     messages = [Message("system", _text(body["system"]))] if body.get("system") else []
-    for each in body["messages"]:
-        messages.extend(_message(each))
+    for item in body["messages"]:
+        messages.extend(_message(item))
     return tuple(messages)
 
 

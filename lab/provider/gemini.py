@@ -72,11 +72,11 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     for part in early:
         candidate = {"index": 0, "content": {"role": "model", "parts": [part]}}
         yield json.dumps({"candidates": [candidate], "modelVersion": model})
-    rest = replace(turn, text=texts[-1] if texts else "")
-    whole = reply(rest, model, number)
-    content = whole["candidates"][0]["content"]
+    last_turn = replace(turn, text=texts[-1] if texts else "")
+    last_reply = reply(last_turn, model, number)
+    content = last_reply["candidates"][0]["content"]
     content["parts"] = [part for part in content["parts"] if "thought" not in part]
-    yield json.dumps(whole)
+    yield json.dumps(last_reply)
 
 
 def refusal(turn: Refusal) -> dict[str, Any]:

@@ -31,9 +31,9 @@ async def read(reader: asyncio.StreamReader) -> Incoming | None:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
-    first, *rest = head.decode("latin-1").split("\r\n")
+    first, *header_lines = head.decode("latin-1").split("\r\n")
     method, target, _version = first.split(" ", 2)
-    pairs = (line.split(":", 1) for line in rest if line)
+    pairs = (line.split(":", 1) for line in header_lines if line)
     headers = {name.strip().lower(): value.strip() for name, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     return Incoming(method, target, headers, body)

@@ -52,8 +52,8 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:  # noqa
     """The same reply in lines."""
     model = request.model
     for piece in pieces(turn.thoughts):
-        said = {"role": "assistant", "content": "", "thinking": piece}
-        yield json.dumps(_line(model, said))
+        message = {"role": "assistant", "content": "", "thinking": piece}
+        yield json.dumps(_line(model, message))
     for piece in pieces(turn.text):
         yield json.dumps(_line(model, {"role": "assistant", "content": piece}))
     if turn.tool_calls:

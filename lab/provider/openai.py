@@ -23,11 +23,11 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
     """The messages of a request's body."""
     return tuple(
         Message(
-            speaker=each["role"],
-            text=_text(each.get("content")),
-            tool_calls=tuple(map(_tool_call, each.get("tool_calls") or ())),
+            speaker=item["role"],
+            text=_text(item.get("content")),
+            tool_calls=tuple(map(_tool_call, item.get("tool_calls") or ())),
         )
-        for each in body["messages"]
+        for item in body["messages"]
     )
 
 

@@ -6,5 +6,5 @@ CHARACTERS = 16
 
 
 def pieces(text: str, size: int = CHARACTERS) -> list[str]:
-    """`text` in pieces of so many characters; none if it is empty."""
+    """`text` in pieces of `size` characters; no piece if it is empty."""
     return [text[start : start + size] for start in range(0, len(text), size)]

@@ -21,9 +21,9 @@ def in_order(turns: Iterable[Turn]) -> Script:
     A request after the last turn gets status 400, which no client retries: the test fails at once
     with the reason.
     """
-    rest = iter(turns)
+    remaining_turns = iter(turns)
     over = Refusal(400, "the script has no more turns")
-    return lambda _request: next(rest, over)
+    return lambda _request: next(remaining_turns, over)
 
 
 def as_script(script: Script | Sequence[Turn]) -> Script:

@@ -197,7 +197,7 @@ class ProviderServer:
         if turn.delay_seconds:
             await asyncio.sleep(turn.delay_seconds)
         if not request.stream:
-            await http.send(writer, 200, _json(self._whole(turn, request)))
+            await http.send(writer, 200, _json(self._full_reply(turn, request)))
             return
         kind = DIALECTS[request.wire].stream_type
         events = self._events(turn, request)
@@ -206,7 +206,7 @@ class ProviderServer:
     async def _half(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
         """The first half of a reply, without an end."""
         if not request.stream:
-            await http.send(writer, 200, _json(self._whole(turn, request)), cut=True)
+            await http.send(writer, 200, _json(self._full_reply(turn, request)), cut=True)
             return
         events = list(self._events(turn, request))
         half = events[: len(events) // 2]
@@ -218,7 +218,7 @@ class ProviderServer:
         chunks = dialect.chunks(turn, request, next(self._numbers))
         return map(dialect.framed, chunks)
 
-    def _whole(self, turn: Reply, request: Request) -> dict[str, object]:
+    def _full_reply(self, turn: Reply, request: Request) -> dict[str, object]:
         return DIALECTS[request.wire].reply(turn, request.model, next(self._numbers))
 
 

@@ -44,8 +44,8 @@ class Reply:
     """A model's reply: text, tool calls or both. `tokens=None` leaves the usage out.
 
     `delay_seconds` pass before the first byte, `pace_seconds` between two events of a stream.
-    `refusal` is the model's reason for not answering. `thoughts` are its shown reasoning, signed
-    where the format signs them.
+    `refusal` is the model's reason for not answering. `thoughts` are its shown reasoning, signed if
+    the format signs them.
     """
 
     text: str = ""
@@ -70,9 +70,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer for so many seconds, then a closed connection; half of `after` comes first.
+    """No answer for `seconds`, then a closed connection; half of `after` comes first.
 
-    With `alive_seconds`: a stream of heartbeats only, one every so many seconds.
+    With `alive_seconds`: a stream of heartbeats only, one at each interval.
     """
 
     seconds: float = 3600.0

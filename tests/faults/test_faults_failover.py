@@ -15,11 +15,11 @@ from support.servers import redis_servers
 from jobs.model.record import JobRecord, Status
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
-from lab.drills.chaos.faults.tcp_proxy import Fault, Proxy, Way
+from lab.drills.chaos.faults.tcp_proxy import Direction, FaultProxy, NetworkFault
 from lab.drills.chaos.oplog import Repaired, Struck
 
 FAULT = "failover"
-LAGGING = Fault(latency_seconds=0.3)
+LAGGING = NetworkFault(latency_seconds=0.3)
 """What the primary tells its replicas is on its way for so long: less than WAIT waits for."""
 SUBMITTED = 20
 STEPS = tuple(f"print({number})" for number in range(6))
@@ -53,10 +53,10 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
     though the replicas lag, and what was on its way to them is gone."""
     primary = scene.deployment.server
     with (
-        Proxy("127.0.0.1", redis_servers.port_of(primary)) as link,
+        FaultProxy("127.0.0.1", redis_servers.port_of(primary)) as link,
         replica_of(scene, "first", link.port) as first,
         replica_of(scene, "second", link.port) as second,
-        Proxy("127.0.0.1", redis_servers.port_of(primary)) as address,
+        FaultProxy("127.0.0.1", redis_servers.port_of(primary)) as address,
     ):
         for replica in (first, second):
             redis_servers.wait_in_step(replica)
@@ -70,7 +70,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 for name in NAMES:
                     await scene.submit(name, Work(STEPS, seconds=0.1))
                 await scene.requests(NAMES[-1], 2, seconds=90)
-                link.set(LAGGING, Way.DOWN)
+                link.set(LAGGING, Direction.DOWN)
                 scene.work["asked"] = Work()
                 shown: list[str] = []
                 submitting = asyncio.create_task(ask(client, shown))

@@ -23,22 +23,29 @@ from jobs.model.events import EVENTS_AT_ONCE, NewEvent
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 from jobs.store import LeaseRef, Writes
-from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
+from lab.drills.chaos.faults.tcp_proxy import (
+    BLACK_HOLE,
+    PARTITION,
+    Direction,
+    FaultProxy,
+    NetworkFault,
+    Side,
+)
 from lab.drills.chaos.oplog import Called, Repaired, Struck
 
-LATE = Fault(latency_seconds=0.25)
+LATE = NetworkFault(latency_seconds=0.25)
 """Each way: an answer takes 500 ms longer."""
 LEASE = 5.0
 """A heartbeat on a connection that is dead on one side alone hangs for ANSWER_SECONDS, and the
 sweeper's own may live: a lease has to outlast that."""
-FAULTS: dict[str, Callable[[Proxy], None]] = {
+FAULTS: dict[str, Callable[[FaultProxy], None]] = {
     "black_hole": lambda proxy: proxy.set(BLACK_HOLE),
-    "answers_lost": lambda proxy: proxy.set(BLACK_HOLE, Way.DOWN),
+    "answers_lost": lambda proxy: proxy.set(BLACK_HOLE, Direction.DOWN),
     "partition": lambda proxy: proxy.set(PARTITION),
     "half_open_server_gone": lambda proxy: proxy.half_open(Side.SERVER),
     "half_open_client_gone": lambda proxy: proxy.half_open(Side.CLIENT),
     "reset": lambda proxy: proxy.reset(),
-    "cut": lambda proxy: proxy.set(Fault(cut_after=40), Way.DOWN),
+    "cut": lambda proxy: proxy.set(NetworkFault(cut_after=40), Direction.DOWN),
     "latency": lambda proxy: proxy.set(LATE),
 }
 SILENT = ("black_hole", "answers_lost", "partition")
@@ -55,7 +62,7 @@ COUNTED = {
 @contextlib.contextmanager
 def before_redis(scene: Scene):
     """A network of its own between Redis and its clients."""
-    with Proxy("127.0.0.1", redis_servers.port_of(scene.deployment.server)) as proxy:
+    with FaultProxy("127.0.0.1", redis_servers.port_of(scene.deployment.server)) as proxy:
         yield proxy, f"redis://127.0.0.1:{proxy.port}"
 
 
@@ -190,9 +197,9 @@ async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Sc
     facts, size = 1_000, 20_000
     job_id = await scene.deployment.submit(scene.operations, JobSpec(task="talks"))
     held = LeaseRef(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
-    with front(scene.deployment) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
+    with front(scene.deployment) as api, FaultProxy("127.0.0.1", api_port(api)) as proxy:
         slow_url = f"http://127.0.0.1:{proxy.port}"
-        proxy.set(Fault(bytes_per_second=2_000), Way.DOWN)
+        proxy.set(NetworkFault(bytes_per_second=2_000), Direction.DOWN)
         seen: dict[int, list[int]] = {number: [] for number in range(20)}
 
         async def follow_slowly(number: int) -> None:

@@ -11,7 +11,7 @@ from sandbox.seccomp import syscalls
 REFUSED = {
     call
     for name, attack in suite.attacks(["kernel/*"]).items()
-    for call in attack.given.get("calls", ())
+    for call in attack.inputs.get("calls", ())
 }
 """Of the attacks that are a table of system calls."""
 

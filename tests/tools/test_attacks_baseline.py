@@ -11,13 +11,13 @@ import pytest
 
 from lab.drills.attacks import suite
 from lab.drills.attacks.attack import Attack
-from lab.drills.attacks.backends import Backend
+from lab.drills.attacks.backends import TriedBackend
 from lab.drills.attacks.context import Context, marked
 from lab.drills.attacks.environment.baseline import BaselineSandbox
 from lab.drills.attacks.environment.host import HostEnvironment, host_environment
 from lab.drills.attacks.environment.netspace import LAN
-from lab.drills.attacks.judges import held, reached
-from lab.drills.attacks.outcome import Kind, Outcome, Verdict
+from lab.drills.attacks.judges import held_verdict, reached
+from lab.drills.attacks.outcome import AttackOutcome, AttackVerdict, VerdictKind
 from lab.drills.attacks.runner import Runner, environment
 from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, SandboxUnavailable
 
@@ -37,18 +37,18 @@ def reaches_nothing() -> None:
     """A probe."""
 
 
-async def never_notices(context: Context) -> Verdict:
+async def never_notices(context: Context) -> AttackVerdict:
     await context.run()
-    return held()
+    return held_verdict()
 
 
-async def faulty(_context: Context) -> Verdict:
+async def faulty(_context: Context) -> AttackVerdict:
     raise KeyError("its own fault")
 
 
-async def by_its_end(context: Context) -> Verdict:
+async def by_its_end(context: Context) -> AttackVerdict:
     seen = await context.run()
-    return reached("it ran") if seen.result.end is End.EXITED else held("it was ended")
+    return reached("it ran") if seen.result.end is End.EXITED else held_verdict("it was ended")
 
 
 class Raising:
@@ -77,17 +77,17 @@ def place():
 
 
 async def outcomes(
-    place: HostEnvironment, backend: Backend, attacks: dict[str, Attack]
-) -> dict[str, Outcome]:
-    shown: list[Outcome] = []
+    place: HostEnvironment, backend: TriedBackend, attacks: dict[str, Attack]
+) -> dict[str, AttackOutcome]:
+    shown: list[AttackOutcome] = []
     found = await Runner(place, PYTHON, shown.append).run(attacks, backend)
     assert [each.name for each in found] == list(attacks)
     assert sorted(each.name for each in shown) == sorted(attacks)
     return {each.name: each for each in found}
 
 
-def baseline(place: HostEnvironment) -> Backend:
-    return Backend(
+def baseline(place: HostEnvironment) -> TriedBackend:
+    return TriedBackend(
         "baseline",
         lambda: BaselineSandbox(PYTHON, environment=environment(place)),
     )
@@ -97,7 +97,7 @@ async def test_nothing_holds_where_nothing_is_held(place: HostEnvironment) -> No
     attacks = dict(suite.attacks(NAMES))
     found = await outcomes(place, baseline(place), attacks)
     assert {name: each.verdict.kind for name, each in found.items()} == dict.fromkeys(
-        attacks, Kind.REACHED
+        attacks, VerdictKind.REACHED
     )
 
 
@@ -106,20 +106,22 @@ async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> No
     blind = replace(attack, drive=never_notices)
     found = await outcomes(place, baseline(place), {"hostdata/blind": blind})
     verdict = found["hostdata/blind"].verdict
-    assert verdict.kind is Kind.BLIND
+    assert verdict.kind is VerdictKind.BLIND
     assert "the control was held" in verdict.evidence
 
 
 async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     backend = Raising()
-    raising = Backend("raising", lambda: backend)
+    raising = TriedBackend("raising", lambda: backend)
     found = await outcomes(place, raising, {"a/b": attack})
-    assert found["a/b"].verdict == Verdict(Kind.BROKEN, "the backend failed: out of order")
+    assert found["a/b"].verdict == AttackVerdict(
+        VerdictKind.BROKEN, "the backend failed: out of order"
+    )
     assert backend.closed
 
     found = await outcomes(place, baseline(place), {"a/b": replace(attack, drive=faulty)})
-    assert found["a/b"].verdict == Verdict(Kind.BROKEN, "KeyError: 'its own fault'")
+    assert found["a/b"].verdict == AttackVerdict(VerdictKind.BROKEN, "KeyError: 'its own fault'")
 
 
 async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvironment) -> None:
@@ -127,9 +129,9 @@ async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvir
     lacking = replace(attack, absent=lambda: "no such kernel")
     quiet = replace(lacking, probe=reaches_nothing, drive=never_notices)
     found = await outcomes(place, baseline(place), {"a/b": lacking, "a/c": quiet})
-    assert found["a/b"].verdict.kind is Kind.REACHED  # it was carried out
-    assert found["a/c"].verdict == Verdict(Kind.UNPROVED, "no such kernel")
-    assert not found["a/c"].held
+    assert found["a/b"].verdict.kind is VerdictKind.REACHED  # it was carried out
+    assert found["a/c"].verdict == AttackVerdict(VerdictKind.UNPROVED, "no such kernel")
+    assert not found["a/c"].is_held
     assert not found["a/c"].failed
 
 
@@ -141,7 +143,7 @@ async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
         drive=by_its_end,
     )
     found = await outcomes(place, baseline(place), {"a/b": attack})
-    assert found["a/b"].verdict.kind is Kind.HELD
+    assert found["a/b"].verdict.kind is VerdictKind.HELD
     assert found["a/b"].control == "it ran"
 
 
@@ -166,5 +168,5 @@ print('started')
 """
     result = await sandbox.run(Command.python(code), Limits())
     assert (result.end, result.stdout.text) == (End.EXITED, "started\n")
-    assert len(sandbox.left) == 3
+    assert len(sandbox.survivors) == 3
     assert marked("mark-of-this-test") == ()

@@ -14,34 +14,44 @@ from typing import Any
 import pytest
 
 from lab.drills.attacks import judges, suite, summary
-from lab.drills.attacks.outcome import Kind, Observation, Outcome, Report, Verdict
+from lab.drills.attacks.outcome import (
+    AttackOutcome,
+    AttackVerdict,
+    Observation,
+    ProbeReport,
+    VerdictKind,
+)
 from lab.drills.attacks.probes.program import program, report
 from sandbox.protocol import End, RunResult, Stream
 
 EXITED = RunResult(End.EXITED, 0, None, Stream(), Stream(), 0.1)
-SEEN = Observation(EXITED, Report(), 0.1)
+SEEN = Observation(EXITED, ProbeReport(), 0.1)
 MARK = "mark-0011"
 WORDS = ("word",)
 
 
-def outcome(name: str, kind: Kind, backend: str = "local", evidence: str = "") -> Outcome:
-    return Outcome(name, backend, Verdict(kind, evidence), 1.5)
+def outcome(
+    name: str, kind: VerdictKind, backend: str = "local", evidence: str = ""
+) -> AttackOutcome:
+    return AttackOutcome(name, backend, AttackVerdict(kind, evidence), 1.5)
 
 
 @pytest.mark.parametrize(
     ("seen", "kind"),
     [
-        (SEEN, Kind.HELD),
-        (replace(SEEN, report=Report(reached="55 bytes")), Kind.REACHED),
-        (replace(SEEN, left=("pid 7 (sleep)",)), Kind.REACHED),
-        (replace(SEEN, contacts=(f"tcp: {MARK}",)), Kind.REACHED),
-        (replace(SEEN, report=Report(broken="KeyError: 'x'")), Kind.BROKEN),
-        (replace(SEEN, report=None), Kind.BROKEN),
-        (replace(SEEN, report=None, ends=frozenset({End.MEMORY})), Kind.BROKEN),
-        (replace(SEEN, report=None, ends=frozenset({End.EXITED})), Kind.HELD),
+        (SEEN, VerdictKind.HELD),
+        (replace(SEEN, report=ProbeReport(reached="55 bytes")), VerdictKind.REACHED),
+        (replace(SEEN, survivors=("pid 7 (sleep)",)), VerdictKind.REACHED),
+        (replace(SEEN, contacts=(f"tcp: {MARK}",)), VerdictKind.REACHED),
+        (replace(SEEN, report=ProbeReport(broken="KeyError: 'x'")), VerdictKind.BROKEN),
+        (replace(SEEN, report=None), VerdictKind.BROKEN),
+        (replace(SEEN, report=None, ends=frozenset({End.MEMORY})), VerdictKind.BROKEN),
+        (replace(SEEN, report=None, ends=frozenset({End.EXITED})), VerdictKind.HELD),
     ],
 )
-def test_a_probe_is_believed_only_where_it_says_something(seen: Observation, kind: Kind) -> None:
+def test_a_probe_is_believed_only_where_it_says_something(
+    seen: Observation, kind: VerdictKind
+) -> None:
     assert judges.reported(seen).kind is kind
 
 
@@ -51,16 +61,16 @@ KILLED = replace(EXITED, end=End.KILLED, exit_code=None)
 @pytest.mark.parametrize(
     ("seen", "fine", "kind"),
     [
-        (SEEN, True, Kind.HELD),
-        (replace(SEEN, result=KILLED), True, Kind.REACHED),
-        (replace(SEEN, result=replace(EXITED, exit_code=1)), True, Kind.REACHED),
-        (replace(SEEN, seconds=1.1), True, Kind.REACHED),
-        (replace(SEEN, left=("pid 7 (sleep)",)), True, Kind.REACHED),
-        (SEEN, False, Kind.REACHED),
+        (SEEN, True, VerdictKind.HELD),
+        (replace(SEEN, result=KILLED), True, VerdictKind.REACHED),
+        (replace(SEEN, result=replace(EXITED, exit_code=1)), True, VerdictKind.REACHED),
+        (replace(SEEN, seconds=1.1), True, VerdictKind.REACHED),
+        (replace(SEEN, survivors=("pid 7 (sleep)",)), True, VerdictKind.REACHED),
+        (SEEN, False, VerdictKind.REACHED),
     ],
 )
 def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual(
-    seen: Observation, fine: bool, kind: Kind
+    seen: Observation, fine: bool, kind: VerdictKind
 ) -> None:
     assert judges.survived(seen, fine, [End.EXITED], 0, within=1.0).kind is kind
 
@@ -68,24 +78,24 @@ def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual(
 def test_a_blow_may_end_in_several_ways() -> None:
     for result in (EXITED, KILLED):
         seen = replace(SEEN, result=result)
-        assert judges.survived(seen, True, [End.EXITED, End.KILLED]).kind is Kind.HELD
+        assert judges.survived(seen, True, [End.EXITED, End.KILLED]).kind is VerdictKind.HELD
 
 
 def test_a_fault_that_the_host_found_is_reach_whatever_the_probe_says() -> None:
-    assert judges.judged(SEEN, ["a fault"]).kind is Kind.REACHED
-    assert judges.judged(SEEN, []).kind is Kind.HELD
+    assert judges.judged(SEEN, ["a fault"]).kind is VerdictKind.REACHED
+    assert judges.judged(SEEN, []).kind is VerdictKind.HELD
 
 
-def reaching(given: dict[str, Any]) -> str | None:
-    return double(given["word"])
+def reaching(inputs: dict[str, Any]) -> str | None:
+    return double(inputs["word"])
 
 
 def double(word: str) -> str:
     return word * 2
 
 
-def failing(given: dict[str, Any]) -> str | None:
-    raise OSError(given["word"])
+def failing(inputs: dict[str, Any]) -> str | None:
+    raise OSError(inputs["word"])
 
 
 def without_words() -> str | None:
@@ -96,15 +106,15 @@ def of_another_kind() -> str | None:
     return str(SEEN)
 
 
-def report_of(probe: Any) -> Report | None:
+def report_of(probe: Any) -> ProbeReport | None:
     code = program(probe, {"mark": MARK, "word": 'it\'s "so" '})
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return report(replace(EXITED, stdout=Stream(ran.stdout), stderr=Stream(ran.stderr)), MARK)
 
 
 def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
-    assert report_of(without_words) == Report(reached="wordword/")
-    assert report_of(reaching) == Report(reached='it\'s "so" it\'s "so" ')
+    assert report_of(without_words) == ProbeReport(reached="wordword/")
+    assert report_of(reaching) == ProbeReport(reached='it\'s "so" it\'s "so" ')
     broken = report_of(failing)
     assert broken is not None
     assert broken.reached is None
@@ -117,12 +127,12 @@ def test_what_cannot_be_sent_with_a_probe_is_said() -> None:
 
 
 def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
-    def of(text: str) -> Report | None:
+    def of(text: str) -> ProbeReport | None:
         return report(replace(EXITED, stdout=Stream(text)), MARK)
 
     assert of("") is None
     assert of('mark-9999 {"reached": "another\'s"}\n') is None
-    assert of(f'{MARK} {{"reached": null}}\n{MARK} {{"reached": "it"}}\n') == Report("it")
+    assert of(f'{MARK} {{"reached": null}}\n{MARK} {{"reached": "it"}}\n') == ProbeReport("it")
     forged = of(f"{MARK} [1]\n")
     assert forged is not None
     assert forged.broken is not None
@@ -130,11 +140,11 @@ def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
 
 def test_the_summary_counts_each_attack_once_a_backend() -> None:
     outcomes = [
-        outcome("kernel/a", Kind.HELD),
-        outcome("kernel/b", Kind.BLIND),
-        outcome("kernel/a", Kind.HELD, "docker"),
-        outcome("kernel/b", Kind.REACHED, "docker", "55\nbytes\x1b[2J"),
-        outcome("kernel/c", Kind.UNPROVED),
+        outcome("kernel/a", VerdictKind.HELD),
+        outcome("kernel/b", VerdictKind.BLIND),
+        outcome("kernel/a", VerdictKind.HELD, "docker"),
+        outcome("kernel/b", VerdictKind.REACHED, "docker", "55\nbytes\x1b[2J"),
+        outcome("kernel/c", VerdictKind.UNPROVED),
     ]
     assert summary.summary(outcomes) == {
         "attacks": 3,

@@ -9,7 +9,7 @@ from lab.benchmarks.goal import judged
 from lab.benchmarks.sandbox import figures as sandbox
 from lab.benchmarks.scale import figures as scale
 from lab.benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
-from lab.benchmarks.scale.memory import Taken
+from lab.benchmarks.scale.memory import MemoryUse
 from lab.benchmarks.tokens.__main__ import figures, missed
 from lab.benchmarks.tokens.counted import Sent
 from lab.provider import Request
@@ -37,7 +37,7 @@ def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
 
 
 def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
-    memory = (Taken(10.0, 5.0), Taken(11.0, 6.0), Taken(1.0, 1.0))
+    memory = (MemoryUse(10.0, 5.0), MemoryUse(11.0, 6.0), MemoryUse(1.0, 1.0))
     flown = [Flown(seconds, each) for seconds, each in zip((6.0, 9.0, 7.0), memory, strict=True)]
     assert scale.flight_keys([Flight.of(50, 5.0, flown, [8.0, 1.0, 9.0])]) == {
         "makespan_ratio_50": 1.4,

@@ -19,7 +19,7 @@ from lab.drills.chaos import report
 from lab.drills.chaos.checks.checker import CHECKS
 from lab.drills.chaos.checks.checkpoints import UNREAD
 from lab.drills.chaos.deployment.reading import Reading
-from lab.drills.chaos.drill import Outcome
+from lab.drills.chaos.drill import ChaosOutcome
 from lab.drills.chaos.oplog import (
     Called,
     Cancelled,
@@ -343,10 +343,10 @@ def test_a_job_is_incompatible_only_where_its_checkpoints_were_touched() -> None
     assert [v.rule for v in untouched.violations] == ["J1"]
 
 
-def outcome(kills: int, planned: int, jobs: int = 6) -> Outcome:
+def outcome(kills: int, planned: int, jobs: int = 6) -> ChaosOutcome:
     struck = {"child-kill": kills, "worker-freeze": 1}
     due = {"child-kill": planned, "worker-freeze": 3}
-    return Outcome(replace(a_story().verdict(), jobs=jobs), 1.0, due, struck, kills, {}, ())
+    return ChaosOutcome(replace(a_story().verdict(), jobs=jobs), 1.0, due, struck, kills, {}, ())
 
 
 def test_the_docs_name_every_key_of_the_object() -> None:

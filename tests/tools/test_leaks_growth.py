@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.drills.leaks import growth
-from lab.drills.leaks.growth import MIB, Memory, Row
+from lab.drills.leaks.growth import MIB, CountRow, Memory
 from lab.drills.leaks.mix import KINDS, kinds
 
 
@@ -14,14 +14,14 @@ from lab.drills.leaks.mix import KINDS, kinds
     [(9, 9, 0, False), (9, 8, 0, False), (9, 10, 0, True), (9, 9, 1, True)],
 )
 def test_one_more_is_growth_and_so_is_what_a_close_leaves(before, after, closed, grown):
-    assert Row("processes", before, after, closed, first=0).grown is grown
+    assert CountRow("processes", before, after, closed, first=0).grown is grown
 
 
 def test_rows_bring_together_what_was_counted_of_each():
     counts = {"mounts": 20, "files": 0}
     (mounts, files) = growth.rows(counts, counts, {**counts, "files": 3}, counts)
     assert (mounts.grown, files.grown) == (False, True)
-    assert files == Row("files", 0, 3, 0, 0)
+    assert files == CountRow("files", 0, 3, 0, 0)
 
 
 def test_memory_that_settles_after_a_start_has_not_grown():

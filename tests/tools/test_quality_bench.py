@@ -14,7 +14,7 @@ from support.processes.fronts import front
 
 from cli.main import run
 from cli.output import Screen
-from lab.evals.report.results import read
+from lab.evals.report.results import read_results
 from lab.evals.run import service
 from lab.evals.run.designed import Design, Kind
 from lab.evals.sources import sets
@@ -99,7 +99,7 @@ def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
     assert (shown["first"]["share"], shown["final"]["share"]) == (1 / 4, 2 / 4)
     assert (shown["tries"], shown["measured"]) == (4, 4)
     assert shown["failures"] == {"name": 2, "hidden_tests": 1}
-    found = {each.id: each for each in read(Path(shown["file"]))[1]}
+    found = {each.id: each for each in read_results(Path(shown["file"]))[1]}
     passed = {name: (each.first.passed, each.final.passed) for name, each in found.items()}
     assert passed == {
         "e1": (True, True),
@@ -122,7 +122,7 @@ def test_without_repair_nothing_is_asked_after_the_first_run(measuring, capsys):
     assert measuring.bench("--no-repair", "--json") == 0
     shown = result_of(capsys)
     assert (shown["first"]["share"], shown["final"]["share"]) == (1 / 4, 1 / 4)
-    results = read(Path(shown["file"]))[1]
+    results = read_results(Path(shown["file"]))[1]
     assert {(each.runs, each.revisions) for each in results} == {(1, 1)}
     behind_a_run = [
         request
@@ -142,7 +142,7 @@ def test_hidden_tests_reach_no_model(measuring):
 
 
 def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
-    results = read(measuring.out / "tiny_groq-designed.jsonl")[1]
+    results = read_results(measuring.out / "tiny_groq-designed.jsonl")[1]
     repaired = next(each for each in results if each.id == "e2")
     assert repaired.models == (MODEL,)
     assert run(["--url", measuring.url, "export", str(repaired.job)]) == 0
@@ -178,7 +178,7 @@ def test_what_has_no_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
     assert run(["--url", measuring.url, "bench", str(data), *asked]) == 0
     shown = result_of(capsys)
     assert (shown["score"], shown["scored"], shown["first"]) == (2, 1, None)
-    (result,) = read(Path(shown["file"]))[1]
+    (result,) = read_results(Path(shown["file"]))[1]
     assert result.score["input_tokens"] == 200
     assert result.score["cost_usd"] is None  # no price is known of this model: never zero
 

@@ -20,8 +20,8 @@ from lab.evals.report.results import Header, Result, Verdict
 from lab.evals.report.statistics import wilson
 from lab.evals.report.summing import sum_up
 from lab.evals.run.exercise_job import result_of
-from lab.evals.run.hidden_tests import verdict_of, why
-from lab.evals.run.tries import each
+from lab.evals.run.hidden_tests import failure_reason, verdict_of
+from lab.evals.run.tries import for_each
 
 
 def test_few_are_under_way_and_all_are_done():
@@ -41,7 +41,7 @@ def test_few_are_under_way_and_all_are_done():
         return item * 2
 
     got: list[int] = []
-    each(list(range(20)), work, 3, got.append)
+    for_each(list(range(20)), work, 3, got.append)
     assert sorted(got) == [2 * n for n in range(20)]
     assert most == 3
 
@@ -65,7 +65,7 @@ def test_few_are_under_way_and_all_are_done():
     ],
 )
 def test_why_checks_have_not_passed(report: dict[str, Any], said: str):
-    assert said in why(report)
+    assert said in failure_reason(report)
 
 
 def test_a_verdict_that_rests_on_an_exit_code_alone_says_so():
@@ -137,7 +137,7 @@ def results() -> list[Result]:
 
 
 def test_the_table_says_what_was_measured_and_what_not(capsys):
-    tables.show(Screen(), HEADER, sum_up(HEADER, results()))
+    tables.show_results(Screen(), HEADER, sum_up(HEADER, results()))
     text = capsys.readouterr().out
     assert "first attempt\t50.0%" in text
     assert "at the end\t100.0%" in text
@@ -147,7 +147,7 @@ def test_the_table_says_what_was_measured_and_what_not(capsys):
 
 
 def test_a_picture_is_drawn_for_paper_and_for_a_terminal(tmp_path: Path):
-    drawing = bars.of_one(HEADER, sum_up(HEADER, results()))
+    drawing = bars.bars_of_results(HEADER, sum_up(HEADER, results()))
     assert drawing is not None
     plots = extra.plots()
     plots.png(tmp_path / "x.png", drawing)

@@ -9,16 +9,16 @@ import pytest
 
 from lab.evals.errors import BadResults
 from lab.evals.report.comparing import compare
-from lab.evals.report.results import Header, Result, ResultFile, Verdict, read
+from lab.evals.report.results import Header, Result, ResultFile, Verdict, read_results
 from lab.evals.report.summing import sum_up
 from lab.evals.run import beginning
-from lab.evals.run.request import Asked
+from lab.evals.run.request import MeasurementRequest
 from lab.evals.run.tries import outstanding
 from lab.evals.sources.exercise import Exercise, ExerciseSet
 
 EXERCISES = [Exercise(f"e{n}", f"Task {n}.", {"t.py": "x"}) for n in range(4)]
 SET = ExerciseSet("tiny", "tiny.jsonl", EXERCISES)
-ASKED = Asked("groq:m")
+ASKED = MeasurementRequest("groq:m")
 
 
 def header(digest: str = "d", **settings: object) -> Header:
@@ -46,7 +46,7 @@ def written(path: Path, *lines: Header | Result) -> Path:
 def test_what_is_written_is_read(tmp_path):
     results = [result("e0", first=True, failures=("name",)), result("é", level="hard")]
     path = written(tmp_path / "r.jsonl", header(), *results)
-    got, found = read(path)
+    got, found = read_results(path)
     assert got == header()
     assert found == results
 
@@ -57,9 +57,13 @@ def test_a_file_cut_anywhere_is_gone_on_with(tmp_path):
     for cut in range(0, len(whole), 23):
         path.write_bytes(whole[:cut])
         with ResultFile(path) as file:
-            known = beginning.begin(file, SET, ASKED, {})[1] if not file.begun else read(path)[1]
+            known = (
+                beginning.begin(file, SET, ASKED, {})[1]
+                if not file.is_started
+                else read_results(path)[1]
+            )
             file.write(result("e2"))
-        found = {each.id for each in read(path)[1]}
+        found = {each.id for each in read_results(path)[1]}
         assert "e2" in found
         assert len(found) == len(known) + 1
 
@@ -78,19 +82,19 @@ def test_what_is_no_file_of_results(tmp_path, text):
     path = tmp_path / "r.jsonl"
     path.write_text(text)
     with pytest.raises(BadResults):
-        read(path)
+        read_results(path)
 
 
 def test_the_same_command_finds_its_file_and_another_does_not(tmp_path):
-    path = beginning.path(tmp_path, SET, ASKED)
+    path = beginning.result_path(tmp_path, SET, ASKED)
     assert path.name == "tiny_groq-m.jsonl"
-    assert beginning.path(tmp_path, SET, Asked("groq:m", repair=False)) != path
+    assert beginning.result_path(tmp_path, SET, MeasurementRequest("groq:m", repair=False)) != path
     with ResultFile(path) as file:
         begun, _ = beginning.begin(file, SET, ASKED, {"version": "1", "workers": [{}]})
     with ResultFile(path) as file:
         assert beginning.begin(file, SET, ASKED, {})[0] == begun
         with pytest.raises(BadResults, match="another measurement: different: model"):
-            beginning.begin(file, SET, Asked("groq:other"), {})
+            beginning.begin(file, SET, MeasurementRequest("groq:other"), {})
         with pytest.raises(BadResults, match="the exercises"):
             beginning.begin(file, ExerciseSet("tiny", "t", EXERCISES[:2]), ASKED, {})
 

@@ -19,7 +19,7 @@ from support.servers.web_server import web_server
 
 from cli.client.service import Service
 from cli.main import run
-from lab.evals.report.results import read
+from lab.evals.report.results import read_results
 from lab.evals.repos import own
 from lab.provider import ProviderServer, Reply, Request, ToolCall
 from settings.base import DEVELOPMENT_KEY
@@ -121,7 +121,7 @@ def test_jobs_are_judged_by_tests_that_they_do_not_see(measuring, capsys):
     shown: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (shown["first"], shown["tries"], shown["measured"]) == (None, 3, 3)
     assert shown["final"]["share"] == pytest.approx(1 / 3)
-    found = {each.id: each for each in read(Path(shown["file"]))[1]}
+    found = {each.id: each for each in read_results(Path(shown["file"]))[1]}
     assert found["shipnotes"].final.passed
     assert found["rowquery"].status == "failed"  # its test exercises none of the code
     assert not found["rowquery"].final.passed
@@ -145,7 +145,7 @@ def test_the_packages_of_a_task_are_installed_for_its_job(request, measuring, ca
     description.write_text(json.dumps({**task, "setup": ["shout==1.0"]}))
     assert measuring.bench("--json") == 0
     printed = capsys.readouterr()
-    [result] = read(Path(json.loads(printed.out.splitlines()[-1])["file"]))[1]
+    [result] = read_results(Path(json.loads(printed.out.splitlines()[-1])["file"]))[1]
     assert result.final.passed, result
     with Service(measuring.url, DEVELOPMENT_KEY) as service:
         events = list(service.events(result.job))

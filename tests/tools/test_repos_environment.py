@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from lab.evals.repos.environment.backends import Backend
+from lab.evals.repos.environment.backends import BuildBackend
 from lab.evals.repos.environment.environments import Environment, over
 from lab.evals.repos.environment.packages import NoPackages, requirements, setup_command
-from lab.evals.repos.environment.project import FOLDER, Installed, declared, lacking, unversioned
+from lab.evals.repos.environment.project import (
+    FOLDER,
+    Installed,
+    declared,
+    missing_requirements,
+    unversioned,
+)
 
 
 def test_requirements():
@@ -73,8 +79,8 @@ shop = "my_shop.cli:main"
 @pytest.mark.parametrize(
     ("text", "entries", "backend"),
     [
-        (None, {"setup.py"}, Backend()),
-        (b"[project]\nname='a'\ndynamic=['version']\n", {"a.py"}, Backend()),
+        (None, {"setup.py"}, BuildBackend()),
+        (b"[project]\nname='a'\ndynamic=['version']\n", {"a.py"}, BuildBackend()),
         (
             b"""[build-system]
 requires = ['flit_core']
@@ -84,7 +90,7 @@ name = 'a'
 version = '1'
 """,
             {"lib/a.py"},  # its backend knows where its module is
-            Backend("flit_core.buildapi", (), ("flit_core",)),
+            BuildBackend("flit_core.buildapi", (), ("flit_core",)),
         ),
     ],
 )
@@ -111,14 +117,17 @@ docs = ["sphinx"]
     found = declared(text, {"pyproject.toml", "my_shop.py"})
     assert isinstance(found, Installed)
     python = {"python_version": "3.11", "python_full_version": "3.11.7"}
-    assert lacking(found, [], {"attrs"}, python) == ["Py_Yaml<9"]
-    assert lacking(found, ["test"], {"attrs", "py-yaml"}, python) == ["pytest>=7", "six"]
-    assert lacking(Installed(), ["test"], set(), python) == []
+    assert missing_requirements(found, [], {"attrs"}, python) == ["Py_Yaml<9"]
+    assert missing_requirements(found, ["test"], {"attrs", "py-yaml"}, python) == [
+        "pytest>=7",
+        "six",
+    ]
+    assert missing_requirements(Installed(), ["test"], set(), python) == []
 
 
 def test_what_only_a_build_knows_is_built():
     text = b"[project]\nname='a'\nversion='1'\ndynamic=['dependencies']\n"
-    assert declared(text, {"a.py"}) == Backend()
+    assert declared(text, {"a.py"}) == BuildBackend()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from lab.evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
+from lab.evals.repos.pytest_run import LIMITS, PytestRun, Tree, run_tests
 from lab.evals.repos.task import Base, RepoTask
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
@@ -115,7 +115,9 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await made.close()
 
 
-async def ran(sandbox: LocalSandbox, command: str, *, every: bool = True, **files: str) -> Ran:
+async def ran(
+    sandbox: LocalSandbox, command: str, *, every: bool = True, **files: str
+) -> PytestRun:
     ids = (*GOOD, *BAD)
     task = RepoTask("shop", "It is wrong.", Base(), b"", b"", ids, command=command)
     more = {path: text.encode() for path, text in files.items()}

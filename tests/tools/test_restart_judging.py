@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from cli.client.events import Event
-from lab.drills.restart.drill import Outcome, Verdict
-from lab.drills.restart.judging import CALLS, JobState, finished, kept, paused
+from lab.drills.restart.drill import JobVerdict, RestartOutcome
+from lab.drills.restart.judging import CALLS, JobState, finished, lost_facts, paused
 
 WAITING = JobState("j", "awaiting_review", 1, CALLS, 1_050, ("r1",), "review-1", None)
 DONE = replace(WAITING, status="succeeded", attempts=2, review=None, approved_by="first key")
@@ -31,7 +31,7 @@ def counts(*kinds: str, workers: str = "ab") -> list[Event]:
 
 def test_a_job_that_is_well_passes():
     assert list(paused(WAITING)) == []
-    assert list(kept(WAITING, WAITING)) == []
+    assert list(lost_facts(WAITING, WAITING)) == []
     assert list(finished(WAITING, DONE, counts(*KINDS))) == []
 
 
@@ -48,8 +48,8 @@ def test_a_job_that_does_not_wait_as_it_should(before: JobState, said: str):
 
 
 def test_a_restart_may_change_nothing():
-    assert list(kept(WAITING, replace(WAITING, review="review-2")))
-    assert list(kept(WAITING, replace(WAITING, tokens=0)))
+    assert list(lost_facts(WAITING, replace(WAITING, review="review-2")))
+    assert list(lost_facts(WAITING, replace(WAITING, tokens=0)))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_may_go_wrong_after_the_restart(after: JobState, events: list[Event
 
 
 def test_one_job_that_is_not_well_fails_the_drill():
-    well = Verdict("a", "succeeded", 2, 3, 3, 1, ())
-    assert Outcome((well, well), 1.0, 1.0).passed
-    assert not Outcome((well, replace(well, wrong=("it ended as failed",))), 1.0, 1.0).passed
-    assert not Outcome((), 1.0, 1.0).passed
+    well = JobVerdict("a", "succeeded", 2, 3, 3, 1, ())
+    assert RestartOutcome((well, well), 1.0, 1.0).passed
+    assert not RestartOutcome((well, replace(well, wrong=("it ended as failed",))), 1.0, 1.0).passed
+    assert not RestartOutcome((), 1.0, 1.0).passed

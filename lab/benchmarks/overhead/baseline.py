@@ -39,15 +39,15 @@ class Baseline:
 
     async def run(self) -> float:
         """One job from start to end; returns its seconds."""
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         record = MemoryRecord()
         models = RoleModels.alone(self.pool, job.MODEL)
         ports = ports_over(record, self.sandbox, models)
         ports = replace(ports, bounds=Bounds(review=True))
         config: RunnableConfig = {"configurable": {"thread_id": secrets.token_hex(8)}}
         most = job.MAX_REVISIONS
-        wanted = job_fields(job.TASK, max_revisions=most, evidence=job.EVIDENCE)
-        feed: Any = initial_state(wanted)
+        fields = job_fields(job.TASK, max_revisions=most, evidence=job.EVIDENCE)
+        feed: Any = initial_state(fields)
         pauses = 0
         while True:
             state = await self.graph.ainvoke(feed, config, context=ports, durability="sync")
@@ -63,15 +63,15 @@ class Baseline:
                 "override": False,
             }
             feed = Command(resume={interrupts[0].id: decision})
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started_at
         _check(record, pauses)
         return seconds
 
     async def run_together(self, count: int) -> float:
         """`count` jobs at once; returns the seconds until the last one's end."""
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         await asyncio.gather(*(self.run() for _ in range(count)))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started_at
 
 
 def _check(record: MemoryRecord, pauses: int) -> None:

@@ -31,11 +31,11 @@ class TimedSandbox:
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See `sandbox.protocol.Sandbox`."""
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         try:
             return await self.inner.run(command, limits)
         finally:
-            self.seconds.append(time.perf_counter() - begun)
+            self.seconds.append(time.perf_counter() - started_at)
 
     async def check(self) -> tuple[IsolationLayer, ...]:
         """See `sandbox.protocol.Sandbox`."""

@@ -18,5 +18,5 @@ TOOL_CALLS: Final = 4
 
 def body() -> dict[str, Any]:
     """The body of POST /jobs."""
-    asked = {"task": TASK, "model": MODEL, "review": True, "evidence": EVIDENCE}
-    return {**asked, "max_revisions": MAX_REVISIONS}
+    fields = {"task": TASK, "model": MODEL, "review": True, "evidence": EVIDENCE}
+    return {**fields, "max_revisions": MAX_REVISIONS}

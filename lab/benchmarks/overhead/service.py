@@ -27,14 +27,14 @@ class ServiceRun:
 
     async def run(self) -> float:
         """One job from its submission to its final event; returns its seconds."""
-        begun, kinds = time.perf_counter(), []
+        started_at, kinds = time.perf_counter(), []
         async with asyncio.timeout(MOST_SECONDS):
             accepted = await self._post("/jobs", job.body())
             async for kind in self._kinds(accepted["id"]):
                 kinds.append(kind)
                 if kind == "review_opened":
                     await self._post(f"/jobs/{accepted['id']}/review", {"action": "delegate"})
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started_at
         done = [kinds.count(kind) for kind in ("model_called", "tool_used", "review_opened")]
         expected = [job.MODEL_CALLS, job.TOOL_CALLS, job.PAUSES]
         assert (done, kinds[-1]) == (expected, "succeeded"), (done, kinds[-1])
@@ -42,9 +42,9 @@ class ServiceRun:
 
     async def run_together(self, count: int) -> float:
         """`count` jobs at once; returns the seconds until the last end."""
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         await asyncio.gather(*(self.run() for _ in range(count)))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started_at
 
     async def close(self) -> None:
         """Close connections."""
@@ -64,9 +64,9 @@ class ServiceRun:
         url = f"{self._url}/jobs/{job_id}/events"
         async with self._http.stream("GET", url, headers=headers) as stream:
             assert stream.status == OK, stream.status
-            rest = b""
+            buffer = b""
             async for chunk in stream.aiter_stream():
-                *lines, rest = (rest + chunk).split(b"\n")
+                *lines, buffer = (buffer + chunk).split(b"\n")
                 for line in lines:
                     if line.startswith(b"event: "):
                         yield line[7:].decode()

@@ -1,7 +1,7 @@
 """`python -m lab.benchmarks.repair [--json]`: how failures are classified and repaired.
 
-Keys of the JSON line: `programs` and `classified_right`, `paths` and `paths_right`. Exit code 1
-where one of them is wrong.
+Keys of the JSON line: `programs` and `classified_right`, `paths` and `paths_right`. Exit code 1 if
+a result is wrong.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import click
 from cli.output import Screen, print_json
 from lab.benchmarks.repair.paths import PATHS
 from lab.benchmarks.repair.programs import Classified, load, run_all
-from lab.benchmarks.repair.walk import Walked, walk_all
+from lab.benchmarks.repair.walk import WalkedPath, walk_all
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 
 
-async def measured() -> tuple[list[Classified], list[Walked]]:
+async def measured() -> tuple[list[Classified], list[WalkedPath]]:
     """All programs, then all paths."""
     sandbox = LocalSandbox(sandbox_python(), pool_size=2)
     try:

@@ -1,4 +1,4 @@
-"""Paths with acceptance checks, and with a person; and what is handed back of several revisions."""
+"""Paths with acceptance checks, and with a person; and the result of several revisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lab.benchmarks.repair.path import (
 )
 
 IMPORT = "import sums"
-"""Runs to its end whatever `sums` does."""
+"""Runs to its end, even if `sums` fails."""
 CHECKS = {"test_sums.py": TEST}
 FIX = f"open('sums.py', 'w').write({RIGHT!r})"
 

@@ -1,6 +1,6 @@
 """Paths on which the work is judged by a critic who may be wrong, and verified again.
 
-What is evidence and what is none is tested through the whole service: tests/e2e/test_evidence.py.
+tests/e2e/test_evidence.py tests through the whole service which runs are evidence.
 """
 
 from __future__ import annotations

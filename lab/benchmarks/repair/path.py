@@ -96,8 +96,8 @@ def approve(**more: Any) -> Reply:
 
 def revise(feedback: str, **more: Any) -> Reply:
     """The critic sends it back."""
-    said = {"verdict": "revise", "feedback": feedback, **more}
-    return Reply(tool_calls=(ToolCall("Verdict", said),))
+    verdict = {"verdict": "revise", "feedback": feedback, **more}
+    return Reply(tool_calls=(ToolCall("Verdict", verdict),))
 
 
 GOOD = "total = 1 + 2\nassert total == 3\nprint('ok')"

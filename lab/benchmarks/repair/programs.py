@@ -21,7 +21,7 @@ SHELL = ("bash", "-c")
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BuggyProgram:
     """A program with a bug; `kind` is the expected class of its failure."""
 
     name: str
@@ -49,7 +49,7 @@ class Program:
 class Classified:
     """A program, and its failure as classified."""
 
-    program: Program
+    program: BuggyProgram
     failure: Failure
 
     @property
@@ -58,19 +58,23 @@ class Classified:
         return self.failure.kind == self.program.kind
 
 
-def load(path: Path = FILE) -> list[Program]:
+def load(path: Path = FILE) -> list[BuggyProgram]:
     """All programs, in the order of the file."""
     listed = yaml.safe_load(path.read_text())
-    return [Program(kind=kind, **fields) for kind, many in listed.items() for fields in many]
+    return [
+        BuggyProgram(kind=kind, **fields)
+        for kind, programs in listed.items()
+        for fields in programs
+    ]
 
 
 async def run_all(
-    sandbox: Sandbox, programs: Sequence[Program], at_once: int = 2
+    sandbox: Sandbox, programs: Sequence[BuggyProgram], at_once: int = 2
 ) -> list[Classified]:
     """Run every program, `at_once` in parallel."""
     gate = asyncio.Semaphore(at_once)
 
-    async def one(program: Program) -> Classified:
+    async def one(program: BuggyProgram) -> Classified:
         async with gate:
             return await program.run(sandbox)
 

@@ -31,7 +31,7 @@ LIMITS = Limits(wall_seconds=30.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkedPath:
     """A path and its outcome. `files` are those that the path names. `unused` is the number of
     replies and decisions that were never requested (below 0: more were requested)."""
 
@@ -44,8 +44,8 @@ class Walked:
     @property
     def right(self) -> bool:
         """Whether the outcome is the expected one."""
-        came = (self.end, self.repairs, self.files, self.unused)
-        return came == (self.path.end, self.path.repairs, self.path.files, 0)
+        actual = (self.end, self.repairs, self.files, self.unused)
+        return actual == (self.path.end, self.path.repairs, self.path.files, 0)
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Troubled:
         """Do nothing: the sandbox is shared."""
 
 
-async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
+async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> WalkedPath:
     """One path, from its task to its end, as a separate thread of the graph."""
     record = MemoryRecord()
     with ProviderServer(path.turns) as provider:
@@ -95,15 +95,15 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
     unused = len(path.turns) - len(provider.requests) + len(list(person))
     repaired = [event.data for event in record.events.values() if event.kind == "repaired"]
     repairs = tuple(repair["level"] for repair in repaired)
-    return Walked(path, end, repairs, await _files(path, record), unused)
+    return WalkedPath(path, end, repairs, await _files(path, record), unused)
 
 
-async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
+async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[WalkedPath]:
     """Walk every path, `at_once` in parallel."""
     gate = asyncio.Semaphore(at_once)
     graph = build(InMemorySaver())
 
-    async def one(path: Path) -> Walked:
+    async def one(path: Path) -> WalkedPath:
         async with gate:
             return await walk(path, sandbox, graph)
 
@@ -156,8 +156,8 @@ async def _to_the_end(
             ports = replace(ports, workspace=MemoryWorkspace(record), sequencer=ToolCallSequencer())
 
 
-def _end(ended: Outcome) -> str:
-    if ended.approved_by is not None:
-        return f"approved by {ended.approved_by}"
-    reason, _, _ = (ended.ends or "the revisions ran out").partition(": ")
+def _end(outcome: Outcome) -> str:
+    if outcome.approved_by is not None:
+        return f"approved by {outcome.approved_by}"
+    reason, _, _ = (outcome.ends or "the revisions ran out").partition(": ")
     return f"unapproved: {reason}"

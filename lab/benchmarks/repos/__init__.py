@@ -1,1 +1,2 @@
-"""Runs on a repository's files, beside runs without files: `python -m lab.benchmarks.repos`."""
+"""Runs on a repository's files, compared with runs without files: `python -m
+lab.benchmarks.repos`."""

@@ -3,7 +3,7 @@
 Jobs on a repository make such runs. The same runs without files are the baseline.
 
 Keys of the JSON line, for each backend (in seconds, medians): `*_plain_s`, `*_layered_s`, their
-`*_difference_s` and `*_ratio`; `*_changed_s`, where the run also changes a file of the layer; and
+`*_difference_s` and `*_ratio`; `*_changed_s`, for runs that also change a file of the layer; and
 `*_first_s`, the first run on a layer that the backend has not seen.
 """
 
@@ -39,7 +39,7 @@ NOTHING = ("python", "-c", "print(1)")
 CHANGE = ("python", "-c", "open('d000/f000000.py', 'a').write('x'); print(1)")
 IN_A_DIRECTORY = 200
 REST_SECONDS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}
-"""Of pause before each run: a used sandbox is replaced in less."""
+"""The pause before each run: it takes less time to replace a used sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Figures:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Rows of the table."""
-        found: list[tuple[str, ...]] = []
-        for what, value, goal in (
+        rows: list[tuple[str, ...]] = []
+        for label, value, goal in (
             ("print(1)", self.layered, GOALS[self.name]),
             ("a file is changed", self.changed, None),
             ("the first", self.first, None),
@@ -63,8 +63,8 @@ class Figures:
             more = value - self.plain
             numbers = (f"{value:.3f} s", f"{self.plain:.3f} s", f"{more:.3f} s")
             ratio = f"{value / self.plain:.1f}"
-            found.append((f"{self.name}, {what}", *numbers, ratio, *judged(goal, more)))
-        return found
+            rows.append((f"{self.name}, {label}", *numbers, ratio, *judged(goal, more)))
+        return rows
 
     def keys(self) -> dict[str, float]:
         """What `--json` prints."""
@@ -80,14 +80,14 @@ class Figures:
 
 
 def make(layer: Path, files: int, size: int) -> None:
-    """A tree of so many files with `size` bytes together, of text that does not repeat."""
-    whole = secrets.token_hex(1 << 20).encode()
-    each = size // files
+    """A tree of `files` files with `size` bytes in all, of text that does not repeat."""
+    content = secrets.token_hex(1 << 20).encode()
+    file_bytes = size // files
     for number in range(files):
         folder = layer / f"d{number // IN_A_DIRECTORY:03d}"
         folder.mkdir(parents=True, exist_ok=True)
-        start = (number * 64) % (len(whole) - each) if each < len(whole) else 0
-        (folder / f"f{number:06d}.py").write_bytes(whole[start : start + each])
+        start = (number * 64) % (len(content) - file_bytes) if file_bytes < len(content) else 0
+        (folder / f"f{number:06d}.py").write_bytes(content[start : start + file_bytes])
     give_to_sandbox_user(layer)
 
 
@@ -102,24 +102,24 @@ async def measure(settings: SandboxSettings, top: Path, name: str, pairs: int) -
     try:
         await sandbox.run(kinds["plain"], LIMITS)
         first = await _seconds(sandbox, kinds["layered"])
-        found: dict[str, list[float]] = {kind: [] for kind in kinds}
+        times: dict[str, list[float]] = {kind: [] for kind in kinds}
         for _ in range(pairs):
             for kind, command in kinds.items():
                 await asyncio.sleep(REST_SECONDS[settings.sandbox])
-                found[kind].append(await _seconds(sandbox, command))
+                times[kind].append(await _seconds(sandbox, command))
     finally:
         await sandbox.close()
-    medians = {kind: statistics.median(each) for kind, each in found.items()}
+    medians = {kind: statistics.median(each) for kind, each in times.items()}
     return Figures(settings.sandbox, first, **medians)
 
 
 async def _seconds(sandbox: Sandbox, command: Command) -> float:
     started = time.monotonic()
     result = await sandbox.run(command, LIMITS)
-    taken = time.monotonic() - started
+    seconds = time.monotonic() - started
     if result.stdout.text != "1\n" or len(result.changed) != (command.argv == CHANGE):
         raise RuntimeError(f"not the run that was to be measured: {result}")
-    return taken
+    return seconds
 
 
 @click.command()
@@ -137,7 +137,7 @@ async def _seconds(sandbox: Sandbox, command: Command) -> float:
 def main(as_json: bool, names: tuple[str, ...], pairs: int, files: int, megabytes: int) -> None:
     """Measure, and hold the differences against their goals."""
     screen = Screen(stderr=as_json)
-    found: list[Figures] = []
+    figures: list[Figures] = []
     with (
         report_errors(screen),
         tempfile.TemporaryDirectory(prefix="fettle-bench-", dir=_disk()) as folder,
@@ -148,10 +148,10 @@ def main(as_json: bool, names: tuple[str, ...], pairs: int, files: int, megabyte
         for name in names or tuple(Backend):
             settings = SandboxSettings(sandbox=Backend(name))
             with engine(settings, lambda text: screen.line("engine", text)) as ready:
-                found.append(uvloop.run(measure(ready, top, layer, pairs)))  # as a worker does
-    screen.rows(HEADS, (row for each in found for row in each.rows()))
+                figures.append(uvloop.run(measure(ready, top, layer, pairs)))  # as a worker does
+    screen.rows(HEADS, (row for each in figures for row in each.rows()))
     if as_json:
-        print_json({key: value for each in found for key, value in each.keys().items()})
+        print_json({key: value for each in figures for key, value in each.keys().items()})
 
 
 def _disk() -> str:

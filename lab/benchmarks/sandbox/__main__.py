@@ -1,4 +1,5 @@
-"""`python -m lab.benchmarks.sandbox [--json]`: fresh isolated runs beside a bare interpreter.
+"""`python -m lab.benchmarks.sandbox [--json]`: fresh isolated runs, compared with a bare
+interpreter.
 
 Keys of the JSON line: `*_print_ratio` and `*_plot_ratio` of each backend (a ready sandbox
 over the baseline), `local_runs_per_s_ratio_1` and `_2` (sustained), `docker_cold_ratio` (an empty
@@ -18,7 +19,7 @@ import uvloop
 
 from cli.output import Screen, print_json
 from lab.benchmarks.sandbox import figures, turns
-from lab.benchmarks.sandbox.baseline import Baseline
+from lab.benchmarks.sandbox.baseline import ProcessBaseline
 from lab.benchmarks.sandbox.figures import Figure
 from lab.benchmarks.sandbox.programs import PLOT, PRINT
 from lab.benchmarks.sandbox.turns import Fresh, Pace
@@ -42,19 +43,19 @@ async def _backend(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh
         await sandbox.close()
 
 
-async def local(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> list[Figure]:
+async def local(settings: SandboxSettings, baseline: ProcessBaseline, pace: Pace) -> list[Figure]:
     """The backend `local`: latency with a filled pool, then sustained throughput."""
     async with _backend(settings, settings.sandbox_rooms) as fresh:
         await _warm(fresh, pace)
         prints = await turns.latencies(fresh, baseline, PRINT, pace)
         plots = await turns.latencies(fresh, baseline, PLOT, pace)
-        one = await turns.rates(fresh, baseline, 1, pace)
+        alone = await turns.rates(fresh, baseline, 1, pace)
         two = await turns.rates(fresh, baseline, 2, pace)
     return [
         figures.latency("local_print_ratio", "local, print(1)", prints.sandboxed, prints.baseline),
         figures.latency("local_plot_ratio", "local, a plot", plots.sandboxed, plots.baseline),
         figures.rate(
-            "local_runs_per_s_ratio_1", "local, one at a time", one.sandboxed, one.baseline
+            "local_runs_per_s_ratio_1", "local, one at a time", alone.sandboxed, alone.baseline
         ),
         figures.rate(
             "local_runs_per_s_ratio_2", "local, two at a time", two.sandboxed, two.baseline
@@ -62,7 +63,7 @@ async def local(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> li
     ]
 
 
-async def docker(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> list[Figure]:
+async def docker(settings: SandboxSettings, baseline: ProcessBaseline, pace: Pace) -> list[Figure]:
     """The backend `docker`: latency with a filled pool, then with a new container for each run."""
     async with _backend(settings, settings.sandbox_rooms) as fresh:
         await _warm(fresh, pace)
@@ -87,7 +88,7 @@ async def _warm(fresh: Fresh, pace: Pace) -> None:
     await fresh.sandbox.wait_until_warm()
     for program in (PRINT, PLOT, PRINT, PLOT):
         await fresh.run(program)
-        await asyncio.sleep(pace.rest)
+        await asyncio.sleep(pace.pause)
 
 
 MEASURES = {Backend.LOCAL: local, Backend.DOCKER: docker}
@@ -95,7 +96,7 @@ MEASURES = {Backend.LOCAL: local, Backend.DOCKER: docker}
 
 def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
     """One backend, with the engine that it needs."""
-    pauses = f"each after {pace.rest:g} s, in which the pool is refilled"
+    pauses = f"each after {pace.pause:g} s, in which the pool is refilled"
     screen.line(
         name, f"{pace.pairs} runs a side and figure, {pauses}; runs a second without pauses"
     )
@@ -104,7 +105,7 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
         engine(settings, lambda text: screen.line("engine", text)) as ready,
         tempfile.TemporaryDirectory(prefix="fettle-bench-") as folder,
     ):
-        baseline = Baseline.ready(settings.sandbox_python, Path(folder))
+        baseline = ProcessBaseline.ready(settings.sandbox_python, Path(folder))
         screen.line("baseline", f"{baseline.quick} -I -c")
         return uvloop.run(MEASURES[name](ready, baseline, pace))  # as a worker does
 
@@ -124,14 +125,14 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
 def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds: float) -> None:
     """Measure, and hold the ratios against their goals."""
     screen = Screen(stderr=as_json)
-    found: list[Figure] = []
+    measured: list[Figure] = []
     with report_errors(screen):
         for name in names or tuple(Backend):
             kind = Backend(name)
-            found += measure(kind, Pace(pairs, RESTS[kind], slices, seconds), screen)
-    screen.rows(HEADS, (each.row() for each in found))
+            measured += measure(kind, Pace(pairs, RESTS[kind], slices, seconds), screen)
+    screen.rows(HEADS, (each.row() for each in measured))
     if as_json:
-        print_json(figures.keys(found))
+        print_json(figures.keys(measured))
 
 
 if __name__ == "__main__":

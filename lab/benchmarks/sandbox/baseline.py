@@ -14,42 +14,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.benchmarks.sandbox.programs import PLOT, PRINT, Program
+from lab.benchmarks.sandbox.programs import PLOT, PRINT, BenchmarkProgram
 
 _BASE = "import os, sys; print(os.path.realpath(sys._base_executable))"
 _TRIES = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class ProcessBaseline:
     """`quick` starts fastest, `whole` has the sandbox's libraries; runs happen in `folder`."""
 
     quick: str
-    whole: str
+    full_command: str
     folder: Path
 
     @classmethod
-    def ready(cls, python: Path, folder: Path) -> Baseline:
+    def ready(cls, python: Path, folder: Path) -> ProcessBaseline:
         """For the interpreter of a sandbox. Makes a first plot, which builds the font list."""
-        asked = [str(python), "-I", "-c", _BASE]
-        base = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        command = [str(python), "-I", "-c", _BASE]
+        base = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         quick = min((str(python), base), key=lambda each: _start(each, folder))
         baseline = cls(quick, str(python), folder)
         baseline.run(PLOT)
         return baseline
 
-    def run(self, program: Program) -> float:
+    def run(self, program: BenchmarkProgram) -> float:
         """One run to the end, its file read; returns its seconds."""
-        python = self.quick if program is PRINT else self.whole
-        begun = time.perf_counter()
-        said = _run(python, program.code, self.folder)
+        python = self.quick if program is PRINT else self.full_command
+        started_at = time.perf_counter()
+        stdout = _run(python, program.code, self.folder)
         files = {}
-        if program.made is not None:
-            place = self.folder / program.made
-            files[program.made] = place.read_bytes()
-            place.unlink()
-        seconds = time.perf_counter() - begun
-        program.check(said, files)
+        if program.expected_file is not None:
+            path = self.folder / program.expected_file
+            files[program.expected_file] = path.read_bytes()
+            path.unlink()
+        seconds = time.perf_counter() - started_at
+        program.check(stdout, files)
         return seconds
 
 
@@ -79,7 +79,7 @@ def _environment(folder: Path) -> Mapping[str, str]:
 def _start(python: str, folder: Path) -> float:
     seconds = []
     for _ in range(_TRIES):
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         _run(python, PRINT.code, folder)
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - started_at)
     return statistics.median(seconds)

@@ -21,7 +21,7 @@ class Figure:
     """Medians of both sides, in `unit` (ms a run, or runs a second). `key` names the ratio."""
 
     key: str
-    what: str
+    label: str
     unit: str
     sandboxed: float
     baseline: float
@@ -35,19 +35,19 @@ class Figure:
         """A row of the table."""
         numbers = (f"{self.sandboxed:.1f} {self.unit}", f"{self.baseline:.1f} {self.unit}")
         goal = judged(GOALS.get(self.key), self.ratio)
-        return (self.what, *numbers, f"{self.ratio:.2f}", *goal)
+        return (self.label, *numbers, f"{self.ratio:.2f}", *goal)
 
 
-def latency(key: str, what: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
+def latency(key: str, label: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
     """From seconds of single runs."""
     return Figure(
-        key, what, "ms", statistics.median(sandboxed) * 1000, statistics.median(baseline) * 1000
+        key, label, "ms", statistics.median(sandboxed) * 1000, statistics.median(baseline) * 1000
     )
 
 
-def rate(key: str, what: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
+def rate(key: str, label: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
     """From runs a second of slices."""
-    return Figure(key, what, "/s", statistics.median(sandboxed), statistics.median(baseline))
+    return Figure(key, label, "/s", statistics.median(sandboxed), statistics.median(baseline))
 
 
 def keys(figures: Sequence[Figure]) -> dict[str, float]:

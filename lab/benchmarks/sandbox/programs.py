@@ -23,22 +23,22 @@ print(len(x))
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BenchmarkProgram:
     """`said` is the expected output, `made` the expected file, if any."""
 
     name: str
     code: str
-    said: str
-    made: str | None = None
+    expected_stdout: str
+    expected_file: str | None = None
 
-    def check(self, said: str, files: dict[str, bytes]) -> None:
-        """Fail where a side has not done the same as the other."""
-        assert said == self.said, said
-        if self.made is not None:
-            picture = files[self.made]
+    def check(self, stdout: str, files: dict[str, bytes]) -> None:
+        """Fail if a side has another output than expected."""
+        assert stdout == self.expected_stdout, stdout
+        if self.expected_file is not None:
+            picture = files[self.expected_file]
             assert picture.startswith(PNG), self.name
             assert len(picture) > LEAST_BYTES, self.name
 
 
-PRINT: Final = Program("print(1)", "print(1)", "1\n")
-PLOT: Final = Program("plot", _PLOT, "200\n", made="plot.png")
+PRINT: Final = BenchmarkProgram("print(1)", "print(1)", "1\n")
+PLOT: Final = BenchmarkProgram("plot", _PLOT, "200\n", expected_file="plot.png")

@@ -7,8 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from lab.benchmarks.sandbox.baseline import Baseline
-from lab.benchmarks.sandbox.programs import PRINT, Program
+from lab.benchmarks.sandbox.baseline import ProcessBaseline
+from lab.benchmarks.sandbox.programs import PRINT, BenchmarkProgram
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Limits
@@ -24,7 +24,7 @@ class Pace:
     """
 
     pairs: int = 40
-    rest: float = 0.3
+    pause: float = 0.3
     slices: int = 5
     slice_seconds: float = 2.0
 
@@ -37,41 +37,43 @@ class Sides:
     baseline: list[float] = field(default_factory=list)
 
 
-async def latencies(fresh: Fresh, baseline: Baseline, program: Program, pace: Pace) -> Sides:
+async def latencies(
+    fresh: Fresh, baseline: ProcessBaseline, program: BenchmarkProgram, pace: Pace
+) -> Sides:
     """One run each, `pairs` times; the sides alternate in beginning."""
-    found = Sides()
+    sides = Sides()
 
     async def sandboxed() -> None:
-        found.sandboxed.append(await fresh.run(program))
+        sides.sandboxed.append(await fresh.run(program))
 
     async def bare() -> None:
-        found.baseline.append(baseline.run(program))  # blocks on purpose: nothing else may run
+        sides.baseline.append(baseline.run(program))  # blocks on purpose: nothing else may run
 
     for number in range(pace.pairs):
         for side in (sandboxed, bare) if number % 2 else (bare, sandboxed):
-            await asyncio.sleep(pace.rest)
+            await asyncio.sleep(pace.pause)
             await side()
-    return found
+    return sides
 
 
-async def rates(fresh: Fresh, baseline: Baseline, together: int, pace: Pace) -> Sides:
+async def rates(fresh: Fresh, baseline: ProcessBaseline, together: int, pace: Pace) -> Sides:
     """As many runs of `print(1)` as fit into a slice, `together` in parallel, the sides in turn."""
 
     async def bare() -> float:
         return await asyncio.to_thread(baseline.run, PRINT)
 
-    found = Sides()
+    sides = Sides()
     for _ in range(pace.slices):
-        found.sandboxed.append(await _slice(lambda: fresh.run(PRINT), together, pace.slice_seconds))
+        sides.sandboxed.append(await _slice(lambda: fresh.run(PRINT), together, pace.slice_seconds))
         await asyncio.sleep(SETTLE_SECONDS)
-        found.baseline.append(await _slice(bare, together, pace.slice_seconds))
+        sides.baseline.append(await _slice(bare, together, pace.slice_seconds))
         await asyncio.sleep(SETTLE_SECONDS)
-    return found
+    return sides
 
 
 async def _slice(run: Callable[[], Awaitable[float]], together: int, seconds: float) -> float:
-    begun = time.perf_counter()
-    until = begun + seconds
+    started_at = time.perf_counter()
+    until = started_at + seconds
 
     async def line() -> int:
         done = 0
@@ -81,7 +83,7 @@ async def _slice(run: Callable[[], Awaitable[float]], together: int, seconds: fl
         return done
 
     done = sum(await asyncio.gather(*(line() for _ in range(together))))
-    return done / (time.perf_counter() - begun)
+    return done / (time.perf_counter() - started_at)
 
 
 LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)
@@ -93,11 +95,11 @@ class Fresh:
 
     sandbox: LocalSandbox | DockerSandbox
 
-    async def run(self, program: Program) -> float:
+    async def run(self, program: BenchmarkProgram) -> float:
         """One run, until the result with its file is there; returns its seconds."""
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         result = await self.sandbox.run(Command.python(program.code), LIMITS)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started_at
         assert result.succeeded, (result.end, result.exit_code, result.stderr.text)
         program.check(result.stdout.text, dict(result.changed))
         return seconds

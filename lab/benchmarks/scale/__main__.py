@@ -5,7 +5,7 @@ job's 5 calls), `makespan_vs_baseline_N` (over one process, in the same run), `r
 of all workers with their sandboxes, as PSS), `sandboxes_mb_N` of it, and both makespans. For 10,
 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis),
 `event_bytes_per_call_N` of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of
-400 to 10; and what a finished job keeps in Redis: `finished_bytes_per_call`, and
+400 to 10; and the size of a finished job in Redis: `finished_bytes_per_call`, and
 `finished_bytes_otherwise`.
 """
 
@@ -24,7 +24,7 @@ import click
 from cli.errors import CliError
 from cli.output import Screen, print_json
 from lab.benchmarks.scale import figures, length, model
-from lab.benchmarks.scale.deployment import Target, started
+from lab.benchmarks.scale.deployment import ScaleDeployment, started
 from lab.benchmarks.scale.figures import FLIGHTS, LENGTHS, Cost, Flight, PerCall
 from lab.benchmarks.scale.flight import fly
 from lab.drills.outer import report_errors
@@ -40,12 +40,12 @@ BASELINE_SECONDS = 240
 
 
 def flights(
-    target: Target, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
+    target: ScaleDeployment, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
 ) -> list[Flight]:
     """Both sides in turn, for each number of jobs; the sides alternate in beginning."""
     asyncio.run(fly(target, min(WARM_JOBS, *counts), 0.0))
     time.sleep(min(WARM_SECONDS, WARM_SECONDS * seconds))
-    found = []
+    measured = []
     for jobs in counts:
         service, baseline = [], []
         for number in range(rounds):
@@ -54,12 +54,12 @@ def flights(
             service.append(asyncio.run(fly(target, jobs, seconds)))
             if not number % 2:
                 baseline.append(_baseline(target, jobs, seconds))
-        found.append(Flight.of(jobs, model.FLIGHT_CALLS * seconds, service, baseline))
-        screen.line(f"{jobs} jobs", str(found[-1]))
-    return found
+        measured.append(Flight.of(jobs, model.FLIGHT_CALLS * seconds, service, baseline))
+        screen.line(f"{jobs} jobs", str(measured[-1]))
+    return measured
 
 
-def lengths(target: Target, tools: Sequence[int], screen: Screen) -> list[PerCall]:
+def lengths(target: ScaleDeployment, tools: Sequence[int], screen: Screen) -> list[PerCall]:
     """One job at a time, short ones before and after long ones: a slow moment affects both."""
     asyncio.run(length.run(target, min(tools)))
     costs: list[Cost] = []
@@ -69,7 +69,7 @@ def lengths(target: Target, tools: Sequence[int], screen: Screen) -> list[PerCal
     return [PerCall.of([cost for cost in costs if cost.tools == each]) for each in sorted(tools)]
 
 
-def _baseline(target: Target, jobs: int, seconds: float) -> float:
+def _baseline(target: ScaleDeployment, jobs: int, seconds: float) -> float:
     argv = [sys.executable, "-P", "-m", "lab.benchmarks.scale.baseline", str(jobs), f"{seconds:g}"]
     done = subprocess.run(
         argv,

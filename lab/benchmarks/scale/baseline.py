@@ -31,7 +31,7 @@ WARM_JOBS = 50
 
 
 async def fly(jobs: int, seconds: float) -> float:
-    """Run so many jobs at once in this loop; returns the seconds until the last end."""
+    """Run this number of jobs at once in this loop; returns the seconds until the last end."""
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
     pool_backend = backend(settings)
@@ -48,9 +48,9 @@ async def fly(jobs: int, seconds: float) -> float:
         await sandbox.check()
         await asyncio.gather(*(run(model.flight(0)) for _ in range(min(WARM_JOBS, jobs))))
         await pool_backend.wait_until_warm()
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started_at
     finally:
         await sandbox.close()
         await pool.aclose()
@@ -69,7 +69,7 @@ def _check(record: MemoryRecord) -> None:
 @click.argument("jobs", type=int)
 @click.argument("seconds", type=float)
 def main(jobs: int, seconds: float) -> None:
-    """Print {"seconds": ...} for so many jobs whose model takes SECONDS a call."""
+    """Print {"seconds": ...} for this number of jobs, with a model that takes SECONDS per call."""
     sys.stdout.write(json.dumps({"seconds": uvloop.run(fly(jobs, seconds))}) + "\n")
 
 

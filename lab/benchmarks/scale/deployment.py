@@ -31,7 +31,7 @@ STORE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ScaleDeployment:
     """The started deployment. `env` is the environment of its processes."""
 
     redis_url: str = field(repr=False)
@@ -52,10 +52,9 @@ class Target:
 
 
 @contextmanager
-def started(workers: int, own: Mapping[str, str]) -> Iterator[Target]:
-    """Redis, the model's server and so many workers; `own` overrides default settings.
-
-    Raises CliError where they cannot start.
+def started(workers: int, variables: Mapping[str, str]) -> Iterator[ScaleDeployment]:
+    """Start Redis, the model's server and the workers. `variables` overrides default settings.
+    Raises CliError if they cannot start.
     """
     with Signals() as signals, ExitStack() as stack:
         with signals.delayed():  # a signal in between would leave the directory
@@ -64,10 +63,12 @@ def started(workers: int, own: Mapping[str, str]) -> Iterator[Target]:
             )
         programs = LoggedProcesses(stack.enter_context(running(signals)), Path(folder))
         bubblewrap.ensure()
-        yield _start(programs, workers, own)
+        yield _start(programs, workers, variables)
 
 
-def _start(programs: LoggedProcesses, workers: int, own: Mapping[str, str]) -> Target:
+def _start(
+    programs: LoggedProcesses, workers: int, variables: Mapping[str, str]
+) -> ScaleDeployment:
     redis_port, port = ports.free(2)
     server = redis_server.prepare(programs.folder / "redis", redis_port, sealed({}))
     redis_server.wait_ready(server, programs.start(server.program))
@@ -80,7 +81,7 @@ def _start(programs: LoggedProcesses, workers: int, own: Mapping[str, str]) -> T
         port=port,
     )
     env |= {"FETTLE_LOG_LEVEL": "WARNING"}
-    env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **own}
+    env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **variables}
     env = sealed(env)
     children = [programs.start(each) for each in Deployment(port, env).workers(workers)]
     programs.wait_until(
@@ -90,7 +91,7 @@ def _start(programs: LoggedProcesses, workers: int, own: Mapping[str, str]) -> T
         seconds=READY_SECONDS,
     )
     pids = tuple(child.pid for child in children)
-    return Target(server.url, server.broker_url, env, pids, data)
+    return ScaleDeployment(server.url, server.broker_url, env, pids, data)
 
 
 def _model_server(programs: LoggedProcesses) -> str:

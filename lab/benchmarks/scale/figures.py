@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.benchmarks.goal import judged
-from lab.benchmarks.scale.memory import Taken
+from lab.benchmarks.scale.memory import MemoryUse
 
 FLIGHTS = (50, 200, 500)
 LENGTHS = (10, 100, 400)
@@ -29,7 +29,7 @@ class Flown:
     """Seconds from the first admission to the last end, and the peak memory."""
 
     seconds: float
-    memory: Taken
+    memory: MemoryUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ def finished_bytes(short: PerCall, long: PerCall) -> tuple[float, float]:
 
 
 def there_and_back(times: Mapping[int, int]) -> list[int]:
-    """Each number so many times: half of them first, then the odd ones, then the other half in
-    reverse order."""
+    """Each number as often as `times` says: half of them first, then the odd ones, then the other
+    half in reverse order."""
     half = [each for each in sorted(times) for _ in range(times[each] // 2)]
     return [*half, *(each for each in sorted(times) if times[each] % 2), *reversed(half)]
 

@@ -11,7 +11,7 @@ from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submission
 from lab.benchmarks.scale import model
-from lab.benchmarks.scale.deployment import Target
+from lab.benchmarks.scale.deployment import ScaleDeployment
 from lab.benchmarks.scale.figures import Flown
 from lab.benchmarks.scale.memory import Peak
 
@@ -20,19 +20,19 @@ LOOK_SECONDS = 0.05
 MOST_SECONDS = 240
 
 
-async def fly(target: Target, jobs: int, seconds: float) -> Flown:
-    """Run so many jobs, whose model takes `seconds` a call. Raises CliError where a job takes
-    another course, since the sides are not comparable then."""
+async def fly(target: ScaleDeployment, jobs: int, seconds: float) -> Flown:
+    """Run this number of jobs with a model that takes `seconds` per call. Raises CliError if a job
+    takes another course, because the sides cannot be compared then."""
     name = model.flight(seconds)
     with target.operations() as operations:
         try:
-            ended = await _ended(operations)
+            ended_count = await _count_ended(operations)
             with Peak(target.workers) as peak:
-                begun = time.perf_counter()
+                started_at = time.perf_counter()
                 flown = (admit(operations, name, MOST_SECONDS) for _ in range(jobs))
                 ids = await asyncio.gather(*flown)
-                await _all_ended(operations, ended + jobs)
-                took = time.perf_counter() - begun
+                await _wait_for_all(operations, ended_count + jobs)
+                took = time.perf_counter() - started_at
             for job_id in ids:
                 await _check(operations, job_id)
         finally:
@@ -48,16 +48,16 @@ async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:
     return submitted.record.id
 
 
-async def _all_ended(operations: Operations, count: int) -> None:
-    """Wait until so many jobs have ended."""
+async def _wait_for_all(operations: Operations, count: int) -> None:
+    """Wait until this number of jobs have ended."""
     deadline = time.monotonic() + MOST_SECONDS
-    while (ended := await _ended(operations)) < count:
+    while (ended_count := await _count_ended(operations)) < count:
         if time.monotonic() > deadline:
-            raise CliError("jobs do not end", f"{count - ended} are left")
+            raise CliError("jobs do not end", f"{count - ended_count} are left")
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _ended(operations: Operations) -> int:
+async def _count_ended(operations: Operations) -> int:
     counts = await operations.store.counts()
     return sum(count for status, count in counts.items() if status.final)
 

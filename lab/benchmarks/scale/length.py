@@ -15,7 +15,7 @@ from jobs.model.record import Status
 from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 from lab.benchmarks.scale import model
-from lab.benchmarks.scale.deployment import Target
+from lab.benchmarks.scale.deployment import ScaleDeployment
 from lab.benchmarks.scale.figures import Cost
 from lab.benchmarks.scale.flight import admit
 
@@ -24,21 +24,24 @@ MOST_SECONDS = 240
 _KEYS_AT_ONCE = 1_000
 
 
-async def run(target: Target, tools: int) -> Cost:
-    """One job of so many tool calls, each a run that prints 50 KB; nothing else runs."""
+async def run(target: ScaleDeployment, tools: int) -> Cost:
+    """Run one job with this number of tool calls, alone. Each call is a run that prints 50 KB."""
     with target.operations() as operations:
         store = operations.store
         try:
-            stored, kept = await _stored(store.redis), _kept(target.data)
-            begun = time.perf_counter()
+            stored, file_bytes = await _stored(store.redis), _folder_bytes(target.data)
+            started_at = time.perf_counter()
             job_id = await _to_its_end(operations, tools)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - started_at
             found = cast("Awaitable[Any]", store.redis.lrange(JobKeys(job_id).events, 0, -1))
             events = sum(map(len, await found))
-            stored, kept = await _stored(store.redis) - stored, _kept(target.data) - kept
+            stored, file_bytes = (
+                await _stored(store.redis) - stored,
+                _folder_bytes(target.data) - file_bytes,
+            )
         finally:
             await store.close()
-    return Cost(tools, seconds, stored, events, kept)
+    return Cost(tools, seconds, stored, events, file_bytes)
 
 
 async def _to_its_end(operations: Operations, tools: int) -> str:
@@ -67,5 +70,5 @@ async def _stored(redis: Redis) -> int:
     return total
 
 
-def _kept(folder: Path) -> int:
+def _folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

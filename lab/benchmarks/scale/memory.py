@@ -23,22 +23,22 @@ _KIB_A_PAGE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class MemoryUse:
     """MiB of the processes themselves, and of their descendants."""
 
-    own: float = 0.0
+    unshared: float = 0.0
     below: float = 0.0
 
     @property
     def together(self) -> float:
         """The sum."""
-        return self.own + self.below
+        return self.unshared + self.below
 
 
-def taken(pids: Sequence[int]) -> Taken:
+def measure_memory(pids: Sequence[int]) -> MemoryUse:
     """The present memory of these processes and their descendants."""
     below = {each.pid for each in process_tree.below(*pids)} - set(pids)
-    return Taken(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
+    return MemoryUse(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
 
 
 class Peak:
@@ -48,7 +48,7 @@ class Peak:
         self._pids = pids
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
-        self.most = Taken()
+        self.most = MemoryUse()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -62,7 +62,7 @@ class Peak:
         over = False
         while not over:
             over = self._over.wait(EVERY_SECONDS)
-            self.most = max(self.most, taken(self._pids), key=lambda each: each.together)
+            self.most = max(self.most, measure_memory(self._pids), key=lambda each: each.together)
 
 
 def _kib(pid: int) -> int:

@@ -1,8 +1,8 @@
 """The model's replies: a script of `lab.provider`, for both parts and both sides.
 
 A provider's real client calls it over HTTP, since connections and their limits are a part of a
-worker's cost; both sides pay it. The model's name determines the replies, so that the server needs
-to know nothing of jobs.
+worker's cost; both sides pay it. The model's name determines the replies, so that the server does
+not have to know the jobs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def flight(seconds: float) -> str:
 
 
 def length(tools: int) -> str:
-    """The name of a model that replies at once, and calls so many runs of 50 KB, one a reply."""
+    """The name of a model that replies at once, and calls this number of runs of 50 KB, one per
+    reply."""
     return f"groq:bench-length-{tools}"
 
 
@@ -41,8 +42,8 @@ def answer(request: Request) -> Reply:
     _, part, amount = request.model.split("-")
     if part == "flight":
         return _reply(request, _flight_call(request.replies_so_far), float(amount))
-    left = int(amount) - request.replies_so_far
-    return _reply(request, _length_call() if left > 0 else None, 0.0)
+    calls_left = int(amount) - request.replies_so_far
+    return _reply(request, _length_call() if calls_left > 0 else None, 0.0)
 
 
 def _reply(request: Request, call: ToolCall | None, seconds: float) -> Reply:

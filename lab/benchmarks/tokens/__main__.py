@@ -1,13 +1,13 @@
 """`python -m lab.benchmarks.tokens [--json]`: input tokens and price of long jobs, with and without
 trimming.
 
-Keys of the JSON line, for jobs of 10, 30 and 100 tool calls with a model whose context has 128,000
-tokens: `tokens_N` and `tokens_untrimmed_N` (input tokens, summed over the job's requests),
-`cached_N` and `cached_untrimmed_N` (the part of them that a provider's cache of prefixes would
-know), and `price_ratio_N`: the ratio of what both cost where cached input costs a tenth. `critic_N`
-are the tokens of the critic's request, and `critic_growth_N` is their ratio to CRITIC_BEFORE.
-`overhead` are the tokens that every request of the executor repeats: its instructions and tools,
-with the packages of this sandbox.
+Keys of the JSON line, for jobs of 10, 30 and 100 tool calls with a context of 128,000 tokens:
+`tokens_N` and `tokens_untrimmed_N` (input tokens, summed over the job's requests), `cached_N` and
+`cached_untrimmed_N` (the part of them that a provider's cache of prefixes would know), and
+`price_ratio_N`: the ratio of what both cost where cached input costs a tenth. `critic_N` are the
+tokens of the critic's request, and `critic_growth_N` is their ratio to CRITIC_BEFORE. `overhead`
+are the tokens that every request of the executor repeats: its instructions and tools, with the
+packages of this sandbox.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from settings.worker import WorkerSettings
 CALLS = (10, 30, 100)
 CONTEXT = 128_000
 UNTRIMMED = 100_000_000
-"""A context whose share no conversation takes."""
+"""A context that is too large for any conversation to fill its share."""
 GOALS = {"price_ratio_10": 1.0, "price_ratio_30": 1.0, "price_ratio_100": 0.8, "overhead": 1_200}
 HEADS = ("CALLS", "WHOLE", "TRIMMED", "OUT OF A CACHE", "PRICE", "GOAL", "", "CRITIC", "GROWTH")
 CRITIC_BEFORE = 3_566
@@ -52,16 +52,16 @@ async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
         await sandbox.close()
 
 
-def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
+def figures(pairs: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
     """The keys for `--json`. Pure."""
     keys: dict[str, float] = {}
-    for calls, (service, whole) in found.items():
+    for calls, (service, untrimmed) in pairs.items():
         keys |= {
             f"tokens_{calls}": service.tokens,
-            f"tokens_untrimmed_{calls}": whole.tokens,
+            f"tokens_untrimmed_{calls}": untrimmed.tokens,
             f"cached_{calls}": round(service.cached / service.tokens, 3),
-            f"cached_untrimmed_{calls}": round(whole.cached / whole.tokens, 3),
-            f"price_ratio_{calls}": round(_weighed(service) / _weighed(whole), 3),
+            f"cached_untrimmed_{calls}": round(untrimmed.cached / untrimmed.tokens, 3),
+            f"price_ratio_{calls}": round(_weighed(service) / _weighed(untrimmed), 3),
             f"critic_{calls}": service.critic,
             f"critic_growth_{calls}": round(service.critic / CRITIC_BEFORE, 2),
             "overhead": service.overhead,

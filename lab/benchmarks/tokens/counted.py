@@ -64,10 +64,10 @@ def _compact(value: Any) -> str:
 
 def _same_beginning(before: Sequence[str], after: Sequence[str]) -> int:
     size = 0
-    for one, other in zip(before, after, strict=False):
-        if one != other:
+    for earlier, later in zip(before, after, strict=False):
+        if earlier != later:
             break
-        size += len(one.encode())
+        size += len(earlier.encode())
     return size
 
 

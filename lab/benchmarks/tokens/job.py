@@ -20,7 +20,7 @@ from sandbox.protocol import Limits, Sandbox
 
 
 async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
-    """The tokens of the requests to a model with a context of so many tokens."""
+    """The tokens of the requests to a model with a context of this size."""
     with ProviderServer(script.answer) as server:
         options = ModelOptions({"groq": "none"}, {"groq": server.groq_url}, context_tokens=context)
         pool = ModelPool(options)

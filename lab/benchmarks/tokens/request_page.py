@@ -1,7 +1,8 @@
 """`python -m lab.benchmarks.tokens.request_page > docs/request.md`: complete requests of a job.
 
 A job goes through the real graph, the real sandbox and a real client to a local provider. The page
-has the executor's first request and the critic's request. A test compares it with what is sent now.
+has the executor's first request and the critic's request. A test compares the page with the present
+requests.
 """
 
 from __future__ import annotations
@@ -197,8 +198,8 @@ async def send_example() -> Example:
             await pool.aclose()
             await sandbox.close()
     critic = next(filter(_is_for_critic, server.requests))
-    others = (each for each in server.requests if not _is_for_critic(each))
-    return Example(next(each for each in others if each.forced_tool is None), critic)
+    work_requests = (each for each in server.requests if not _is_for_critic(each))
+    return Example(next(each for each in work_requests if each.forced_tool is None), critic)
 
 
 def page(example: Example) -> str:

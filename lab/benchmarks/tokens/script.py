@@ -23,7 +23,7 @@ for line in range({rows}):
 
 
 def model(calls: int) -> str:
-    """The name of a model that calls so many runs."""
+    """The name of a model that calls this number of runs."""
     return f"groq:bench-tokens-{calls}"
 
 

@@ -18,15 +18,12 @@ from collections.abc import Mapping
 from tempfile import TemporaryFile
 
 import click
+
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from sandbox.protocol import SandboxUnavailable
-from settings.client import inherited
-from settings.sandbox import SandboxSettings
-
 from lab.drills.attacks import suite
 from lab.drills.attacks.attack import Attack
-from lab.drills.attacks.backends import Backend, backend
+from lab.drills.attacks.backends import TriedBackend, backend
 from lab.drills.attacks.environment.host import (
     SECRET_LETTERS,
     START,
@@ -36,26 +33,19 @@ from lab.drills.attacks.environment.host import (
 )
 from lab.drills.attacks.environment.netspace import Netspace, enter
 from lab.drills.attacks.options import attack_options
-from lab.drills.attacks.outcome import Kind, Outcome
+from lab.drills.attacks.outcome import AttackOutcome, VerdictKind
 from lab.drills.attacks.runner import Runner
-from lab.drills.attacks.summary import (
-    HEADS,
-    failures,
-    last_line,
-    passed,
-    printed,
-    rows,
-    summary,
-)
+from lab.drills.attacks.summary import HEADS, failures, last_line, passed, printed, rows, summary
+from sandbox.protocol import SandboxUnavailable
+from settings.client import inherited
+from settings.sandbox import SandboxSettings
 
 _PR_SET_PDEATHSIG = 1
 
 
 @click.command()
 @attack_options
-@click.option(
-    "--canary", type=int, hidden=True, help="the descriptor of the canary file"
-)
+@click.option("--canary", type=int, hidden=True, help="the descriptor of the canary file")
 def main(
     backends: tuple[str, ...],
     globs: tuple[str, ...],
@@ -70,16 +60,14 @@ def main(
     screen = Screen(stderr=as_json)
     attacks = suite.attacks(globs)
     if listing:
-        screen.rows(
-            ("NAME", "TRIES"), [(name, each.tries) for name, each in attacks.items()]
-        )
+        screen.rows(("NAME", "TRIES"), [(name, each.tries) for name, each in attacks.items()])
         return
-    made = [backend(name) for name in backends or (SandboxSettings().sandbox,)]
+    tried_backends = [backend(name) for name in backends or (SandboxSettings().sandbox,)]
     netspace = _netspace(screen)
     secret = os.pread(canary, 4096, 0).decode()
     try:
         with host_environment(secret, canary, netspace) as host:
-            outcomes = asyncio.run(_all(attacks, made, host, screen))
+            outcomes = asyncio.run(_all(attacks, tried_backends, host, screen))
             harmed = host.harmed()
     except KeyboardInterrupt:
         screen.line("stopped", "the drill was ended before its end", Tone.BAD)
@@ -114,7 +102,7 @@ def _with_canaries() -> int:
 
 
 def _end_in_order() -> None:
-    """Clear up also where the drill is ended by a signal, or loses the process that started it."""
+    """Clear up even if a signal ends the drill, or if the process that started it ends."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -124,46 +112,42 @@ def _netspace(screen: Screen) -> Netspace | None:
     try:
         return enter()
     except OSError as error:
-        why = f"no network namespace of the drill's own ({error}): no stand-ins for other hosts"
-        screen.line("network", why, Tone.BAD)
+        text = f"no network namespace of the drill's own ({error}): no stand-ins for other hosts"
+        screen.line("network", text, Tone.BAD)
         return None
 
 
 async def _all(
     attacks: Mapping[str, Attack],
-    made: list[Backend],
+    tried_backends: list[TriedBackend],
     host: HostEnvironment,
     screen: Screen,
-) -> list[Outcome]:
-    def report(outcome: Outcome) -> None:
+) -> list[AttackOutcome]:
+    def report(outcome: AttackOutcome) -> None:
         kind = outcome.verdict.kind
-        place = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
+        heading = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
         evidence = printed(outcome.verdict.evidence or outcome.control)
-        tone = Tone.GOOD if outcome.held else Tone.BAD if outcome.failed else Tone.WARN
-        screen.line(kind, f"{place}: {evidence}", tone)
+        tone = Tone.GOOD if outcome.is_held else Tone.BAD if outcome.failed else Tone.WARN
+        screen.line(kind, f"{heading}: {evidence}", tone)
 
     runner = Runner(host, SandboxSettings().sandbox_python, report)
-    outcomes: list[Outcome] = []
-    for tried in made:
+    outcomes: list[AttackOutcome] = []
+    for tried in tried_backends:
         try:
             outcomes += await runner.run(attacks, tried)
         except SandboxUnavailable as error:
-            screen.line(
-                Kind.BROKEN, f"{tried.name} does not work here: {error}", Tone.BAD
-            )
+            screen.line(VerdictKind.BROKEN, f"{tried.name} does not work here: {error}", Tone.BAD)
             sys.exit(1)
     return outcomes
 
 
-def _show(screen: Screen, outcomes: list[Outcome]) -> None:
+def _show(screen: Screen, outcomes: list[AttackOutcome]) -> None:
     screen.title("attacks")
-    if (
-        not screen.drawing
-    ):  # a pipe is given rows alone, and here they are plain numbers
+    if not screen.drawing:  # a pipe is given rows alone, and here they are plain numbers
         screen.text("\t".join(HEADS))
     screen.rows(HEADS, rows(outcomes))
-    for each in failures(outcomes):
-        screen.line("failed", each, Tone.BAD)
+    for failure in failures(outcomes):
+        screen.line("failed", failure, Tone.BAD)
     screen.line("held" if passed(outcomes) else "failed", last_line(outcomes))
 
 

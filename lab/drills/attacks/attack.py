@@ -1,4 +1,5 @@
-"""An attack, as data: what is tried, how it is seen, and how we know that we would see it.
+"""An attack as data: the probe, the judgement of its success, and the control that proves the
+judgement.
 
 Why: docs/decisions/0044-attacks-are-decorated-probes.md
 """
@@ -9,34 +10,33 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.drills.attacks.outcome import AttackVerdict, Observation
 from sandbox.protocol import End, Limits
 
-from lab.drills.attacks.outcome import Observation, Verdict
-
-Given = dict[str, Any]
-"""What a probe is given: plain JSON. `HostEnvironment.facts` names what is always there."""
+Inputs = dict[str, Any]
+"""The inputs of a probe: plain JSON. `HostEnvironment.facts` names the inputs of every probe."""
 
 Probe = Callable[..., "str | None"]
-"""Runs in the sandbox, from its source. Takes what it is given, or nothing; returns evidence of
-reach in words, or None."""
+"""Runs in the sandbox, from its source. Takes the inputs, or no argument; returns evidence of reach
+in words, or None."""
 
-Drive = Callable[[Any], Awaitable[Observation | Verdict]]
-"""What the host does around the probe's runs; called with a `lab.drills.attacks.context.Context`. It
-returns its verdict, or what is to be judged as usual (`judges.reported`)."""
+Drive = Callable[[Any], Awaitable[Observation | AttackVerdict]]
+"""What the host does around the probe's runs; called with a `lab.drills.attacks.context.Context`.
+It returns its verdict, or an observation for the usual judgement (`judges.reported`)."""
 
 LIMITS = Limits(wall_seconds=20.0)
-"""More time than a job has: what is tried is what the code may do, not how fast."""
+"""More time than a job has, because an attack tests permissions and not speed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class BaselineControl:
     """The control runs as a plain process of this machine, bounded by the drill itself.
 
     `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
-    a user who owns nothing. `host_root`: with root's rights on the whole machine, for which there
-    is no stand-in: for a drill that is not root the attack is unproved. `as_drill`: as the drill's
-    own user for what reaches into its processes. `unshare`: options of the
-    program `unshare`, for what the drill must plant first.
+    a user who owns nothing. `host_root`: with root's rights on the whole machine, without a
+    substitute: if the drill is not root, the attack is unproved. `as_drill`: as the drill's own
+    user for what reaches into its processes. `unshare`: options of the program `unshare`, for
+    things that the drill must plant first.
     """
 
     as_drill: bool = False
@@ -46,21 +46,22 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
-    """The control runs on the same backend, with limits that allow what is tried."""
+class RaisedLimits:
+    """The control runs on the same backend, with limits that allow the attack."""
 
     limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Instead:
-    """The control is another probe on the same backend, which does what must not be seen."""
+class OtherProbe:
+    """The control is another probe on the same backend, which shows the effect that an attack must
+    not have."""
 
     probe: Probe
     limits: Limits | None = None
 
 
-Control = Baseline | Raised | Instead
+Control = BaselineControl | RaisedLimits | OtherProbe
 
 
 async def run_once(context: Any) -> Observation:
@@ -73,18 +74,18 @@ async def run_once(context: Any) -> Observation:
 class Attack:
     """One attack; its name is its module's category and its own name there.
 
-    `ends` are the ends of a run that count as an answer
-    where the probe itself did not live to give one. `alone`: nothing else may run meanwhile.
-    `absent` says why this machine has no control for what is tried (None: it has), most often
-    because it has nothing of the kind: the probe runs all the same, and is then unproved, with that
-    reason. `tries` says what it tries: the first line of the probe's docstring.
+    `ends` are the ends of a run that count as an answer if the probe itself was killed. `alone`: no
+    other attack may run at the same time. `absent` returns the reason why this machine has no
+    control for the attack (None: it has a control), most often because it lacks the attacked
+    feature. The probe runs in any case, and is then unproved, with that reason. `tries` describes
+    the attack: by default the first line of the probe's docstring.
     """
 
     probe: Probe
-    control: Control = field(default_factory=Baseline)
+    control: Control = field(default_factory=BaselineControl)
     limits: Limits = LIMITS
     ends: frozenset[End] = frozenset()
-    given: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
     drive: Drive = run_once

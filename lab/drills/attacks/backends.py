@@ -6,21 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.drills.attacks.attack import LIMITS
 from sandbox.protocol import Sandbox
 from settings import sandbox as settings_of
 from settings.sandbox import SandboxSettings
 from worker.adapters import backend as workers
-
-from lab.drills.attacks.attack import LIMITS
 
 SANDBOXES = 2
 NAMES = tuple(each.value for each in settings_of.Backend)
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
-    """How to make one; each call makes a new one, which its caller closes. `over` a directory of
-    layers, where there are such (a baseline has none).
+class TriedBackend:
+    """How to make one; each call makes a new one, which its caller closes. `over` makes a backend
+    over a directory of layers; None for a baseline, which has no layers.
     """
 
     name: str
@@ -28,12 +27,10 @@ class Backend:
     over: Callable[[Path], Sandbox] | None = None
 
 
-def backend(name: str) -> Backend:
+def backend(name: str) -> TriedBackend:
     """The backend `name`, one of `NAMES`, as a worker with this environment has it."""
-    settings = SandboxSettings(
-        sandbox=settings_of.Backend(name), sandbox_rooms=SANDBOXES
-    )
-    return Backend(
+    settings = SandboxSettings(sandbox=settings_of.Backend(name), sandbox_rooms=SANDBOXES)
+    return TriedBackend(
         name,
         lambda: workers.backend(settings, ready_for=LIMITS),
         lambda layers: workers.backend(settings, ready_for=LIMITS, layers=layers),

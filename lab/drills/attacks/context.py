@@ -11,14 +11,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sandbox.protocol import Command, ConnectionHandler, Limits, Sandbox
-
 from lab.drills.attacks.attack import Attack, Probe
-from lab.drills.attacks.backends import Backend
+from lab.drills.attacks.backends import TriedBackend
 from lab.drills.attacks.environment.baseline import BaselineSandbox
 from lab.drills.attacks.environment.host import HostEnvironment
 from lab.drills.attacks.outcome import Observation
 from lab.drills.attacks.probes.program import program, report
+from sandbox.protocol import Command, ConnectionHandler, Limits, Sandbox
 
 LEFT_SECONDS = 3.0
 """A process of a run that lives longer than this after the answer has outlived it."""
@@ -31,7 +30,7 @@ class Context:
     attack: Attack
     sandbox: Sandbox
     host: HostEnvironment
-    backend: Backend
+    backend: TriedBackend
     limits: Limits
     is_control: bool = False
     layers: tuple[str, ...] = ()
@@ -44,14 +43,14 @@ class Context:
         self,
         probe: Probe | None = None,
         *,
-        given: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         files: Mapping[str, bytes] | None = None,
         limits: Limits | None = None,
     ) -> Observation:
-        """Run the attack's probe, or another, once; `given` adds to what it is given."""
+        """Run the attack's probe, or another probe, once; `inputs` adds to its inputs."""
         attack = self.attack
-        every = {**self.host.facts(self.mark), **attack.given, **(given or {})}
-        code = program(probe or attack.probe, every)
+        all_inputs = {**self.host.facts(self.mark), **attack.inputs, **(inputs or {})}
+        code = program(probe or attack.probe, all_inputs)
         files = attack.files if files is None else files
         words = ("python", "-c", code)
         return await self.command(
@@ -60,26 +59,26 @@ class Context:
         )
 
     async def command(self, command: Command, limits: Limits) -> Observation:
-        """Run any command once, and look at what it leaves."""
+        """Run any command once, and observe the processes and contacts that it leaves."""
         started = time.monotonic()
         result = await self.sandbox.run(command, limits)
         seconds = time.monotonic() - started
         if isinstance(self.sandbox, BaselineSandbox):
-            left = self.sandbox.left or marked(self.mark)
+            survivors = self.sandbox.survivors or marked(self.mark)
         else:
-            left = await asyncio.to_thread(lingering, self.mark)
+            survivors = await asyncio.to_thread(lingering, self.mark)
         return Observation(
             result=result,
             report=report(result, self.mark),
             seconds=seconds,
             ends=self.attack.ends,
-            left=left,
+            survivors=survivors,
             contacts=self.host.servers.contacts(self.mark),
         )
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Context]:
-        """The same with a backend of its own, for a drive that breaks it."""
+        """This context with a new backend, for a drive that breaks the backend."""
         sandbox = self.backend.make()
         try:
             yield replace(self, sandbox=sandbox)
@@ -88,30 +87,28 @@ class Context:
 
 
 def lingering(mark: str) -> tuple[str, ...]:
-    """Processes of this machine with the mark, where they do not end within a moment."""
+    """Processes of this machine with the mark that do not end within a moment."""
     until = time.monotonic() + LEFT_SECONDS
-    while (found := marked(mark) or marked(mark)) and time.monotonic() < until:
+    while (processes := marked(mark) or marked(mark)) and time.monotonic() < until:
         time.sleep(0.05)
-    return found
+    return processes
 
 
 def marked(mark: str) -> tuple[str, ...]:
-    """Processes whose command line or name has the mark: a probe gives it to those it starts.
+    """Processes with the mark in the command line or name: a probe gives the mark to its children.
 
     Read without detours, as some live only for a moment.
     """
     name, word = mark[:15].encode(), mark.encode()
-    found = []
+    processes = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
-            called = _read(entry.path, "comm").strip()
-            if called == name or word in _read(entry.path, "cmdline"):
+            process_name = _read(entry.path, "comm").strip()
+            if process_name == name or word in _read(entry.path, "cmdline"):
                 state = _read(entry.path, "stat").rpartition(b")")[2].split()[:1]
                 if state not in ([b"Z"], [b"X"], []):
-                    found.append(
-                        f"pid {entry.name} ({called.decode(errors='replace')})"
-                    )
-    return tuple(found)
+                    processes.append(f"pid {entry.name} ({process_name.decode(errors='replace')})")
+    return tuple(processes)
 
 
 def _read(folder: str, name: str) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+
 from settings.sandbox import Backend
 
 OPTIONS = (
@@ -23,12 +24,8 @@ OPTIONS = (
         multiple=True,
         help="Attacks by name, such as 'network/*'. Can be repeated.",
     ),
-    click.option(
-        "--list", "listing", is_flag=True, help="List the attacks; run none of them."
-    ),
-    click.option(
-        "--json", "as_json", is_flag=True, help="The last line of stdout is one object."
-    ),
+    click.option("--list", "listing", is_flag=True, help="List the attacks; run none of them."),
+    click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object."),
 )
 
 

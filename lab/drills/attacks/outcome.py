@@ -1,4 +1,4 @@
-"""What was seen of an attack, and what is made of it."""
+"""The observation of an attack, and its verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sandbox.protocol import End, RunResult
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProbeReport:
     """What the probe itself said at its end. Both None: it came to its end and reached nothing.
 
     `broken` is the exception that it did not expect.
@@ -24,57 +24,59 @@ class Observation:
     """One attack as seen from the host."""
 
     result: RunResult
-    report: Report | None
+    report: ProbeReport | None
     """None: the probe gave no report (it was ended, or its output was)."""
     seconds: float
     """From the order to the answer, on the host's clock."""
     ends: frozenset[End] = frozenset()
     """Those that the attack takes for an answer."""
-    left: tuple[str, ...] = ()
+    survivors: tuple[str, ...] = ()
     """Processes of the run that lived on after its answer."""
     contacts: tuple[str, ...] = ()
     """What arrived at the canary servers with the run's mark."""
 
 
-class Kind(StrEnum):
+class VerdictKind(StrEnum):
     """What came of one attack on one backend."""
 
     HELD = "held"
     UNPROVED = "unproved"
-    """The probe reached nothing, and there is no control on this machine to show that we would have
-    noticed: it has not what is tried, or it takes root. Neither a failure nor a proof."""
+    """The probe reached nothing, and there is no control on this machine to prove the judgement:
+    the machine lacks the attacked feature, or the control needs root. Neither a failure nor a
+    proof."""
     REACHED = "reached"
     """The sandbox did not hold."""
     BLIND = "blind"
-    """The control reached nothing: the probe would not notice success. Nothing is proved."""
+    """The control did not reach anything: the probe would not notice success. The attack proves no
+    protection."""
     BROKEN = "broken"
-    """The attack could not be carried out. Nothing is proved."""
+    """The attack could not be carried out. It proves no protection."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AttackVerdict:
     """A kind, and the evidence for it."""
 
-    kind: Kind
+    kind: VerdictKind
     evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """One attack on one backend. `control` says what the control reached."""
+class AttackOutcome:
+    """One attack on one backend. `control` is the evidence of the control."""
 
     name: str
     backend: str
-    verdict: Verdict
+    verdict: AttackVerdict
     seconds: float
     control: str = ""
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether the sandbox held, and the control shows that we would have noticed."""
-        return self.verdict.kind is Kind.HELD
+        return self.verdict.kind is VerdictKind.HELD
 
     @property
     def failed(self) -> bool:
         """Whether it did not hold, or went wrong."""
-        return self.verdict.kind not in {Kind.HELD, Kind.UNPROVED}
+        return self.verdict.kind not in {VerdictKind.HELD, VerdictKind.UNPROVED}

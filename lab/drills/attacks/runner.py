@@ -11,21 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.protocol import Sandbox, SandboxError
-
-from lab.drills.attacks.attack import Attack, Baseline, Instead, Raised
-from lab.drills.attacks.backends import Backend
+from lab.drills.attacks.attack import Attack, BaselineControl, OtherProbe, RaisedLimits
+from lab.drills.attacks.backends import TriedBackend
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.environment.baseline import UIDS, BaselineSandbox, interpreter
 from lab.drills.attacks.environment.host import VARIABLE, HostEnvironment
-from lab.drills.attacks.judges import held, reported
-from lab.drills.attacks.outcome import Kind, Outcome, Verdict
+from lab.drills.attacks.judges import held_verdict, reported
+from lab.drills.attacks.outcome import AttackOutcome, AttackVerdict, VerdictKind
+from sandbox.protocol import Sandbox, SandboxError
 
 AT_ONCE = 2
 MOST_SECONDS = 120.0
 """For one attack or control; what takes longer is broken."""
 
-Report = Callable[[Outcome], None]
+Report = Callable[[AttackOutcome], None]
 
 
 class Runner:
@@ -34,81 +33,77 @@ class Runner:
     def __init__(self, host: HostEnvironment, python: Path, report: Report) -> None:
         self._host, self._report = host, report
         self._python = interpreter(python)
-        self._controls: dict[str, Verdict] = {}
+        self._controls: dict[str, AttackVerdict] = {}
         # From anywhere: what bounds a user's processes counts those of a drill beside this one.
-        self._uids = itertools.islice(
-            itertools.cycle(UIDS), secrets.randbelow(len(UIDS)), None
-        )
+        self._uids = itertools.islice(itertools.cycle(UIDS), secrets.randbelow(len(UIDS)), None)
         self._seats = asyncio.Semaphore(AT_ONCE)
 
     async def run(
-        self, attacks: Mapping[str, Attack], backend: Backend
-    ) -> list[Outcome]:
+        self, attacks: Mapping[str, Attack], backend: TriedBackend
+    ) -> list[AttackOutcome]:
         """All outcomes, in the attacks' order. Raises SandboxUnavailable where no run is possible
         at all."""
         sandbox = backend.make()
         try:
             await sandbox.check()
             quiet = {name: each for name, each in attacks.items() if not each.alone}
-            seated = (
-                self._seated(name, quiet[name], backend, sandbox) for name in quiet
-            )
-            found = {each.name: each for each in await asyncio.gather(*seated)}
+            seated = (self._seated(name, quiet[name], backend, sandbox) for name in quiet)
+            outcomes_by_name = {each.name: each for each in await asyncio.gather(*seated)}
             for name in [name for name in attacks if name not in quiet]:
-                found[name] = await self._seated(name, attacks[name], backend, sandbox)
+                outcomes_by_name[name] = await self._seated(name, attacks[name], backend, sandbox)
         finally:
             await sandbox.close()
-        return [found[name] for name in attacks]
+        return [outcomes_by_name[name] for name in attacks]
 
     async def _seated(
-        self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
-    ) -> Outcome:
+        self, name: str, attack: Attack, backend: TriedBackend, sandbox: Sandbox
+    ) -> AttackOutcome:
         async with self._seats:
             started = time.monotonic()
             verdict, control = await self._both(name, attack, backend, sandbox)
             seconds = round(time.monotonic() - started, 2)
-        outcome = Outcome(name, backend.name, verdict, seconds, control.evidence)
+        outcome = AttackOutcome(name, backend.name, verdict, seconds, control.evidence)
         self._report(outcome)
         return outcome
 
     async def _both(
-        self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
-    ) -> tuple[Verdict, Verdict]:
+        self, name: str, attack: Attack, backend: TriedBackend, sandbox: Sandbox
+    ) -> tuple[AttackVerdict, AttackVerdict]:
         """The attack's verdict, after its control's is known; and the control's."""
         context = Context(attack, sandbox, self._host, backend, attack.limits)
         verdict = await _judged(context)
-        if verdict.kind is not Kind.HELD:
-            return verdict, held()
+        if verdict.kind is not VerdictKind.HELD:
+            return verdict, held_verdict()
         reason = self._without_control(attack)
         if reason is not None:
-            return Verdict(Kind.UNPROVED, reason), held()
+            return AttackVerdict(VerdictKind.UNPROVED, reason), held_verdict()
         control = await self._control(name, context)
-        if control.kind is not Kind.REACHED:
-            why = control.evidence or "it reached nothing"
-            verdict = Verdict(Kind.BLIND, f"the control was {control.kind}: {why}")
+        if control.kind is not VerdictKind.REACHED:
+            evidence = control.evidence or "it reached nothing"
+            verdict = AttackVerdict(
+                VerdictKind.BLIND, f"the control was {control.kind}: {evidence}"
+            )
         return verdict, control
 
     def _without_control(self, attack: Attack) -> str | None:
         """Why this machine, or this user, can show no control; None where there is one."""
         control = attack.control
-        if isinstance(control, Baseline) and control.host_root and os.geteuid() != 0:
+        if isinstance(control, BaselineControl) and control.host_root and os.geteuid() != 0:
             return "its control takes root"
         return attack.absent()
 
-    async def _control(self, name: str, context: Context) -> Verdict:
+    async def _control(self, name: str, context: Context) -> AttackVerdict:
         """The control's verdict. A baseline is the same for every backend, and run once."""
         control = context.attack.control
         again = replace(context, is_control=True)
-        if isinstance(control, Raised):
+        if isinstance(control, RaisedLimits):
             return await _judged(replace(again, limits=control.limits))
-        if isinstance(control, Instead):
+        if isinstance(control, OtherProbe):
             attack = replace(context.attack, probe=control.probe)
             limits = control.limits or context.limits
             return await _judged(replace(again, attack=attack, limits=limits))
         if name not in self._controls:
-            os.lseek(
-                self._host.descriptor, 0, os.SEEK_SET
-            )  # its position is shared with us
+            os.lseek(self._host.descriptor, 0, os.SEEK_SET)  # its position is shared with us
             baseline = BaselineSandbox(
                 self._python,
                 environment=environment(self._host),
@@ -119,14 +114,9 @@ class Runner:
                 uid=next(self._uids),
             )
             # Not this mark: a canary server has it from the attack itself, if that did reach one.
-            backend = Backend("baseline", lambda: baseline)
+            backend = TriedBackend("baseline", lambda: baseline)
             again = Context(
-                context.attack,
-                baseline,
-                self._host,
-                backend,
-                context.limits,
-                is_control=True,
+                context.attack, baseline, self._host, backend, context.limits, is_control=True
             )
             self._controls[name] = await _judged(again)
         return self._controls[name]
@@ -134,24 +124,20 @@ class Runner:
 
 def environment(host: HostEnvironment) -> dict[str, str]:
     """That of a baseline: the canary is in it, as it is in the drill's own."""
-    return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        VARIABLE: host.secret,
-    }
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", VARIABLE: host.secret}
 
 
-async def _judged(context: Context) -> Verdict:
+async def _judged(context: Context) -> AttackVerdict:
     """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it; and
     an attack that has a fault itself costs none of the others.
     """
     try:
         async with asyncio.timeout(MOST_SECONDS):
-            seen = await context.attack.drive(context)
-            return seen if isinstance(seen, Verdict) else reported(seen)
+            observation = await context.attack.drive(context)
+            return observation if isinstance(observation, AttackVerdict) else reported(observation)
     except TimeoutError:
-        return Verdict(Kind.BROKEN, f"not done within {MOST_SECONDS:g} s")
+        return AttackVerdict(VerdictKind.BROKEN, f"not done within {MOST_SECONDS:g} s")
     except SandboxError as error:
-        return Verdict(Kind.BROKEN, f"the backend failed: {error}")
+        return AttackVerdict(VerdictKind.BROKEN, f"the backend failed: {error}")
     except Exception as error:  # noqa: BLE001
-        return Verdict(Kind.BROKEN, f"{type(error).__name__}: {error}")
+        return AttackVerdict(VerdictKind.BROKEN, f"{type(error).__name__}: {error}")

@@ -10,39 +10,27 @@ from types import ModuleType
 
 from lab.drills.attacks.attack import Attack
 
-CATEGORIES = (
-    "resources",
-    "hostdata",
-    "network",
-    "kernel",
-    "artifacts",
-    "across",
-    "protocol",
-)
+CATEGORIES = ("resources", "hostdata", "network", "kernel", "artifacts", "across", "protocol")
 """A module each, or a package with a module for each theme."""
 
 
 def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
     """Attacks by `category/name`, in order; `only`: globs, of which one must fit."""
-    wanted = tuple(only)
-    found: dict[str, Attack] = {}
+    globs = tuple(only)
+    selected: dict[str, Attack] = {}
     for category in CATEGORIES:
-        members = sorted(
-            each for module in _modules(category) for each in _attacks(module)
-        )
+        members = sorted(each for module in _modules(category) for each in _attacks(module))
         for own_name, attack in members:
             name = f"{category}/{own_name}"
-            if name in found:
+            if name in selected:
                 raise ValueError(f"two attacks are called {name}")
-            if not wanted or any(fnmatch(name, glob) for glob in wanted):
-                found[name] = attack
-    return found
+            if not globs or any(fnmatch(name, glob) for glob in globs):
+                selected[name] = attack
+    return selected
 
 
 def _attacks(module: ModuleType) -> Iterator[tuple[str, Attack]]:
-    return (
-        (name, each) for name, each in vars(module).items() if isinstance(each, Attack)
-    )
+    return ((name, each) for name, each in vars(module).items() if isinstance(each, Attack))
 
 
 def _modules(category: str) -> Iterator[ModuleType]:

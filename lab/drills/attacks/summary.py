@@ -6,46 +6,40 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cli.render.texts import printable
+from lab.drills.attacks.outcome import AttackOutcome, VerdictKind
 
-from lab.drills.attacks.outcome import Kind, Outcome
-
-HEADS = (
-    "BACKEND",
-    "CATEGORY",
-    "HELD",
-    "UNPROVED",
-    "REACHED",
-    "BLIND",
-    "BROKEN",
-    "SECONDS",
-)
+HEADS = ("BACKEND", "CATEGORY", "HELD", "UNPROVED", "REACHED", "BLIND", "BROKEN", "SECONDS")
 
 LOOK_AT = {
-    Kind.REACHED: "the sandbox did not hold: see what the attack tries",
-    Kind.BLIND: "its control reached nothing, so nothing is proved: see its control",
-    Kind.BROKEN: "it could not be carried out, so nothing is proved: see the error",
+    VerdictKind.REACHED: "the sandbox did not hold: see what the attack tries",
+    VerdictKind.BLIND: "its control reached nothing, so nothing is proved: see its control",
+    VerdictKind.BROKEN: "it could not be carried out, so nothing is proved: see the error",
 }
 
 
-def rows(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, ...]]:
+def rows(outcomes: Iterable[AttackOutcome]) -> Iterator[tuple[str, ...]]:
     """A row for each backend and category, in the outcomes' order."""
-    groups: dict[tuple[str, str], list[Outcome]] = {}
-    for each in outcomes:
-        groups.setdefault((each.backend, each.name.partition("/")[0]), []).append(each)
-    for (backend, category), found in groups.items():
-        counts = [sum(each.verdict.kind is kind for each in found) for kind in Kind]
-        seconds = sum(each.seconds for each in found)
+    groups: dict[tuple[str, str], list[AttackOutcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault((outcome.backend, outcome.name.partition("/")[0]), []).append(outcome)
+    for (backend, category), outcomes_of_group in groups.items():
+        counts = [
+            sum(outcome.verdict.kind is kind for outcome in outcomes_of_group)
+            for kind in VerdictKind
+        ]
+        seconds = sum(outcome.seconds for outcome in outcomes_of_group)
         yield (backend, category, *map(str, counts), f"{seconds:.1f}")
 
 
-def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
+def failures(outcomes: Iterable[AttackOutcome]) -> Iterator[str]:
     """Those that did not hold, each with its evidence and what to look at."""
-    for each in outcomes:
-        if each.failed:
-            kind = each.verdict.kind
-            category, _, name = each.name.partition("/")
+    for outcome in outcomes:
+        if outcome.failed:
+            kind = outcome.verdict.kind
+            category, _, name = outcome.name.partition("/")
+            evidence = printed(outcome.verdict.evidence)
             yield (
-                f"{each.name} on {each.backend}: {kind}: {printed(each.verdict.evidence)}\n"
+                f"{outcome.name} on {outcome.backend}: {kind}: {evidence}\n"
                 f"    {name} in lab/drills/attacks/catalogue/{category}: {LOOK_AT[kind]}"
             )
 
@@ -55,24 +49,24 @@ def printed(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def summary(outcomes: Sequence[AttackOutcome]) -> dict[str, Any]:
     """The object for machines. `tried` counts each attack once for each backend, without those that
     are `unproved`: they say nothing, and stand by themselves.
     """
-    tried = [each for each in outcomes if each.verdict.kind is not Kind.UNPROVED]
+    tried = [each for each in outcomes if each.verdict.kind is not VerdictKind.UNPROVED]
     return {
         "attacks": len({each.name for each in outcomes}),
         "backends": list(dict.fromkeys(each.backend for each in outcomes)),
         "tried": len(tried),
-        "held": sum(each.held for each in tried),
-        "failed": [_place(each) for each in tried if each.failed],
+        "held": sum(each.is_held for each in tried),
+        "failed": [_outcome_name(each) for each in tried if each.failed],
         "unproved": [
-            _place(each) for each in outcomes if each.verdict.kind is Kind.UNPROVED
+            _outcome_name(each) for each in outcomes if each.verdict.kind is VerdictKind.UNPROVED
         ],
     }
 
 
-def last_line(outcomes: Sequence[Outcome]) -> str:
+def last_line(outcomes: Sequence[AttackOutcome]) -> str:
     """The summary for people."""
     counted = summary(outcomes)
     words = f"{counted['held']} of {counted['tried']} held, on {', '.join(counted['backends'])}"
@@ -82,12 +76,10 @@ def last_line(outcomes: Sequence[Outcome]) -> str:
     return words
 
 
-def _place(outcome: Outcome) -> str:
+def _outcome_name(outcome: AttackOutcome) -> str:
     return f"{outcome.name}@{outcome.backend}"
 
 
-def passed(outcomes: Sequence[Outcome]) -> bool:
+def passed(outcomes: Sequence[AttackOutcome]) -> bool:
     """Whether something was proved, and nothing failed."""
-    return any(each.held for each in outcomes) and not any(
-        each.failed for each in outcomes
-    )
+    return any(each.is_held for each in outcomes) and not any(each.failed for each in outcomes)

@@ -10,7 +10,7 @@ import click
 
 from cli.output import Screen, print_json
 from lab.drills.chaos import drill, report
-from lab.drills.chaos.checks.case import Bounds
+from lab.drills.chaos.checks.case import RecoveryBounds
 from lab.drills.chaos.options import chaos_options
 from lab.drills.outer import report_errors
 
@@ -29,11 +29,11 @@ def main(
 ) -> None:
     """Break everything under load, and look whether J1 to J14 held."""
     screen = Screen(stderr=as_json)
-    heartbeat = min(lease / 4, Bounds().heartbeat)
-    bounds = Bounds(lease=lease, heartbeat=heartbeat, sweep=sweep, slack=slack)
+    heartbeat = min(lease / 4, RecoveryBounds().heartbeat)
+    bounds = RecoveryBounds(lease=lease, heartbeat=heartbeat, sweep=sweep, slack=slack)
     screen.line("chaos", f"seed {seed}, {minutes:g} minutes, on a deployment of its own")
     with report_errors(screen):
-        options = drill.Options(minutes, seed, bounds, keep)
+        options = drill.ChaosOptions(minutes, seed, bounds, keep)
         outcome = drill.run(options, partial(report.watching, screen))
     report.show(screen, outcome)
     if as_json:

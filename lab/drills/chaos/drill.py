@@ -19,32 +19,32 @@ from cli.signals import Signals, Stopped
 from jobs.model.record import Reason
 from jobs.store.redis_store import connect
 from lab.drills import process_tree
-from lab.drills.chaos.checks.case import Bounds
+from lab.drills.chaos.checks.case import RecoveryBounds
 from lab.drills.chaos.checks.checker import Verdict, check
 from lab.drills.chaos.checks.recovery import KILLS
 from lab.drills.chaos.deployment import provider
-from lab.drills.chaos.deployment.processes import Deployment
+from lab.drills.chaos.deployment.processes import ChaosDeployment
 from lab.drills.chaos.deployment.reading import Reading, at_rest, lines, of_store
 from lab.drills.chaos.faults.injector import Faults
 from lab.drills.chaos.faults.strikes import GRACE_SECONDS, alone
-from lab.drills.chaos.load.client import Client
+from lab.drills.chaos.load.client import ChaosClient
 from lab.drills.chaos.load.generator import Load
 from lab.drills.chaos.oplog import Left, Moment, OperationLog, Repaired, Struck
 from lab.drills.chaos.progress import Progress
 from lab.drills.chaos.schedule import Fault, schedule
 
 AFTER_SECONDS = 15.0
-"""For what no client of the drill follows."""
+"""For jobs that no client of the drill follows."""
 KEEP_SECONDS = 0.2
 STALL_SECONDS = 1.0
 ENOUGH = 0.8
 """The share of kills that must have found a target: a run that broke little has shown little."""
 REST_SECONDS = 60.0
-"""Beyond what a recovery may take: where no job ends for so long, none will."""
+"""Longer than a recovery may take: if no job ends within this time, no job will."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ChaosOutcome:
     """What came of a run. `planned` are the faults of the schedule by kind, `faults` those that
     have found a target; `unasked` are programs that ended by themselves, by name; `failures`
     what went wrong with the drill's own clients."""
@@ -60,7 +60,9 @@ class Outcome:
     @property
     def undone(self) -> Mapping[str, int]:
         """Jobs that a fault has made to fail, by reason: nobody rejected them."""
-        return {why: n for why, n in self.verdict.reasons.items() if why != Reason.REJECTED}
+        return {
+            reason: n for reason, n in self.verdict.reasons.items() if reason != Reason.REJECTED
+        }
 
     @property
     def missed(self) -> Mapping[str, int]:
@@ -74,7 +76,7 @@ class Outcome:
 
     @property
     def attacked(self) -> bool:
-        """Whether there was something to lose, and enough of what was to happen did."""
+        """Whether enough jobs and faults happened for the verdict to count."""
         return self.verdict.jobs > 0 and self.kills >= ENOUGH * self.kills_planned
 
     @property
@@ -86,20 +88,20 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What is asked for. `keep` is a folder for all logs: the operations, the jobs as they were
-    read at the end, and what each program said."""
+class ChaosOptions:
+    """What is asked for. `keep` is a folder for all logs: the operations, the jobs at the end, and
+    the log of each program."""
 
     minutes: float
     seed: int
-    bounds: Bounds
+    bounds: RecoveryBounds
     keep: Path | None = None
 
 
 ShowProgress = Callable[[Progress], contextlib.AbstractContextManager[object]]
 
 
-def run(options: Options, watch: ShowProgress) -> Outcome:
+def run(options: ChaosOptions, watch: ShowProgress) -> ChaosOutcome:
     """On a deployment of its own, which leaves no process and no file. Raises CliError."""
     with (
         _log(options) as log,
@@ -107,15 +109,15 @@ def run(options: Options, watch: ShowProgress) -> Outcome:
         provider.provider(log) as server,
     ):
         progress = Progress(log, options.minutes * 60)
-        deployment = Deployment(processes, folder, options.bounds, provider.settings(server))
+        deployment = ChaosDeployment(processes, folder, options.bounds, provider.settings(server))
         with watch(progress), deployment.ready(), _runner() as runner:
             return runner.run(_run(options, deployment, log, progress))
 
 
 @contextlib.contextmanager
 def _runner() -> Iterator[asyncio.Runner]:
-    """asyncio's, which says nothing of the signal that ends it: where that comes in the midst of a
-    task, it is raised here, and is also the end of every task that waited for that one.
+    """asyncio's, which does not name the signal that ends it: if the signal comes during a task, it
+    is raised here, and is also the end of every task that waited for that one.
     """
 
     def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -128,13 +130,14 @@ def _runner() -> Iterator[asyncio.Runner]:
 
 
 async def _run(
-    options: Options, deployment: Deployment, log: OperationLog, progress: Progress
-) -> Outcome:
-    """All jobs and all faults; then until the jobs are at rest, and what was broken is repaired."""
+    options: ChaosOptions, deployment: ChaosDeployment, log: OperationLog, progress: Progress
+) -> ChaosOutcome:
+    """Run all jobs and all faults; then wait until the jobs are at rest and all faults are
+    repaired."""
     plan = schedule(options.seed, options.minutes)
     faults = Faults(deployment, log)
     async with (
-        Client(deployment.url, deployment.key, log) as client,
+        ChaosClient(deployment.url, deployment.key, log) as client,
         asyncio.TaskGroup() as doing,
     ):
         keeping = doing.create_task(_keep(deployment, log))
@@ -152,7 +155,7 @@ async def _run(
     reading = await _read(options, deployment)
     progress.doing = "killing all workers"
     await _look_for_survivors(deployment, log)
-    return Outcome(
+    return ChaosOutcome(
         verdict=check(log.entries, reading, options.bounds),
         seconds=progress.elapsed,
         planned=Counter(str(fault.kind) for fault in plan.faults),
@@ -163,8 +166,8 @@ async def _run(
     )
 
 
-async def _read(options: Options, deployment: Deployment) -> Reading:
-    """What the store says of all jobs at rest, which is also kept where that is asked for."""
+async def _read(options: ChaosOptions, deployment: ChaosDeployment) -> Reading:
+    """Read all jobs at rest; with `keep`, also write them to its folder."""
     redis = connect(deployment.redis.url)
     try:
         await at_rest(redis, options.bounds.recovery + AFTER_SECONDS)
@@ -183,8 +186,8 @@ async def _strike(faults: Faults, fault: Fault) -> None:
     await faults.strike(fault)
 
 
-async def _keep(deployment: Deployment, log: OperationLog) -> None:
-    """Start again what has ended; note when the machine itself stood still."""
+async def _keep(deployment: ChaosDeployment, log: OperationLog) -> None:
+    """Restart programs that have ended; note the times at which the machine stood still."""
     while True:
         deployment.keep()
         before = Moment.now()
@@ -194,12 +197,12 @@ async def _keep(deployment: Deployment, log: OperationLog) -> None:
             log.add(Repaired(fault="machine-stalled"))
 
 
-async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None:
+async def _look_for_survivors(deployment: ChaosDeployment, log: OperationLog) -> None:
     """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
     servers = {deployment.running[name].pid for name in ("redis", "api")}
     spared = servers | {each.pid for each in process_tree.below(*servers)}
-    whole = process_tree.living(deployment.running["worker"].pid)
-    for worker in (*deployment.workers(), *whole):
+    process_tree_of_worker = process_tree.living(deployment.running["worker"].pid)
+    for worker in (*deployment.workers(), *process_tree_of_worker):
         worker.signal(signal.SIGKILL)
     deployment.running["forked"].process.kill()
     for each in process_tree.below(os.getpid()):
@@ -212,7 +215,7 @@ async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None
 
 
 @contextlib.contextmanager
-def _workplace(options: Options) -> Iterator[tuple[Processes, Path]]:
+def _workplace(options: ChaosOptions) -> Iterator[tuple[Processes, Path]]:
     with (
         Signals() as signals,
         TemporaryDirectory(prefix="fettle-chaos-", ignore_cleanup_errors=True) as folder,
@@ -227,7 +230,7 @@ def _workplace(options: Options) -> Iterator[tuple[Processes, Path]]:
 
 
 @contextlib.contextmanager
-def _log(options: Options) -> Iterator[OperationLog]:
+def _log(options: ChaosOptions) -> Iterator[OperationLog]:
     if options.keep is not None:
         options.keep.mkdir(parents=True, exist_ok=True)
     log = OperationLog(options.keep / "operations.jsonl" if options.keep else None)

@@ -1,10 +1,10 @@
-"""OperationLog: what the client side did, was answered and saw, as it happened. JSON lines.
+"""OperationLog: the client side's requests, answers and events, in order. JSON lines.
 
     {"what": "submitted", "at": {"wall": 1763771000.1, "mono": 12.5}, "asked": {...}, "status": 202,
      "key": "j-17", "body": "5d41402a", "job_id": "8c0f..."}
 
-It is kept beside the deployment and not in it: the checker holds the deployment's own story against
-what was promised to the client.
+It is not part of the deployment: the checker compares the deployment's records with the answers
+that the client got.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import IO, Self
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """`wall` in seconds since 1970 goes with Redis' times, `mono` is for what lies between two."""
+    """`wall` in seconds since 1970 goes with Redis' times, `mono` is for the time between two
+    moments."""
 
     wall: float
     mono: float
@@ -39,7 +40,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Entry):
-    """A request: `asked` is when it was sent, `status` its HTTP status; None where no answer came,
+    """A request: `asked` is when it was sent, `status` its HTTP status; None without an answer,
     so that it may or may not have been done."""
 
     asked: Moment
@@ -115,7 +116,7 @@ class Received(Entry):
 class Called(Entry):
     """A request that the model's provider was sent, and answers in full: it is paid.
 
-    `said` names all that was said in it, `caller` is the pid of the worker, as far as it is known.
+    `said` is a digest of the request's texts, `caller` the pid of the worker, if known.
     `at` is when it came. A provider that does not know the job's id names its Idempotency-Key.
     """
 
@@ -127,8 +128,8 @@ class Called(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struck(Entry):
-    """A fault. `pids` are the processes that it hit, `jobs` those whose record; if it `blinds`,
-    nothing goes on meanwhile.
+    """A fault. `pids` are the processes that it hit, `jobs` those whose record; if it `blinds`, no
+    job can continue during it.
     """
 
     fault: str

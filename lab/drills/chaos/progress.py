@@ -1,4 +1,4 @@
-"""Progress: what has happened so far, by the operation log. The verdict comes from the checker."""
+"""Progress: the counts so far, by the operation log. The verdict comes from the checker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = frozenset(Kind)
 
 @dataclass
 class Progress:
-    """A run of so many seconds; `doing` says what it does now."""
+    """A run of `seconds` seconds; `doing` describes its present phase."""
 
     log: OperationLog
     seconds: float

@@ -11,7 +11,7 @@ from typing import Any
 from cli.output import Screen
 from cli.render.parts import Tone
 from lab.drills.chaos.checks.checker import CHECKS, Violation
-from lab.drills.chaos.drill import Outcome
+from lab.drills.chaos.drill import ChaosOutcome
 from lab.drills.chaos.progress import Progress
 
 LINE_SECONDS = 10.0
@@ -40,7 +40,7 @@ def watching(screen: Screen, progress: Progress) -> Iterator[None]:
         thread.join()
 
 
-def show(screen: Screen, outcome: Outcome) -> None:
+def show(screen: Screen, outcome: ChaosOutcome) -> None:
     """Jobs, faults, rules, repeats, recovery."""
     verdict = outcome.verdict
     screen.title("jobs")
@@ -64,7 +64,7 @@ def show(screen: Screen, outcome: Outcome) -> None:
     )
     screen.text()
     for violation in verdict.violations[:VIOLATIONS_SHOWN]:
-        text = f"{violation.job_id} {violation.said}".strip()
+        text = f"{violation.job_id} {violation.text}".strip()
         screen.line(violation.rule, text, Tone.BAD)
     if late_alone(verdict.violations):
         screen.line("", LATE)
@@ -82,7 +82,7 @@ def show(screen: Screen, outcome: Outcome) -> None:
     _sums(screen, outcome)
 
 
-def _sums(screen: Screen, outcome: Outcome) -> None:
+def _sums(screen: Screen, outcome: ChaosOutcome) -> None:
     verdict = outcome.verdict
     calls = (
         f"{verdict.repeated_paid_calls} paid again although on record, "
@@ -96,8 +96,8 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
     if alone := verdict.recoveries_alone:
         text = f"{len(alone)} of these had crashed twice and ran alone, worst {max(alone):.1f} s"
         screen.line("alone", text)
-    left = sum(violation.rule == "J14" for violation in verdict.violations)
-    sandboxes = f"{left or 'no'} processes of workers or sandboxes; containers are not counted"
+    survivors = sum(violation.rule == "J14" for violation in verdict.violations)
+    sandboxes = f"{survivors or 'no'} processes of workers or sandboxes; containers are not counted"
     screen.line("left", sandboxes)
     screen.line("retried", f"{verdict.retried} jobs that had failed or were cancelled")
     jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
@@ -114,7 +114,7 @@ def late_alone(violations: Sequence[Violation]) -> bool:
     return {violation.rule for violation in violations} == {"J8"}
 
 
-def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
+def plain(outcome: ChaosOutcome, seed: int) -> dict[str, Any]:
     """The object of `--json`."""
     verdict = outcome.verdict
     return {

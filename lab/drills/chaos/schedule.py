@@ -1,7 +1,7 @@
-"""Schedule: which jobs are asked for and what is broken, when. Same seed, same schedule. Pure.
+"""Schedule: the times of all jobs and faults. Same seed, same schedule. Pure.
 
-Times are seconds from the start. A fault's target is chosen when it strikes, among what is there:
-`pick` says which.
+Times are seconds from the start. A fault's target is chosen by `pick` when it strikes, among the
+targets that exist then.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A fault every so many seconds, lasting so many (from, to)."""
+    """A fault in each interval, with a duration between two bounds (from, to)."""
 
     kind: Kind
-    every: float
+    interval: float
     lasts: tuple[float, float] = (0.0, 0.0)
 
 
@@ -72,12 +72,12 @@ class Fault:
 class JobPlan:
     """A job and what its client does with it.
 
-    `answers` are the decisions on its reviews in turn, each sent `copies` times at once; where they
-    run out, the job is left waiting. `cancel_after` is seconds from the submission. `resubmits`
-    sends the same request again, `other_body` another one with the same key. `follows` goes on in
-    the conversation of the job before. `drops` are the events after which the reader hangs up.
-    `retry` asks for a retry when it is over: only a job that failed or was cancelled has one.
-    `repo`: it works on a repository, and so belongs to no conversation.
+    `answers` are the decisions on its reviews in turn, each sent `copies` times at once; after the
+    last decision, the job is left waiting. `cancel_after` is seconds from the submission.
+    `resubmits` sends the same request again, `other_body` another one with the same key. `follows`
+    goes on in the conversation of the job before. `drops` are the events after which the reader
+    hangs up. `retry` asks for a retry when it is over: only a job that failed or was cancelled has
+    one. `repo`: it works on a repository, and so belongs to no conversation.
     """
 
     number: int
@@ -119,10 +119,10 @@ def schedule(seed: int, minutes: float) -> Schedule:
 
 def _faults(dice: random.Random, rhythm: Rhythm, seconds: float) -> Iterator[Fault]:
     """One at least, however short the run."""
-    at = dice.uniform(0, min(rhythm.every, seconds))
+    at = dice.uniform(0, min(rhythm.interval, seconds))
     while at < seconds:
         yield Fault(at, rhythm.kind, dice.random(), dice.uniform(*rhythm.lasts))
-        at += rhythm.every * dice.uniform(0.8, 1.2)
+        at += rhythm.interval * dice.uniform(0.8, 1.2)
 
 
 def _jobs(dice: random.Random, seconds: float) -> Iterator[JobPlan]:

@@ -2,6 +2,6 @@
 
 mix       the runs: quick ones, failing, hanging, forking, flooding, killed, and given up by us
 census    what there is of processes, mounts, groups, containers, files, descriptors, memory
-growth    what has grown; pure
+growth    the judgement of growth; pure
 drill     the whole
 """

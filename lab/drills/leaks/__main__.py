@@ -13,7 +13,7 @@ from cli.render.parts import Tone
 from lab.drills import process_tree
 from lab.drills.engine import engine
 from lab.drills.leaks.census import Census, uids
-from lab.drills.leaks.drill import Outcome, drill
+from lab.drills.leaks.drill import LeakOutcome, drill
 from lab.drills.leaks.growth import MIB
 from lab.drills.leaks.mix import LIMITS
 from lab.drills.outer import report_errors
@@ -33,7 +33,7 @@ HEADS = ("WHAT", "BEFORE", "AFTER", "CLOSED", "")
 )
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
 def main(runs: int, name: str | None, as_json: bool) -> None:
-    """Run a mix of good and bad programs in a row, and count what is left."""
+    """Run a mix of good and bad programs in a row, and count the things that they leave behind."""
     screen = Screen(stderr=as_json)
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     process_tree.adopt_orphans()
@@ -53,28 +53,28 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     sys.exit(0 if outcome.passed else 1)
 
 
-def _show(screen: Screen, outcome: Outcome) -> None:
+def _show(screen: Screen, outcome: LeakOutcome) -> None:
     screen.rows(HEADS, _rows(outcome))
     screen.line("took", f"{outcome.seconds:.0f} s, {outcome.runs / outcome.seconds:.0f} runs/s")
-    for what, count in outcome.wrong.items():
-        screen.line("wrong", f"{count} runs of the kind `{what}` ended otherwise", Tone.BAD)
+    for label, count in outcome.wrong.items():
+        screen.line("wrong", f"{count} runs of the kind `{label}` ended otherwise", Tone.BAD)
     if outcome.passed:
         screen.line("passed", f"{outcome.runs} runs left nothing behind", Tone.GOOD)
     else:
         screen.line("failed", "see the table", Tone.BAD)
 
 
-def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
+def _rows(outcome: LeakOutcome) -> Iterator[tuple[str, ...]]:
     for row in outcome.rows:
         counts = (str(row.before), str(row.after), str(row.closed))
-        yield row.what, *counts, "grown" if row.grown else ""
-    for each in outcome.memory:
-        growth = f"{each.growth / MIB:+.1f} MiB" + (" grown" if each.grown else "")
-        sizes = (f"{each.line[0] / MIB:.1f} MiB", f"{each.line[-1] / MIB:.1f} MiB")
-        yield f"memory of the {each.what}", *sizes, "", growth
+        yield row.label, *counts, "grown" if row.grown else ""
+    for memory in outcome.memory:
+        growth = f"{memory.growth / MIB:+.1f} MiB" + (" grown" if memory.grown else "")
+        sizes = (f"{memory.line[0] / MIB:.1f} MiB", f"{memory.line[-1] / MIB:.1f} MiB")
+        yield f"memory of the {memory.label}", *sizes, "", growth
 
 
-def _plain(name: Backend, outcome: Outcome) -> dict[str, object]:
+def _plain(name: Backend, outcome: LeakOutcome) -> dict[str, object]:
     return {
         "passed": outcome.passed,
         "backend": name,
@@ -82,10 +82,10 @@ def _plain(name: Backend, outcome: Outcome) -> dict[str, object]:
         "seconds": outcome.seconds,
         "wrong": outcome.wrong,
         "counts": {
-            row.what: {"before": row.before, "after": row.after, "closed": row.closed}
+            row.label: {"before": row.before, "after": row.after, "closed": row.closed}
             for row in outcome.rows
         },
-        "memory_growth_bytes": {each.what: round(each.growth) for each in outcome.memory},
+        "memory_growth_bytes": {each.label: round(each.growth) for each in outcome.memory},
     }
 
 

@@ -1,6 +1,6 @@
 """What there is of everything that a sandbox is made of, now, on this machine.
 
-Processes are those below this one, whatever session they put themselves into: it adopts orphans
+Processes are all descendants of this process, in any session: it adopts orphans
 (PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide. An engine of the drill's own is
 among them, with its containers, their shims and its mounts.
 """
@@ -36,13 +36,13 @@ class Census:
     uids: Collection[int]
     """What sandboxes run as on this host."""
     supervisors: set[int] = field(default_factory=set)
-    _there: frozenset[Path] = field(default_factory=lambda: frozenset(_temporary()))
+    _existing_folders: frozenset[Path] = field(default_factory=lambda: frozenset(_temporary()))
 
     def count(self) -> dict[str, int]:
         """Everything that must not grow, by name. An engine's descriptors are its own affair."""
         below, children = _below(), _children()
         self.supervisors |= children
-        found = {
+        counts = {
             "processes": len(below),
             "mounts": _lines("/proc/self/mountinfo")
             + sum(_lines(f"/proc/{pid}/mountinfo") for pid in children),
@@ -51,15 +51,15 @@ class Census:
             "descriptors": _descriptors(os.getpid()),
         }
         if self.settings.sandbox is Backend.DOCKER:
-            return {**found, "containers": self._containers()}
-        return {**found, "descriptors below": sum(map(_descriptors, below))}
+            return {**counts, "containers": self._containers()}
+        return {**counts, "descriptors below": sum(map(_descriptors, below))}
 
     def memory(self) -> dict[str, int]:
         """Resident bytes of this process, and of its supervisor. An engine's are its own affair."""
-        found = {"worker": _resident(os.getpid())}
+        sizes = {"worker": _resident(os.getpid())}
         if self.settings.sandbox is Backend.LOCAL:
-            found["supervisor"] = sum(map(_resident, _children()))
-        return found
+            sizes["supervisor"] = sum(map(_resident, _children()))
+        return sizes
 
     def memory_below(self) -> int:
         """Resident bytes of everything below this process; shared pages count for each."""
@@ -69,10 +69,10 @@ class Census:
         """Control groups of sandboxes: below one that a supervisor or an engine of the drill has
         made. A supervisor's own stays, empty, until the next one starts.
         """
-        own = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
-        for place, names, _ in os.walk(_GROUPS):
-            if any(part.startswith(own) for part in place.split("/")):
-                yield from (f"{place}/{name}" for name in names)
+        own_prefixes = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
+        for folder, names, _ in os.walk(_GROUPS):
+            if any(part.startswith(own_prefixes) for part in folder.split("/")):
+                yield from (f"{folder}/{name}" for name in names)
 
     def _engine_group(self) -> Iterator[str]:
         """What `deploy/engine.sh` names the control group of an engine's containers."""
@@ -85,19 +85,19 @@ class Census:
         """What has come into the host's places for temporary files, and is the sandboxes'
         user's.
         """
-        for each in _temporary():
+        for path in _temporary():
             with contextlib.suppress(FileNotFoundError):
-                if each not in self._there and each.lstat().st_uid in self.uids:
-                    yield each
+                if path not in self._existing_folders and path.lstat().st_uid in self.uids:
+                    yield path
 
     def _containers(self) -> int:
-        where = {"DOCKER_HOST": self.settings.sandbox_engine or ""}
+        variables = {"DOCKER_HOST": self.settings.sandbox_engine or ""}
         if self.settings.sandbox_engine_tls is not None:
-            where["DOCKER_TLS_VERIFY"] = "1"
-            where["DOCKER_CERT_PATH"] = str(self.settings.sandbox_engine_tls)
+            variables["DOCKER_TLS_VERIFY"] = "1"
+            variables["DOCKER_CERT_PATH"] = str(self.settings.sandbox_engine_tls)
         output = subprocess.run(
             ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}"],
-            env=inherited(where),
+            env=inherited(variables),
             capture_output=True,
             text=True,
             check=True,
@@ -115,16 +115,20 @@ def uids(settings: SandboxSettings) -> Collection[int]:
 
 
 def _temporary() -> Iterator[Path]:
-    for place in _TEMPORARY:
-        yield from Path(place).iterdir()
+    for folder in _TEMPORARY:
+        yield from Path(folder).iterdir()
 
 
 def _below() -> list[int]:
     """Those that live, or that their parent has not reaped: an orphan's zombie is this process's to
     reap, as it would be init's.
     """
-    own = os.getpid()
-    return [each.pid for each in process_tree.below(own) if each.state != "Z" or each.parent != own]
+    own_pid = os.getpid()
+    return [
+        each.pid
+        for each in process_tree.below(own_pid)
+        if each.state != "Z" or each.parent != own_pid
+    ]
 
 
 def _children() -> set[int]:

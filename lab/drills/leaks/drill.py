@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from lab.drills.leaks import growth
 from lab.drills.leaks.census import Census
-from lab.drills.leaks.growth import Memory, Row
-from lab.drills.leaks.mix import LIMITS, Kind, kinds
+from lab.drills.leaks.growth import CountRow, Memory
+from lab.drills.leaks.mix import LIMITS, RunKind, kinds
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Sandbox
@@ -26,18 +26,18 @@ SAME_LOOKS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LeakOutcome:
     """What was counted. `wrong`: runs that did not end as they should, by kind."""
 
     runs: int
     seconds: float
-    rows: tuple[Row, ...]
+    rows: tuple[CountRow, ...]
     memory: tuple[Memory, ...]
     wrong: Mapping[str, int]
 
     @property
     def passed(self) -> bool:
-        """Whether nothing has grown, and every run ended as it should."""
+        """Whether no count has grown, and every run ended as expected."""
         counted = any(each.grown for each in self.rows)
         return not (self.wrong or counted or any(each.grown for each in self.memory))
 
@@ -49,7 +49,7 @@ class Runs:
     sandbox: Sandbox
     wrong: Counter[str]
 
-    async def all(self, coming: Iterator[Kind], done: Callable[[], None]) -> None:
+    async def all(self, coming: Iterator[RunKind], done: Callable[[], None]) -> None:
         """Every kind that comes, once; `done` is called after each."""
 
         async def line() -> None:
@@ -60,7 +60,7 @@ class Runs:
 
         await asyncio.gather(*(line() for _ in range(TOGETHER)))
 
-    async def _went_well(self, kind: Kind) -> bool:
+    async def _went_well(self, kind: RunKind) -> bool:
         try:
             async with asyncio.timeout(kind.patience):
                 return kind.holds(await self.sandbox.run(kind.command, kind.limits))
@@ -73,46 +73,46 @@ async def drill(
     census: Census,
     runs: int,
     say: Callable[[str], None],
-) -> Outcome:
+) -> LeakOutcome:
     """Run it on a sandbox of its own."""
     await _once(make())  # what an engine or a kernel makes at its first use, and keeps
-    first = await _at_rest(census)
+    first = await _wait_for_rest(census)
     sandbox = make()
     wrong: Counter[str] = Counter()
     memory: defaultdict[str, list[int]] = defaultdict(list)
-    made = 0
+    count = 0
 
     def done() -> None:
-        nonlocal made
-        made += 1
-        if made * POINTS // runs != (made - 1) * POINTS // runs:
-            for what, size in census.memory().items():
-                memory[what].append(size)
-        if made * 10 // runs != (made - 1) * 10 // runs:
-            say(f"{made} of {runs} runs, {time.monotonic() - begun:.0f} s")
+        nonlocal count
+        count += 1
+        if count * POINTS // runs != (count - 1) * POINTS // runs:
+            for label, size in census.memory().items():
+                memory[label].append(size)
+        if count * 10 // runs != (count - 1) * 10 // runs:
+            say(f"{count} of {runs} runs, {time.monotonic() - started_at:.0f} s")
 
     try:
         await sandbox.wait_until_warm()
         await Runs(sandbox, wrong).all(kinds(WARM_RUNS, seed=5), lambda: None)
         await sandbox.wait_until_warm()
-        before = await _at_rest(census)
+        before = await _wait_for_rest(census)
         at_rest = [census.memory_below()]
-        begun = time.monotonic()
+        started_at = time.monotonic()
         await Runs(sandbox, wrong).all(kinds(runs), done)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started_at
         await sandbox.wait_until_warm()
-        after = await _at_rest(census, before)
+        after = await _wait_for_rest(census, before)
         at_rest.append(census.memory_below())
     finally:
         await sandbox.close()
     if census.settings.sandbox is Backend.LOCAL:
         memory["sandboxes at rest"] = at_rest
-    closed = await _at_rest(census, first)
-    return Outcome(
+    closed = await _wait_for_rest(census, first)
+    return LeakOutcome(
         runs,
         round(seconds, 1),
         tuple(growth.rows(first, before, after, closed)),
-        tuple(Memory(what, line) for what, line in memory.items()),
+        tuple(Memory(label, line) for label, line in memory.items()),
         dict(wrong),
     )
 
@@ -124,10 +124,11 @@ async def _once(sandbox: Sandbox) -> None:
         await sandbox.close()
 
 
-async def _at_rest(census: Census, known: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The counts when nothing moves any more: the same for a second, and not above what is known.
+async def _wait_for_rest(census: Census, bounds: Mapping[str, int] | None = None) -> dict[str, int]:
+    """The counts at rest: equal for a second, and not above `bounds`.
 
-    Used sandboxes are replaced in the background; what has not settled in 20 s never does.
+    Used sandboxes are replaced in the background; counts that have not settled within 20 s never
+    do.
     """
     until = time.monotonic() + REST_SECONDS
     last, same = census.count(), 0
@@ -135,7 +136,7 @@ async def _at_rest(census: Census, known: Mapping[str, int] | None = None) -> di
         await asyncio.sleep(LOOK_SECONDS)
         now = census.count()
         same = same + 1 if now == last else 0
-        within = known is None or all(now[what] <= known[what] for what in now)
+        within = bounds is None or all(now[label] <= bounds[label] for label in now)
         if (same >= SAME_LOOKS and within) or time.monotonic() > until:
             return now
         last = now

@@ -14,10 +14,10 @@ WARM_PART = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CountRow:
     """One thing counted: at rest before and after, and when all is closed; None: not counted."""
 
-    what: str
+    label: str
     before: int
     after: int
     closed: int
@@ -33,7 +33,7 @@ class Row:
 class Memory:
     """Resident bytes along the way, evenly spaced."""
 
-    what: str
+    label: str
     line: Sequence[int]
 
     @property
@@ -52,9 +52,12 @@ def rows(
     before: Mapping[str, int],
     after: Mapping[str, int],
     closed: Mapping[str, int],
-) -> list[Row]:
+) -> list[CountRow]:
     """`first`: before anything was opened; `before` and `after`: at rest; `closed`: at the end."""
-    return [Row(what, before[what], after[what], closed[what], first[what]) for what in before]
+    return [
+        CountRow(label, before[label], after[label], closed[label], first[label])
+        for label in before
+    ]
 
 
 def slope(line: Sequence[int]) -> float:

@@ -1,4 +1,5 @@
-"""The runs of the drill: what ends well, and every way in which a run leaves something to clear."""
+"""The runs of the drill: runs that end well, and runs that leave something to clear in every
+way."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ print(socket.create_connection(server.getsockname()).recv(5).decode())
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RunKind:
     """A run that comes `weight` times in a hundred. `holds` decides whether it went as it should.
 
     `patience` is how long we wait for it: it is given up then, which is how it is to end.
@@ -81,27 +82,27 @@ def _out_of_memory(result: RunResult) -> bool:
 
 
 KINDS = (
-    Kind("prints", 38, "print(1)", _exit(0)),
-    Kind("exits with 3", 8, "import sys; sys.exit(3)", _exit(3)),
-    Kind("raises", 10, "def f(): return 1 / 0\nf()", _exit(1)),
-    Kind("writes files", 12, _FILES, _collected),
-    Kind("leaves a daemon", 8, _DAEMON, _exit(0)),
-    Kind("talks to itself", 6, _TALKS, _exit(0)),
-    Kind("kills itself", 6, "import os; os.kill(os.getpid(), 9)", _end(End.SIGNALED)),
-    Kind("hangs", 4, _HANGS, _end(End.TIMEOUT), replace(LIMITS, wall_seconds=0.3)),
-    Kind("floods", 3, "print('x' * 3_000_000)", _end(End.EXITED, End.OUTPUT)),
-    Kind(
+    RunKind("prints", 38, "print(1)", _exit(0)),
+    RunKind("exits with 3", 8, "import sys; sys.exit(3)", _exit(3)),
+    RunKind("raises", 10, "def f(): return 1 / 0\nf()", _exit(1)),
+    RunKind("writes files", 12, _FILES, _collected),
+    RunKind("leaves a daemon", 8, _DAEMON, _exit(0)),
+    RunKind("talks to itself", 6, _TALKS, _exit(0)),
+    RunKind("kills itself", 6, "import os; os.kill(os.getpid(), 9)", _end(End.SIGNALED)),
+    RunKind("hangs", 4, _HANGS, _end(End.TIMEOUT), replace(LIMITS, wall_seconds=0.3)),
+    RunKind("floods", 3, "print('x' * 3_000_000)", _end(End.EXITED, End.OUTPUT)),
+    RunKind(
         "eats memory",
         2,
         "kept = b'x' * (600 << 20)",
         _out_of_memory,
         replace(LIMITS, memory_bytes=200 * MIB),
     ),
-    Kind("is given up", 3, _HANGS, _end(), patience=0.05),
+    RunKind("is given up", 3, _HANGS, _end(), patience=0.05),
 )
 
 
-def kinds(count: int, seed: int = 3) -> Iterator[Kind]:
+def kinds(count: int, seed: int = 3) -> Iterator[RunKind]:
     """`count` runs in a random order that is the same each time."""
     yield from random.Random(seed).choices(  # noqa: S311 - an order, no secret
         KINDS, [kind.weight for kind in KINDS], k=count

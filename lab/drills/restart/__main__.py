@@ -10,7 +10,7 @@ import click
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from lab.drills.outer import report_errors
-from lab.drills.restart.drill import Outcome, drill
+from lab.drills.restart.drill import RestartOutcome, drill
 
 HEADS = ("JOB", "STATUS", "WORKERS", "MODEL CALLS", "RUNS", "")
 
@@ -29,7 +29,7 @@ def main(jobs: int, as_json: bool) -> None:
     sys.exit(0 if outcome.passed else 1)
 
 
-def _show(screen: Screen, outcome: Outcome) -> None:
+def _show(screen: Screen, outcome: RestartOutcome) -> None:
     screen.rows(
         HEADS,
         [

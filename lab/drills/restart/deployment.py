@@ -21,20 +21,20 @@ from settings.client import sealed
 class ScratchDeployment:
     """One Redis, one API, one worker, each with a log file that goes on over restarts."""
 
-    def __init__(self, processes: Processes, folder: Path, given: Mapping[str, str]) -> None:
+    def __init__(self, processes: Processes, folder: Path, settings: Mapping[str, str]) -> None:
         redis_port, api_port = ports.free(2)
         self._programs = LoggedProcesses(processes, folder)
         self._redis = redis_server.prepare(folder / "redis", redis_port, sealed({}))
         self._url = f"http://{ports.LOOPBACK}:{api_port}"
         self._key = secrets.token_urlsafe(24)
-        own = environment(
+        variables = environment(
             redis_url=self._redis.url,
             broker_url=self._redis.broker_url,
             data_dir=str(folder / "data"),
             host=ports.LOOPBACK,
             port=api_port,
         )
-        env = {**own, "FETTLE_API_KEY": self._key, **given}
+        env = {**variables, "FETTLE_API_KEY": self._key, **settings}
         self._deployment = Deployment(api_port, sealed(env))
 
     def start_redis(self) -> Child:
@@ -55,7 +55,7 @@ class ScratchDeployment:
                     return False
                 return True
 
-            self.until(answers, "the API answers", child)
+            self.wait_until(answers, "the API answers", child)
         return child
 
     def start_worker(self) -> Child:
@@ -73,15 +73,16 @@ class ScratchDeployment:
         """A client with connections of its own."""
         return Service(self._url, self._key)
 
-    def until(
-        self, holds: Callable[[], bool], what: str, *children: Child, seconds: float = 60.0
+    def wait_until(
+        self, holds: Callable[[], bool], condition: str, *children: Child, seconds: float = 60.0
     ) -> None:
-        """Wait until something holds; raises CliError where it never does, or a child has ended."""
-        self._programs.wait_until(holds, what, *children, seconds=seconds)
+        """Wait until `holds()` is true. Raises CliError if that takes too long, or if a child
+        ends."""
+        self._programs.wait_until(holds, condition, *children, seconds=seconds)
 
 
 @contextmanager
-def scratch_deployment(given: Mapping[str, str] | None = None) -> Iterator[ScratchDeployment]:
+def scratch_deployment(settings: Mapping[str, str] | None = None) -> Iterator[ScratchDeployment]:
     """A ground that leaves no process and no file; `given` goes to API and worker."""
     with (
         Signals() as signals,
@@ -89,4 +90,4 @@ def scratch_deployment(given: Mapping[str, str] | None = None) -> Iterator[Scrat
         running(signals) as processes,
     ):
         bubblewrap.ensure()
-        yield ScratchDeployment(processes, Path(folder), given or {})
+        yield ScratchDeployment(processes, Path(folder), settings or {})

@@ -24,7 +24,7 @@ SPEC = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JobVerdict:
     """What became of one job; `wrong` is empty where all is well."""
 
     job_id: str
@@ -37,77 +37,77 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RestartOutcome:
     """`down_seconds` from the kill to the first answer, `done_seconds` from approval to the end."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[JobVerdict, ...]
     down_seconds: float
     done_seconds: float
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was wrong with any job."""
+        """Whether every job was well."""
         return bool(self.verdicts) and not any(each.wrong for each in self.verdicts)
 
 
-def drill(jobs: int, say: Callable[[str], None]) -> Outcome:
-    """Run it on a deployment of its own. Raises CliError where that cannot be had."""
-    with scratch_deployment({"FETTLE_RECORDINGS_DIR": str(RECORDINGS)}) as place:
-        programs = (place.start_redis(), place.start_api(), place.start_worker())
+def drill(jobs: int, say: Callable[[str], None]) -> RestartOutcome:
+    """Run the drill on a new deployment. Raises CliError if the deployment does not start."""
+    with scratch_deployment({"FETTLE_RECORDINGS_DIR": str(RECORDINGS)}) as deployment:
+        programs = (deployment.start_redis(), deployment.start_api(), deployment.start_worker())
         say(f"{jobs} jobs, each until it asks a person")
-        with place.service() as service:
+        with deployment.service() as service:
             ids = [service.submit(SPEC)["id"] for _ in range(jobs)]
-            _all(place, service, ids, {"awaiting_review"}, *programs)
-            before = _look(service, ids)
+            _all(deployment, service, ids, {"awaiting_review"}, *programs)
+            before = _job_states(service, ids)
         say("kill -9 of worker, API and Redis; Redis and API again, on the same data")
         killed = time.monotonic()
-        place.kill(*reversed(programs))
-        place.start_redis()
-        place.start_api()
+        deployment.kill(*reversed(programs))
+        deployment.start_redis()
+        deployment.start_api()
         down = time.monotonic() - killed
-        with place.service() as service:
-            between = _look(service, ids)
+        with deployment.service() as service:
+            between = _job_states(service, ids)
             say("approved while no worker runs; then a worker")
             approved = time.monotonic()
             for job_id in ids:
                 service.decide(job_id, {"action": "approve"})
-            worker = place.start_worker()
-            _all(place, service, ids, FINAL, worker)
+            worker = deployment.start_worker()
+            _all(deployment, service, ids, FINAL, worker)
             done = time.monotonic() - approved
             verdicts = [_verdict(service, *pair) for pair in zip(before, between, strict=True)]
-        return Outcome(tuple(verdicts), round(down, 2), round(done, 2))
+        return RestartOutcome(tuple(verdicts), round(down, 2), round(done, 2))
 
 
-def _look(service: Service, ids: list[str]) -> list[JobState]:
+def _job_states(service: Service, ids: list[str]) -> list[JobState]:
     return [JobState.of(service.job(job_id)) for job_id in ids]
 
 
 def _all(
-    place: ScratchDeployment,
+    deployment: ScratchDeployment,
     service: Service,
     ids: list[str],
     statuses: Collection[str],
     *programs: Child,
 ) -> None:
     """Wait until every job is in one of the statuses, or in a final one."""
-    wanted = FINAL.union(statuses)
+    expected = FINAL.union(statuses)
 
     def arrived() -> bool:
-        return all(service.job(job_id)["status"] in wanted for job_id in ids)
+        return all(service.job(job_id)["status"] in expected for job_id in ids)
 
-    place.until(arrived, f"every job is {' or '.join(sorted(statuses))}", *programs)
+    deployment.wait_until(arrived, f"every job is {' or '.join(sorted(statuses))}", *programs)
 
 
-def _verdict(service: Service, before: JobState, between: JobState) -> Verdict:
+def _verdict(service: Service, before: JobState, between: JobState) -> JobVerdict:
     """Follow a job to its end, and judge it."""
     events = list(service.events(before.id))
     after = JobState.of(service.job(before.id))
     wrong = (
         *judging.paused(before),
-        *judging.kept(before, between),
+        *judging.lost_facts(before, between),
         *judging.finished(before, after, events),
     )
-    return Verdict(
+    return JobVerdict(
         job_id=before.id,
         status=after.status,
         workers=len(judging.workers(events)),

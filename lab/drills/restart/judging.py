@@ -52,8 +52,8 @@ def paused(before: JobState) -> Iterator[str]:
         yield f"it took {before.calls} model calls and {len(before.runs)} runs to get here"
 
 
-def kept(before: JobState, between: JobState) -> Iterator[str]:
-    """What a restart without any worker has changed: nothing may."""
+def lost_facts(before: JobState, between: JobState) -> Iterator[str]:
+    """The changes by a restart without a worker. There must be none."""
     if between != before:
         yield f"the restart changed it: {before} became {between}"
 

@@ -21,8 +21,8 @@ class Bars:
     groups: Mapping[str, Sequence[Rate]]
 
 
-def of_one(header: Header, summary: Summary) -> Bars | None:
-    """The bars of a measurement; None where nothing was judged by tests."""
+def bars_of_results(header: Header, summary: Summary) -> Bars | None:
+    """The bars of a measurement; None if no exercise was judged by tests."""
     if summary.final is None:
         return None
     pairs = {"all": (summary.first, summary.final), **summary.levels}
@@ -33,7 +33,7 @@ def of_one(header: Header, summary: Summary) -> Bars | None:
     return Bars(title, series, groups)
 
 
-def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
+def bars_of_comparison(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
     """The bars of a comparison."""
     groups = {pair.measure: (pair.first, pair.second) for pair in pairs}
     return Bars(f"{names[0]} and {names[1]}, {pairs[0].shared} exercises", names, groups)
@@ -41,11 +41,11 @@ def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
 
 def names_of(first: Measured, second: Measured) -> tuple[str, str]:
     """Names for two measurements: the setting in which they differ."""
-    one, other = first[0].settings, second[0].settings
-    if one["model"] != other["model"]:
-        return str(one["model"]), str(other["model"])
-    if one["repair"] != other["repair"]:
-        return _repair(one), _repair(other)
+    first_settings, second_settings = first[0].settings, second[0].settings
+    if first_settings["model"] != second_settings["model"]:
+        return str(first_settings["model"]), str(second_settings["model"])
+    if first_settings["repair"] != second_settings["repair"]:
+        return _repair(first_settings), _repair(second_settings)
     return f"{first[0].began}", f"{second[0].began}"
 
 

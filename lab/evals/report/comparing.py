@@ -44,7 +44,7 @@ def compare(first: Measured, second: Measured) -> list[Paired]:
     if first[0].set["digest"] != second[0].set["digest"]:
         raise BadResults(
             "these are not the same exercises",
-            f"{_named(first[0])} and {_named(second[0])}: a paired comparison has no meaning",
+            f"{_header_name(first[0])} and {_header_name(second[0])} cannot be compared in pairs",
         )
     measures = {"first attempt": first_of, "at the end": final_of}
     pairs = (_paired(name, first, second, which) for name, which in measures.items())
@@ -52,11 +52,11 @@ def compare(first: Measured, second: Measured) -> list[Paired]:
 
 
 def _paired(measure: str, first: Measured, second: Measured, which: Which) -> Paired | None:
-    one, other = counted(first[1], which), counted(second[1], which)
-    shared = [name for name in one if name in other]
+    first_count, second_count = counted(first[1], which), counted(second[1], which)
+    shared = [name for name in first_count if name in second_count]
     if not shared:
         return None
-    shares = {name: (_share(one, name), _share(other, name)) for name in shared}
+    shares = {name: (_share(first_count, name), _share(second_count, name)) for name in shared}
     gains = [b - a for a, b in shares.values()]
     low, high = resampled(gains)
     lost = [name for name, (a, b) in shares.items() if a > b]
@@ -64,8 +64,8 @@ def _paired(measure: str, first: Measured, second: Measured, which: Which) -> Pa
     return Paired(
         measure=measure,
         shared=len(shared),
-        first=rate([one[name] for name in shared]),
-        second=rate([other[name] for name in shared]),
+        first=rate([first_count[name] for name in shared]),
+        second=rate([second_count[name] for name in shared]),
         difference=Rate(fmean(gains), low, high),
         only_first=lost,
         only_second=won,
@@ -78,5 +78,5 @@ def _share(tries: Mapping[str, tuple[int, int]], name: str) -> float:
     return passed / tried
 
 
-def _named(header: Header) -> str:
+def _header_name(header: Header) -> str:
     return f"{header.set['name']} ({header.set['digest'][:12]})"

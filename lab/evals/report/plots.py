@@ -24,15 +24,15 @@ def png(path: Path, bars: Bars) -> None:
     width = 0.8 / len(bars.series)
     for number, name in enumerate(bars.series):
         rates = [rates[number] for rates in bars.groups.values()]
-        places = [place + (number + 0.5) * width - 0.4 for place in range(len(rates))]
+        positions = [position + (number + 0.5) * width - 0.4 for position in range(len(rates))]
         shares = [100 * rate.share for rate in rates]
         low = [100 * (rate.share - rate.low) for rate in rates]
         high = [100 * (rate.high - rate.share) for rate in rates]
-        axes.bar(places, shares, width * 0.92, color=BLUES[number % len(BLUES)], label=name)
-        axes.errorbar(places, shares, yerr=[low, high], fmt="none", ecolor="#333333", capsize=3)
-        for place, rate in zip(places, rates, strict=True):
+        axes.bar(positions, shares, width * 0.92, color=BLUES[number % len(BLUES)], label=name)
+        axes.errorbar(positions, shares, yerr=[low, high], fmt="none", ecolor="#333333", capsize=3)
+        for position, rate in zip(positions, rates, strict=True):
             ink = "#ffffff" if number % 2 and rate.share > 0.1 else "#222222"
-            axes.text(place, 1.5, f"{100 * rate.share:.1f}", ha="center", fontsize=8, color=ink)
+            axes.text(position, 1.5, f"{100 * rate.share:.1f}", ha="center", fontsize=8, color=ink)
     axes.set_xticks(range(len(bars.groups)), list(bars.groups))
     axes.set_ylim(0, 105)
     axes.set_ylabel("pass@1 in %, with 95 % intervals")
@@ -43,8 +43,8 @@ def png(path: Path, bars: Bars) -> None:
 
 
 def terminal(bars: Bars, columns: int) -> str:
-    """The shares as bars of characters, for a terminal with so many columns."""
-    named = {
+    """The shares as bars of characters, for a terminal with `columns` columns."""
+    labels = {
         f"{group}, {name}" if len(bars.groups) > 1 else name: 100 * rate.share
         for group, rates in bars.groups.items()
         for name, rate in zip(bars.series, rates, strict=True)
@@ -52,9 +52,9 @@ def terminal(bars: Bars, columns: int) -> str:
     figure = plotext.figure
     figure.clear()
     figure.theme("colorless")
-    names, shares = list(reversed(named)), list(reversed(named.values()))
+    names, shares = list(reversed(labels)), list(reversed(labels.values()))
     figure.draw(figure.bar(names, shares, orientation="horizontal", width=0.6))
-    figure.plot_size(min(columns, 90), 2 * len(named) + 4)
+    figure.plot_size(min(columns, 90), 2 * len(labels) + 4)
     figure.ruler("x").lim(0, 100)
     figure.title("pass@1 in %")
     return str(plotext.uncolorize(str(figure.build())))

@@ -81,14 +81,14 @@ class Result:
         return self.why_not is None
 
 
-def read(path: Path) -> tuple[Header, list[Result]]:
+def read_results(path: Path) -> tuple[Header, list[Result]]:
     """A file of results; the last line of a try counts. Raises BadResults."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadResults(f"{path} cannot be read", str(error)) from None
     header: Header | None = None
-    found: dict[tuple[str, int], Result] = {}
+    results: dict[tuple[str, int], Result] = {}
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             content = json.loads(line)
@@ -97,14 +97,14 @@ def read(path: Path) -> tuple[Header, list[Result]]:
                 header = Header(**content)
             elif kind == "result":
                 result = _result(content)
-                found[result.id, result.repeat] = result
+                results[result.id, result.repeat] = result
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadResults(f"{path}:{number} is not a result", str(error)) from None
     if header is None:
         raise BadResults(f"{path} has no results")
     if header.format != FORMAT:
         raise BadResults(f"{path} has format {header.format}", f"this release reads {FORMAT}")
-    return header, list(found.values())
+    return header, list(results.values())
 
 
 class ResultFile:
@@ -130,7 +130,7 @@ class ResultFile:
         os.close(self._descriptor)
 
     @property
-    def begun(self) -> bool:
+    def is_started(self) -> bool:
         """Whether the file is not empty."""
         return os.fstat(self._descriptor).st_size > 0
 
@@ -145,14 +145,14 @@ class ResultFile:
     def _remove_truncated_line(self) -> None:
         """Remove a truncated last line, and continue after the last complete one."""
         size = os.fstat(self._descriptor).st_size
-        whole = os.pread(self._descriptor, size, 0).rfind(b"\n") + 1
-        os.ftruncate(self._descriptor, whole)
-        os.lseek(self._descriptor, whole, os.SEEK_SET)
+        complete_bytes = os.pread(self._descriptor, size, 0).rfind(b"\n") + 1
+        os.ftruncate(self._descriptor, complete_bytes)
+        os.lseek(self._descriptor, complete_bytes, os.SEEK_SET)
 
 
 def _result(content: Mapping[str, Any]) -> Result:
-    known = {each.name for each in fields(Result)}
-    values = {name: value for name, value in content.items() if name in known}
+    field_names = {each.name for each in fields(Result)}
+    values = {name: value for name, value in content.items() if name in field_names}
     for name in ("first", "final"):
         if values.get(name) is not None:
             values[name] = Verdict(**values[name])

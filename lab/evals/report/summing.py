@@ -22,8 +22,8 @@ class Summary:
     results.
 
     `at_k` is pass@k for k from 2 to the number of tries; `failures` counts the reasons why first
-    attempts did not pass, `models` the tries in which each answered; money is None where nothing
-    was paid, or a call's price is unknown. Times are medians, in seconds.
+    attempts did not pass, `models` the tries in which each answered; money is None if no call was
+    paid, or if the price of a call is unknown. Times are medians, in seconds.
     """
 
     exercises: int
@@ -129,13 +129,13 @@ def _rate(results: Sequence[Result], which: Which) -> Rate | None:
 
 def _levels(results: Sequence[Result]) -> dict[str, tuple[Rate | None, Rate]]:
     levels = dict.fromkeys(result.level for result in results if result.level)
-    found = {}
+    levels_found = {}
     for level in levels:
         of_level = [result for result in results if result.level == level]
         first, final = _rate(of_level, first_of), _rate(of_level, final_of)
         if final is not None:
-            found[level] = (first, final)
-    return found
+            levels_found[level] = (first, final)
+    return levels_found
 
 
 def _at_k(results: Sequence[Result]) -> dict[int, tuple[float | None, float]]:
@@ -149,7 +149,9 @@ def _at_k(results: Sequence[Result]) -> dict[int, tuple[float | None, float]]:
 
 
 def _money(amounts: Iterable[str | None]) -> str | None:
-    known = list(amounts)
-    if None in known or not known:
+    amounts_known = list(amounts)
+    if None in amounts_known or not amounts_known:
         return None
-    return f"{sum((Decimal(amount) for amount in known if amount is not None), Decimal(0)):f}"
+    return (
+        f"{sum((Decimal(amount) for amount in amounts_known if amount is not None), Decimal(0)):f}"
+    )

@@ -15,7 +15,7 @@ from lab.evals.report.summing import Summary
 NAMES_SHOWN = 12
 
 
-def show(screen: Screen, header: Header, summary: Summary) -> None:
+def show_results(screen: Screen, header: Header, summary: Summary) -> None:
     """A measurement as a table, with cost and time."""
     settings = header.settings
     repair = "repair" if settings["repair"] else "no repair"
@@ -37,11 +37,11 @@ def show(screen: Screen, header: Header, summary: Summary) -> None:
     worked, job = duration(summary.worked_seconds), duration(summary.job_seconds)
     screen.line("time", f"median of a job: {worked} running, {job} from submission to end")
     if summary.not_measured:
-        listed = ", ".join(f"{why} {count}" for why, count in summary.not_measured.items())
+        listed = ", ".join(f"{reason} {count}" for reason, count in summary.not_measured.items())
         screen.line("missing", f"not measured: {listed}; the same command tries again", Tone.BAD)
 
 
-def show_compared(screen: Screen, pairs: Sequence[Paired], names: tuple[str, str]) -> None:
+def show_comparison(screen: Screen, pairs: Sequence[Paired], names: tuple[str, str]) -> None:
     """A paired comparison: rates, their difference, and the exercises that differ."""
     heads = ("", *names, "DIFFERENCE", "95 % INTERVAL", "P", "OF")
     screen.rows(
@@ -60,9 +60,11 @@ def show_compared(screen: Screen, pairs: Sequence[Paired], names: tuple[str, str
         ),
     )
     for pair in pairs:
-        for name, found in zip(names, (pair.only_first, pair.only_second), strict=True):
-            if found:
-                screen.line(pair.measure, f"only {name} passes {len(found)}: {_names(found)}")
+        for name, exercises in zip(names, (pair.only_first, pair.only_second), strict=True):
+            if exercises:
+                screen.line(
+                    pair.measure, f"only {name} passes {len(exercises)}: {_names(exercises)}"
+                )
 
 
 def _rows(summary: Summary) -> Iterator[tuple[str, str, str, str]]:

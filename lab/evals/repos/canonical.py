@@ -1,5 +1,5 @@
 """Judges the shipped fixes, without a model: with the fix every test of a task passes, without it
-none of `fail_to_pass` does."""
+no test of `fail_to_pass` passes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 from lab.evals.repos.task import RepoTask
 from lab.evals.repos.verifying import Verifying
-from lab.evals.run.tries import each
+from lab.evals.run.tries import for_each
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """One task: `why` it does not hold, empty where it does."""
+class FixCheck:
+    """The check of a task. `problem` is empty if the fix behaves as expected."""
 
     task: str
-    why: str
+    problem: str
     note: str | None
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Canonical:
+class FixReport:
     """`passed` counts the tasks that hold."""
 
     tasks: int
@@ -42,39 +42,45 @@ class Canonical:
         }
 
 
-def canonical(
-    verifying: Verifying, tasks: Sequence[RepoTask], at_once: int, shown: Callable[[Shown], None]
-) -> Canonical:
-    """Try all tasks. Raises NotVerified where the sandbox does not work."""
-    begun = time.monotonic()
-    found: list[Shown] = []
+def check_fixes(
+    verifying: Verifying,
+    tasks: Sequence[RepoTask],
+    at_once: int,
+    report: Callable[[FixCheck], None],
+) -> FixReport:
+    """Try all tasks. Raises NotVerified if the sandbox does not work."""
+    started_at = time.monotonic()
+    checks: list[FixCheck] = []
 
-    def done(one: Shown) -> None:
-        found.append(one)
-        shown(one)
+    def done(check: FixCheck) -> None:
+        checks.append(check)
+        report(check)
 
-    each(tasks, lambda task: _tried(verifying, task), at_once, done)
-    bad = [one for one in found if one.why]
-    return Canonical(
-        tasks=len(found),
-        passed=len(found) - len(bad),
-        seconds=time.monotonic() - begun,
-        failures=sorted(f"{one.task}: {one.why}" for one in bad),
+    for_each(tasks, lambda task: _check_fix(verifying, task), at_once, done)
+    bad = [check for check in checks if check.problem]
+    return FixReport(
+        tasks=len(checks),
+        passed=len(checks) - len(bad),
+        seconds=time.monotonic() - started_at,
+        failures=sorted(f"{one.task}: {one.problem}" for one in bad),
     )
 
 
-def _tried(verifying: Verifying, task: RepoTask) -> Shown:
-    begun = time.monotonic()
+def _check_fix(verifying: Verifying, task: RepoTask) -> FixCheck:
+    started_at = time.monotonic()
     fixed = verifying.verdict(task, "fix")
-    why = "" if fixed["passed"] else f"with its fix: {fixed['why']}"
-    if not why:
+    problem = "" if fixed["passed"] else f"with its fix: {fixed['why']}"
+    if not problem:
         unfixed = verifying.verdict(task, "none")
         passing = [name for name in task.fail_to_pass if name not in unfixed["failing"]]
         if unfixed.get("untried"):
-            why = f"without its fix: {unfixed['why']}"
+            problem = f"without its fix: {unfixed['why']}"
         elif passing:
-            why = f"without its fix: {passing[0]} passes (of {len(passing)})"
+            problem = f"without its fix: {passing[0]} passes (of {len(passing)})"
     note = fixed.get("note")
-    return Shown(
-        task.id, why + (f" ({note})" if why and note else ""), note, time.monotonic() - begun
+    return FixCheck(
+        task.id,
+        problem + (f" ({note})" if problem and note else ""),
+        note,
+        time.monotonic() - started_at,
     )

@@ -11,29 +11,29 @@ from cli.client.service import Job, Service
 from lab.evals.report.results import Result, Verdict
 from lab.evals.repos.task import RepoTask
 from lab.evals.repos.verifying import Verifying
-from lab.evals.run.exercise_job import finished
+from lab.evals.run.exercise_job import finished_result
 from lab.evals.run.hidden_tests import WHY_CHARACTERS
-from lab.evals.run.request import Asked
+from lab.evals.run.request import MeasurementRequest
 from lab.evals.run.tries import Try
 
 NO_CHANGE = "it changed nothing"
 
 
-def worker(verifying: Verifying) -> Callable[[Service, Asked, Try[RepoTask]], Result]:
-    """What works on a try, as `lab.evals.run.exercise_job.work` does."""
+def worker(verifying: Verifying) -> Callable[[Service, MeasurementRequest, Try[RepoTask]], Result]:
+    """The function that works on a try, like `work_on_exercise` of `lab.evals.run.exercise_job`."""
 
-    def work(service: Service, asked: Asked, at: Try[RepoTask]) -> Result:
-        begun = time.monotonic()
+    def work(service: Service, request: MeasurementRequest, at: Try[RepoTask]) -> Result:
+        started_at = time.monotonic()
         bundle, commit, setup = verifying.bundle(at.exercise)
-        spec = {"task": at.exercise.problem, "repo": {"ref": commit}, **asked.terms}
+        spec = {"task": at.exercise.problem, "repo": {"ref": commit}, **request.terms}
         if setup and installs(service.system()):
             spec["setup"] = setup
         job = service.submit(spec, bundle=bundle.read_bytes(), once=at.key)
-        return finished(
+        return finished_result(
             service,
             str(job["id"]),
             at,
-            begun,
+            started_at,
             lambda ended, _: (None, _verdict(verifying, service, at.exercise, ended)),
         )
 
@@ -46,14 +46,15 @@ def installs(system: Mapping[str, Any]) -> bool:
     return bool(workers) and all(each.get("repositories", {}).get("setups") for each in workers)
 
 
-def lacking(tasks: Sequence[RepoTask]) -> Callable[[Mapping[str, Any]], str | None]:
-    """A warning about a service that installs none of the packages that these tasks name."""
+def lacking_setups(tasks: Sequence[RepoTask]) -> Callable[[Mapping[str, Any]], str | None]:
+    """A warning about a service that does not install the packages that these tasks name."""
 
     def warning(system: Mapping[str, Any]) -> str | None:
-        named = sum(bool(task.setup) for task in tasks)
-        if not named or installs(system):
+        tasks_with_setup = sum(bool(task.setup) for task in tasks)
+        if not tasks_with_setup or installs(system):
             return None
-        return f"{named} tasks name packages, and the service installs none (FETTLE_SETUP_HOSTS)"
+        lacking = "the service installs no packages (FETTLE_SETUP_HOSTS)"
+        return f"{tasks_with_setup} tasks name packages, and {lacking}"
 
     return warning
 

@@ -60,8 +60,8 @@ def _make(source: Path, task: Path) -> None:
 
 def _commit(git: _Git, commit: Mapping[str, Any], seconds: int) -> None:
     git.run("add", "--all", "--force", ".")
-    if later := commit.get("without"):
-        git.run("rm", "--quiet", "--cached", "--", *later)
+    if missing_paths := commit.get("without"):
+        git.run("rm", "--quiet", "--cached", "--", *missing_paths)
     git.run("commit", "--quiet", "--message", commit["message"], seconds=seconds)
     if tag := commit.get("tag"):
         git.run("tag", "--annotate", "--message", tag, tag, seconds=seconds)

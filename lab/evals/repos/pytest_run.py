@@ -25,7 +25,7 @@ LIMITS = Limits(
 )
 """Wide enough for the suites of real projects."""
 OWN_SECONDS = 5.0
-"""Of the wall time, for the supervisor to report."""
+"""The part of the wall time that is left for the supervisor's report."""
 OUTPUT_CHARACTERS = 400
 PASSED = frozenset({"passed", "xfailed"})
 """`xfailed`: the test's own source says that it fails, as the lists of SWE-bench have it."""
@@ -40,7 +40,7 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What is tested: layers with the repository among them, and what lies over them. `paths` come
+    """The tested tree: layers, which include the repository, and the files over them. `paths` come
     first on the module path, path files in `sites` have effect."""
 
     layers: tuple[str, ...] = ()
@@ -51,9 +51,10 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """The outcome of each wanted test, [outcome, detail]; `problem` is why there are none, or why
-    they do not count; `errors` has files that could not be collected, [path, detail]."""
+class PytestRun:
+    """The outcome of each wanted test, [outcome, detail]; `problem` is the reason if there are no
+    outcomes, or if they do not count; `errors` has files that could not be collected, [path,
+    detail]."""
 
     tests: Mapping[str, Sequence[str]] = field(default_factory=dict)
     errors: Sequence[Sequence[str]] = ()
@@ -69,7 +70,7 @@ class Ran:
         if self.problem is not None:
             last = [name for name in names if self.tests and self.tests[name][0] not in PASSED][:1]
             at = f" ({last[0]} had not passed yet)" if last else ""
-            return f"{self.problem}{at}{self._said()}"
+            return f"{self.problem}{at}{self._problem_text()}"
         bad = [(name, *self.tests[name]) for name in names if not self.passed(name)]
         if not bad:
             return None
@@ -77,23 +78,23 @@ class Ran:
         more = f" (and {len(bad) - 1} more of {len(names)})" if len(bad) > 1 else ""
         if outcome == "missing":
             of_file = [text for path, text in self.errors if path and name.startswith(path)]
-            detail = next(iter(of_file), f"pytest did not report it{self._said()}")
+            detail = next(iter(of_file), f"pytest did not report it{self._problem_text()}")
         return f"{name} {outcome}{more}: {one_line(detail)}"
 
-    def _said(self) -> str:
+    def _problem_text(self) -> str:
         return f"; its output ends with: {self.output}" if self.output else ""
 
 
 async def run_tests(
     sandbox: Sandbox, task: RepoTask, tree: Tree, limits: Limits = LIMITS, *, every: bool = True
-) -> Ran:
+) -> PytestRun:
     """Run the task's tests over `tree`: `every` one, else those that the command gets to. Raises
     SandboxUnavailable."""
     secret = secrets.token_hex(16)
-    wanted = list(dict.fromkeys((*task.fail_to_pass, *task.pass_to_pass)))
+    requested = list(dict.fromkeys((*task.fail_to_pass, *task.pass_to_pass)))
     order = {
         "command": task.command,
-        "wanted": wanted,
+        "wanted": requested,
         "every": every,
         "paths": tree.paths,
         "sites": tree.sites,
@@ -111,18 +112,18 @@ async def run_tests(
     try:
         result = await sandbox.run(command, limits)
     except ValueError as error:  # files that no sandbox takes
-        return Ran(problem=f"the patched files cannot be tested: {error}")
+        return PytestRun(problem=f"the patched files cannot be tested: {error}")
     return _read(result, secret)
 
 
-def _read(result: RunResult, secret: str) -> Ran:
+def _read(result: RunResult, secret: str) -> PytestRun:
     """What the supervisor reports, which alone has the secret."""
-    said, output = result.stdout.text, one_line(result.stderr.text[-OUTPUT_CHARACTERS:])
-    if not (result.succeeded and said.startswith(secret)):
-        why = _ENDS.get(result.end) or "the tests ended the process that judges them"
-        return Ran(problem=why, output=output)
-    found = json.loads(said[len(secret) :])
-    return Ran(found["tests"], found["errors"], found["problem"], output)
+    stdout, output = result.stdout.text, one_line(result.stderr.text[-OUTPUT_CHARACTERS:])
+    if not (result.succeeded and stdout.startswith(secret)):
+        problem = _ENDS.get(result.end) or "the tests ended the process that judges them"
+        return PytestRun(problem=problem, output=output)
+    report = json.loads(stdout[len(secret) :])
+    return PytestRun(report["tests"], report["errors"], report["problem"], output)
 
 
 def one_line(text: str) -> str:

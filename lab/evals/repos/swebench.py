@@ -1,4 +1,4 @@
-"""SWE-bench's JSON lines beside a directory of mirrors, as tasks on repositories.
+"""Tasks on repositories from SWE-bench's JSON lines and a directory of mirrors.
 
 A line is {instance_id, repo, base_commit, problem_statement, patch, test_patch, FAIL_TO_PASS,
 PASS_TO_PASS, difficulty?}; the lists may be JSON texts, as in the published files. SWE-bench has a
@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lab.evals.errors import BadSet
-from lab.evals.repos.task import Base, Described, RepoTask, gathered, reason
+from lab.evals.repos.task import Base, Described, RepoTask, collect, reason
 from lab.evals.sources.records import read as read_lines
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json")
@@ -30,34 +30,34 @@ def files(folder: Path) -> list[Path]:
 
 
 def read(path: Path) -> list[RepoTask]:
-    """The tasks of a file; mirrors are looked for beside it, and in `mirrors/` beside it.
+    """The tasks of a file; the mirrors are in the same folder, or in its folder `mirrors/`.
 
     Raises BadSet for an invalid line, and for a repository without a mirror.
     """
-    places = (path.parent / "mirrors", path.parent)
+    folders = (path.parent / "mirrors", path.parent)
     lines = read_lines(path, lambda line: line)
-    return gathered(
+    return collect(
         path,
         (
-            (f"{path}, record {number}", partial(_task, path, number, line, places))
+            (f"{path}, record {number}", partial(_task, path, number, line, folders))
             for number, line in enumerate(lines, 1)
         ),
     )
 
 
-def _task(path: Path, number: int, line: Mapping[str, Any], places: tuple[Path, ...]) -> RepoTask:
+def _task(path: Path, number: int, line: Mapping[str, Any], folders: tuple[Path, ...]) -> RepoTask:
     try:
         commit, name = line["base_commit"], line["repo"]
         described = Described.model_validate(_described(line))
-        base = Base(mirror=str(_mirror(name, places)), commit=_commit(commit))
+        base = Base(mirror=str(_mirror(name, folders)), commit=_commit(commit))
         return described.task(base, line["patch"].encode(), line["test_patch"].encode())
     except ValidationError as error:
-        why = reason(error)
+        problem = reason(error)
     except KeyError as error:
-        why = f"{error} is missing"
+        problem = f"{error} is missing"
     except (ValueError, TypeError, AttributeError) as error:
-        why = str(error)
-    raise BadSet(f"{path}, record {number}: {why}")
+        problem = str(error)
+    raise BadSet(f"{path}, record {number}: {problem}")
 
 
 def _commit(text: str) -> str:
@@ -68,9 +68,11 @@ def _commit(text: str) -> str:
 
 def _described(line: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a task.json."""
-    own = {name: line[name] for name in ("setup", "test_command", "difficulty") if name in line}
+    own_fields = {
+        name: line[name] for name in ("setup", "test_command", "difficulty") if name in line
+    }
     return {
-        **own,
+        **own_fields,
         "id": line["instance_id"],
         "problem": line["problem_statement"],
         "fail_to_pass": _listed(line["FAIL_TO_PASS"]),
@@ -82,16 +84,16 @@ def _listed(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _mirror(name: str, places: tuple[Path, ...]) -> Path:
+def _mirror(name: str, folders: tuple[Path, ...]) -> Path:
     """The bare repository of `owner/name`, or a clone's `.git`. Raises ValueError."""
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", name) or ".." in name:
         raise ValueError(f"repo is no name: {name!r}")
     flat = [name, name.replace("/", "__"), name.rpartition("/")[2]]
     names = [f"{each}{suffix}" for each in flat for suffix in (".git", "", "/.git")]
-    for place in places:
+    for folder in folders:
         for each in names:
-            if (place / each / "objects").is_dir():
-                return (place / each).resolve()
+            if (folder / each / "objects").is_dir():
+                return (folder / each).resolve()
     raise ValueError(
-        f"no mirror of {name}: looked for {names[0]} in {' and '.join(map(str, places))}"
+        f"no mirror of {name}: looked for {names[0]} in {' and '.join(map(str, folders))}"
     )

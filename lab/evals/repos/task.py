@@ -38,7 +38,7 @@ class Base:
 @dataclass(frozen=True, slots=True)
 class RepoTask:
     """`fail_to_pass` and `pass_to_pass` are pytest ids: with `fix` and `tests` applied all of them
-    pass, without `fix` none of `fail_to_pass` does. Patches are in git's format."""
+    pass, without `fix` no test of `fail_to_pass` passes. Patches are in git's format."""
 
     id: str
     problem: str
@@ -85,7 +85,7 @@ class RepoSet:
 
 
 class Described(BaseModel):
-    """A task.json. What it has beside these fields is for information (repo, base_commit, licence).
+    """A task.json. Its other fields are for information (repo, base_commit, licence).
 
     `setup` are pinned requirements; `test_command` runs pytest, by a shell at the repository's
     root.
@@ -101,19 +101,19 @@ class Described(BaseModel):
 
     @field_validator("setup", "pass_to_pass", mode="before")
     @classmethod
-    def _none_is_empty(cls, given: Any) -> Any:
-        return () if given is None else given
+    def _none_is_empty(cls, value: Any) -> Any:
+        return () if value is None else value
 
     @field_validator("difficulty", "id", mode="before")
     @classmethod
-    def _text(cls, given: Any) -> Any:
-        return "" if given is None else str(given)
+    def _text(cls, value: Any) -> Any:
+        return "" if value is None else str(value)
 
     @field_validator("fail_to_pass", "pass_to_pass")
     @classmethod
-    def _ids(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+    def _ids(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
         """Ids as pytest has them, relative to the root."""
-        return tuple(dict.fromkeys(each.removeprefix("./") for each in given))
+        return tuple(dict.fromkeys(each.removeprefix("./") for each in ids))
 
     def task(self, base: Base, fix: bytes, tests: bytes) -> RepoTask:
         """The task with its repository and patches."""
@@ -124,12 +124,12 @@ class Described(BaseModel):
 
 def read(folder: Path) -> list[RepoTask]:
     """The tasks in the folders of `folder`, or in itself, by name. Raises BadSet, which names each
-    invalid one; folders with none of a task's files are passed over."""
+    invalid one; folders without a task's files are skipped."""
     names = (DESCRIPTION, BUNDLE, FIX, TESTS)
     inside = sorted(each for each in folder.iterdir() if each.is_dir())
-    places = [folder] if (folder / DESCRIPTION).exists() else inside
-    places = [each for each in places if any((each / name).exists() for name in names)]
-    return gathered(folder, ((str(each), partial(read_one, each)) for each in places))
+    folders = [folder] if (folder / DESCRIPTION).exists() else inside
+    folders = [each for each in folders if any((each / name).exists() for name in names)]
+    return collect(folder, ((str(each), partial(read_one, each)) for each in folders))
 
 
 def read_one(folder: Path) -> RepoTask:
@@ -148,23 +148,23 @@ def read_one(folder: Path) -> RepoTask:
     return described.task(Base(bundle=str((folder / BUNDLE).resolve())), fix, tests)
 
 
-def gathered(source: Path, readers: Iterable[tuple[str, Callable[[], RepoTask]]]) -> list[RepoTask]:
+def collect(source: Path, readers: Iterable[tuple[str, Callable[[], RepoTask]]]) -> list[RepoTask]:
     """The task of each reader, at least one. Raises BadSet with all that is wrong."""
     tasks: dict[str, RepoTask] = {}
     problems = []
-    for where, made in readers:
+    for origin, read_task in readers:
         try:
-            task = made()
+            task = read_task()
         except BadSet as error:
             problems.append(str(error))
             continue
         if task.id in tasks:
-            problems.append(f"{where}: another task has the id {task.id!r}, too")
+            problems.append(f"{origin}: another task has the id {task.id!r}, too")
         tasks[task.id] = task
     if problems:
         more = len(problems) - PROBLEMS_SHOWN
-        shown = [*problems[:PROBLEMS_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-        raise BadSet(f"{source} cannot be read", "; ".join(shown))
+        listed = [*problems[:PROBLEMS_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        raise BadSet(f"{source} cannot be read", "; ".join(listed))
     if not tasks:
         raise BadSet(f"{source} has no task", f"a task is a folder with {DESCRIPTION}")
     return list(tasks.values())

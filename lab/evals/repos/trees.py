@@ -1,4 +1,4 @@
-"""Patches over a task's base: what they change, by git over a bare repository of ours.
+"""Patches over a task's base: the changed files, by git over a bare repository.
 
 No file is checked out: `git apply` works on an index, and what differs is read from its objects.
 """
@@ -30,7 +30,7 @@ class PatchRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The regular files that differ from a base, and the paths that are gone."""
+    """The regular files that differ from a base, and the removed paths."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
@@ -67,10 +67,10 @@ class Patches:
         """
         await self.git.run("update-ref", "refs/heads/main", self.commit)
         tags = "".join(f"create {name} {content}\n" for name, content in _tags(mirror).items())
-        with suppress(GitFailed):  # of tags whose objects are missing none are kept
+        with suppress(GitFailed):  # tags without their objects are dropped
             await self.git.run("update-ref", "--stdin", stdin=tags.encode())
-        known = ("--merged", self.commit, "--format=%(refname)", "refs/tags")
-        names = (await self.git.run("for-each-ref", *known)).decode().split()
+        options = ("--merged", self.commit, "--format=%(refname)", "refs/tags")
+        names = (await self.git.run("for-each-ref", *options)).decode().split()
         await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main", *names)
 
     async def date(self) -> str:
@@ -84,16 +84,18 @@ class Patches:
 
     async def judged(self, task: RepoTask, patch: bytes) -> Changed:
         """A job's patch with the hidden tests over it: the files of these, and the test files that
-        the task's ids name, are the task's own, whatever the job has made of them."""
+        the task's ids name, always come from the task, even if the job has changed them."""
         tests = await self._entries([("test.patch", task.tests)])
-        named = {each.partition("::")[0] for each in (*task.fail_to_pass, *task.pass_to_pass)}
-        own = {path for path in named if _TEST_FILE.search(path)}  # not a module with doctests
-        made = await self._entries([("the job's patch", patch)])
-        kept = {path: entry for path, entry in made.items() if path not in own}
-        return await self._read({**kept, **tests})
+        test_paths = {each.partition("::")[0] for each in (*task.fail_to_pass, *task.pass_to_pass)}
+        protected_paths = {
+            path for path in test_paths if _TEST_FILE.search(path)
+        }  # not a module with doctests
+        patched = await self._entries([("the job's patch", patch)])
+        allowed = {path: entry for path, entry in patched.items() if path not in protected_paths}
+        return await self._read({**allowed, **tests})
 
     async def _entries(self, patches: list[tuple[str, bytes]]) -> dict[str, tuple[str, str]]:
-        """(mode, object) by path of what the patches, one after the other, change."""
+        """(mode, object) by path of the files that the patches change, applied in order."""
         index = self.git.folder / f"index-{secrets.token_hex(8)}"
         git = replace(self.git, environment={"GIT_INDEX_FILE": str(index)})
         try:
@@ -104,16 +106,16 @@ class Patches:
             tree = (await git.run("write-tree")).decode().strip()
         finally:
             index.unlink(missing_ok=True)
-        said = await git.run("diff-tree", "-r", "-z", "--no-renames", self.commit, tree)
-        parts = said.decode(errors="surrogateescape").split("\0")
-        found = {}
+        rows = await git.run("diff-tree", "-r", "-z", "--no-renames", self.commit, tree)
+        parts = rows.decode(errors="surrogateescape").split("\0")
+        entries = {}
         for head, path in zip(parts[::2], parts[1::2], strict=False):
             _, mode, _, content, _ = head.split(" ")
-            found[path] = (mode, content)
-        return found
+            entries[path] = (mode, content)
+        return entries
 
     async def _read(self, entries: Mapping[str, tuple[str, str]]) -> Changed:
-        """The content of entries. A link or a submodule stays what it is in the base."""
+        """The content of entries. A link or a submodule stays as in the base."""
         files, removed = {}, set()
         for path, (mode, content) in entries.items():
             if content == _NONE:
@@ -125,27 +127,27 @@ class Patches:
 
 async def _unbundled(git: Git, bundle: Path) -> str:
     """The commit of the bundle's branch `main`, else of its only or first branch."""
-    said = (await git.run("bundle", "unbundle", str(bundle))).decode()
-    heads = {name: commit for commit, _, name in (x.partition(" ") for x in said.splitlines())}
+    listing = (await git.run("bundle", "unbundle", str(bundle))).decode()
+    heads = {name: commit for commit, _, name in (x.partition(" ") for x in listing.splitlines())}
     branches = [commit for name, commit in heads.items() if name.startswith("refs/heads/")]
-    named = [heads[name] for name in ("refs/heads/main", "HEAD") if name in heads]
-    if not (found := [*named, *branches]):
+    usual_heads = [heads[name] for name in ("refs/heads/main", "HEAD") if name in heads]
+    if not (commits := [*usual_heads, *branches]):
         raise PatchRefused("its repository cannot be read: the bundle has no branch")
-    return found[0]
+    return commits[0]
 
 
 def _tags(mirror: Path) -> dict[str, str]:
     """The tags of a mirror by name, read as text: git itself does not work on it."""
-    found = {}
+    tags = {}
     packed = mirror / "packed-refs"
     for line in packed.read_text(errors="replace").splitlines() if packed.exists() else ():
         content, _, name = line.partition(" ")
         if name.startswith("refs/tags/"):
-            found[name] = content
+            tags[name] = content
     for path in (mirror / "refs" / "tags").rglob("*"):
         if path.is_file():
-            found[path.relative_to(mirror).as_posix()] = path.read_text(errors="replace").strip()
-    return {name: content for name, content in found.items() if _OBJECT.fullmatch(content)}
+            tags[path.relative_to(mirror).as_posix()] = path.read_text(errors="replace").strip()
+    return {name: content for name, content in tags.items() if _OBJECT.fullmatch(content)}
 
 
 async def _applied(git: Git, name: str, patch: bytes) -> None:

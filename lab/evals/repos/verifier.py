@@ -24,9 +24,14 @@ from typing import Any
 
 from jobs.model.spec import Repo
 from lab.evals.repos.environment import packages, project
-from lab.evals.repos.environment.environments import Environment, Environments, Once, over
+from lab.evals.repos.environment.environments import (
+    Environment,
+    Environments,
+    OnceForArguments,
+    over,
+)
 from lab.evals.repos.environment.packages import NoPackages
-from lab.evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
+from lab.evals.repos.pytest_run import LIMITS, PytestRun, Tree, run_tests
 from lab.evals.repos.task import RepoTask
 from lab.evals.repos.trees import Changed, Patches, PatchRefused
 from sandbox.protocol import SandboxUnavailable
@@ -50,12 +55,12 @@ class Prepared:
 
 @dataclass(slots=True)
 class Verifier:
-    """Verifies tasks. What it makes for them lies in `folder`, and is kept as long."""
+    """Verifies tasks. The files that it makes for them are in `folder`, as long as that exists."""
 
     folder: Path
     repositories: Repositories
     environments: Environments
-    _once: Once = field(default_factory=Once)
+    _once: OnceForArguments = field(default_factory=OnceForArguments)
 
     async def answer(self, order: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to an order."""
@@ -81,16 +86,16 @@ class Verifier:
         if candidate == "none":
             task = replace(task, pass_to_pass=())
         environment = prepared.environment
-        if environment.backend:  # what it has compiled may be of changed files
-            environment = await self.environments.built(
+        if environment.backend:  # the compiled modules may depend on changed files
+            environment = await self.environments.build_project(
                 environment, prepared.base, changed.files, changed.removed
             )
         tree = over(prepared.base.layer, environment)
         async with self.environments.turns:
-            whole = _over(tree, changed)
-            # without the fix, what the command does not get to has not passed
-            every = candidate != "none"
-            ran = await run_tests(self.environments.sandbox, task, whole, every=every)
+            full_tree = _over(tree, changed)
+            # without the fix, tests that the command does not reach have not passed
+            runs_all = candidate != "none"
+            ran = await run_tests(self.environments.sandbox, task, full_tree, every=runs_all)
         return {**judged(task, ran), "note": environment.installed.note}
 
     async def _bundle(self, task: RepoTask) -> Path:
@@ -124,7 +129,7 @@ class Verifier:
         return Prepared(patches, base, await self.environments.of(task.setup, base, tags))
 
     async def _tags(self, base: Any, patches: Patches, bundle: bytes) -> dict[str, bytes]:
-        """Files of git's: where the bundle has no tag, one at the base commit for the version that
+        """Files of git's: if the bundle has no tag, a tag at the base commit for the version that
         the index had at its time. Backends that ask git for the version would find none."""
         if b" refs/tags/" in bundle.partition(b"\n\n")[0]:
             return {}
@@ -135,16 +140,16 @@ class Verifier:
         return {f".git/refs/tags/{each}": f"{patches.commit}\n".encode() for each in names}
 
 
-def judged(task: RepoTask, ran: Ran) -> dict[str, Any]:
+def judged(task: RepoTask, ran: PytestRun) -> dict[str, Any]:
     """The verdict on a run. `failing` are those of fail_to_pass that have not passed. Pure."""
-    why = ran.why_not((*task.fail_to_pass, *task.pass_to_pass))
+    problem = ran.why_not((*task.fail_to_pass, *task.pass_to_pass))
     failing = [name for name in task.fail_to_pass if not ran.passed(name)]
-    return {"passed": why is None, "why": why or "", "failing": failing}
+    return {"passed": problem is None, "why": problem or "", "failing": failing}
 
 
-def untried(why: str) -> dict[str, Any]:
-    """The answer where no test has run."""
-    return {"passed": False, "why": why, "failing": [], "untried": True}
+def untried(reason: str) -> dict[str, Any]:
+    """The answer if no test has run."""
+    return {"passed": False, "why": reason, "failing": [], "untried": True}
 
 
 def _setup_command(task: RepoTask) -> str | None:
@@ -165,7 +170,7 @@ def _key(task: RepoTask) -> str:
 
 
 async def serve(verifier: Verifier) -> None:
-    """Answer orders as they are done, until stdin ends."""
+    """Answer each order when it is done, until stdin ends."""
     under_way: set[asyncio.Task[None]] = set()
 
     async def one(order: Mapping[str, Any]) -> None:
@@ -181,7 +186,7 @@ async def serve(verifier: Verifier) -> None:
         task = asyncio.create_task(one(json.loads(line)))
         under_way.add(task)
         task.add_done_callback(under_way.discard)
-    for task in under_way:  # nobody waits for them any more
+    for task in under_way:  # no caller waits for them any more
         task.cancel()
     await asyncio.gather(*under_way, return_exceptions=True)
 

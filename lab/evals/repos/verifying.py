@@ -50,7 +50,7 @@ class Verifying:
     def verdict(self, task: RepoTask, candidate: str, patch: bytes = b"") -> dict[str, Any]:
         """{passed, why, failing, note}: of the shipped `fix`, of `none`, or of a `patch`.
 
-        Raises NotVerified where the sandbox does not work.
+        Raises NotVerified if the sandbox does not work.
         """
         return self._ask({"candidate": candidate, "patch": patch.decode("latin-1")}, task)
 

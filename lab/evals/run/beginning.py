@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from lab.evals.errors import BadResults
-from lab.evals.report.results import Header, Result, ResultFile, read
+from lab.evals.report.results import Header, Result, ResultFile, read_results
 from lab.evals.report.statistics import RESAMPLES, SEED
-from lab.evals.run.request import Asked
+from lab.evals.run.request import MeasurementRequest
 from lab.evals.sources.exercise import Task, TaskSet
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
 
 
-def path(folder: Path, of: TaskSet[Task], asked: Asked) -> Path:
+def result_path(folder: Path, of: TaskSet[Task], request: MeasurementRequest) -> Path:
     """The file of this measurement: the same command finds the same file."""
-    parts = [of.name, asked.model, "" if asked.repair else "no-repair", asked.judge or ""]
+    parts = [of.name, request.model, "" if request.repair else "no-repair", request.judge or ""]
     name = "_".join(_UNSAFE.sub("-", part).strip("-") for part in parts if part)
     return folder / f"{name}.jsonl"
 
@@ -39,31 +39,31 @@ def put_aside(file: Path) -> None:
 
 
 def begin(
-    file: ResultFile, of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]
+    file: ResultFile, of: TaskSet[Task], request: MeasurementRequest, system: Mapping[str, Any]
 ) -> tuple[Header, Sequence[Result]]:
     """The header of a file, written if it is new, and its results so far.
 
-    Raises BadResults where it belongs to another measurement.
+    Raises BadResults if it belongs to another measurement.
     """
-    if not file.begun:
-        header = _header(of, asked, system)
+    if not file.is_started:
+        header = _header(of, request, system)
         file.write(header)
         return header, ()
-    header, results = read(file.path)
-    wanted = {"digest": of.digest, **asdict(asked)}
-    there = {"digest": header.set["digest"], **header.settings}
-    differing = [name for name in wanted if there.get(name) != wanted[name]]
+    header, results = read_results(file.path)
+    requested = {"digest": of.digest, **asdict(request)}
+    recorded = {"digest": header.set["digest"], **header.settings}
+    differing = [name for name in requested if recorded.get(name) != requested[name]]
     if differing:
-        what = ", ".join("the exercises" if name == "digest" else name for name in differing)
+        fields_text = ", ".join("the exercises" if name == "digest" else name for name in differing)
         raise BadResults(
             f"{file.path} belongs to another measurement",
-            f"different: {what}",
+            f"different: {fields_text}",
             "use another --out, or --fresh to rename it",
         )
     return header, results
 
 
-def _header(of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]) -> Header:
+def _header(of: TaskSet[Task], request: MeasurementRequest, system: Mapping[str, Any]) -> Header:
     return Header(
         id=secrets.token_hex(8),
         set={
@@ -72,7 +72,7 @@ def _header(of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]) -> Heade
             "digest": of.digest,
             "exercises": len(of.exercises),
         },
-        settings=asdict(asked),
+        settings=asdict(request),
         versions={
             "fettle": version("fettle"),
             "python": platform.python_version(),

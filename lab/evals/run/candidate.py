@@ -17,22 +17,24 @@ from cli.client.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Files by path and digest, and the number of the run whose program is the solution."""
+    """Files by path and digest, and the number of the run with the program that is the solution."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     program: int | None = None
 
 
-def first_attempt(events: Iterable[Event], solution: str, given: Iterable[str] = ()) -> Candidate:
+def first_attempt(
+    events: Iterable[Event], solution: str, start_paths: Iterable[str] = ()
+) -> Candidate:
     """The job's first attempt; `given` are its first files."""
     versions: dict[str, str] = {}
-    there = set(given)
+    existing = set(start_paths)
     for event in events:
         if event.kind == "begun_anew":
             versions.clear()
-        for made in _made(event):
-            versions[made["name"]] = made["digest"]
-        missing = solution not in versions and solution not in there
+        for artifact in _artifacts_of(event):
+            versions[artifact["name"]] = artifact["digest"]
+        missing = solution not in versions and solution not in existing
         if event.kind == "run_finished":
             return Candidate(versions, event.data["number"] if missing else None)
         if event.kind == "answered":
@@ -41,15 +43,15 @@ def first_attempt(events: Iterable[Event], solution: str, given: Iterable[str] =
 
 
 def stand_in(runs: Sequence[Mapping[str, Any]]) -> int | None:
-    """The run whose program replaces a solution file that was never saved: the last successful
-    Python run."""
+    """The run with the program that replaces a solution file that was never saved: the last
+    successful Python run."""
     runs = [run for run in runs if run.get("tool", "python") == "python"]
     numbers = [run["number"] for run in runs if run["succeeded"]] or [run["number"] for run in runs]
     return numbers[-1] if numbers else None
 
 
-def _made(event: Event) -> Iterable[Mapping[str, Any]]:
+def _artifacts_of(event: Event) -> Iterable[Mapping[str, Any]]:
     if event.kind not in ("run_finished", "tool_used"):
         return ()
-    made: Iterable[Mapping[str, Any]] = event.data.get("artifacts", ())
-    return made
+    artifacts: Iterable[Mapping[str, Any]] = event.data.get("artifacts", ())
+    return artifacts

@@ -13,18 +13,18 @@ from typing import Any
 
 from cli.client.service import Service
 from lab.evals.run.hidden_tests import verify
-from lab.evals.run.tries import each
+from lab.evals.run.tries import for_each
 from lab.evals.sources.exercise import Exercise, Files
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SolutionCheck:
     """One tried solution: `well` is whether the tests' verdict was the expected one."""
 
     exercise: str
     kind: str
     passed: bool
-    why: str
+    problem: str
 
     @property
     def well(self) -> bool:
@@ -33,8 +33,9 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Canonical:
-    """`passed` counts the exercises whose right solution passes, and whose wrong one fails."""
+class SolutionReport:
+    """`passed` counts the exercises with a right solution that passes and a wrong one that
+    fails."""
 
     tasks: int
     passed: int
@@ -53,18 +54,18 @@ class Canonical:
         }
 
 
-def canonical(
+def check_solutions(
     service: Service,
     exercises: Sequence[Exercise],
     at_once: int,
-    shown: Callable[[Shown], None],
-) -> Canonical:
+    report: Callable[[SolutionCheck], None],
+) -> SolutionReport:
     """Try all solutions, each in its own verification job.
 
-    Raises NotVerified where the service cannot run them.
+    Raises NotVerified if the service cannot run them.
     """
     run = secrets.token_hex(8)
-    begun = time.monotonic()
+    started_at = time.monotonic()
     trials = [
         (exercise, kind, files)
         for exercise in exercises
@@ -72,29 +73,29 @@ def canonical(
         if files is not None
     ]
 
-    def judged(trial: tuple[Exercise, str, Files]) -> Shown:
+    def judged(trial: tuple[Exercise, str, Files]) -> SolutionCheck:
         exercise, kind, files = trial
         once = f"bench-{run}-{exercises.index(exercise)}-{kind}"
         verdict = verify(service, exercise, {**exercise.files, **files}, once=once)
-        return Shown(exercise.id, kind, verdict.passed, verdict.why)
+        return SolutionCheck(exercise.id, kind, verdict.passed, verdict.why)
 
-    found: list[Shown] = []
+    checks: list[SolutionCheck] = []
 
-    def done(one: Shown) -> None:
-        found.append(one)
-        shown(one)
+    def done(check: SolutionCheck) -> None:
+        checks.append(check)
+        report(check)
 
-    each(trials, judged, at_once, done)
-    bad = {one.exercise for one in found if not one.well}
-    tried = {one.exercise for one in found}
-    return Canonical(
+    for_each(trials, judged, at_once, done)
+    bad = {one.exercise for one in checks if not one.well}
+    tried = {one.exercise for one in checks}
+    return SolutionReport(
         tasks=len(tried),
         passed=len(tried - bad),
-        wrong=sum(one.kind == "wrong" for one in found),
-        seconds=time.monotonic() - begun,
+        wrong=sum(one.kind == "wrong" for one in checks),
+        seconds=time.monotonic() - started_at,
         failures=sorted(
-            f"{one.exercise}: {one.why or 'its wrong solution passes'}"
-            for one in found
+            f"{one.exercise}: {one.problem or 'its wrong solution passes'}"
+            for one in checks
             if not one.well
         ),
     )

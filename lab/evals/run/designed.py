@@ -69,16 +69,16 @@ class Design:
         """The script of the server."""
         if request.forced_tool is not None:
             return _structured(request)
-        said = "\n".join(message.text for message in request.messages)
-        exercise = self._meant(said)
+        prompt = "\n".join(message.text for message in request.messages)
+        exercise = self._find_exercise(prompt)
         if exercise is None:
-            return Refusal(400, f"no exercise matches: {said[:200]}")
+            return Refusal(400, f"no exercise matches: {prompt[:200]}")
         return _executor(request, exercise, self.kind(exercise))
 
-    def _meant(self, said: str) -> Exercise | None:
-        """The exercise whose task is in the request; the longest, where one contains another."""
-        found = [each for each in self.exercises if each.task.strip() in said]
-        return max(found, key=lambda each: len(each.task), default=None)
+    def _find_exercise(self, prompt: str) -> Exercise | None:
+        """The exercise with a task that the request contains; the longest one if several match."""
+        matches = [exercise for exercise in self.exercises if exercise.task.strip() in prompt]
+        return max(matches, key=lambda each: len(each.task), default=None)
 
 
 def _structured(request: Request) -> Turn:
@@ -87,8 +87,8 @@ def _structured(request: Request) -> Turn:
         return _call("Plan", {"steps": STEPS})
     if request.forced_tool == "Verdict":
         failed = FAILED in request.last_text.rpartition("\n=== r")[2]
-        said = {"verdict": "revise" if failed else "approve", "feedback": "It does not run."}
-        return _call("Verdict", said if failed else {**said, "feedback": ""})
+        verdict = {"verdict": "revise" if failed else "approve", "feedback": "It does not run."}
+        return _call("Verdict", verdict if failed else {**verdict, "feedback": ""})
     if request.forced_tool == "Score":
         return _call("Score", {"score": 2, "reason": "It is what it was designed to be."})
     return Refusal(400, f"no answer is designed for {request.forced_tool}")

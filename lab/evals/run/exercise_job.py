@@ -14,7 +14,7 @@ from cli.client.service import Job, Service
 from lab.evals.report.results import Result, Verdict
 from lab.evals.run.candidate import Candidate, first_attempt, stand_in
 from lab.evals.run.hidden_tests import NotVerified, digest, digest_of, verify
-from lab.evals.run.request import Asked
+from lab.evals.run.request import MeasurementRequest
 from lab.evals.run.tries import E, Try
 from lab.evals.sources.exercise import Exercise
 
@@ -30,25 +30,25 @@ NO_SOLUTION = "it did not make {name}"
 
 
 Verdicts = tuple[Verdict | None, Verdict]
-"""On the first attempt, where there is one, and on what a job ended with."""
+"""The verdicts on the first attempt, if there is one, and on the final state."""
 
 
-def work(service: Service, asked: Asked, at: Try[Exercise]) -> Result:
+def work_on_exercise(service: Service, request: MeasurementRequest, at: Try[Exercise]) -> Result:
     """Submit the job, follow it to its end, then judge. Raises the client's errors."""
-    begun = time.monotonic()
-    job_id = str(service.submit(asked.spec(at.exercise), once=at.key)["id"])
+    started_at = time.monotonic()
+    job_id = str(service.submit(request.spec(at.exercise), once=at.key)["id"])
 
     def verdicts(job: Job, events: Sequence[Event]) -> Verdicts:
         return _Judging(service, at, job).verdicts(events)
 
-    return finished(service, job_id, at, begun, verdicts)
+    return finished_result(service, job_id, at, started_at, verdicts)
 
 
-def finished(
+def finished_result(
     service: Service,
     job_id: str,
     at: Try[E],
-    begun: float,
+    started_at: float,
     verdicts: Callable[[Job, Sequence[Event]], Verdicts],
 ) -> Result:
     """Follow a submitted job to its end, then judge it by `verdicts`, which raises NotVerified."""
@@ -67,7 +67,7 @@ def finished(
             result = replace(result, first=first, final=final)
         except NotVerified as error:
             result = replace(result, why_not=f"not verified: {error}")
-    return replace(result, seconds=round(time.monotonic() - begun, 3), at=_now())
+    return replace(result, seconds=round(time.monotonic() - started_at, 3), at=_now())
 
 
 def result_of(job: Job) -> Result:
@@ -87,7 +87,7 @@ def result_of(job: Job) -> Result:
         failures=tuple(_failure(run) for run in runs if not run["succeeded"]),
         cost=job["cost"]["total"],
         worked_seconds=job["ran_seconds"],
-        job_seconds=_between(job["created_at"], job["finished_at"]),
+        job_seconds=_seconds_between(job["created_at"], job["finished_at"]),
     )
 
 
@@ -103,52 +103,59 @@ class _Judging:
 
     def verdicts(self, events: Sequence[Event]) -> tuple[Verdict, Verdict]:
         """Verdicts on the first attempt and on the final files; the same files are run once."""
-        begun, ended = self._first(events), self._last()
-        first = self._judged(begun, "first", self._files(begun))
-        if digest(begun.versions) == digest(ended.versions):
+        begun, last = self._first(events), self._last()
+        first = self._judge_candidate(begun, "first", self._files(begun))
+        if digest(begun.versions) == digest(last.versions):
             return first, replace(first)
-        return first, self._judged(ended, "final", {}, self._id)
+        return first, self._judge_candidate(last, "final", {}, self._id)
 
     def _first(self, events: Sequence[Event]) -> Candidate:
         exercise = self._exercise
-        found = first_attempt(events, exercise.solution, exercise.files)
-        given = {name: digest_of(text) for name, text in exercise.files.items()}
-        return self._whole(Candidate({**given, **found.versions}, found.program))
+        candidate = first_attempt(events, exercise.solution, exercise.files)
+        start_digests = {name: digest_of(text) for name, text in exercise.files.items()}
+        return self._with_full_texts(
+            Candidate({**start_digests, **candidate.versions}, candidate.program)
+        )
 
     def _last(self) -> Candidate:
         state = {file["path"]: file["digest"] for file in self._service.files(self._id)}
         missing = self._exercise.solution not in state
-        return self._whole(Candidate(state, stand_in(self._job["runs"]) if missing else None))
+        return self._with_full_texts(
+            Candidate(state, stand_in(self._job["runs"]) if missing else None)
+        )
 
-    def _whole(self, found: Candidate) -> Candidate:
+    def _with_full_texts(self, candidate: Candidate) -> Candidate:
         """The candidate with the digest of the program that replaces the solution, if any."""
-        program = None if found.program is None else self._program(found.program)
+        program = None if candidate.program is None else self._program(candidate.program)
         if program is None:
-            return replace(found, program=None)
+            return replace(candidate, program=None)
         name = self._exercise.solution
-        return replace(found, versions={**found.versions, name: digest_of(program)})
+        return replace(candidate, versions={**candidate.versions, name: digest_of(program)})
 
-    def _files(self, found: Candidate) -> dict[str, str]:
+    def _files(self, candidate: Candidate) -> dict[str, str]:
         """The text files of a candidate; others cannot be sent as JSON."""
         files = dict(self._exercise.files)
-        for name, version in found.versions.items():
+        for name, version in candidate.versions.items():
             if name in files and version == digest_of(files[name]):
                 continue
-            if found.program is not None and name == self._exercise.solution:
+            if candidate.program is not None and name == self._exercise.solution:
                 continue
             text = as_text(self._service.artifact(self._id, name, digest=version))
             if text is not None:
                 files[name] = text
         return files
 
-    def _judged(
-        self, found: Candidate, which: str, files: dict[str, str], base: str | None = None
+    def _judge_candidate(
+        self, candidate: Candidate, which: str, files: dict[str, str], base: str | None = None
     ) -> Verdict:
         name = self._exercise.solution
-        state = digest(found.versions)
-        if name not in found.versions:
+        state = digest(candidate.versions)
+        if name not in candidate.versions:
             return Verdict(False, NO_SOLUTION.format(name=name), digest=state)
-        if found.program is not None and (program := self._program(found.program)) is not None:
+        if (
+            candidate.program is not None
+            and (program := self._program(candidate.program)) is not None
+        ):
             files = {**files, name: program}
         once = f"{self._key}-{which}"
         verdict = verify(self._service, self._exercise, files, once=once, base=base)
@@ -164,8 +171,8 @@ class _Judging:
 
 
 def _models(events: Sequence[Event]) -> tuple[str, ...]:
-    called = (event for event in events if event.kind == "model_called")
-    return tuple(sorted({str(event.data["model"]) for event in called}))
+    calls = (event for event in events if event.kind == "model_called")
+    return tuple(sorted({str(event.data["model"]) for event in calls}))
 
 
 def _failure(run: Mapping[str, Any]) -> str:
@@ -174,10 +181,10 @@ def _failure(run: Mapping[str, Any]) -> str:
     return str(failure["class"]) if failure else str(run["end"])
 
 
-def _between(begun: str | None, ended: str | None) -> float:
-    if begun is None or ended is None:
+def _seconds_between(start: str | None, end: str | None) -> float:
+    if start is None or end is None:
         return 0.0
-    span = datetime.fromisoformat(ended) - datetime.fromisoformat(begun)
+    span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
     return round(span.total_seconds(), 3)
 
 

@@ -31,14 +31,14 @@ def verify(
 ) -> Verdict:
     """Run the exercise's tests over `files`, on top of the final workspace of the job `base`.
 
-    Raises NotVerified where that could not be done.
+    Raises NotVerified if that fails.
     """
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "files": dict(files),
         "checks": {"files": dict(exercise.tests), "command": exercise.command},
         "labels": [LABEL],
     }
-    job = service.verify(asked | ({"job_id": base} if base else {}), once=once)
+    job = service.verify(request | ({"job_id": base} if base else {}), once=once)
     for _ in service.events(job["id"]):
         pass
     return verdict_of(service.job(job["id"]))
@@ -55,16 +55,16 @@ def digest_of(text: str) -> str:
 
 
 def verdict_of(job: Job) -> Verdict:
-    """The verdict of a verification. Raises NotVerified where it could not be done."""
+    """The verdict of a verification. Raises NotVerified if it failed."""
     if job["status"] != "succeeded":
         raise NotVerified(job["reason"] or job["status"])
     report = job["result"]["checks"]
     passed = bool(report["passed"])
     alone = BY_EXIT_CODE if report.get("judged_by") == "exit_code" else ""
-    return Verdict(passed, alone if passed else why(report), job["id"])
+    return Verdict(passed, alone if passed else failure_reason(report), job["id"])
 
 
-def why(report: Mapping[str, Any]) -> str:
+def failure_reason(report: Mapping[str, Any]) -> str:
     """Why checks have not passed, in one line. A problem that ended all of them comes first, since
     it is also why tests are missing."""
     if report["problem"]:

@@ -61,11 +61,11 @@ async def judged(model: BaseChatModel, name: ModelName, work: Mapping[str, Any])
 def _spent(name: ModelName, replies: list[AIMessage]) -> dict[str, Any]:
     used = [Usage.of(reply) for reply in replies]
     prices = [Prices().of(name, usage) for usage in used]
-    known = [amount for amount in prices if amount is not None]
+    known_prices = [amount for amount in prices if amount is not None]
     return {
         "input_tokens": sum(usage.input_tokens for usage in used if usage),
         "output_tokens": sum(usage.output_tokens for usage in used if usage),
-        "cost_usd": f"{sum(known):f}" if len(known) == len(prices) else None,
+        "cost_usd": f"{sum(known_prices):f}" if len(known_prices) == len(prices) else None,
     }
 
 
@@ -87,10 +87,10 @@ async def main(written: str) -> None:
     try:
         while line := await asyncio.to_thread(sys.stdin.readline):
             try:
-                said = await judged(pool.get(name, "critic"), name, json.loads(line))
+                reply = await judged(pool.get(name, "critic"), name, json.loads(line))
             except ModelError as failure:
-                said = {"error": str(failure)}
-            sys.stdout.write(json.dumps(said) + "\n")
+                reply = {"error": str(failure)}
+            sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
     finally:
         await pool.aclose()

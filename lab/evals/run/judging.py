@@ -43,14 +43,14 @@ class Judge:
             self._process.wait()
 
     def scored(self, service: Service, exercise: Exercise, result: Result) -> Result:
-        """The result with the judge's score, or as not measured without one. One that has tests,
-        or was not measured, stays as it is."""
+        """The result with the judge's score, or as not measured without one. A result with tests,
+        or that was not measured, is returned unchanged."""
         if exercise.tests or not result.measured:
             return result
-        said = self._ask(_evidence(service, exercise, str(result.job)))
-        if said.get("error"):
-            return replace(result, why_not=f"judge: {said['error']}")
-        return replace(result, score=said)
+        reply = self._ask(_evidence(service, exercise, str(result.job)))
+        if reply.get("error"):
+            return replace(result, why_not=f"judge: {reply['error']}")
+        return replace(result, score=reply)
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._lock:
@@ -61,8 +61,8 @@ class Judge:
             line = self._pipe(process.stdout).readline()
         if not line:
             raise BadResults("the judge's process has ended", f"model {self._name}")
-        said: dict[str, Any] = json.loads(line)
-        return said
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:

@@ -30,7 +30,7 @@ run(assertions, scope)
 solution has run."""
 
 
-def one_program(assertions: str, given: str = "") -> dict[str, Any]:
+def one_program(assertions: str, preamble: str = "") -> dict[str, Any]:
     """The `tests` and `command` of an exercise; `given` runs before the solution."""
-    text = _PROGRAM.format(solution=SOLUTION, given=given, assertions=assertions)
+    text = _PROGRAM.format(solution=SOLUTION, given=preamble, assertions=assertions)
     return {"tests": {PROGRAM: text}, "command": f"python {PROGRAM}"}

@@ -1,4 +1,4 @@
-"""The settings of a measurement, the same for every exercise."""
+"""The settings of a measurement, which are equal for all exercises."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MAX_REVISIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """`judge` is the model that scores what has no tests, or None."""
+class MeasurementRequest:
+    """`judge` is the model that scores exercises without tests, or None."""
 
     model: str
     repair: bool = True
@@ -26,7 +26,7 @@ class Asked:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The part of a body that is the same for every job."""
+        """The fields of the request body that are equal for all jobs."""
         return {
             "model": self.model,
             "repair": self.repair,

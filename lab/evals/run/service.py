@@ -1,7 +1,7 @@
 """The service of a measurement: a running one, or a temporary one.
 
 A temporary service keeps its jobs in a folder next to the results until all are done, so that an
-interrupted measurement continues with them and nothing is paid again.
+interrupted measurement continues with them, and no call is paid again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN_SECONDS = 120.0
 time still ends a loop."""
 
 
-def named(flags: Mapping[str, Any]) -> ClientSettings | None:
+def named_service(flags: Mapping[str, Any]) -> ClientSettings | None:
     """The running service of a flag or a setting, or None."""
     settings = load(ClientSettings, **flags)
     return settings if "url" in settings.model_fields_set else None
@@ -55,8 +55,8 @@ def running(
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True, mode=0o700)
     workers = min(max(os.cpu_count() or 1, 1), 4)
-    with throwaway(screen, workers=workers, env=env, keep=keep) as own:
-        yield own
+    with throwaway(screen, workers=workers, env=env, keep=keep) as service:
+        yield service
 
 
 def forget(keep: Path) -> None:

@@ -13,11 +13,11 @@ from api.quantities import duration
 from cli.client.service import Service
 from cli.output import Screen
 from cli.render.parts import Tone
-from lab.evals.report.results import Header, Result, ResultFile, read
+from lab.evals.report.results import Header, Result, ResultFile, read_results
 from lab.evals.run import beginning, service
 from lab.evals.run.judging import Judge
-from lab.evals.run.request import Asked
-from lab.evals.run.tries import E, Try, each, outstanding
+from lab.evals.run.request import MeasurementRequest
+from lab.evals.run.tries import E, Try, for_each, outstanding
 from lab.evals.sources.exercise import Exercise, TaskSet
 from settings.client import ClientSettings
 
@@ -29,8 +29,8 @@ class Session(Generic[E]):
 
     of: TaskSet[E]
     exercises: Sequence[E]
-    work: Callable[[Service, Asked, Try[E]], Result]
-    asked: Asked
+    work: Callable[[Service, MeasurementRequest, Try[E]], Result]
+    request: MeasurementRequest
     repeats: int
     at_once: int
     file: Path
@@ -43,38 +43,40 @@ class Session(Generic[E]):
         return self.file.with_suffix(".service")
 
     def run(self, settings: ClientSettings | None, screen: Screen) -> tuple[Header, list[Result]]:
-        """Measure what is not measured yet; returns all results in the file.
+        """Measure the remaining tries; returns all results in the file.
 
-        Raises CliError where there is no service, or the file belongs to another measurement.
+        Raises CliError if there is no service, or if the file belongs to another measurement.
         """
         with ResultFile(self.file) as file:
-            if file.begun and not self._todo(*beginning.begin(file, self.of, self.asked, {})):
+            if file.is_started and not self._todo(
+                *beginning.begin(file, self.of, self.request, {})
+            ):
                 screen.line("results", f"{self.file}: everything is measured; --fresh starts over")
-                return read(self.file)
-            with service.running(settings, screen, self.keep, (self.asked.model,)) as api:
-                header, known = beginning.begin(file, self.of, self.asked, api.system())
-                todo = self._todo(header, known)
+                return read_results(self.file)
+            with service.running(settings, screen, self.keep, (self.request.model,)) as api:
+                header, earlier_results = beginning.begin(file, self.of, self.request, api.system())
+                todo = self._todo(header, earlier_results)
                 if text := self.warning(api.system()):
                     screen.line("note", text, Tone.WARN)
-                if known:
+                if earlier_results:
                     screen.line("continuing", f"{self.file}: {len(todo)} left")
                 self._measure(api, file, todo, screen)
-        header, results = read(self.file)
+        header, results = read_results(self.file)
         if not self._todo(header, results):
             service.forget(self.keep)
         return header, results
 
-    def _todo(self, header: Header, known: Sequence[Result]) -> list[Try[E]]:
-        return outstanding(header, self.exercises, self.repeats, known)
+    def _todo(self, header: Header, earlier_results: Sequence[Result]) -> list[Try[E]]:
+        return outstanding(header, self.exercises, self.repeats, earlier_results)
 
     def _measure(
         self, api: Service, file: ResultFile, todo: Sequence[Try[E]], screen: Screen
     ) -> None:
-        begun, count = time.monotonic(), 0
-        judge = Judge(self.asked.judge) if self.asked.judge else None
+        started_at, count = time.monotonic(), 0
+        judge = Judge(self.request.judge) if self.request.judge else None
 
         def one(at: Try[E]) -> Result:
-            result = self.work(api, self.asked, at)
+            result = self.work(api, self.request, at)
             exercise = at.exercise
             if judge is not None and isinstance(exercise, Exercise):
                 result = judge.scored(api, exercise, result)
@@ -87,8 +89,8 @@ class Session(Generic[E]):
             _show(screen, result, count, len(todo))
 
         with judge or nullcontext():
-            each(todo, one, self.at_once, done)
-        seconds = time.monotonic() - begun
+            for_each(todo, one, self.at_once, done)
+        seconds = time.monotonic() - started_at
         rate = seconds / max(count, 1)
         screen.line("measured", f"{count} in {duration(seconds)}, {duration(rate)} each")
 

@@ -26,7 +26,7 @@ LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Try(Generic[E]):
-    """One try at an exercise. A repeated try has the same `key`, so that nothing is paid twice."""
+    """One try at an exercise. A repeated try has the same `key`, so that no call is paid twice."""
 
     exercise: E
     repeat: int
@@ -37,14 +37,14 @@ def outstanding(
     header: Header, exercises: Sequence[E], repeats: int, results: Iterable[Result]
 ) -> list[Try[E]]:
     """The tries that are not measured yet, in order: each exercise once, then each again. Pure."""
-    known = {(result.id, result.repeat): result for result in results}
-    found = []
+    results_by_try = {(result.id, result.repeat): result for result in results}
+    tries = []
     for repeat in range(1, repeats + 1):
         for exercise in exercises:
-            before = known.get((exercise.id, repeat))
+            before = results_by_try.get((exercise.id, repeat))
             if before is None or not before.measured:
-                found.append(Try(exercise, repeat, _key(header, exercise, repeat, before)))
-    return found
+                tries.append(Try(exercise, repeat, _key(header, exercise, repeat, before)))
+    return tries
 
 
 def _key(header: Header, exercise: Task, repeat: int, before: Result | None) -> str:
@@ -54,7 +54,9 @@ def _key(header: Header, exercise: Task, repeat: int, before: Result | None) -> 
     return f"bench-{header.id}-{name}-{repeat}{after}"
 
 
-def each(items: Sequence[T], do: Callable[[T], R], at_once: int, done: Callable[[R], None]) -> None:
+def for_each(
+    items: Sequence[T], do: Callable[[T], R], at_once: int, done: Callable[[R], None]
+) -> None:
     """`do` every item, `at_once` in parallel; `done` is called with each outcome in this thread.
 
     The first exception is raised; unfinished items are abandoned.

@@ -36,9 +36,9 @@ def downloaded(name: str, url: str, folder: Path) -> Path:
     return path
 
 
-def _unreachable(name: str, url: str, why: str) -> BadSet:
+def _unreachable(name: str, url: str, reason: str) -> BadSet:
     return BadSet(
         f"{name} could not be downloaded",
-        f"{url}: {why}",
+        f"{url}: {reason}",
         f"name a file that you have: fettle bench {name} --data PATH (.jsonl or .jsonl.gz)",
     )

@@ -23,11 +23,11 @@ class Task(Protocol):
 
     @property
     def level(self) -> str:
-        """How difficult it is; empty where nobody says."""
+        """How difficult it is; empty if it is unknown."""
 
     @property
     def tests(self) -> Any:
-        """The hidden tests; empty where it has none."""
+        """The hidden tests; empty if it has no tests."""
 
 
 T_co = TypeVar("T_co", bound=Task, covariant=True)

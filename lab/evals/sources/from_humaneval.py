@@ -23,7 +23,7 @@ the file `solution.py`, before you run anything; then run a program that imports
 
 
 def exercise(record: Mapping[str, Any]) -> Exercise:
-    """The prompt is the task; it also runs before the solution, whose own definitions win.
+    """The prompt is the task; it also runs before the solution, and the solution's definitions win.
 
     Raises KeyError or ValueError for an invalid record.
     """

@@ -29,13 +29,13 @@ class Line(BaseModel):
 
     @field_validator("tests", mode="before")
     @classmethod
-    def _one_file(cls, given: Any) -> Any:
-        return {TEST_FILE: given} if isinstance(given, str) else given
+    def _one_file(cls, value: Any) -> Any:
+        return {TEST_FILE: value} if isinstance(value, str) else value
 
 
-def exercise(given: Mapping[str, Any]) -> Exercise:
+def exercise(fields: Mapping[str, Any]) -> Exercise:
     """One exercise. Raises ValidationError."""
-    line = Line.model_validate(given)
+    line = Line.model_validate(fields)
     return Exercise(
         **line.model_dump(exclude={"right", "wrong"}),
         right=_files(line.right, line.solution),
@@ -43,5 +43,5 @@ def exercise(given: Mapping[str, Any]) -> Exercise:
     )
 
 
-def _files(given: dict[str, str] | str | None, name: str) -> dict[str, str] | None:
-    return {name: given} if isinstance(given, str) else given
+def _files(value: dict[str, str] | str | None, name: str) -> dict[str, str] | None:
+    return {name: value} if isinstance(value, str) else value

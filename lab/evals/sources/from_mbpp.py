@@ -26,30 +26,30 @@ imports it and checks it.
 
 def exercise(line: Mapping[str, Any]) -> Exercise:
     """One problem. Raises KeyError, TypeError, ValueError or SyntaxError for an invalid record."""
-    asserts = [str(each).strip() for each in line["test_list"]]
+    asserts = [str(assertion).strip() for assertion in line["test_list"]]
     code = str(line["code"]).replace("\r\n", "\n")
     imports = line.get("test_imports") or []
     setup = "\n".join(imports) or str(line.get("test_setup_code") or "")
     hidden = asserts[1:] or asserts
-    shown = asserts[0] if len(asserts) > 1 else _signature(code, asserts[0])
+    visible_test = asserts[0] if len(asserts) > 1 else _signature(code, asserts[0])
     return Exercise(
         id=f"MBPP/{line['task_id']}",
         task=TASK.format(
-            text=str(line.get("text") or line["prompt"]).strip(), example=_example(shown)
+            text=str(line.get("text") or line["prompt"]).strip(), example=_example(visible_test)
         ),
         right={SOLUTION: code.rstrip("\n") + "\n"},
         **one_program("\n".join([setup, *hidden])),
     )
 
 
-def _example(shown: str) -> str:
-    return f"For example:\n\n```python\n{shown}\n```"
+def _example(visible_test: str) -> str:
+    return f"For example:\n\n```python\n{visible_test}\n```"
 
 
 def _signature(code: str, test: str) -> str:
     """`def name(a, b): ...` of the function that the test calls."""
-    called = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
+    called_names = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
     for node in ast.parse(code).body:
-        if isinstance(node, ast.FunctionDef) and node.name in called:
+        if isinstance(node, ast.FunctionDef) and node.name in called_names:
             return f"def {node.name}({ast.unparse(node.args)}): ..."
     raise ValueError("its test calls none of its functions")

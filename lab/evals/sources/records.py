@@ -23,10 +23,10 @@ def read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> list[T]:
     For an invalid record `make` raises KeyError, TypeError, AttributeError, ValueError (such as
     pydantic's ValidationError) or SyntaxError.
     """
-    made = [_one(where, text, make) for where, text in _texts(path)]
-    if not made:
+    records = [_parse_record(position, text, make) for position, text in _texts(path)]
+    if not records:
         raise BadSet(f"{path} cannot be read", "it has no exercise")
-    return made
+    return records
 
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:
@@ -43,14 +43,14 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path}:{number}", line
 
 
-def _one(where: str, text: str, make: Callable[[Mapping[str, Any]], T]) -> T:
+def _parse_record(position: str, text: str, make: Callable[[Mapping[str, Any]], T]) -> T:
     try:
         return make(json.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
-        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except KeyError as error:
-        why = f"{error} is missing"
+        problem = f"{error} is missing"
     except (ValueError, TypeError, AttributeError, SyntaxError) as error:
-        why = str(error)
-    raise BadSet(f"{where} cannot be read", why) from None
+        problem = str(error)
+    raise BadSet(f"{position} cannot be read", problem) from None

@@ -31,9 +31,9 @@ def load(name: str, data: Path | None, cache: Path) -> ExerciseSet:
 
 
 def _distinct(path: Path, exercises: list[Exercise]) -> tuple[Exercise, ...]:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for exercise in exercises:
-        if exercise.id in seen:
+        if exercise.id in ids:
             raise BadSet(f"{path}: two exercises have the id {exercise.id!r}")
-        seen.add(exercise.id)
+        ids.add(exercise.id)
     return tuple(exercises)

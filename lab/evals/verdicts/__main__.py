@@ -1,8 +1,8 @@
 """`python -m lab.evals.verdicts [NAME ...] [--critic PROVIDER:MODEL] [--mutations N] [--json]`.
 
 Keys of the JSON line: `planted` and `honest` (numbers of jobs), `as_expected` (jobs on which the
-rules' verdict is the expected one), `found` (planted jobs that are not approved, or whose evidence
-is weakened by a note) and `sent_back` (honest jobs that are not approved). Exit code 1 if a verdict
+rules' verdict is the expected one), `found` (planted jobs that are not approved, or have evidence
+that a note weakens) and `sent_back` (honest jobs that are not approved). Exit code 1 if a verdict
 of the rules is not the expected one.
 """
 

@@ -36,18 +36,18 @@ class PlayedJob:
     @property
     def differences(self) -> list[str]:
         """Where the rules' verdict is not the expected one."""
-        expected, found = self.job.expected, self.verification
+        expected, actual = self.job.expected, self.verification
         differences = []
-        if found["holds"] != expected.holds:
-            differences.append(f"holds is {found['holds']}: {found['problem']}")
-        if found["own_word"] != expected.own_word:
-            differences.append(f"own_word is {found['own_word']}")
+        if actual["holds"] != expected.holds:
+            differences.append(f"holds is {actual['holds']}: {actual['problem']}")
+        if actual["own_word"] != expected.own_word:
+            differences.append(f"own_word is {actual['own_word']}")
         differences += [
-            f"no note has {part!r}: {found['notes']}"
+            f"no note has {part!r}: {actual['notes']}"
             for part in expected.notes
-            if not any(part in note for note in found["notes"])
+            if not any(part in note for note in actual["notes"])
         ]
-        not_executed = (found["functions"] or {}).get("not_executed", [])
+        not_executed = (actual["functions"] or {}).get("not_executed", [])
         missing = sorted(set(expected.not_executed) - set(not_executed))
         if missing:
             differences.append(f"not reported as not executed: {', '.join(missing)}")
@@ -61,7 +61,7 @@ async def play(
     critic: str | None = None,
     mutations: int = 0,
 ) -> PlayedJob:
-    """The job's end after one revision, with at most so many `mutations` of its code. Without the
+    """The job's end after one revision, with at most `mutations` changes of its code. Without the
     model `critic` the critic approves."""
     with tempfile.TemporaryDirectory(prefix="fettle-verdicts-") as folder:
         recording = job.write_recording(Path(folder))

@@ -18,7 +18,7 @@ from jobs.service import Submission
 from jobs.store import Idempotency, Writes
 from jobs.store import commit as store_commit
 from jobs.store.redis_store import RedisStore, connect
-from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, Proxy
+from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, FaultProxy
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 PATIENT_MS = 15_000
@@ -31,7 +31,7 @@ class Pair:
 
     primary: redis_servers.RedisServer
     replica: redis_servers.RedisServer
-    between: Proxy
+    between: FaultProxy
 
     def fail_over(self) -> str:
         """The primary is gone, and the replica in its place; its address."""
@@ -47,7 +47,7 @@ def pair(tmp_path) -> Iterator[Pair]:
     with contextlib.ExitStack() as stack:
         start = redis_servers.start
         primary = stack.enter_context(start(binary, tmp_path / "primary", *AT_ONCE, tcp=True))
-        between = stack.enter_context(Proxy("127.0.0.1", redis_servers.port_of(primary)))
+        between = stack.enter_context(FaultProxy("127.0.0.1", redis_servers.port_of(primary)))
         follows = ("--replicaof", "127.0.0.1", str(between.port))
         replica = stack.enter_context(start(binary, tmp_path / "replica", *follows, tcp=True))
         redis_servers.wait_in_step(replica)

@@ -32,7 +32,7 @@ from jobs.store import LeaseRef
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
-from lab.drills.chaos.faults.tcp_proxy import Proxy
+from lab.drills.chaos.faults.tcp_proxy import FaultProxy
 from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, DayLimits
 from worker.adapters.rate_limit import RedisRateLimit
@@ -75,20 +75,20 @@ async def call(ports: Ports) -> AIMessage:
 
 
 @pytest.fixture
-def network(tmp_path: Path) -> Iterator[tuple[str, Proxy]]:
+def network(tmp_path: Path) -> Iterator[tuple[str, FaultProxy]]:
     """A Redis, and a network of its own before it."""
     binary = next(iter(redis_servers.binaries().values()))
     with (
         redis_servers.start(binary, tmp_path / "redis", tcp=True) as server,
-        Proxy("127.0.0.1", redis_servers.port_of(server)) as proxy,
+        FaultProxy("127.0.0.1", redis_servers.port_of(server)) as proxy,
     ):
         yield server.url, proxy
 
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("most_tokens", [None, 100_000])
-async def test_a_call_is_not_made_after_the_lease_was_lost(
-    network: tuple[str, Proxy], most_tokens: int | None
+async def test_a_call_is_not_made_that_is_another_attempts_by_now(
+    network: tuple[str, FaultProxy], most_tokens: int | None
 ) -> None:
     """Its connections are reset, and its lease is lost, between the check and the request."""
     url, proxy = network

@@ -12,7 +12,7 @@ from jobs.model.spec import JobSpec
 from jobs.redis import keys
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Policy, Refusal
-from lab.drills.chaos.checks.case import Bounds
+from lab.drills.chaos.checks.case import RecoveryBounds
 from lab.drills.chaos.checks.checker import Verdict, check
 from lab.drills.chaos.deployment.reading import Indexes, JobRead, Reading, job_read
 from lab.drills.chaos.oplog import (
@@ -28,7 +28,7 @@ from lab.drills.chaos.oplog import (
 
 BEGAN = 1_700_000_000.0
 TENANT = "default"
-BOUNDS = Bounds(lease=2.0, heartbeat=0.5, sweep=0.5)
+BOUNDS = RecoveryBounds(lease=2.0, heartbeat=0.5, sweep=0.5)
 
 
 @dataclass

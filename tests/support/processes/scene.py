@@ -19,7 +19,7 @@ from support.processes.preloaded import Process
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
-from lab.drills.chaos.checks.checker import Bounds, Verdict, check
+from lab.drills.chaos.checks.checker import RecoveryBounds, Verdict, check
 from lab.drills.chaos.deployment.reading import of_store
 from lab.drills.chaos.oplog import (
     Called,
@@ -167,7 +167,7 @@ class Scene:
 
     async def judge(self, *, slack: float = 6.0) -> Verdict:
         """The checker's verdict; violations fail the test."""
-        bounds = Bounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
+        bounds = RecoveryBounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
         reading = await of_store(self.operations.store.redis)  # type: ignore[attr-defined]
         verdict = check(self.log.entries, reading, bounds)
         assert not verdict.violations, f"{verdict.as_text()}\n{self.deployment.logs()}"

@@ -1,7 +1,7 @@
-"""The artifact check: what may arrive at the host of what a run leaves in its work area.
+"""The artifact check: which files of a run's work area may arrive at the host.
 
-On the host `collected` judges what came. In a control the probe itself collects what
-it has left, naively: what `naive_collection` falls for shows that the trap works.
+On the host, `collected` judges the files that arrived. In a control, the probe collects its own
+files naively: a trap works if `naive_collection` falls for it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from sandbox.protocol import Command, Limits, RunResult
-
-from lab.drills.attacks.attack import Given, attack
+from lab.drills.attacks.attack import Inputs, attack
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.judges import judged, reached
-from lab.drills.attacks.outcome import Kind, Observation, Verdict
+from lab.drills.attacks.outcome import AttackVerdict, Observation, VerdictKind
 from lab.drills.attacks.probes.primitives import child, holds, take_name, write
+from sandbox.protocol import Command, Limits, RunResult
 
 COLLECTING_SECONDS = 15.0
 """More than this between the code's end and the answer, and the collector has been held up."""
@@ -34,46 +33,46 @@ UNSAFE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 BIDIRECTIONAL = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-async def collected(context: Context) -> Verdict:
-    """Run the probe, which in a control collects naively itself; then judge what came."""
-    seen = await context.run(given={"naive": context.is_control})
-    return judged(seen, [] if context.is_control else _faults(context, seen))
+async def collected(context: Context) -> AttackVerdict:
+    """Run the probe, which collects naively in a control; then judge the files that arrived."""
+    observation = await context.run(inputs={"naive": context.is_control})
+    return judged(observation, [] if context.is_control else _faults(context, observation))
 
 
-async def collected_and_next(context: Context) -> Verdict:
+async def collected_and_next(context: Context) -> AttackVerdict:
     """As `collected`; the backend's next run must go well too."""
     verdict = await collected(context)
     after = await context.sandbox.run(Command(("python", "-c", "print(1)")), Limits())
-    if verdict.kind is Kind.HELD and not after.succeeded:
+    if verdict.kind is VerdictKind.HELD and not after.succeeded:
         return reached(f"the next run on the same backend: {after.end}")
     return verdict
 
 
 trap = partial(attack, drive=collected)
-"""An attack that leaves something for the collector. `given`: `comes`, files that must come with
+"""An attack that leaves something for the collector. `inputs`: `comes`, files that must come with
 honest work; `never`, files that must not come; `only`, all that may."""
 
 
-def _faults(context: Context, seen: Observation) -> Iterator[str]:
-    result, given = seen.result, context.attack.given
+def _faults(context: Context, observation: Observation) -> Iterator[str]:
+    result, inputs = observation.result, context.attack.inputs
     names = [*result.changed, *result.links]
-    yield from (f"{name!a} came: {why}" for name in names if (why := _odd(name)))
+    yield from (f"{name!a} came: {oddity}" for name in names if (oddity := _odd(name)))
     yield from _too_much(result, context.limits)
     for name, data in result.changed.items():
         if context.host.secret.encode() in data:
             yield f"{name!a} came with the secret"
-        if name in given.get("never", ()):
+        if name in inputs.get("never", ()):
             yield f"{name} came"
-    if more := set(result.changed).difference(given.get("only", result.changed)):
+    if more := set(result.changed).difference(inputs.get("only", result.changed)):
         yield f"came, too: {sorted(more)[:3]}"
-    for name in given.get("comes", ()):
-        if (found := result.changed.get(name)) != HONEST:
-            yield f"the honest file {name} did not come: {found[:80] if found else found!r}"
+    for name in inputs.get("comes", ()):
+        if (content := result.changed.get(name)) != HONEST:
+            yield f"the honest file {name} did not come: {content[:80] if content else content!r}"
     for reason in result.refused:
         if not reason.isprintable() or len(reason) > 1024:
             yield f"a refusal that is not printable: {reason[:60]!a}"
-    if seen.seconds - result.seconds > COLLECTING_SECONDS:
-        yield f"the answer came {seen.seconds - result.seconds:.1f} s after the end"
+    if observation.seconds - result.seconds > COLLECTING_SECONDS:
+        yield f"the answer came {observation.seconds - result.seconds:.1f} s after the end"
     yield from (f"the canary file {each} was changed" for each in context.host.harmed())
 
 
@@ -88,10 +87,9 @@ def _too_much(result: RunResult, limits: Limits) -> Iterator[str]:
 
 
 def _odd(name: str) -> str | None:
-    """Why a name may do harm where it is stored or shown, whatever the backend thinks of it."""
+    """The reason why a name can do harm when it is stored or shown; None for a harmless name."""
     if any(
-        unicodedata.category(each) in UNSAFE_CATEGORIES or each in BIDIRECTIONAL
-        for each in name
+        unicodedata.category(each) in UNSAFE_CATEGORIES or each in BIDIRECTIONAL for each in name
     ):
         return "a sign that a terminal or a reader obeys"
     if name.startswith("/") or any(part in {"", ".", ".."} for part in name.split("/")):
@@ -105,16 +103,16 @@ def _odd(name: str) -> str | None:
 
 
 def honest_work() -> None:
-    """Leave a file beside the traps that must come: `given["comes"]` names it."""
+    """Leave a further file, which must arrive: `inputs["comes"]` names it."""
     write("honest.txt", HONEST)
 
 
-def naive_collection(given: Given) -> str | None:
+def naive_collection(inputs: Inputs) -> str | None:
     """Collect the current directory as one does who expects no evil; then remove all of it.
 
-    Returns what it fell for. Does nothing where the probe is no control.
+    Returns the trap that worked. Only a control does this.
     """
-    if not given["naive"]:
+    if not inputs["naive"]:
         return None
 
     def late(*_: Any) -> None:
@@ -126,16 +124,14 @@ def naive_collection(given: Given) -> str | None:
     signal.signal(signal.SIGALRM, late)
     name, count, total = "", 0, 0
     try:
-        for folder, folders, files in os.walk(
-            os.getcwd(), followlinks=True, onerror=fail
-        ):
+        for folder, folders, files in os.walk(os.getcwd(), followlinks=True, onerror=fail):
             folders.sort()
             for name in sorted(files):
                 path = os.path.join(folder, name)
                 count, total = count + 1, total + os.path.getsize(path)
                 if count > 5_000 or total > 1 << 30:
                     return f"it takes {count} files of {total} bytes"
-                if fault := naively_read(given, path):
+                if fault := naively_read(inputs, path):
                     return f"it takes {name!r}: {fault}"
     except TimeoutError:
         return f"it waits for {name}"
@@ -148,8 +144,9 @@ def naive_collection(given: Given) -> str | None:
     return None
 
 
-def naively_read(given: Given, path: str) -> str | None:
-    """Read a file as announced by its size; what is wrong with it. A signal ends it if it waits."""
+def naively_read(inputs: Inputs, path: str) -> str | None:
+    """Read as many bytes as the file's size announces; returns the fault, if any. A signal ends it
+    if it waits."""
     if not os.path.basename(path).isprintable() or "\\" in path:
         return "a harmful name"
     announced = os.path.getsize(path)
@@ -157,23 +154,19 @@ def naively_read(given: Given, path: str) -> str | None:
     with open(path, "rb") as file:
         data = file.read(1 << 26)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    if holds(given, data):
+    if holds(inputs, data):
         return "the canary"
-    return (
-        f"{announced} bytes announced, {len(data)} sent"
-        if len(data) != announced
-        else None
-    )
+    return f"{announced} bytes announced, {len(data)} sent" if len(data) != announced else None
 
 
-def restless(given: Given, action: Callable[[], object]) -> int:
+def restless(inputs: Inputs, action: Callable[[], object]) -> int:
     """Fork a process that repeats `action` for 15 s, while the run ends; its name is the mark."""
 
     def repeat() -> None:
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
-        take_name(given["mark"])
+        take_name(inputs["mark"])
         until = time.monotonic() + 15
         while time.monotonic() < until:
             action()
@@ -181,13 +174,13 @@ def restless(given: Given, action: Callable[[], object]) -> int:
     return child(repeat)
 
 
-def exchange(one: str, two: str) -> Callable[[], object]:
-    """What swaps two names, neither of which is ever missing meanwhile."""
-    library, here = ctypes.CDLL(None), -100
-    return lambda: library.renameat2(here, one.encode(), here, two.encode(), 2)
+def exchange(first: str, second: str) -> Callable[[], object]:
+    """A function that swaps two names, so that both names exist at all times."""
+    library, at_cwd = ctypes.CDLL(None), -100
+    return lambda: library.renameat2(at_cwd, first.encode(), at_cwd, second.encode(), 2)
 
 
-def outrun(given: Given, path: str, checked: str, pid: int) -> str | None:
+def outrun(inputs: Inputs, path: str, checked: str, pid: int) -> str | None:
     """In a control: read `path` whenever `checked` is no link, as a collector that looks first.
 
     Ends the restless process `pid`.
@@ -198,7 +191,7 @@ def outrun(given: Given, path: str, checked: str, pid: int) -> str | None:
             if stat.S_ISLNK(os.lstat(checked).st_mode):
                 continue
             with open(path, "rb") as file:
-                if holds(given, file.read()):
+                if holds(inputs, file.read()):
                     return f"{path} was a link when it was opened, and none when it was looked at"
     finally:
         os.kill(pid, signal.SIGKILL)

@@ -20,10 +20,7 @@ import zipfile
 from collections.abc import Iterable
 
 from api.http.answers import untrusted_headers
-from sandbox.media import media_type
-from sandbox.protocol import MIB, End, Limits
-
-from lab.drills.attacks.attack import Baseline, Given, Raised, attack
+from lab.drills.attacks.attack import BaselineControl, Inputs, RaisedLimits, attack
 from lab.drills.attacks.catalogue.artifact_check import (
     collected_and_next,
     exchange,
@@ -35,8 +32,10 @@ from lab.drills.attacks.catalogue.artifact_check import (
 )
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.judges import broken, judged
-from lab.drills.attacks.outcome import Verdict
+from lab.drills.attacks.outcome import AttackVerdict
 from lab.drills.attacks.probes.primitives import allowed, write
+from sandbox.media import media_type
+from sandbox.protocol import MIB, End, Limits
 
 HONEST = {"comes": ["honest.txt"]}
 INPUT = {"input.txt": b"input\n"}
@@ -45,41 +44,37 @@ INPUT = {"input.txt": b"input\n"}
 # Links
 
 
-@trap(
-    files=INPUT, given={**HONEST, "never": ["environ.txt", "passwd.txt", "input.txt"]}
-)
-def symlink_file(given: Given) -> str | None:
+@trap(files=INPUT, inputs={**HONEST, "never": ["environ.txt", "passwd.txt", "input.txt"]})
+def symlink_file(inputs: Inputs) -> str | None:
     """Leaves symbolic links to files of the host, absolute and by way of many parents."""
     honest_work()
     os.remove("input.txt")
-    os.symlink(given["files"][0], "input.txt")
-    for number, path in enumerate(given["files"]):
+    os.symlink(inputs["files"][0], "input.txt")
+    for number, path in enumerate(inputs["files"]):
         os.symlink(path, f"plot-{number}.png")
         os.symlink("../" * 20 + path.lstrip("/"), f"relative-{number}.png")
         os.symlink(f"/proc/self/root{path}", f"magic-{number}.png")
     os.symlink("/proc/self/environ", "environ.txt")
     os.symlink("/etc/passwd", "passwd.txt")
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
-@trap(
-    files={"input/data.txt": b"input\n"}, given={**HONEST, "never": ["input/data.txt"]}
-)
-def symlink_directory(given: Given) -> str | None:
+@trap(files={"input/data.txt": b"input\n"}, inputs={**HONEST, "never": ["input/data.txt"]})
+def symlink_directory(inputs: Inputs) -> str | None:
     """Leaves symbolic links to folders of the host, one in the place of a folder that was given."""
     honest_work()
     shutil.rmtree("input")
-    os.symlink(os.path.dirname(given["files"][0]), "input")
+    os.symlink(os.path.dirname(inputs["files"][0]), "input")
     os.makedirs("deep/er")
-    for number, path in enumerate(given["files"]):
+    for number, path in enumerate(inputs["files"]):
         os.symlink(os.path.dirname(path), f"deep/er/folder-{number}")
     os.symlink("/", "root")
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
-@trap(given=HONEST)
-def symlink_loop(given: Given) -> str | None:
-    """Leaves links that lead to themselves, to each other, and to what they lie in."""
+@trap(inputs=HONEST)
+def symlink_loop(inputs: Inputs) -> str | None:
+    """Leaves links that lead to themselves, to each other, and to their own folder."""
     honest_work()
     os.symlink("self", "self")
     os.symlink("pong", "ping")
@@ -87,20 +82,14 @@ def symlink_loop(given: Given) -> str | None:
     os.mkdir("a")
     for number in range(40):
         os.symlink("..", f"a/up-{number}")
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
-@trap(control=Baseline(root=True))
-def hardlink(given: Given) -> str | None:
+@trap(control=BaselineControl(root=True))
+def hardlink(inputs: Inputs) -> str | None:
     """Links host files, and the system's own, into its work area by a second name."""
-    own = (
-        os.__file__,
-        sys.executable,
-        "/etc/passwd",
-        "/proc/self/environ",
-        "/run/main.py",
-    )
-    for number, path in enumerate((*given["files"], *own)):
+    own_paths = (os.__file__, sys.executable, "/etc/passwd", "/proc/self/environ", "/run/main.py")
+    for number, path in enumerate((*inputs["files"], *own_paths)):
         for follow in (True, False):
             try:
                 os.link(path, f"x{number}.txt", follow_symlinks=follow)
@@ -118,46 +107,46 @@ def hardlink(given: Given) -> str | None:
     return "an open library file has a second name in the work area"
 
 
-@trap(given=HONEST)
-def hardlink_bomb(given: Given) -> str | None:
+@trap(inputs=HONEST)
+def hardlink_bomb(inputs: Inputs) -> str | None:
     """Names one large file nine hundred times: little to keep, gigabytes to collect."""
     honest_work()
     write("x-0.bin", bytes(16 << 20))
     for number in range(1, 900):
         os.link("x-0.bin", f"x-{number}.bin")
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
 # Races
 
 
 @trap()
-def swap_file(given: Given) -> str | None:
+def swap_file(inputs: Inputs) -> str | None:
     """Swaps a file and a link to a file of the host, on and on, while the run ends."""
     write("plot.png", "honest work\n")
-    os.symlink(given["files"][0], "link")
-    pid = restless(given, exchange("plot.png", "link"))
-    return outrun(given, "plot.png", "plot.png", pid) if given["naive"] else None
+    os.symlink(inputs["files"][0], "link")
+    pid = restless(inputs, exchange("plot.png", "link"))
+    return outrun(inputs, "plot.png", "plot.png", pid) if inputs["naive"] else None
 
 
 @trap()
-def swap_directory(given: Given) -> str | None:
+def swap_directory(inputs: Inputs) -> str | None:
     """Swaps a folder and a link to a folder of the host, on and on, while the run ends."""
-    home, _, name = given["files"][0].rpartition("/")
+    home, _, name = inputs["files"][0].rpartition("/")
     os.makedirs("out/in")
     for folder in ("out", "out/in"):
         write(f"{folder}/{name}", "honest work\n")
     os.symlink(home, "link")
-    pid = restless(given, exchange("out", "link"))
-    if given["naive"]:
-        return outrun(given, f"out/{name}", "out", pid)
+    pid = restless(inputs, exchange("out", "link"))
+    if inputs["naive"]:
+        return outrun(inputs, f"out/{name}", "out", pid)
     os.symlink(home, "link-in")
-    restless(given, exchange("out/in", "link-in"))
+    restless(inputs, exchange("out/in", "link-in"))
     return None
 
 
 @trap(drive=collected_and_next)
-def growing_file(given: Given) -> str | None:
+def growing_file(inputs: Inputs) -> str | None:
     """Goes on writing to a file while it is collected: longer than it was announced."""
     log = os.open("log.txt", os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
 
@@ -167,8 +156,8 @@ def growing_file(given: Given) -> str | None:
 
     grow()
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    pid = restless(given, grow)
-    if not given["naive"]:
+    pid = restless(inputs, grow)
+    if not inputs["naive"]:
         return None
     try:
         for _ in range(10_000):
@@ -187,20 +176,18 @@ ALLOWED_SECONDS, CONTROL_SECONDS = 2.0, 0.05
 """How long after the end something may still be written: a kill takes its time under load."""
 
 
-async def dead_before_it_is_read(context: Context) -> Verdict:
-    seen = await context.run()
-    data = seen.result.changed.get("clock.bin", b"")
+async def dead_before_it_is_read(context: Context) -> AttackVerdict:
+    observation = await context.run()
+    data = observation.result.changed.get("clock.bin", b"")
     if len(data) != 16 or not any(data):
-        return broken(f"the file did not come: {seen.result.end}, {data!r}")
+        return broken(f"the file did not come: {observation.result.end}, {data!r}")
     (seconds, _) = struct.unpack("dd", data)
     late = seconds > (CONTROL_SECONDS if context.is_control else ALLOWED_SECONDS)
-    return judged(
-        seen, [f"written to {seconds:.3f} s after the run's end"] if late else []
-    )
+    return judged(observation, [f"written to {seconds:.3f} s after the run's end"] if late else [])
 
 
 @attack(drive=dead_before_it_is_read)
-def writes_after_exit(given: Given) -> str | None:
+def writes_after_exit(inputs: Inputs) -> str | None:
     """Leaves a process that writes, through shared memory, into a file of a run that has ended."""
     with open("clock.bin", "w+b") as file:
         file.write(bytes(16))
@@ -216,7 +203,7 @@ def writes_after_exit(given: Given) -> str | None:
             shared[:16] = struct.pack("dd", 0, 1)
             time.sleep(0.0005)
 
-    restless(given, tick)
+    restless(inputs, tick)
     while shared[8:16] == bytes(8):
         time.sleep(0.001)
     return None
@@ -225,18 +212,18 @@ def writes_after_exit(given: Given) -> str | None:
 # Files of other kinds, rights and places
 
 
-@trap(files=INPUT, given={**HONEST, "never": ["a.png", "input.txt", "z.csv"]})
-def fifo(given: Given) -> str | None:
+@trap(files=INPUT, inputs={**HONEST, "never": ["a.png", "input.txt", "z.csv"]})
+def fifo(inputs: Inputs) -> str | None:
     """Leaves named pipes, one in the place of a file that was given: who opens them waits."""
     honest_work()
     os.remove("input.txt")
     for name in ("a.png", "input.txt", "z.csv"):
         os.mkfifo(name)
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
-@trap(given={**HONEST, "never": ["a.png", "device.png"]})
-def special_files(given: Given) -> str | None:
+@trap(inputs={**HONEST, "never": ["a.png", "device.png"]})
+def special_files(inputs: Inputs) -> str | None:
     """Leaves a socket, and the one device node that anybody may make (0, 0)."""
     honest_work()
     with socket.socket(socket.AF_UNIX) as server:
@@ -246,11 +233,11 @@ def special_files(given: Given) -> str | None:
         if allowed(os.mknod, "null", kind | 0o666, os.makedev(1, 3)):
             os.remove("null")
             return "a device node of a real device in its work area"
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
-@trap(files=INPUT, given=HONEST, drive=collected_and_next)
-def unreadable(given: Given) -> str | None:
+@trap(files=INPUT, inputs=HONEST, drive=collected_and_next)
+def unreadable(inputs: Inputs) -> str | None:
     """Locks its files and folders: mode 000, no way in, no way to list."""
     honest_work()
     for mode in (0o000, 0o111, 0o222, 0o444, 0o1000):
@@ -260,18 +247,18 @@ def unreadable(given: Given) -> str | None:
             os.chmod(path, mode)
         os.chmod(f"folder-{mode}/in", mode)
         os.chmod(f"folder-{mode}", mode)
-    if given["naive"]:  # where these two are another's
-        return naive_collection(given)
+    if inputs["naive"]:  # where these two are another's
+        return naive_collection(inputs)
     for path in ("input.txt", "."):
         os.chmod(path, 0)
     return None
 
 
 @trap(files=INPUT, drive=collected_and_next)
-def removed_work(given: Given) -> str | None:
-    """Removes the work area from under the collector, or what can be removed of it."""
+def removed_work(inputs: Inputs) -> str | None:
+    """Removes the work area from under the collector, as far as possible."""
     top = os.getcwd()
-    if given["naive"]:
+    if inputs["naive"]:
         os.mkdir("gone")
         os.chdir("gone")
         os.rmdir(f"{top}/gone")
@@ -279,13 +266,9 @@ def removed_work(given: Given) -> str | None:
             return f"it collects {os.listdir(os.getcwd())}"
         except OSError as error:
             return f"a collector that asks for its place again fails: {error}"
-    for attempted in (
-        shutil.rmtree,
-        os.rmdir,
-        lambda place: os.rename(place, "/tmp/elsewhere"),
-    ):
+    for attempted in (shutil.rmtree, os.rmdir, lambda place: os.rename(place, "/tmp/elsewhere")):
         allowed(attempted, top)
-    if allowed(os.symlink, os.path.dirname(given["files"][0]), top):
+    if allowed(os.symlink, os.path.dirname(inputs["files"][0]), top):
         return f"{top} is a link now"
     return None
 
@@ -293,18 +276,17 @@ def removed_work(given: Given) -> str | None:
 MANY = {f"d{number % 20}/{number}.txt": b"input\n" for number in range(900)}
 
 
-async def reported_as_deleted(context: Context) -> Verdict:
-    seen = await context.run()
+async def reported_as_deleted(context: Context) -> AttackVerdict:
+    observation = await context.run()
     faults = [
-        f"reported, though never given: {each}"
-        for each in seen.result.deleted - MANY.keys()
+        f"reported, though never given: {each}" for each in observation.result.deleted - MANY.keys()
     ]
-    replaced = seen.result.links.keys()
+    replaced = observation.result.links.keys()
     faults += [
-        f"not reported: {each}" for each in MANY.keys() - seen.result.deleted - replaced
+        f"not reported: {each}" for each in MANY.keys() - observation.result.deleted - replaced
     ]
-    faults += [f"came: {each}" for each in seen.result.changed]
-    return judged(seen, sorted(faults))
+    faults += [f"came: {each}" for each in observation.result.changed]
+    return judged(observation, sorted(faults))
 
 
 @attack(files=MANY, drive=reported_as_deleted)
@@ -324,52 +306,16 @@ def deletions() -> str | None:
 
 
 NAMES = (
-    *(
-        "new\nline.png",
-        "car\rriage.png",
-        "tab\t.png",
-        "\x1b[2J\x1b]0;title\x07.png",
-        "del\x7f.png",
-    ),
-    *(
-        "c1\x9b31m.png",
-        "over\u202egnp.exe",
-        "line\u2028.png",
-        "iso\u2066late.png",
-        "nel\x85.png",
-    ),
-    *(
-        "-rf",
-        "--help",
-        "~",
-        "$(id)",
-        "`id`",
-        ";id",
-        "a b ",
-        ".hidden",
-        "...",
-        "C:\\x",
-        "..\\..\\x",
-    ),
-    *(
-        "%2e%2e%2fx",
-        "con.png",
-        "a:b",
-        "x" * 255,
-        "\U0001f4a5.png",
-        "zero\u200bwidth.png",
-    ),
+    *("new\nline.png", "car\rriage.png", "tab\t.png", "\x1b[2J\x1b]0;title\x07.png", "del\x7f.png"),
+    *("c1\x9b31m.png", "over\u202egnp.exe", "line\u2028.png", "iso\u2066late.png", "nel\x85.png"),
+    *("-rf", "--help", "~", "$(id)", "`id`", ";id", "a b ", ".hidden", "...", "C:\\x", "..\\..\\x"),
+    *("%2e%2e%2fx", "con.png", "a:b", "x" * 255, "\U0001f4a5.png", "zero\u200bwidth.png"),
 )
-RAW = (
-    b"\xff\xfe.png",
-    b"half\xc3",
-    b"surrogate\xed\xa0\x80.png",
-    b"overlong\xc0\xaf.png",
-)
+RAW = (b"\xff\xfe.png", b"half\xc3", b"surrogate\xed\xa0\x80.png", b"overlong\xc0\xaf.png")
 
 
-@trap(given=HONEST)
-def odd_names(given: Given) -> str | None:
+@trap(inputs=HONEST)
+def odd_names(inputs: Inputs) -> str | None:
     """Leaves names that a terminal obeys, a path library misreads, a decoder chokes on."""
     honest_work()
     for name in (*map(os.fsencode, NAMES), *RAW):
@@ -382,7 +328,7 @@ def odd_names(given: Given) -> str | None:
         long += "y" * 200 + "/"
         os.mkdir(long)
     os.close(os.open(f"{long}z", os.O_CREAT | os.O_WRONLY))
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
 ALIKE = (
@@ -392,16 +338,14 @@ ALIKE = (
 """Each file holds its own name: a mix-up of two is noticed."""
 
 
-async def kept_by_name(context: Context) -> Verdict:
-    """In a control, what came is kept by names made alike, as some file systems do."""
-    seen = await context.run()
-    files = seen.result.changed
+async def kept_by_name(context: Context) -> AttackVerdict:
+    """In a control, names are normalized as some file systems do, so that files collide."""
+    observation = await context.run()
+    files = observation.result.changed
     if context.is_control:
-        files = {
-            unicodedata.normalize("NFC", each).casefold(): files[each] for each in files
-        }
+        files = {unicodedata.normalize("NFC", each).casefold(): files[each] for each in files}
     mixed = [name for name in ALIKE if files.get(name, b"").decode() != name]
-    return judged(seen, [f"other bytes, or none, under {name!a}" for name in mixed])
+    return judged(observation, [f"other bytes, or none, under {name!a}" for name in mixed])
 
 
 @attack(drive=kept_by_name)
@@ -412,8 +356,8 @@ def colliding_names() -> str | None:
     return None
 
 
-@trap(given=HONEST, drive=collected_and_next)
-def deep_directories(given: Given) -> str | None:
+@trap(inputs=HONEST, drive=collected_and_next)
+def deep_directories(inputs: Inputs) -> str | None:
     """Leaves a thousand folders, one in the other: no path can name the file at the bottom."""
     honest_work()
     top = os.open(".", os.O_RDONLY)
@@ -422,24 +366,24 @@ def deep_directories(given: Given) -> str | None:
         os.chdir("deeper-and-deeper")
     write("bottom.txt", "bottom\n")
     os.fchdir(top)
-    return naive_collection(given)
+    return naive_collection(inputs)
 
 
 @trap(ends=frozenset({End.DISK}), drive=collected_and_next)
-def many_files(given: Given) -> str | None:
+def many_files(inputs: Inputs) -> str | None:
     """Leaves a hundred thousand files."""
-    made = 0
+    count = 0
     try:
-        for number in range(6 if given["naive"] else 100):
+        for number in range(6 if inputs["naive"] else 100):
             os.mkdir(f"d{number}")
-            for each in range(1_000):
-                os.close(os.open(f"d{number}/{each}", os.O_CREAT | os.O_WRONLY))
-                made += 1
+            for index in range(1_000):
+                os.close(os.open(f"d{number}/{index}", os.O_CREAT | os.O_WRONLY))
+                count += 1
     except OSError:  # a sandbox has fewer inodes
         pass
-    if made < 5_000:
-        raise AssertionError(f"only {made} files could be made")
-    return naive_collection(given)
+    if count < 5_000:
+        raise AssertionError(f"only {count} files could be made")
+    return naive_collection(inputs)
 
 
 # Contents
@@ -448,13 +392,13 @@ def many_files(given: Given) -> str | None:
 ARCHIVES = ["bomb.zip", "out.zip", "out.tar", "layer.tar", "bomb.gz", "honest.txt"]
 
 
-@trap(given={**HONEST, "only": ARCHIVES})
-def archives(given: Given) -> str | None:
+@trap(inputs={**HONEST, "only": ARCHIVES})
+def archives(inputs: Inputs) -> str | None:
     """Leaves archives: bombs, paths that lead out, links. They are bytes, and stay bytes."""
     with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(48 << 20))
     with zipfile.ZipFile("out.zip", "w") as archive:
-        archive.writestr(f"../../../../tmp/{given['mark']}", "out")
+        archive.writestr(f"../../../../tmp/{inputs['mark']}", "out")
     with gzip.open("bomb.gz", "wb") as file:
         file.write(bytes(48 << 20))
     for name in ("out.tar", "layer.tar"):
@@ -462,11 +406,11 @@ def archives(given: Given) -> str | None:
             link = tarfile.TarInfo("link")
             link.type, link.linkname = tarfile.SYMTYPE, "/tmp"
             tar.addfile(link)
-            inside = tarfile.TarInfo(f"link/{given['mark']}")
+            inside = tarfile.TarInfo(f"link/{inputs['mark']}")
             inside.size = 3
             tar.addfile(inside, io.BytesIO(b"out"))
     honest_work()
-    if not given["naive"]:
+    if not inputs["naive"]:
         return None
     with zipfile.ZipFile("bomb.zip") as archive:
         size = sum(each.file_size for each in archive.infolist())
@@ -485,27 +429,22 @@ LIES = {
     "run.js": "alert(1)",
     "plot.png.html": PAGE,
 }
-PICTURES = {
-    "image/png": b"\x89PNG\r\n\x1a\n",
-    "image/jpeg": b"\xff\xd8\xff",
-    "image/webp": b"RIFF",
-}
+PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "image/webp": b"RIFF"}
 
 
-async def served(context: Context) -> Verdict:
-    """In a control, the API's headers are left out: what a naive server would send."""
-    seen = await context.run()
-    if seen.result.changed.keys() != LIES.keys():
-        return broken(f"came: {sorted(seen.result.changed)}")
+async def served(context: Context) -> AttackVerdict:
+    """In a control, the API's headers are left out, as a naive server would do."""
+    observation = await context.run()
+    if observation.result.changed.keys() != LIES.keys():
+        return broken(f"came: {sorted(observation.result.changed)}")
     faults = []
-    for name, data in seen.result.changed.items():
+    for name, data in observation.result.changed.items():
         kind = media_type(name, data)
         sent = {} if context.is_control else untrusted_headers(name, kind, "0" * 64)
         faults += [
-            f"{name} is served as {kind}: {why}"
-            for why in served_wrongly(kind, data, sent)
+            f"{name} is served as {kind}: {reason}" for reason in served_wrongly(kind, data, sent)
         ]
-    return judged(seen, faults)
+    return judged(observation, faults)
 
 
 def served_wrongly(kind: str, data: bytes, sent: dict[str, str]) -> list[str]:
@@ -516,8 +455,8 @@ def served_wrongly(kind: str, data: bytes, sent: dict[str, str]) -> list[str]:
         faults.append("a browser may think otherwise")
     if "sandbox" not in sent.get("Content-Security-Policy", ""):
         faults.append("a page may act")
-    shown = sent.get("Content-Disposition", "inline").startswith("inline")
-    if shown and ("html" in kind or "svg" in kind or "script" in kind):
+    is_inline = sent.get("Content-Disposition", "inline").startswith("inline")
+    if is_inline and ("html" in kind or "svg" in kind or "script" in kind):
         faults.append("a page is shown in place")
     return faults
 
@@ -534,68 +473,37 @@ def media_lies() -> str | None:
 
 
 PATHS = (
-    *(
-        "../escaped",
-        "a/../../escaped",
-        "/tmp/fettle-escaped",
-        "/work/x",
-        "//x",
-        "./x",
-        "a/./x",
-    ),
-    *(
-        "a//x",
-        "",
-        ".",
-        "..",
-        "a/",
-        "a/..",
-        "/",
-        "x\0y",
-        "x\ny",
-        "x\x1b[2J",
-        "x\ud800",
-        "\udcff",
-    ),
-    *(
-        "a/" * 40 + "x",
-        "x" * 256,
-        "/".join(["y" * 200] * 6),
-        "x\x7f",
-        "x\r",
-        "x\x9b31m",
-    ),
+    *("../escaped", "a/../../escaped", "/tmp/fettle-escaped", "/work/x", "//x", "./x", "a/./x"),
+    *("a//x", "", ".", "..", "a/", "a/..", "/", "x\0y", "x\ny", "x\x1b[2J", "x\ud800", "\udcff"),
+    *("a/" * 40 + "x", "x" * 256, "/".join(["y" * 200] * 6), "x\x7f", "x\r", "x\x9b31m"),
     *("x\u202egnp", "x\u2028"),
 )
 
 
-async def none_is_taken(context: Context, loads: Iterable[dict[str, bytes]]) -> Verdict:
+async def none_is_taken(context: Context, loads: Iterable[dict[str, bytes]]) -> AttackVerdict:
     """Gives each of these files; then some that are in order, for the probe to look around."""
     for load in loads:
         with contextlib.suppress(ValueError):
-            seen = await context.run(files=load)
+            observation = await context.run(files=load)
             size = f"{len(load)} files of {sum(map(len, load.values()))} bytes"
-            return judged(
-                seen, [f"it was taken: {ascii(next(iter(load)))[:80]}, {size}"]
-            )
+            return judged(observation, [f"it was taken: {ascii(next(iter(load)))[:80]}, {size}"])
     return judged(await context.run(files={"fine/x.txt": b"fine\n"}), [])
 
 
-async def given_by_odd_paths(context: Context) -> Verdict:
+async def given_by_odd_paths(context: Context) -> AttackVerdict:
     """A control gives the first path alone, which leads no further than its own folder."""
     paths = PATHS[:1] if context.is_control else PATHS
     return await none_is_taken(
-        context,
-        [*({path: b"escaped\n"} for path in paths), {"a": b"file", "a/b": b"in it"}],
+        context, [*({path: b"escaped\n"} for path in paths), {"a": b"file", "a/b": b"in it"}]
     )
 
 
 @attack(drive=given_by_odd_paths)
 def way_in_paths() -> str | None:
     """Gives files by paths that lead out of the work area, or that mean two things at once."""
-    for place in ("..", "/tmp", "/run", "/"):
-        if found := [name for name in os.listdir(place) if "escaped" in name]:
-            return f"written outside of the work area: {place}/{found[0]}"
+    for folder in ("..", "/tmp", "/run", "/"):
+        if escaped := [name for name in os.listdir(folder) if "escaped" in name]:
+            return f"written outside of the work area: {folder}/{escaped[0]}"
     return None
 
 
@@ -603,7 +511,7 @@ SMALL = Limits(workspace_bytes=4 * MIB, workspace_files=50, file_bytes=4 * MIB)
 LARGE = Limits(workspace_bytes=16 * MIB, workspace_files=200, file_bytes=8 * MIB)
 
 
-async def given_too_much(context: Context) -> Verdict:
+async def given_too_much(context: Context) -> AttackVerdict:
     loads = (
         {f"{number}.bin": bytes(MIB) for number in range(5)},
         {f"{number}.txt": b"" for number in range(51)},
@@ -612,6 +520,6 @@ async def given_too_much(context: Context) -> Verdict:
     return await none_is_taken(context, loads)
 
 
-@attack(limits=SMALL, control=Raised(LARGE), drive=given_too_much)
+@attack(limits=SMALL, control=RaisedLimits(LARGE), drive=given_too_much)
 def way_in_sizes() -> None:
     """Gives more files, and more bytes, than a work area may hold."""

@@ -1,4 +1,4 @@
-"""A run reads what belongs to the host."""
+"""A run reads data of the host."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ import sysconfig
 import time
 from pathlib import Path
 
-from sandbox.policy import VISIBLE_PROC
-
-from lab.drills.attacks.attack import Baseline, Given, attack
+from lab.drills.attacks.attack import BaselineControl, Inputs, attack
 from lab.drills.attacks.catalogue.drives import PLANTED, loaded, planting
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.outcome import Observation
@@ -40,57 +38,42 @@ from lab.drills.attacks.probes.primitives import (
     visible,
     write,
 )
+from sandbox.policy import VISIBLE_PROC
 
-ROOT = Baseline(root=True)
+ROOT = BaselineControl(root=True)
 
 
 # Files
 
 
 @attack()
-def canary_files(given: Given) -> str | None:
+def canary_files(inputs: Inputs) -> str | None:
     """Reads files of the host: in homes, in temporary folders, in the drill's own."""
-    for path in given["files"]:
-        for way in (
+    for path in inputs["files"]:
+        for variant in (
             path,
             f"/proc/1/root{path}",
             f"/proc/self/root{path}",
             f"/proc/1/cwd{path}",
         ):
-            if (data := read(way)) is not None:
-                return f"{len(data)} bytes of the canary {way}"
+            if (data := read(variant)) is not None:
+                return f"{len(data)} bytes of the canary {variant}"
     return None
 
 
-TOPS = [
-    "/tmp",
-    "/dev",
-    "/run",
-    "/work",
-    "/opt",
-    "/agent",
-    "/etc",
-    "/var",
-    "/home",
-    "/mnt",
-    "/",
-]
+TOPS = ["/tmp", "/dev", "/run", "/work", "/opt", "/agent", "/etc", "/var", "/home", "/mnt", "/"]
 
 
 @attack()
-def planted_files(given: Given) -> str | None:
-    """Walks all that it can see for the host's canary files, wherever they might show."""
-    names = {os.path.basename(each) for each in given["files"]}
+def planted_files(inputs: Inputs) -> str | None:
+    """Walks all that it can see for the host's canary files, in all folders that it can see."""
+    names = {os.path.basename(each) for each in inputs["files"]}
     until = time.monotonic() + 10
     for top in TOPS:
         for folder, folders, files in os.walk(top):
-            if found := names.intersection(files):
-                return f"{folder}/{found.pop()}"
-            folders[:] = [
-                each
-                for each in folders
-                if f"{folder}/{each}" not in ("//proc", "//sys")
-            ]
+            if visible_names := names.intersection(files):
+                return f"{folder}/{visible_names.pop()}"
+            folders[:] = [each for each in folders if f"{folder}/{each}" not in ("//proc", "//sys")]
             if time.monotonic() > until:
                 return None
     return None
@@ -105,20 +88,11 @@ KEY_FILES = [
     ".pypirc",
     ".bash_history",
 ]
-KEY_FOLDERS = [
-    ".ssh",
-    ".aws",
-    ".kube",
-    ".docker",
-    ".gnupg",
-    ".config/gcloud",
-    ".fettle",
-    ".git",
-]
+KEY_FOLDERS = [".ssh", ".aws", ".kube", ".docker", ".gnupg", ".config/gcloud", ".fettle", ".git"]
 
 
 async def with_a_planted_key(context: Context) -> Observation:
-    """Names alone are tried for real ones; what is read in a control is a planted file."""
+    """Names alone are tried for real ones; a control reads a planted file."""
     planted = []
     homes = [Path.home(), Path.cwd(), context.host.folder, Path("/root"), Path("/work")]
     for home in homes[1:3]:
@@ -130,16 +104,16 @@ async def with_a_planted_key(context: Context) -> Observation:
     real = [str(home / name) for home in homes for name in (*KEY_FILES, *KEY_FOLDERS)]
     try:
         paths = [str(each) for each in planted] + ([] if context.is_control else real)
-        return await context.run(given={"paths": paths})
+        return await context.run(inputs={"paths": paths})
     finally:
         for path in planted:
             path.unlink(missing_ok=True)
 
 
 @attack(drive=with_a_planted_key)
-def credential_files(given: Given) -> str | None:
+def credential_files(inputs: Inputs) -> str | None:
     """Reads files where people keep keys: dotenv files of the checkout, ssh, clouds, kube."""
-    for path in given["paths"]:
+    for path in inputs["paths"]:
         names = attempt(os.listdir, path)
         if names is not None:
             return f"a folder {path} with {len(names)} names"
@@ -177,34 +151,22 @@ SYSTEM += [
 
 
 @attack(drive=planting, control=PLANTED)
-def system_trees(given: Given) -> str | None:
+def system_trees(inputs: Inputs) -> str | None:
     """Writes where programs and libraries lie: the system, the interpreter and its packages."""
-    if given["plant"]:
-        bind_over(
-            given, os.getcwd(), next(each for each in SYSTEM if os.path.isdir(each))
-        )
-    own = [
-        each
-        for each in (*sys.path, *sysconfig.get_paths().values())
-        if each.startswith("/")
+    if inputs["plant"]:
+        bind_over(inputs, os.getcwd(), next(each for each in SYSTEM if os.path.isdir(each)))
+    own_folders = [
+        each for each in (*sys.path, *sysconfig.get_paths().values()) if each.startswith("/")
     ]
-    for place in (*SYSTEM, *own):
-        if os.path.realpath(place) in ("/work", "/tmp", "/run") or not os.path.isdir(
-            place
-        ):
+    for folder in (*SYSTEM, *own_folders):
+        if os.path.realpath(folder) in ("/work", "/tmp", "/run") or not os.path.isdir(folder):
             continue
-        path = f"{place}/{given['mark']}"
+        path = f"{folder}/{inputs['mark']}"
         for make, drop in ((os.mknod, os.unlink), (os.mkdir, os.rmdir)):
             if allowed(make, path):
                 drop(path)
-                return f"a new name in {place}"
-    for module in (
-        os.__file__,
-        sys.executable,
-        sysconfig.__file__,
-        "/etc/passwd",
-        "/etc/hosts",
-    ):
+                return f"a new name in {folder}"
+    for module in (os.__file__, sys.executable, sysconfig.__file__, "/etc/passwd", "/etc/hosts"):
         if opens(os.path.realpath(module), os.O_WRONLY):
             return f"{module} open for writing"
     return None
@@ -221,16 +183,16 @@ OWN_KINDS = [
     "cgroup2",
     "overlay",
 ]
-"""Kinds of mounts that hold nothing of a disk. Writable are a sandbox's tmpfs, devpts, mqueue."""
+"""Kinds of mounts without data of a disk. Writable are a sandbox's tmpfs, devpts, mqueue."""
 
 
 @attack()
-def mounts(given: Given) -> str | None:
-    """Reads its mounts: what of the host could be written, what is there beside the system's trees.
+def mounts(inputs: Inputs) -> str | None:
+    """Reads its mounts: which trees of the host are writable, and which exist in addition to the
+    system's.
 
-    A mount's own line shows where its tree lies on the host, and a kernel offers no way to leave
-    that out; so the paths of trees that are mounted read-only are let pass, and everything else is
-    not.
+    The line of a mount shows the path of its tree on the host, and a kernel offers no way to hide
+    that; so the paths of trees that are mounted read-only are let pass, and everything else is not.
     """
     with open("/proc/self/mountinfo") as file:
         lines = [line.split() for line in file]
@@ -239,18 +201,16 @@ def mounts(given: Given) -> str | None:
         kind, source = words[words.index("-") + 1 :][:2]
         status = attempt(os.stat, at)
         if status is None or stat.S_ISCHR(status.st_mode):
-            continue  # another mount lies over it; or one device node: see `devices`
+            continue  # another mount covers it; or one device node: see `devices`
         if "ro" not in options and kind not in ("tmpfs", "proc", "devpts", "mqueue"):
             return f"writable: {kind} {source} {root} at {at}"
         if kind not in OWN_KINDS and not source.startswith("/") and "ro" not in options:
             return f"another file system: {kind} at {at}"
         if "nosuid" not in options and kind == "tmpfs" and "ro" not in options:
             return f"set-user-id programs work at {at}"
-        if not (os.statvfs(at).f_flag & 1) and root.startswith(
-            ("/home", "/root", "/var")
-        ):
+        if not (os.statvfs(at).f_flag & 1) and root.startswith(("/home", "/root", "/var")):
             return f"of the host, writable: {root} at {at}"
-    for folder in map(os.path.dirname, given["files"]):
+    for folder in map(os.path.dirname, inputs["files"]):
         mounted = any(folder in (words[3], words[4]) for words in lines)
         if mounted and folder not in ("/tmp", "/dev/shm"):
             return f"a folder with a canary is mounted: {folder}"
@@ -297,7 +257,7 @@ SOCKET_TOPS = [
 @attack()
 def service_sockets() -> str | None:
     """Looks for sockets of the host's services: container engine, message bus, keys, display."""
-    # Found by name, not spoken to: what a stranger's service does when it is called is its affair.
+    # Found by name, not spoken to: a call could have effects on a stranger's service.
     until = time.monotonic() + 8
     for top in SOCKET_TOPS:
         for folder, _, files in os.walk(top):
@@ -307,11 +267,9 @@ def service_sockets() -> str | None:
                     return f"a socket: {path}"
             if time.monotonic() > until:
                 break
-    rows = [
-        line.split() for line in (read("/proc/net/unix") or b"").decode().splitlines()
-    ]
-    named = [row[7] for row in rows if len(row) > 7][1:]
-    return f"sockets of this network namespace: {named[:3]}" if named else None
+    rows = [line.split() for line in (read("/proc/net/unix") or b"").decode().splitlines()]
+    socket_paths = [row[7] for row in rows if len(row) > 7][1:]
+    return f"sockets of this network namespace: {socket_paths[:3]}" if socket_paths else None
 
 
 # Processes
@@ -328,23 +286,23 @@ async def with_a_secret_command_line(context: Context) -> Observation:
 
 
 @attack(drive=with_a_secret_command_line)
-def command_lines(given: Given) -> str | None:
+def command_lines(inputs: Inputs) -> str | None:
     """Reads the command lines of all processes it can see: one on the host contains a secret."""
     for pid in visible():
         for name in ("cmdline", "comm", "stat"):
-            if holds(given, read(f"/proc/{pid}/{name}") or b""):
+            if holds(inputs, read(f"/proc/{pid}/{name}") or b""):
                 return f"the secret in /proc/{pid}/{name}"
     return None
 
 
 @attack(drive=planting, control=ROOT)
-def environments(given: Given) -> str | None:
+def environments(inputs: Inputs) -> str | None:
     """Reads the environments of all processes it can see, of the sandbox's own agent too."""
-    planted = [child(time.sleep, 5)] if given["plant"] else []
+    planted = [child(time.sleep, 5)] if inputs["plant"] else []
     try:
-        for pid in (given["pid"], *visible()):
+        for pid in (inputs["pid"], *visible()):
             for name in (f"/proc/{pid}/environ", f"/proc/{pid}/task/{pid}/environ"):
-                if pid != os.getpid() and holds(given, read(name) or b""):
+                if pid != os.getpid() and holds(inputs, read(name) or b""):
                     return f"the canary in {name}"
     finally:
         kill(*planted)
@@ -352,52 +310,46 @@ def environments(given: Given) -> str | None:
 
 
 @attack()
-def process_list(given: Given) -> str | None:
+def process_list(inputs: Inputs) -> str | None:
     """Lists processes: all but itself and those that it descends from are someone else's."""
     strangers = sorted(set(visible()) - ancestors())
     if strangers:
         return f"{len(strangers)} processes of others, such as {strangers[:5]}"
     # A `/proc` that hides them may still answer for a number.
-    for pid in (given["pid"], os.getpid() + 1, *range(2, 4096)):
+    for pid in (inputs["pid"], os.getpid() + 1, *range(2, 4096)):
         if pid not in ancestors() and os.path.exists(f"/proc/{pid}/status"):
             return f"an unlisted process: {pid}"
     return None
 
 
 @attack(control=ROOT)
-def descriptors_of_processes(given: Given) -> str | None:
+def descriptors_of_processes(inputs: Inputs) -> str | None:
     """Opens the descriptors of every other process it can see: sockets and files of the agent."""
-    others = [pid for pid in (given["pid"], *visible()) if pid != os.getpid()]
-    for pid in others:
-        for number in (*range(64), given["descriptor"]):
+    pids = [pid for pid in (inputs["pid"], *visible()) if pid != os.getpid()]
+    for pid in pids:
+        for number in (*range(64), inputs["descriptor"]):
             link = f"/proc/{pid}/fd/{number}"
             if allowed(os.readlink, link) or allowed(os.stat, link):
                 return f"{link} leads to {attempt(os.readlink, link)}"
-    for pid in others:
-        for folder in (
-            f"/proc/{pid}/fd",
-            f"/proc/{pid}/task/{pid}/fd",
-            f"/proc/{pid}/fdinfo",
-        ):
+    for pid in pids:
+        for folder in (f"/proc/{pid}/fd", f"/proc/{pid}/task/{pid}/fd", f"/proc/{pid}/fdinfo"):
             if names := names_in(folder):
                 return f"{len(names)} descriptors listed in {folder}"
     return None
 
 
 @attack(control=ROOT)
-def process_roots(given: Given) -> str | None:
+def process_roots(inputs: Inputs) -> str | None:
     """Goes to the host's files by way of other processes: root, directory, descriptors, maps."""
-    for pid in (given["pid"], *visible()):
+    for pid in (inputs["pid"], *visible()):
         links = [f"/proc/{pid}/root", f"/proc/{pid}/cwd"]
-        for folder in (
-            f"/proc/{pid}/{each}" for each in ("fd", "map_files", f"task/{pid}/fd")
-        ):
+        for folder in (f"/proc/{pid}/{each}" for each in ("fd", "map_files", f"task/{pid}/fd")):
             links += [f"{folder}/{name}" for name in names_in(folder)]
         for link in links:
-            for path in given["files"]:
-                for way in (link + path, link + "/.." * 12 + path):
-                    if (data := read(way)) is not None:
-                        return f"{len(data)} bytes of {way}"
+            for path in inputs["files"]:
+                for variant in (link + path, link + "/.." * 12 + path):
+                    if (data := read(variant)) is not None:
+                        return f"{len(data)} bytes of {variant}"
     return None
 
 
@@ -405,22 +357,23 @@ PARTS = ["mem", "maps", "smaps", "pagemap", "auxv", "stack", "syscall", "persona
 
 
 @attack(drive=planting)
-def process_memory(given: Given) -> str | None:
-    """Reads and writes the memory of the sandbox's agent, and of whatever else it can see."""
-    victims = [child(time.sleep, 10)] if given["plant"] else []
-    # A fork of one zygote lies at the same addresses as all its siblings.
-    place = ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p).value or 0
+def process_memory(inputs: Inputs) -> str | None:
+    """Reads and writes the memory of the sandbox's agent, and of all other processes that it can
+    see."""
+    victims = [child(time.sleep, 10)] if inputs["plant"] else []
+    # A fork of one zygote has the same addresses as all its siblings.
+    address = ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p).value or 0
     word = ctypes.create_string_buffer(8)
-    here, there = [ctypes.addressof(word), 8], [place, 8]
+    local_vector, remote_vector = [ctypes.addressof(word), 8], [address, 8]
     try:
-        for pid in (*victims, *(each for each in visible() if each != os.getpid())):
+        for pid in (*victims, *(other_pid for other_pid in visible() if other_pid != os.getpid())):
             for name in PARTS:
                 for flags in (os.O_RDWR, os.O_RDONLY):
                     file = attempt(os.open, f"/proc/{pid}/{name}", flags)
                     data = attempt(os.read, file, 8) if file is not None else None
                     if data or (file is not None and name == "mem"):
                         return f"/proc/{pid}/{name} open"
-            answer = call("process_vm_readv", pid, here, 1, there, 1, 0)
+            answer = call("process_vm_readv", pid, local_vector, 1, remote_vector, 1, 0)
             if answer > 0 or answer == -errno.EFAULT:  # let in, nothing at that address
                 return f"process_vm_readv of {pid} was let through"
     finally:
@@ -429,16 +382,16 @@ def process_memory(given: Given) -> str | None:
 
 
 async def saying_when_it_started(context: Context) -> Observation:
-    own = (read("/proc/self/stat") or b"").decode()
-    return await context.run(given={"started": own.rpartition(")")[2].split()[19]})
+    own_stat = (read("/proc/self/stat") or b"").decode()
+    return await context.run(inputs={"started": own_stat.rpartition(")")[2].split()[19]})
 
 
 @attack(drive=saying_when_it_started)
-def worker_signals(given: Given) -> str | None:
+def worker_signals(inputs: Inputs) -> str | None:
     """Signals the worker by its process number, and asks whether it exists."""
-    pid = given["pid"]
-    there = (read(f"/proc/{pid}/stat") or b"").decode()
-    if there and there.rpartition(")")[2].split()[19] != given["started"]:
+    pid = inputs["pid"]
+    worker_stat = (read(f"/proc/{pid}/stat") or b"").decode()
+    if worker_stat and worker_stat.rpartition(")")[2].split()[19] != inputs["started"]:
         return None  # the same number by chance, in a sandbox of its own
     for number in (0, signal.SIGCONT):  # neither does it harm
         try:
@@ -458,9 +411,9 @@ def worker_signals(given: Given) -> str | None:
 
 
 @attack()
-def own_descriptors(given: Given) -> str | None:
+def own_descriptors(inputs: Inputs) -> str | None:
     """Looks at the descriptors that it was born with: anything but its own three streams."""
-    if (data := attempt(os.pread, given["descriptor"], 4096, 0)) is not None:
+    if (data := attempt(os.pread, inputs["descriptor"], 4096, 0)) is not None:
         return f"{len(data)} bytes of an inherited canary"
     null = os.stat("/dev/null").st_rdev
     for number in range(4096):
@@ -471,7 +424,7 @@ def own_descriptors(given: Given) -> str | None:
         if number > 2 or not is_stream:
             target = os.readlink(f"/proc/self/fd/{number}")
             return f"descriptor {number} of mode {status.st_mode:o}: {target}"
-    # A stream is a pipe of its own: not one whose other end it can open again.
+    # A stream is a pipe of its own: not a pipe with an end that it can open again.
     for number in (0, 1, 2):
         again = attempt(os.open, f"/proc/self/fd/{number}", os.O_RDWR | os.O_NONBLOCK)
         if again is None:
@@ -507,12 +460,13 @@ HOST_PREFIXES = (
 
 
 @attack()
-def own_environment(given: Given) -> str | None:
-    """Looks for the worker's keys in its own environment, as it is and as it was at its start."""
+def own_environment(inputs: Inputs) -> str | None:
+    """Looks for the worker's keys in its own environment, both the present one and the one at its
+    start."""
     start = read("/proc/self/environ") or b""
     now = b"\0".join(name + b"=" + value for name, value in os.environb.items())
-    if holds(given, start) or holds(given, now):
-        return f"the canary in its environment, or {given['variable']} itself"
+    if holds(inputs, start) or holds(inputs, now):
+        return f"the canary in its environment, or {inputs['variable']} itself"
     for pair in (start + b"\0" + now).decode(errors="replace").split("\0"):
         name = pair.partition("=")[0].upper()
         if any(word in name for word in SECRET_WORDS) or name.startswith(HOST_PREFIXES):
@@ -526,9 +480,9 @@ async def once_loaded(context: Context) -> Observation:
 
 
 @attack(drive=once_loaded)
-def own_memory(given: Given) -> str | None:
-    """Searches its own memory for what the process that it was forked from had known."""
-    return in_own_memory(given)
+def own_memory(inputs: Inputs) -> str | None:
+    """Searches its own memory for data of the process that it was forked from."""
+    return in_own_memory(inputs)
 
 
 # The machine
@@ -555,23 +509,19 @@ async def knowing_the_host(context: Context) -> Observation:
     paths = [*IDENTITIES, *(f"/sys/class/dmi/id/{name}" for name in SERIALS)]
     paths += ["/proc/device-tree/serial-number", "/sys/hypervisor/uuid"]
     paths += [f"/sys/class/net/{name}/address" for name in INTERFACES]
-    known = ((read(each) or b"").decode().strip() for each in IDENTITIES)
-    host = {
-        "host": os.uname().nodename,
-        "paths": paths,
-        "identities": [*filter(None, known)],
-    }
-    return await context.run(given=host)
+    identities = ((read(each) or b"").decode().strip() for each in IDENTITIES)
+    host = {"host": os.uname().nodename, "paths": paths, "identities": [*filter(None, identities)]}
+    return await context.run(inputs=host)
 
 
 @attack(drive=knowing_the_host)
-def host_identity(given: Given) -> str | None:
+def host_identity(inputs: Inputs) -> str | None:
     """Learns which machine it is on: host name, machine id, serial numbers, network addresses."""
-    if given["host"] in (os.uname().nodename, socket.gethostname()):
-        return f"the host's name, {given['host']}"
-    for path in given["paths"]:
+    if inputs["host"] in (os.uname().nodename, socket.gethostname()):
+        return f"the host's name, {inputs['host']}"
+    for path in inputs["paths"]:
         text = (read(path, 256) or b"").decode(errors="replace").strip()
-        if text in given["identities"]:
+        if text in inputs["identities"]:
             return f"the host's own {path}"
         if path.startswith(("/sys/", "/proc/device-tree")) and text.strip("0:-"):
             return f"{path} says {text!r}"
@@ -586,48 +536,41 @@ USER_FILES = [
     "/etc/resolv.conf",
     "/etc/fstab",
 ]
-HASHES = [
-    "/etc/shadow",
-    "/etc/gshadow",
-    "/etc/sudoers",
-    "/etc/ssh/ssh_host_ed25519_key",
-]
+HASHES = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/ssh_host_ed25519_key"]
 
 
 async def knowing_the_users(context: Context) -> Observation:
     texts = {path: read(path) for path in USER_FILES}
-    digests = {
-        path: hashlib.sha256(data).hexdigest() for path, data in texts.items() if data
-    }
-    places = ("/home", "/root", "/var/spool/cron", "/var/mail")
-    inside = {place: names_in(place) for place in places}
-    return await context.run(given={"digests": digests, "inside": inside})
+    digests = {path: hashlib.sha256(data).hexdigest() for path, data in texts.items() if data}
+    folders = ("/home", "/root", "/var/spool/cron", "/var/mail")
+    inside = {folder: names_in(folder) for folder in folders}
+    return await context.run(inputs={"digests": digests, "inside": inside})
 
 
 @attack(drive=knowing_the_users)
-def host_users(given: Given) -> str | None:
-    """Learns the host's users: accounts, password hashes, homes, who may become root."""
+def host_users(inputs: Inputs) -> str | None:
+    """Learns the host's users: accounts, password hashes, homes, members of root's groups."""
     for path in HASHES:
         if data := read(path):
             return f"{len(data)} bytes of {path}"
-    for path, digest in given["digests"].items():
+    for path, digest in inputs["digests"].items():
         if hashlib.sha256(read(path) or b"").hexdigest() == digest:
             return f"the host's own {path}"
-    for place in ("/home", "/root", "/var/spool/cron", "/var/mail", "/var/log"):
-        inside = set(names_in(place)) & set(given["inside"].get(place, []))
-        # The interpreter itself lies where it lies on the host, which may be in a home.
-        inside -= {sys.base_prefix.removeprefix(f"{place}/").partition("/")[0]}
+    for folder in ("/home", "/root", "/var/spool/cron", "/var/mail", "/var/log"):
+        inside = set(names_in(folder)) & set(inputs["inside"].get(folder, []))
+        # The path of the interpreter is its path on the host, which may be in a home.
+        inside -= {sys.base_prefix.removeprefix(f"{folder}/").partition("/")[0]}
         if inside:
-            return f"in {place} as on the host: {sorted(inside)[:3]}"
+            return f"in {folder} as on the host: {sorted(inside)[:3]}"
     return None
 
 
 @attack(drive=planting, control=PLANTED)
-def kernel_log(given: Given) -> str | None:
+def kernel_log(inputs: Inputs) -> str | None:
     """Reads the kernel's log: other people's programs, addresses and disks are in it."""
-    if given["plant"]:
+    if inputs["plant"]:
         write("log", "6,1,1,-;a line of the log\n")
-        bind_over(given, os.path.abspath("log"), "/dev/kmsg")
+        bind_over(inputs, os.path.abspath("log"), "/dev/kmsg")
     for name in ("/dev/kmsg", "/var/log/kern.log", "/var/log/dmesg", "/var/log/syslog"):
         log = attempt(os.open, name, os.O_RDONLY | os.O_NONBLOCK)
         line = attempt(os.read, log, 8192) if log is not None else None
@@ -651,13 +594,13 @@ MEMORIES = [
 
 
 @attack(drive=planting, control=PLANTED)
-def kernel_memory(given: Given) -> str | None:
+def kernel_memory(inputs: Inputs) -> str | None:
     """Reads the kernel's memory and the machine's: kcore, /dev/mem and their like."""
     names = list(MEMORIES)
-    if given["plant"]:
+    if inputs["plant"]:
         write("core", bytes(64))
-        there = [name for name in MEMORIES if os.path.exists(name)]
-        bind_over(given, os.path.abspath("core"), (there or ["/proc/version"])[0])
+        present = [name for name in MEMORIES if os.path.exists(name)]
+        bind_over(inputs, os.path.abspath("core"), (present or ["/proc/version"])[0])
         names.append("/proc/version")
     for name in names:
         memory = attempt(os.open, name, os.O_RDONLY)
@@ -685,12 +628,7 @@ TELLING = (
     "/proc/pagetypeinfo",
 )
 ADDRESSES = ("/proc/kallsyms", "/proc/modules", "/proc/iomem")
-ACTING = (
-    "/proc/sysrq-trigger",
-    "/proc/latency_stats",
-    "/proc/mtrr",
-    "/proc/timer_stats",
-)
+ACTING = ("/proc/sysrq-trigger", "/proc/latency_stats", "/proc/mtrr", "/proc/timer_stats")
 
 
 @attack()
@@ -700,20 +638,18 @@ def machine_files() -> str | None:
         if data := read(path, 4096):
             return f"{path}: {data[:60]!r}"
     for path in ADDRESSES:
-        if re.search(
-            rb"\b(0x)?[0-9a-f]*[1-9a-f][0-9a-f]{7,}\b", read(path, 1 << 16) or b""
-        ):
+        if re.search(rb"\b(0x)?[0-9a-f]*[1-9a-f][0-9a-f]{7,}\b", read(path, 1 << 16) or b""):
             return f"addresses of the kernel in {path}"
     null = os.stat("/dev/null").st_rdev
     for path in ACTING:
-        opened = attempt(os.open, path, os.O_WRONLY)  # nothing is written
+        opened = attempt(os.open, path, os.O_WRONLY)  # no byte is written
         if opened is not None and os.fstat(opened).st_rdev != null:
             return f"{path} open for writing"
     return None
 
 
 def beginning(path: str) -> bytes:
-    """The beginning of a file; nothing where it cannot be read."""
+    """The beginning of a file; empty if it cannot be read."""
     descriptor = attempt(os.open, path, os.O_RDONLY | os.O_NONBLOCK)
     if descriptor is None:
         return b""
@@ -722,24 +658,24 @@ def beginning(path: str) -> bytes:
     return data or b""
 
 
-@attack(given={"shown": sorted(VISIBLE_PROC)})
-def proc_files(given: Given) -> str | None:
+@attack(inputs={"shown": sorted(VISIBLE_PROC)})
+def proc_files(inputs: Inputs) -> str | None:
     """Reads each file of `/proc` that is no process's: counters of the whole machine, its parts."""
-    found = []
+    readable = []
     for name in os.listdir("/proc"):
-        if name.isdigit() or name in given["shown"]:
+        if name.isdigit() or name in inputs["shown"]:
             continue
         for folder, _, files in os.walk(f"/proc/{name}"):
             paths = (os.path.join(folder, file) for file in files)
-            found += [path for path in paths if beginning(path)]
+            readable += [path for path in paths if beginning(path)]
         if beginning(f"/proc/{name}"):
-            found.append(f"/proc/{name}")
+            readable.append(f"/proc/{name}")
     before = beginning("/proc/stat")
     until = time.process_time() + 0.05
     while time.process_time() < until:
         pass
     if beginning("/proc/stat") != before:
-        found.append("/proc/stat, which moves")
+        readable.append("/proc/stat, which moves")
     groups = beginning("/proc/self/cgroup").decode().splitlines()
-    found += [f"a control group {each}" for each in groups if not each.endswith(":/")]
-    return f"{len(found)}: {', '.join(found[:6])}" if found else None
+    readable += [f"a control group {each}" for each in groups if not each.endswith(":/")]
+    return f"{len(readable)}: {', '.join(readable[:6])}" if readable else None

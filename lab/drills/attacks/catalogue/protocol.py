@@ -20,21 +20,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from cli.render.evidence import Detail, run_parts
 from cli.render.part_formats import draw, plain_lines
 from cli.render.parts import Output, Part
-from rich.console import Console
-from sandbox import policy
-from sandbox.agent import wire
-from sandbox.protocol import Command, End, Limits, SandboxError
-
 from lab.drills import process_tree
-from lab.drills.attacks.attack import LIMITS, Baseline, Given, Instead, Raised, attack
+from lab.drills.attacks.attack import (
+    LIMITS,
+    BaselineControl,
+    Inputs,
+    OtherProbe,
+    RaisedLimits,
+    attack,
+)
 from lab.drills.attacks.catalogue.drives import survives, with_the_next
 from lab.drills.attacks.context import LEFT_SECONDS, Context, marked
 from lab.drills.attacks.environment import worker
-from lab.drills.attacks.judges import broken, held, reached, survived
-from lab.drills.attacks.outcome import Verdict
+from lab.drills.attacks.judges import broken, held_verdict, reached, survived
+from lab.drills.attacks.outcome import AttackVerdict
 from lab.drills.attacks.probes.primitives import (
     allowed,
     attempt,
@@ -47,10 +51,13 @@ from lab.drills.attacks.probes.primitives import (
     visible,
 )
 from lab.drills.attacks.probes.program import program
+from sandbox import policy
+from sandbox.agent import wire
+from sandbox.protocol import Command, End, Limits, SandboxError
 
 # The agent, from inside
 
-AS_HOST_ROOT, AS_DRILL = Baseline(host_root=True), Baseline(as_drill=True)
+AS_HOST_ROOT, AS_DRILL = BaselineControl(host_root=True), BaselineControl(as_drill=True)
 
 
 @attack(control=AS_HOST_ROOT)
@@ -73,11 +80,7 @@ def agent_descriptors() -> str | None:
 def agent_traced() -> str | None:
     """Looks into the sandbox's agent: traces it, opens its memory, reads its environment."""
     pid = os.getppid()
-    for name, flags in (
-        ("mem", os.O_RDWR),
-        ("mem", os.O_RDONLY),
-        ("auxv", os.O_RDONLY),
-    ):
+    for name, flags in (("mem", os.O_RDWR), ("mem", os.O_RDONLY), ("auxv", os.O_RDONLY)):
         if opens(f"/proc/{pid}/{name}", flags):
             return f"/proc/{pid}/{name} can be opened"
     if call("ptrace", 0x4206, pid, 0, 0) == 0:  # PTRACE_SEIZE: it runs on
@@ -92,57 +95,35 @@ def agent_traced() -> str | None:
 @attack(control=AS_HOST_ROOT)
 def agent_source() -> str | None:
     """Looks for a place to change code that runs outside of its own process: agent, library."""
-    places = {
-        *sys.path,
-        *sysconfig.get_paths().values(),
-        "/agent",
-        "/agent/sandbox",
-        "/usr/bin",
-    }
-    places |= {
-        os.path.dirname(sys.executable),
-        sys.prefix,
-        sys.base_prefix,
-        "/etc",
-        "/",
-    }
-    own = (os.getcwd(), "/tmp")
-    others = [
-        place
-        for place in places
-        if place and not os.path.realpath(place).startswith(own)
+    folders = {*sys.path, *sysconfig.get_paths().values(), "/agent", "/agent/sandbox", "/usr/bin"}
+    folders |= {os.path.dirname(sys.executable), sys.prefix, sys.base_prefix, "/etc", "/"}
+    own_folders = (os.getcwd(), "/tmp")
+    other_folders = [
+        folder
+        for folder in folders
+        if folder and not os.path.realpath(folder).startswith(own_folders)
     ]
-    found = sorted(place for place in others if os.access(place, os.W_OK))
-    return f"can be written: {found}" if found else None
+    writable = sorted(folder for folder in other_folders if os.access(folder, os.W_OK))
+    return f"can be written: {writable}" if writable else None
 
 
 ANY_END = (End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT)
 blow = partial(
-    attack,
-    limits=Limits(wall_seconds=5.0),
-    drive=survives(*ANY_END, within=20.0),
-    control=AS_DRILL,
+    attack, limits=Limits(wall_seconds=5.0), drive=survives(*ANY_END, within=20.0), control=AS_DRILL
 )
-STOPPING = {
-    signal.SIGKILL,
-    signal.SIGSTOP,
-    signal.SIGTSTP,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-}
+STOPPING = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 
 
-def signal_everyone(given: Given) -> None:
-    """Sends signals to the sandbox's agent and whatever else it may, with daemons left running."""
+def signal_everyone(inputs: Inputs) -> None:
+    """Sends signals to the sandbox's agent and to all processes that it may signal, with daemons
+    left running."""
     for _ in range(2):
-        leave_process(given, 6)
-    others = [] if in_host_processes(given) else visible()
-    for number in given["signals"]:
-        for pid in (os.getppid(), *others):
+        leave_process(inputs, 6)
+    pids = [] if in_host_processes(inputs) else visible()
+    for number in inputs["signals"]:
+        for pid in (os.getppid(), *pids):
             words = read(f"/proc/{pid}/cmdline")
-            is_own = (
-                words is None or given["mark"].encode() in words or pid == os.getpid()
-            )
+            is_own = words is None or inputs["mark"].encode() in words or pid == os.getpid()
             if not is_own:
                 allowed(os.kill, pid, number)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -150,21 +131,19 @@ def signal_everyone(given: Given) -> None:
 
 
 agent_killed = blow(
-    given={"signals": [9]},
+    inputs={"signals": [9]},
     tries="Kills the sandbox's agent and whatever else it may, with daemons of its own left.",
 )(signal_everyone)
 agent_signals = blow(
-    given={
-        "signals": sorted({int(each) for each in signal.valid_signals() - STOPPING})
-    },
+    inputs={"signals": sorted({int(each) for each in signal.valid_signals() - STOPPING})},
     tries="Sends every signal that can be caught to the sandbox's agent and its init.",
 )(signal_everyone)
 
 
 @blow(drive=survives(*ANY_END, End.OUTPUT, within=20.0))
-def agent_limits(given: Given) -> None:
+def agent_limits(inputs: Inputs) -> None:
     """Takes the sandbox's agent's resources away: no descriptors, no memory, no time."""
-    leave_process(given, 6)
+    leave_process(inputs, 6)
     for name in ("NOFILE", "FSIZE", "AS", "DATA", "STACK", "NPROC", "CPU"):
         try:
             resource.prlimit(os.getppid(), getattr(resource, f"RLIMIT_{name}"), (0, 0))
@@ -182,21 +161,21 @@ STOPPED_SECONDS = 1.0
 MOST_SECONDS = STOPPED_SECONDS + policy.GRACE_SECONDS + 4.0
 
 
-async def ended_by_the_host(context: Context) -> Verdict:
-    seen, fine = await with_the_next(context)
-    if seen.report is not None:
-        return reached(str(seen.report.reached))
-    return survived(seen, fine, set(End), within=MOST_SECONDS)
+async def ended_by_the_host(context: Context) -> AttackVerdict:
+    observation, fine = await with_the_next(context)
+    if observation.report is not None:
+        return reached(str(observation.report.reached))
+    return survived(observation, fine, set(End), within=MOST_SECONDS)
 
 
 @attack(
     limits=Limits(wall_seconds=STOPPED_SECONDS),
     drive=ended_by_the_host,
-    control=Raised(Limits(wall_seconds=MOST_SECONDS + 1)),
+    control=RaisedLimits(Limits(wall_seconds=MOST_SECONDS + 1)),
 )
-def agent_stopped(given: Given) -> str | None:
+def agent_stopped(inputs: Inputs) -> str | None:
     """Stops the sandbox's agent, so that nobody inside watches the deadline."""
-    if in_host_processes(given):
+    if in_host_processes(inputs):
         return "its processes are the host's"
     for pid in visible():
         if pid != os.getpid():
@@ -215,45 +194,40 @@ def sleeps() -> None:
     time.sleep(BUSY_SECONDS)
 
 
-async def compared_with_as_busy_a_run(context: Context) -> Verdict:
+async def compared_with_as_busy_a_run(context: Context) -> AttackVerdict:
     """How long a run takes that is as busy and leaves the agent alone, and then the attack's."""
-    usual = await context.run(given={"starving": False}, limits=BUSY)
-    seen, fine = await with_the_next(context)
-    if seen.report is not None and seen.report.reached is not None:
-        return reached(seen.report.reached)
-    return survived(seen, fine, set(End), within=usual.seconds + MOST_LATE)
+    usual = await context.run(inputs={"starving": False}, limits=BUSY)
+    observation, fine = await with_the_next(context)
+    if observation.report is not None and observation.report.reached is not None:
+        return reached(observation.report.reached)
+    return survived(observation, fine, set(End), within=usual.seconds + MOST_LATE)
 
 
 @attack(
     limits=BUSY,
-    given={"starving": True},
+    inputs={"starving": True},
     drive=compared_with_as_busy_a_run,
-    control=Instead(sleeps, Limits(wall_seconds=BUSY_SECONDS + 4)),
+    control=OtherProbe(sleeps, Limits(wall_seconds=BUSY_SECONDS + 4)),
     alone=True,
 )
-def agent_starved(given: Given) -> str | None:
+def agent_starved(inputs: Inputs) -> str | None:
     """Takes the processor from the sandbox's agent, which keeps the deadline: affinity, niceness.
 
-    It says what it may of the agent's processor time; then it keeps that processor busy, and gives
-    the agent much to look at.
+    It reports the agent's processor time as far as it can; then it keeps that processor busy, and
+    gives the agent much to look at.
     """
-    if in_host_processes(given):
+    if in_host_processes(inputs):
         return "its processes are the host's"
     agent = os.getppid()
     first = min(os.sched_getaffinity(0))
-    mask, nothing = (
-        ctypes.byref(ctypes.c_ulong(1 << first)),
-        ctypes.byref(ctypes.c_int(0)),
-    )
-    high = (
-        1 << 32
-    )  # the kernel takes the low half of these registers, a filter sees all of it
-    for pid in (agent, high | agent, 1, high | 1) if given["starving"] else ():
+    mask, nothing = (ctypes.byref(ctypes.c_ulong(1 << first)), ctypes.byref(ctypes.c_int(0)))
+    high = 1 << 32  # the kernel takes the low half of these registers, a filter sees all of it
+    for pid in (agent, high | agent, 1, high | 1) if inputs["starving"] else ():
         call("sched_setaffinity", pid, 8, mask)
         call("sched_setscheduler", pid, 5, nothing)  # SCHED_IDLE
         call("setpriority", 0, pid, 19)
         call("setpriority", 1, pid, 19)  # PRIO_PGRP
-        call("ioprio_set", 1, pid, 3 << 13)  # the class that gets what nobody wants
+        call("ioprio_set", 1, pid, 3 << 13)  # the class that gets the unused time
         call("ioprio_set", 2, pid, 3 << 13)
     for name in ("autogroup", "oom_score_adj", "sched", "timerslack_ns", "clear_refs"):
         file = attempt(os.open, f"/proc/{agent}/{name}", os.O_WRONLY)
@@ -279,36 +253,36 @@ def agent_starved(given: Given) -> str | None:
 MEET_SECONDS = 15.0
 
 
-def defies_signals(given: Given) -> None:
+def defies_signals(inputs: Inputs) -> None:
     for number in (1, 2, 15):
         signal.signal(number, signal.SIG_IGN)
     for _ in range(2):
-        leave_process(given, 9)
+        leave_process(inputs, 9)
     time.sleep(9)
 
 
-async def killing_the_supervisor(context: Context) -> Verdict:
-    async with context.fresh() as own:
-        run = asyncio.ensure_future(own.run())
-        met = await asyncio.to_thread(meet, own.mark)
+async def killing_the_supervisor(context: Context) -> AttackVerdict:
+    async with context.fresh() as own_context:
+        run = asyncio.ensure_future(own_context.run())
+        met = await asyncio.to_thread(meet, own_context.mark)
         lines = [line for line in map(above, met) if line]
         for line in lines:
             kill_all(line[-1:])
         if not lines:
             await (
-                own.sandbox.close()
+                own_context.sandbox.close()
             )  # no process of Fettle's watches over this backend's sandboxes
-        left = await asyncio.to_thread(outliving, met)
+        survivors = await asyncio.to_thread(outliving, met)
         if context.is_control:
             kill_all({pid for line in lines for pid in line})
         else:
             run.cancel()
         with contextlib.suppress(asyncio.CancelledError, SandboxError):
             await run
-    return none_lives_on(met, left)
+    return none_lives_on(met, survivors)
 
 
-async def killing_the_worker(context: Context) -> Verdict:
+async def killing_the_worker(context: Context) -> AttackVerdict:
     code = program(defies_signals, context.host.facts(context.mark))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", worker.__name__, context.backend.name),
@@ -322,30 +296,30 @@ async def killing_the_worker(context: Context) -> Verdict:
     lines = [above(pid) for pid in met]
     process.kill()
     await process.wait()
-    left = await asyncio.to_thread(outliving, met)
+    survivors = await asyncio.to_thread(outliving, met)
     if context.is_control:
         kill_all({pid for line in lines for pid in line[:-1]})
-    return none_lives_on(met, left)
+    return none_lives_on(met, survivors)
 
 
 def meet(mark: str) -> list[int]:
     """The pids, on the host, of the run's marked processes, as soon as both are there."""
     until = time.monotonic() + MEET_SECONDS
-    while len(found := marked(mark)) < 2 and time.monotonic() < until:
+    while len(processes := marked(mark)) < 2 and time.monotonic() < until:
         time.sleep(0.05)
-    return [int(each.split()[1]) for each in found]
+    return [int(each.split()[1]) for each in processes]
 
 
 def above(pid: int) -> list[int]:
-    """`pid` and those it descends from, up to a child of this process; empty where there is none:
-    the last one watches over the sandbox.
+    """`pid` and those it descends from, up to a child of this process; empty without such a child.
+    The last one supervises the sandbox.
     """
     line = []
     while pid > 1:
         line.append(pid)
-        if (found := process_tree.process(pid)) is None:
+        if (process := process_tree.process(pid)) is None:
             return []
-        pid = found.parent
+        pid = process.parent
         if pid == os.getpid():
             return line
     return []
@@ -362,18 +336,18 @@ def outliving(pids: list[int]) -> list[int]:
     """Those that still live some seconds later."""
     until = time.monotonic() + LEFT_SECONDS
     while (
-        left := [pid for pid in pids if process_tree.is_alive(pid)]
+        survivors := [pid for pid in pids if process_tree.is_alive(pid)]
     ) and time.monotonic() < until:
         time.sleep(0.05)
-    return left
+    return survivors
 
 
-def none_lives_on(met: list[int], left: list[int]) -> Verdict:
+def none_lives_on(met: list[int], survivors: list[int]) -> AttackVerdict:
     if len(met) < 2:
         return broken("the host never met the run's processes")
-    if left:
-        return reached(f"{len(left)} processes of the run live on")
-    return held(f"{len(met)} processes met, none left")
+    if survivors:
+        return reached(f"{len(survivors)} processes of the run live on")
+    return held_verdict(f"{len(met)} processes met, none left")
 
 
 supervisor_killed = attack(
@@ -381,8 +355,7 @@ supervisor_killed = attack(
     tries="Defies every signal, while the process that watches over all sandboxes is killed.",
 )(defies_signals)
 worker_killed = attack(
-    drive=killing_the_worker,
-    tries="Defies every signal, while the whole worker is killed with -9.",
+    drive=killing_the_worker, tries="Defies every signal, while the whole worker is killed with -9."
 )(defies_signals)
 
 
@@ -405,24 +378,20 @@ def frame(status: int) -> bytes:
         os.close(writing)
 
 
-async def with_forged_answers(context: Context) -> Verdict:
+async def with_forged_answers(context: Context) -> AttackVerdict:
     baseline = b'{"status": 0, "timeout": false, "left": []}\n'
     frames = [baseline] if context.is_control else [frame(0), b"\xff" * 64]
-    result = (
-        await context.run(given={"frames": [each.hex() for each in frames]})
-    ).result
+    result = (await context.run(inputs={"frames": [each.hex() for each in frames]})).result
     if result.succeeded or FORGED in result.stdout.text:
-        return reached(
-            f"the forged answer was believed: {result.end} {result.exit_code}"
-        )
-    return held(f"{result.end} {result.exit_code}")
+        return reached(f"the forged answer was believed: {result.end} {result.exit_code}")
+    return held_verdict(f"{result.end} {result.exit_code}")
 
 
 @attack(drive=with_forged_answers, control=AS_DRILL)
-def forged_frames(given: Given) -> None:
+def forged_frames(inputs: Inputs) -> None:
     """Writes a forged answer into every descriptor it can find, its own and other processes'."""
-    pids = [] if in_host_processes(given) else visible()
-    forged = [bytes.fromhex(each) for each in given["frames"]]
+    pids = [] if in_host_processes(inputs) else visible()
+    forged = [bytes.fromhex(each) for each in inputs["frames"]]
 
     def forge(descriptor: int) -> None:
         if allowed(os.set_blocking, descriptor, False):
@@ -433,11 +402,11 @@ def forged_frames(given: Given) -> None:
         forge(descriptor)
     for pid in {*pids, os.getppid()} - {os.getpid()}:
         for number in range(256):
-            named = attempt(
+            named_descriptors = attempt(
                 os.open, f"/proc/{pid}/fd/{number}", os.O_WRONLY | os.O_NONBLOCK
             )
-            if named is not None:
-                forge(named)
+            if named_descriptors is not None:
+                forge(named_descriptors)
             handle = call("pidfd_open", pid, 0)
             if handle >= 0:
                 fetched = call("pidfd_getfd", handle, number, 0)
@@ -451,14 +420,14 @@ def succeeds() -> None:
     """The control."""
 
 
-async def by_signal_9(context: Context) -> Verdict:
+async def by_signal_9(context: Context) -> AttackVerdict:
     result = (await context.run()).result
     if result.signal != 9:
         return reached(f"it ended as {result.end} {result.exit_code}, not by signal 9")
-    return held()
+    return held_verdict()
 
 
-@attack(drive=by_signal_9, control=Instead(succeeds))
+@attack(drive=by_signal_9, control=OtherProbe(succeeds))
 def false_success() -> None:
     """Dies of a signal while its children exit with 0 and print that all is well."""
 
@@ -480,9 +449,7 @@ def hangs() -> None:
 
 
 @attack(
-    limits=Limits(wall_seconds=4.0),
-    drive=survives(End.EXITED, code=5),
-    control=Instead(hangs),
+    limits=Limits(wall_seconds=4.0), drive=survives(End.EXITED, code=5), control=OtherProbe(hangs)
 )
 def closed_outputs() -> None:
     """Closes its outputs and every other descriptor, and goes on."""
@@ -495,7 +462,7 @@ def closed_outputs() -> None:
     limits=Limits(wall_seconds=4.0),
     stdin=b"line\n" * 2000000,
     drive=survives(End.EXITED, code=6),
-    control=Instead(hangs),
+    control=OtherProbe(hangs),
 )
 def stdin_games() -> None:
     """Leaves megabytes of standard input unread, writes to it, closes it, and ends."""
@@ -516,7 +483,7 @@ def waits() -> None:
     os._exit(4)
 
 
-@attack(drive=survives(End.EXITED, code=4, within=6.0), control=Instead(waits))
+@attack(drive=survives(End.EXITED, code=4, within=6.0), control=OtherProbe(waits))
 def output_held_open() -> None:
     """Ends, while a daemon of its own keeps its outputs open."""
     subprocess.Popen(["/bin/sleep", "20"], start_new_session=True)
@@ -526,9 +493,9 @@ def output_held_open() -> None:
 # Odd input and output
 
 
-async def can_be_written_down(context: Context) -> Verdict:
-    seen = await context.run()
-    for stream in (seen.result.stdout, seen.result.stderr):
+async def can_be_written_down(context: Context) -> AttackVerdict:
+    observation = await context.run()
+    for stream in (observation.result.stdout, observation.result.stderr):
         if not stream.text.startswith("odd:"):
             return broken(f"the output is {stream.text!r}")
         try:
@@ -537,13 +504,16 @@ async def can_be_written_down(context: Context) -> Verdict:
             stream.text.encode()
         except UnicodeError as error:
             return reached(f"the text of an output cannot be written down: {error}")
-    return held(repr(seen.result.stdout.text))
+    return held_verdict(repr(observation.result.stdout.text))
 
 
 @attack(drive=can_be_written_down)
 def odd_bytes() -> None:
-    """Writes what is no text: NUL, halves of surrogates, invalid and cut UTF-8, direction marks."""
-    odd = b"\0 \xed\xa0\x80 \xed\xb0\x80 \xc0\xaf \xff\xfe \xf8\x88\x80\x80\x80 \xe2\x80\xae \xf0\x9f"
+    """Writes bytes that are not text: NUL, halves of surrogates, invalid and cut UTF-8, direction
+    marks."""
+    odd = (
+        b"\0 \xed\xa0\x80 \xed\xb0\x80 \xc0\xaf \xff\xfe \xf8\x88\x80\x80\x80 \xe2\x80\xae \xf0\x9f"
+    )
     for fd in (1, 2):
         os.write(fd, b"odd:" + odd)
     os._exit(0)
@@ -560,18 +530,16 @@ def writes_escapes() -> None:
     os._exit(0)
 
 
-def shown(parts: list[Part]) -> str:
-    """What a terminal gets, and what a pipe gets."""
+def rendered(parts: list[Part]) -> str:
+    """The output on a terminal, and in a pipe."""
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system=None, width=100)
     for part in parts:
         console.print(draw(part))
-    return screen.getvalue() + "\n".join(
-        line for part in parts for line in plain_lines(part)
-    )
+    return screen.getvalue() + "\n".join(line for part in parts for line in plain_lines(part))
 
 
-async def harmless_where_shown(context: Context) -> Verdict:
+async def harmless_where_shown(context: Context) -> AttackVerdict:
     result = (await context.run()).result
     if "\x1b" not in result.stdout.text:
         return broken("the output did not arrive as it was written")
@@ -592,12 +560,12 @@ async def harmless_where_shown(context: Context) -> Verdict:
         "code": streams["stdout"],
     }
     naive: list[Part] = [Output(result.stdout.text)]
-    text = shown(naive if context.is_control else list(run_parts(run, Detail())))
-    found = [sign for sign in HOSTILE if sign in text]
-    return reached(f"a terminal gets {found}") if found else held()
+    text = rendered(naive if context.is_control else list(run_parts(run, Detail())))
+    hostile_signs = [sign for sign in HOSTILE if sign in text]
+    return reached(f"a terminal gets {hostile_signs}") if hostile_signs else held_verdict()
 
 
-ansi_escapes = attack(drive=harmless_where_shown, control=Instead(writes_escapes))(
+ansi_escapes = attack(drive=harmless_where_shown, control=OtherProbe(writes_escapes))(
     writes_escapes
 )
 
@@ -608,22 +576,20 @@ def does_nothing() -> None:
 
 async def _each_ends(
     context: Context, commands: Iterable[Command], ends: set[End]
-) -> Verdict:
+) -> AttackVerdict:
     """Run all of these; what raises, or ends in another way, is wrong."""
     wrong, answers = [], 0
     for command in commands:
         words = f"{command.argv!r}"[:60]
         try:
-            seen = await context.command(
-                command, replace(context.limits, wall_seconds=6)
-            )
+            observation = await context.command(command, replace(context.limits, wall_seconds=6))
         except (SandboxError, ValueError) as error:
             wrong.append(f"{words}: {type(error).__name__}: {error}")
             continue
         answers += 1
-        if seen.result.end not in ends:
-            wrong.append(f"{words}: {seen.result.end}")
-    return reached("; ".join(wrong)) if wrong else held(f"{answers} answers")
+        if observation.result.end not in ends:
+            wrong.append(f"{words}: {observation.result.end}")
+    return reached("; ".join(wrong)) if wrong else held_verdict(f"{answers} answers")
 
 
 CODES = (
@@ -643,7 +609,7 @@ CODES = (
 )
 
 
-async def each_code(context: Context) -> Verdict:
+async def each_code(context: Context) -> AttackVerdict:
     codes = ("import time; time.sleep(9)",) if context.is_control else CODES
     ends = {End.EXITED, End.SIGNALED, End.MEMORY}
     return await _each_ends(context, map(Command.python, codes), ends)
@@ -651,7 +617,7 @@ async def each_code(context: Context) -> Verdict:
 
 odd_code = attack(
     drive=each_code,
-    control=Instead(does_nothing),
+    control=OtherProbe(does_nothing),
     tries="Hands in code that is no proper text: surrogates, NUL, odd encodings, endless lines.",
 )(does_nothing)
 
@@ -674,32 +640,28 @@ COMMANDS = (
 )
 
 
-async def each_command(context: Context) -> Verdict:
+async def each_command(context: Context) -> AttackVerdict:
     commands = (("sleep", "9"),) if context.is_control else COMMANDS
     return await _each_ends(context, map(Command, commands), {End.EXITED})
 
 
 odd_commands = attack(
     drive=each_command,
-    control=Instead(does_nothing),
+    control=OtherProbe(does_nothing),
     tries="Hands in command lines that no kernel takes: megabytes of words, odd signs, no program.",
 )(does_nothing)
 
 SIZE = 10 * 1024 * 1024
 
 
-async def with_huge_code(context: Context) -> Verdict:
+async def with_huge_code(context: Context) -> AttackVerdict:
     end = "" if context.is_control else "print(len(text))"
-    seen = await context.command(
-        Command.python(f"text = '{'x' * SIZE}'\n{end}"), LIMITS
-    )
-    if seen.result.stdout.text != f"{SIZE}\n":
-        return reached(f"{seen.result.end}: {seen.result.stdout.text[:80]!r}")
-    return held(f"{seen.seconds:.1f} s")
+    observation = await context.command(Command.python(f"text = '{'x' * SIZE}'\n{end}"), LIMITS)
+    if observation.result.stdout.text != f"{SIZE}\n":
+        return reached(f"{observation.result.end}: {observation.result.stdout.text[:80]!r}")
+    return held_verdict(f"{observation.seconds:.1f} s")
 
 
 huge_code = attack(
-    drive=with_huge_code,
-    control=Instead(does_nothing),
-    tries="Hands in ten megabytes of code.",
+    drive=with_huge_code, control=OtherProbe(does_nothing), tries="Hands in ten megabytes of code."
 )(does_nothing)

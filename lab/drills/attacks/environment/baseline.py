@@ -2,7 +2,7 @@
 
 It implements `sandbox.protocol.Sandbox` by a plain process of this machine: same files, same
 network, same kernel. What bounds it is the drill's own prudence (`reaper.py`), far above a run's
-limits: a control must not take the machine down, and nothing of it may stay.
+limits: a control must not take the machine down, and no process of it may stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tempfile import TemporaryDirectory
 from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, Stream
 
 UIDS = range(61_110, 61_180)
-"""Who controls are where the drill is root: nobody else is, so bounds count a control alone."""
+"""The users of controls if the drill is root. No other process has these users, so bounds only
+count a control."""
 PROCESSES = 400
 MOST_SECONDS = 25.0
 OUTPUT_BYTES = 4 * 1024 * 1024
@@ -31,21 +32,21 @@ _TOP = Path(__file__).resolve().parents[4]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ReaperReport:
     """How the reaper's program ended."""
 
     status: int
     timeout: bool
-    left: tuple[str, ...]
+    survivors: tuple[str, ...]
 
 
 class BaselineSandbox:
-    """Runs each command as a process of this machine, with `environment` as it is.
+    """Runs each command as a process of this machine, with exactly this `environment`.
 
     `root`: keep root's rights; a drill that is not root gives those of a user namespace instead.
-    `as_drill`: keep the drill's rights.
-    `unshare`: options of `unshare` to run under. `descriptors` are inherited. `uid` is who its
-    processes are where the drill is root: at worst, all of this user's are killed in the end.
+    `as_drill`: keep the drill's rights. `unshare`: options of `unshare` to run under. `descriptors`
+    are inherited. `uid` is the user of its processes if the drill is root: at worst, all processes
+    of this user are killed at the end.
     """
 
     def __init__(
@@ -59,19 +60,14 @@ class BaselineSandbox:
         descriptors: tuple[int, ...] = (),
         uid: int = UIDS[0],
     ) -> None:
-        self._python, self._environment = (
-            python,
-            dict(environment or {"PATH": "/usr/bin:/bin"}),
-        )
+        self._python, self._environment = (python, dict(environment or {"PATH": "/usr/bin:/bin"}))
         self._root, self._unshare, self._descriptors = root, unshare, descriptors
         self._uid = uid if os.geteuid() == 0 and not (root or as_drill) else -1
-        self.left: tuple[str, ...] = ()
+        self.survivors: tuple[str, ...] = ()
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See `protocol.Sandbox.run`; of the limits only the wall time holds."""
-        with TemporaryDirectory(
-            prefix="fettle-baseline-", ignore_cleanup_errors=True
-        ) as folder:
+        with TemporaryDirectory(prefix="fettle-baseline-", ignore_cleanup_errors=True) as folder:
             work = _write(Path(folder), command.files)
             return await self._run(command, limits, work)
 
@@ -107,14 +103,12 @@ class BaselineSandbox:
         os.close(report)
         streams = (process.stdout, process.stderr)
         feed = asyncio.ensure_future(_feed(process.stdin, command.stdin))
-        out, err = await asyncio.gather(
-            *(_read(each) for each in streams if each is not None)
-        )
+        out, err = await asyncio.gather(*(_read(each) for each in streams if each is not None))
         await asyncio.gather(feed, process.wait())
         elapsed = time.monotonic() - started
-        ended = _ended(reading)
-        self.left = ended.left
-        end, code, number = _end(ended)
+        reaper_report = _read_report(reading)
+        self.survivors = reaper_report.survivors
+        end, code, number = _end(reaper_report)
         changed = await asyncio.to_thread(_changed, work, before)
         return RunResult(end, code, number, out, err, elapsed, changed)
 
@@ -135,24 +129,22 @@ class BaselineSandbox:
 def interpreter(preferred: Path) -> Path:
     """The first interpreter that a user without rights can start: one in an environment is a link,
     and both ends may be below a closed folder, such as Debian's /root."""
-    for each in (preferred, Path(sys.executable)):
-        places = (*each.absolute().parents, *each.resolve().parents)
-        if os.geteuid() != 0 or all(
-            place.stat().st_mode & stat.S_IXOTH for place in places
-        ):
-            return each
+    for candidate in (preferred, Path(sys.executable)):
+        parents = (*candidate.absolute().parents, *candidate.resolve().parents)
+        if os.geteuid() != 0 or all(parent.stat().st_mode & stat.S_IXOTH for parent in parents):
+            return candidate
     return Path(shutil.which("python3", path="/usr/bin:/bin") or sys.executable)
 
 
-def _write(place: Path, files: Mapping[str, bytes]) -> Path:
+def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
     """The working directory, open to the user that the control becomes."""
-    work = place / "work"
+    work = folder / "work"
     work.mkdir()
     for path, data in files.items():
         (work / path).parent.mkdir(parents=True, exist_ok=True)
         (work / path).write_bytes(data)
-    for each in (place, work, *work.rglob("*")):
-        each.chmod(0o777)
+    for member in (folder, work, *work.rglob("*")):
+        member.chmod(0o777)
     return work
 
 
@@ -167,40 +159,41 @@ async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 
 
 async def _read(stream: asyncio.StreamReader) -> Stream:
-    """Read to the end; keep the last bytes, decoded as naively as they are collected."""
-    kept, total = bytearray(), 0
+    """Read to the end; keep the last bytes, decoded naively."""
+    content, total = bytearray(), 0
     while data := await stream.read(65_536):
         total += len(data)
-        kept += data
-        if len(kept) > 2 * OUTPUT_BYTES:
-            del kept[:-OUTPUT_BYTES]
-    return Stream(kept.decode(errors="surrogateescape"), total - len(kept))
+        content += data
+        if len(content) > 2 * OUTPUT_BYTES:
+            del content[:-OUTPUT_BYTES]
+    return Stream(content.decode(errors="surrogateescape"), total - len(content))
 
 
-def _ended(descriptor: int) -> Ended:
-    """What the reaper reported, or what wrote in its place; SIGKILL where it was killed."""
+def _read_report(descriptor: int) -> ReaperReport:
+    """The reaper's report; SIGKILL if it was killed."""
     with open(descriptor, "rb") as file:
         report = file.read()
     if not report:
-        return Ended(signal.SIGKILL, False, ())
-    given = json.loads(report.splitlines()[0])
-    return Ended(given["status"], given["timeout"], tuple(given["left"]))
+        return ReaperReport(signal.SIGKILL, False, ())
+    inputs = json.loads(report.splitlines()[0])
+    return ReaperReport(inputs["status"], inputs["timeout"], tuple(inputs["left"]))
 
 
-def _end(ended: Ended) -> tuple[End, int | None, int | None]:
-    if ended.timeout:
+def _end(reaper_report: ReaperReport) -> tuple[End, int | None, int | None]:
+    if reaper_report.timeout:
         return End.TIMEOUT, None, None
-    code = os.waitstatus_to_exitcode(ended.status)
+    code = os.waitstatus_to_exitcode(reaper_report.status)
     return (End.EXITED, code, None) if code >= 0 else (End.SIGNALED, None, -code)
 
 
 def _changed(work: Path, before: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What a naive collector takes: whatever opens, links followed, as it is named."""
-    found = {}
-    for each in list(work.rglob("*"))[:2_000]:
-        if each.is_file() and each.stat().st_size < OUTPUT_BYTES:
-            path = str(each.relative_to(work))
-            data = each.read_bytes()
+    """The files that a naive collector takes: all files that open, through links, under their
+    names."""
+    changed = {}
+    for member in list(work.rglob("*"))[:2_000]:
+        if member.is_file() and member.stat().st_size < OUTPUT_BYTES:
+            path = str(member.relative_to(work))
+            data = member.read_bytes()
             if before.get(path) != data:
-                found[path] = data
-    return found
+                changed[path] = data
+    return changed

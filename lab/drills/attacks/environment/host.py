@@ -1,4 +1,4 @@
-"""The host environment: canaries wherever something of the host could show in a sandbox."""
+"""The host environment: canaries in all places of the host that could be visible in a sandbox."""
 
 from __future__ import annotations
 
@@ -61,32 +61,24 @@ class HostEnvironment:
 def host_environment(
     secret: str, descriptor: int, netspace: Netspace | None
 ) -> Iterator[HostEnvironment]:
-    """Plant the canaries; all of them are gone afterwards."""
-    with TemporaryDirectory(
-        prefix="fettle-attacks-", ignore_cleanup_errors=True
-    ) as name:
+    """Plant the canaries; remove all of them afterwards."""
+    with TemporaryDirectory(prefix="fettle-attacks-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
         files = tuple(_plant(secret, folder))
         try:
             with serving(secret, folder, netspace) as servers:
-                yield HostEnvironment(
-                    secret, folder, files, descriptor, servers, netspace
-                )
+                yield HostEnvironment(secret, folder, files, descriptor, servers, netspace)
         finally:
-            for each in files:
-                each.unlink(missing_ok=True)
+            for path in files:
+                path.unlink(missing_ok=True)
 
 
 def _plant(secret: str, folder: Path) -> Iterator[Path]:
     """A canary file in each place that this user may write."""
-    places = (
-        folder,
-        Path.home(),
-        *map(Path, ("/tmp", "/var/tmp", "/root", "/dev/shm", "/srv")),
-    )
-    for place in dict.fromkeys((*places, Path.cwd())):
-        path = place / f".fettle-canary-{secret[-12:]}"
+    folders = (folder, Path.home(), *map(Path, ("/tmp", "/var/tmp", "/root", "/dev/shm", "/srv")))  # noqa: S108
+    for target in dict.fromkeys((*folders, Path.cwd())):
+        path = target / f".fettle-canary-{secret[-12:]}"
         with contextlib.suppress(OSError):
             path.write_text(secret)
             path.chmod(0o644)

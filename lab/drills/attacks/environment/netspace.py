@@ -1,4 +1,4 @@
-"""A network namespace of the drill's own, with stand-ins for what lies beyond a host.
+"""A network namespace of the drill's own, with substitutes for other hosts.
 
 The drill and the sandbox that it attacks live in it. So a sandbox that shares its host's network
 would reach them, and nothing that is sent can leave this machine: the namespace has no other link.
@@ -31,7 +31,7 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 1
 
 @dataclass(frozen=True, slots=True)
 class Netspace:
-    """Where the stand-ins are; `ipv6` where this kernel has it."""
+    """The addresses of the substitutes; `ipv6` if this kernel has it."""
 
     interface: str
     ipv6: bool
@@ -40,10 +40,10 @@ class Netspace:
 def enter() -> Netspace:
     """Move this process, of one thread, into a namespace of its own, and furnish it.
 
-    Raises OSError where the kernel forbids it.
+    Raises OSError if the kernel forbids it.
     """
     leave_the_network()
-    # The stand-ins listen where real ones do: on ports below 1024.
+    # The substitutes listen on the real ports, which are below 1024.
     Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
     return _furnish()
 
@@ -51,14 +51,14 @@ def enter() -> Netspace:
 def leave_the_network() -> None:
     """Move this process, of one thread, into a namespace that has nothing but loopback.
 
-    Raises OSError where the kernel forbids it.
+    Raises OSError if the kernel forbids it.
     """
     uid, gid = os.geteuid(), os.getegid()
-    own = 0 if uid == 0 else _CLONE_NEWUSER
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET | own):
+    user_flag = 0 if uid == 0 else _CLONE_NEWUSER
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET | user_flag):
         number = ctypes.get_errno()
         raise OSError(number, f"unshare: {os.strerror(number)}")
-    if own:
+    if user_flag:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
@@ -66,10 +66,8 @@ def leave_the_network() -> None:
 
 
 def _furnish() -> Netspace:
-    with socket.socket(
-        socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE
-    ) as route:
-        interface = next((kind for kind in _KINDS if _made(route, kind)), None)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as route:
+        interface = next((kind for kind in _KINDS if _make_link(route, kind)), None)
         name = "lo" if interface is None else "lan0"
         _up(name)
         index = socket.if_nametoindex(name)
@@ -82,7 +80,7 @@ def _furnish() -> Netspace:
     return Netspace(name, True)
 
 
-def _made(route: socket.socket, kind: str) -> bool:
+def _make_link(route: socket.socket, kind: str) -> bool:
     """Whether an interface `lan0` of this kind could be made."""
     info = attribute(_INFO_KIND, kind.encode())
     body = struct.pack("=BxHiII", 0, 0, 0, 0, 0)
@@ -99,9 +97,7 @@ def _add(route: socket.socket, index: int, address: str) -> None:
     family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
     body = struct.pack("=BBBBI", family, _PREFIX[address], 0, 0, index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
-    body += (
-        attribute(_IFA_FLAGS, struct.pack("=I", _NODAD)) if len(packed) == 16 else b""
-    )
+    body += attribute(_IFA_FLAGS, struct.pack("=I", _NODAD)) if len(packed) == 16 else b""
     ask(route, _RTM_NEWADDR, body)
 
 

@@ -1,9 +1,10 @@
-"""The reaper of a baseline's process:
-`python -m lab.drills.attacks.environment.reaper REPORT UID SECONDS PROCESSES ARGV...`.
+"""Runs the program of a control, and kills all its descendants at the end.
 
-It adopts every orphan below, whatever session it puts itself into, and kills all of them in the
-end: a control may do its worst, and nothing of it stays. Last it writes to the descriptor
-REPORT, as JSON: the status, how the program ended, what outlived it.
+    python -m lab.drills.attacks.environment.reaper REPORT UID SECONDS PROCESSES ARGV...
+
+The reaper adopts orphans, so that it finds every descendant, also in another session. At the end it
+writes a JSON line to the descriptor REPORT: {status, timeout, left}, where `left` has the names of
+processes that outlived the program.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ import sys
 import time
 from pathlib import Path
 
-from sandbox.protocol import MIB
-
 from lab.drills import process_tree
+from sandbox.protocol import MIB
 
 _SETTLE_SECONDS = 0.3
 _ROUNDS_SECONDS = 1.0
@@ -33,98 +33,98 @@ _BOUNDS = {
 
 
 def main() -> None:
-    """Run one program; see the module."""
+    """Run the program of the command line; see the module."""
     report, uid, seconds, processes = int(sys.argv[1]), *map(float, sys.argv[2:5])
     os.set_inheritable(report, False)
     process_tree.adopt_orphans()
     pid = os.fork()
     if pid == 0:
-        _become(int(uid), int(processes), sys.argv[5:])
-    status, timed_out = _follow(pid, time.monotonic() + seconds)
+        exec_program(int(uid), int(processes), sys.argv[5:])
+    status, timed_out = wait_for_program(pid, time.monotonic() + seconds)
     time.sleep(0 if timed_out else _SETTLE_SECONDS)
-    left = [] if timed_out else [each.name for each in _children() or _children()]
-    _end_all(int(uid))
-    found = {"status": status, "timeout": timed_out, "left": left[:20]}
-    os.write(report, json.dumps(found).encode() + b"\n")
+    survivors = [] if timed_out else [each.name for each in living_children() or living_children()]
+    kill_descendants(int(uid))
+    outcome = {"status": status, "timeout": timed_out, "left": survivors[:20]}
+    os.write(report, json.dumps(outcome).encode() + b"\n")
 
 
-def _become(uid: int, processes: int, argv: list[str]) -> None:
-    """Turn this child into the program; never returns."""
+def exec_program(uid: int, processes: int, argv: list[str]) -> None:
+    """Replace this child by the program, with limits and as the user `uid`. Never returns."""
     try:
         os.setsid()
         for bound, value in _BOUNDS.items():
             resource.setrlimit(bound, (value, value))
-        owners = (
-            (_owner(each.pid) for each in process_tree.everyone()) if uid < 0 else ()
-        )
-        there = sum(owner == os.geteuid() for owner in owners)
+        owners = (owner_of(each.pid) for each in process_tree.everyone()) if uid < 0 else ()
+        existing_processes = sum(owner == os.geteuid() for owner in owners)
         resource.setrlimit(
-            resource.RLIMIT_NPROC, (there + processes, there + processes)
+            resource.RLIMIT_NPROC, (existing_processes + processes, existing_processes + processes)
         )
         if uid >= 0:
             os.setgroups([])
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
-        os.execvp(argv[0], argv)
+        os.execvp(argv[0], argv)  # noqa: S606
     except OSError as error:
         os.write(2, f"{argv[0]}: {error}\n".encode())
     finally:
         os._exit(126)
 
 
-def _follow(pid: int, deadline: float) -> tuple[int, bool]:
-    """Wait for the program; orphans that end meanwhile are reaped along the way."""
+def wait_for_program(pid: int, deadline: float) -> tuple[int, bool]:
+    """Wait for the program, and reap orphans that end before it. Returns its status, and whether
+    the deadline passed first."""
     while time.monotonic() < deadline:
         with contextlib.suppress(ChildProcessError):
-            ended, status = os.waitpid(-1, os.WNOHANG)
-            if ended == pid:
+            ended_pid, status = os.waitpid(-1, os.WNOHANG)
+            if ended_pid == pid:
                 return status, False
-            if ended:
+            if ended_pid:
                 continue
         time.sleep(0.005)
     return 0, True
 
 
-def _end_all(uid: int) -> None:
-    """Kill whatever descends from here, round by round, first stopped, so that few can fork away;
-    what flees all the same, with everything of its user, who is nobody else.
+def kill_descendants(uid: int) -> None:
+    """Kill all descendants, in rounds. Each round stops all of them before it kills them, so that
+    few can fork. After some time, it kills all processes of the user `uid`, which only runs
+    controls.
     """
     started = time.monotonic()
     while time.monotonic() < started + _MOST_SECONDS:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        below = _descendants() or _descendants()
-        if not below:
+        descendants = living_descendants() or living_descendants()
+        if not descendants:
             return
         if uid >= 0 and time.monotonic() > started + _ROUNDS_SECONDS:
-            _kill_user(uid)
+            kill_processes_of_user(uid)
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for each in below:
+            for process in descendants:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(each.pid, number)
+                    os.kill(process.pid, number)
         time.sleep(0.005)
 
 
-def _kill_user(uid: int) -> None:
+def kill_processes_of_user(uid: int) -> None:
     pid = os.fork()
     if pid == 0:
         os.setresuid(uid, uid, uid)
-        os.kill(-1, signal.SIGKILL)  # itself left out, says kill(2)
+        os.kill(-1, signal.SIGKILL)  # kill(2) leaves out the caller
         os._exit(0)
     os.waitpid(pid, 0)
 
 
-def _children() -> list[process_tree.Process]:
+def living_children() -> list[process_tree.Process]:
     return [each for each in process_tree.children(os.getpid()) if each.state != "Z"]
 
 
-def _descendants() -> list[process_tree.Process]:
+def living_descendants() -> list[process_tree.Process]:
     return [each for each in process_tree.below(os.getpid()) if each.state != "Z"]
 
 
-def _owner(pid: int) -> int:
-    """Whose process it is."""
+def owner_of(pid: int) -> int:
+    """The user of a process; -1 if it has ended."""
     try:
         return Path(f"/proc/{pid}").stat().st_uid
     except OSError:

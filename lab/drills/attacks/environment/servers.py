@@ -23,13 +23,13 @@ LOOPBACK, LOOPBACK6 = "127.0.0.1", "::1"
 
 
 class Servers:
-    """Made by `serving`. `addresses` is what a probe is given, as JSON."""
+    """Made by `serving`. `addresses` is the input of probes, as JSON."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._selector = selectors.DefaultSelector()
         self._heard: list[str] = []
-        self._ended = threading.Event()
+        self._stop = threading.Event()
         self.addresses: dict[str, Any] = {}
 
     def contacts(self, mark: str) -> tuple[str, ...]:
@@ -51,14 +51,14 @@ class Servers:
 
     def serve(self) -> None:
         """Answer until `end`."""
-        while not self._ended.is_set():
+        while not self._stop.is_set():
             for key, _ in self._selector.select(0.05):
                 with contextlib.suppress(OSError):
                     self._answer(key.fileobj, key.data)  # type: ignore[arg-type]
 
     def end(self) -> None:
         """Stop serving; the thread may take a moment."""
-        self._ended.set()
+        self._stop.set()
 
     def _answer(self, server: socket.socket, name: str) -> None:
         if server.type == socket.SOCK_DGRAM:
@@ -80,11 +80,11 @@ class Servers:
 
 @contextmanager
 def serving(secret: str, folder: Path, netspace: Netspace | None) -> Iterator[Servers]:
-    """The canary servers; what needs the drill's own namespace only where it has one."""
+    """The canary servers; those that need the drill's own namespace only if it exists."""
     servers = Servers(secret)
     path = folder / "canary.sock"
     with ExitStack() as stack:
-        for name, kind, family, address in _places(secret, path, netspace):
+        for name, kind, family, address in _server_addresses(secret, path, netspace):
             try:
                 stack.enter_context(servers.listen(name, kind, family, address))
             except OSError:
@@ -100,7 +100,7 @@ def serving(secret: str, folder: Path, netspace: Netspace | None) -> Iterator[Se
             thread.join()
 
 
-def _places(
+def _server_addresses(
     secret: str, path: Path, netspace: Netspace | None
 ) -> Iterator[tuple[str, int, int, Any]]:
     """Name, type, family and address of each server."""

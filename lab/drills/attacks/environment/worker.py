@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from sandbox.protocol import Command, Limits, Sandbox
-from settings.sandbox import SandboxSettings
-
 from lab.drills.attacks import backends
 from lab.drills.attacks.environment.baseline import BaselineSandbox, interpreter
+from sandbox.protocol import Command, Limits, Sandbox
+from settings.sandbox import SandboxSettings
 
 
 async def _run(sandbox: Sandbox, code: str) -> None:
@@ -20,7 +19,7 @@ async def _run(sandbox: Sandbox, code: str) -> None:
 
 
 def main() -> None:
-    """Run what comes on standard input; see the module."""
+    """Run the program from standard input; see the module."""
     name = sys.argv[1]
     sandbox: Sandbox
     if name == "baseline":

@@ -1,1 +1,2 @@
-"""What is sent into a sandbox for an attack: probes, by their source, and what they share."""
+"""What is sent into a sandbox for an attack: the source of probes, and of their shared
+functions."""

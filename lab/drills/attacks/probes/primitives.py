@@ -1,4 +1,4 @@
-"""What probes share: functions that are sent into the sandbox with them, by their source."""
+"""Functions that probes share. Their source is sent into the sandbox with a probe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def attempt(act: Callable[..., T], *words: Any) -> T | None:
-    """What `act` returns; None where it is refused (OSError)."""
+    """The result of `act`; None if it is refused (OSError)."""
     try:
         return act(*words)
     except OSError:
@@ -37,7 +37,8 @@ def allowed(act: Callable[..., object], *words: Any) -> bool:
 
 
 def opens(path: str, flags: int) -> bool:
-    """Whether it can be opened so. It is closed again: nothing is read, and nothing written."""
+    """Whether the path can be opened with these flags. It is closed again; no byte is read or
+    written."""
     descriptor = attempt(os.open, path, flags)
     if descriptor is not None:
         os.close(descriptor)
@@ -45,7 +46,7 @@ def opens(path: str, flags: int) -> bool:
 
 
 def read(path: str, size: int = -1) -> bytes | None:
-    """The file's first bytes, or all of it; None where it cannot be read."""
+    """The file's first bytes, or all of it; None if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(size)
@@ -54,7 +55,7 @@ def read(path: str, size: int = -1) -> bytes | None:
 
 
 def names_in(folder: str) -> list[str]:
-    """The names in a folder; none where it cannot be listed."""
+    """The names in a folder; empty if it cannot be listed."""
     return attempt(os.listdir, folder) or []
 
 
@@ -77,36 +78,36 @@ def call(name: str, *words: Any) -> int:
     syscall = libc().syscall
     syscall.restype = ctypes.c_long
 
-    def word(each: Any) -> Any:
-        if isinstance(each, list):
-            return (ctypes.c_int64 * len(each))(*each)
-        if isinstance(each, str):
-            return ctypes.c_char_p(each.encode())
-        return ctypes.c_long(each) if isinstance(each, int) else each
+    def word(value: Any) -> Any:
+        if isinstance(value, list):
+            return (ctypes.c_int64 * len(value))(*value)
+        if isinstance(value, str):
+            return ctypes.c_char_p(value.encode())
+        return ctypes.c_long(value) if isinstance(value, int) else value
 
     number = SYSCALLS[name][os.uname().machine == "aarch64"]
     if number is None:
         return -38  # ENOSYS
-    kept = [word(each) for each in words]
-    answer: int = syscall(ctypes.c_long(number), *kept)
+    arguments = [word(each) for each in words]
+    answer: int = syscall(ctypes.c_long(number), *arguments)
     return answer if answer != -1 else -ctypes.get_errno()
 
 
 def apart(act: Callable[..., int], *words: Any) -> int | None:
-    """What `act` answers in a child of its own, an OSError as its errno below zero; None where the
-    child was killed for it. Raises what `act` did not expect."""
+    """What `act` answers in a child of its own, an OSError as its errno below zero; None if the
+    child was killed for it. Re-raises unexpected errors of `act`."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(5)
-            found = str(int(act(*words)))
+            reply = str(int(act(*words)))
         except OSError as error:
-            found = str(-(error.errno or 1))
+            reply = str(-(error.errno or 1))
         except BaseException as error:  # noqa: BLE001  (raised by the parent)
-            found = repr(error)
-        os.write(writing, found.encode())
+            reply = repr(error)
+        os.write(writing, reply.encode())
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as file:
@@ -129,21 +130,21 @@ def child(act: Callable[..., object], *words: Any) -> int:
 
 
 def kill(*pids: int) -> None:
-    """Kill children that nobody has waited for."""
+    """Kill children without a waiting parent."""
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
 
 
 def burn(seconds: float) -> None:
-    """Use so much processor time."""
+    """Use this amount of processor time, in seconds."""
     while time.process_time() < seconds:
         pass
 
 
-def leave_process(given: dict[str, Any], seconds: float) -> None:
+def leave_process(inputs: dict[str, Any], seconds: float) -> None:
     """Start a program with the mark on its command line, in a session of its own."""
     subprocess.Popen(
-        [sys.executable, "-c", f"import time; time.sleep({seconds})", given["mark"]],
+        [sys.executable, "-c", f"import time; time.sleep({seconds})", inputs["mark"]],
         start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -156,9 +157,9 @@ def take_name(mark: str) -> None:
     libc().prctl(15, mark[:15].encode(), 0, 0, 0)  # PR_SET_NAME
 
 
-def in_host_processes(given: dict[str, Any]) -> bool:
+def in_host_processes(inputs: dict[str, Any]) -> bool:
     """Whether this process lives in the process namespace of the drill: no sandbox is around it."""
-    return bool(os.readlink("/proc/self/ns/pid") == given["pid_namespace"])
+    return bool(os.readlink("/proc/self/ns/pid") == inputs["pid_namespace"])
 
 
 def visible() -> list[int]:
@@ -168,43 +169,38 @@ def visible() -> list[int]:
 
 def ancestors() -> set[int]:
     """This process, and those that it descends from, as far as they can be seen."""
-    found, pid = set(), os.getpid()
-    while pid > 0 and pid not in found:
-        found.add(pid)
+    pids, pid = set(), os.getpid()
+    while pid > 0 and pid not in pids:
+        pids.add(pid)
         stat = read(f"/proc/{pid}/stat")
         pid = int(stat.rpartition(b")")[2].split()[1]) if stat else 0
-    return found
+    return pids
 
 
-def holds(given: dict[str, Any], data: bytes) -> bool:
-    """Whether the secret is in `data`: a probe's own copy of its first letters is none."""
-    start = "".join(given["start"]).encode()
-    found = re.finditer(re.escape(start) + rb"[0-9a-f]{48}", data)
-    return any(hashlib.sha256(each[0]).hexdigest() == given["digest"] for each in found)
+def holds(inputs: dict[str, Any], data: bytes) -> bool:
+    """Whether the secret is in `data`: a probe's own copy of the first letters does not count."""
+    start = "".join(inputs["start"]).encode()
+    matches = re.finditer(re.escape(start) + rb"[0-9a-f]{48}", data)
+    return any(hashlib.sha256(each[0]).hexdigest() == inputs["digest"] for each in matches)
 
 
-def in_own_memory(given: dict[str, Any]) -> str | None:
+def in_own_memory(inputs: dict[str, Any]) -> str | None:
     """Where in this process' memory the secret is; a region at a time, a GiB at most."""
     memory = os.open("/proc/self/mem", os.O_RDONLY)
     with open("/proc/self/maps") as file:
         regions = [line.split() for line in file]
     total = 0
     try:
-        for place, rights, *_, name in regions:
-            first, last = (int(each, 16) for each in place.split("-"))
-            if (
-                rights[0] != "r"
-                or last - first > 1 << 28
-                or total > 1 << 30
-                or name == "[vvar]"
-            ):
+        for addresses, rights, *_, name in regions:
+            first, last = (int(each, 16) for each in addresses.split("-"))
+            if rights[0] != "r" or last - first > 1 << 28 or total > 1 << 30 or name == "[vvar]":
                 continue
             total += last - first
             try:
                 data = os.pread(memory, last - first, first)
             except (OSError, OverflowError):
                 continue
-            if holds(given, data):
+            if holds(inputs, data):
                 return f"the secret in {last - first} bytes of its own memory ({name})"
     finally:
         os.close(memory)
@@ -212,19 +208,19 @@ def in_own_memory(given: dict[str, Any]) -> str | None:
 
 
 def execute(code: str) -> int:
-    """Put these bytes (hex) into memory of their own, call them; what they leave in eax."""
+    """Put these bytes (hex) into memory of their own, call them; returns the value of eax."""
     memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(bytes.fromhex(code))
-    place = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    return int(ctypes.CFUNCTYPE(ctypes.c_int)(place)())
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return int(ctypes.CFUNCTYPE(ctypes.c_int)(address)())
 
 
-def bind_over(given: dict[str, Any], source: str, target: str) -> None:
+def bind_over(inputs: dict[str, Any], source: str, target: str) -> None:
     """Mount one file or folder over another, for this probe alone: never in the host's namespace.
 
-    For a control whose drive is `planting`.
+    For a control with the drive `planting`.
     """
-    if os.readlink("/proc/self/ns/mnt") == given["mount_namespace"]:
+    if os.readlink("/proc/self/ns/mnt") == inputs["mount_namespace"]:
         raise RuntimeError("not in a mount namespace of its own: nothing is planted")
     if libc().mount(source.encode(), target.encode(), None, 4096, None):
         raise OSError(ctypes.get_errno(), f"cannot bind {source} to {target}")

@@ -1,9 +1,9 @@
-"""The program of a probe: its source and what it is given, as one text; and its report. Pure.
+"""The program of a probe: its source and its inputs, as one text; and its report. Pure.
 
-A probe is sent with what it uses of its module: imported modules, constants, and functions of this
-package with what those use in turn. The report is the last line of what the program writes, on
-standard output or, where the probe has closed that, on standard error. It contains the run's mark,
-so that nothing else is taken for it.
+A probe is sent with everything that it uses of its module: imported modules, constants, and
+functions of this package, recursively. The report is the last line of the program's output, on
+standard output or, if the probe has closed that, on standard error. It contains the run's mark, so
+that no other line is taken for it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from lab.drills.attacks.outcome import ProbeReport
 from sandbox.protocol import RunResult
-
-from lab.drills.attacks.outcome import Report
 
 _START = "from __future__ import annotations\n"
 _END = """
-def _report(given):
+def _report(inputs):
     import json, os, traceback
     own = os.getpid()
     try:
@@ -31,7 +30,7 @@ def _report(given):
         found = {{"broken": traceback.format_exc()[-2000:]}}
     if os.getpid() != own:
         os._exit(0)
-    line = "\\n" + given["mark"] + " " + json.dumps(found) + "\\n"
+    line = "\\n" + inputs["mark"] + " " + json.dumps(found) + "\\n"
     for fd in (1, 2):
         try:
             os.write(fd, line.encode())
@@ -41,29 +40,26 @@ def _report(given):
     os._exit(0)
 
 import json
-_report(json.loads({given!r}))
+_report(json.loads({inputs!r}))
 """
 
 
-def program(probe: Callable[..., Any], given: Mapping[str, Any]) -> str:
-    """The program that calls `probe` and reports. `given` is JSON and has a `mark`.
+def program(probe: Callable[..., Any], inputs: Mapping[str, Any]) -> str:
+    """The program that calls `probe` and reports. `inputs` is JSON and has a `mark`.
 
-    Raises TypeError where the probe uses what cannot be sent.
+    Raises TypeError if the probe uses a thing that cannot be sent.
     """
     if not isinstance(probe, FunctionType):
         raise TypeError(f"no function: {probe}")
     parts: dict[str, str] = {}
     _collect(probe, parts)
-    call = f"{probe.__name__}({'given' if probe.__code__.co_argcount else ''})"
-    return (
-        _START
-        + "\n".join(parts.values())
-        + _END.format(call=call, given=json.dumps(given))
-    )
+    call = f"{probe.__name__}({'inputs' if probe.__code__.co_argcount else ''})"
+    return _START + "\n".join(parts.values()) + _END.format(call=call, inputs=json.dumps(inputs))
 
 
 def _collect(function: FunctionType, parts: dict[str, str]) -> None:
-    """Add the function's source to `parts`, by name, and what it uses that is no builtin."""
+    """Add the function's source to `parts`, by name, and recursively everything that it uses except
+    builtins."""
     if not _add(parts, function.__name__, _source(function)):
         return
     for name in _names(function.__code__):
@@ -75,7 +71,7 @@ def _collect(function: FunctionType, parts: dict[str, str]) -> None:
 
 
 def _add(parts: dict[str, str], name: str, text: str) -> bool:
-    """Whether it is new. Raises TypeError where the name means something else already."""
+    """Whether it is new. Raises TypeError if the name has another meaning already."""
     if name in parts and parts[name] != text:
         raise TypeError(f"two things are called {name}")
     is_new = name not in parts
@@ -103,16 +99,16 @@ def _source(function: FunctionType) -> str:
 
 def _names(code: CodeType) -> Iterator[str]:
     """The global names that a function, and the functions in it, make use of."""
-    for each in dis.get_instructions(code):
-        if each.opname == "LOAD_GLOBAL":
-            yield each.argval
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_GLOBAL":
+            yield instruction.argval
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
 
 
-def report(result: RunResult, mark: str) -> Report | None:
-    """What the program with this mark has reported; None where it has not."""
+def report(result: RunResult, mark: str) -> ProbeReport | None:
+    """The report of the program with this mark; None without a report."""
     for text in (result.stdout.text, result.stderr.text):
         for line in reversed(text.splitlines()):
             if line.startswith(f"{mark} "):
@@ -120,9 +116,9 @@ def report(result: RunResult, mark: str) -> Report | None:
     return None
 
 
-def _read(text: str) -> Report:
+def _read(text: str) -> ProbeReport:
     try:
-        found = json.loads(text)
-        return Report(found.get("reached"), found.get("broken"))
+        report = json.loads(text)
+        return ProbeReport(report.get("reached"), report.get("broken"))
     except (ValueError, AttributeError) as error:
-        return Report(broken=f"a report that cannot be read: {error}")
+        return ProbeReport(broken=f"a report that cannot be read: {error}")

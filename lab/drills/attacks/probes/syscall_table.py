@@ -1,9 +1,9 @@
-"""Attacks that are a table of system calls, with arguments that can do nothing, whatever the
-caller's rights.
+"""Attacks that are a table of system calls, with arguments that have no effect, even with all
+rights.
 
 A filter answers such a call before the kernel looks at its arguments; a kernel that looks finds
 them wrong, and reports another error than "not permitted" or "no such call". So it shows whether
-the call comes through without doing what it does: that could harm the machine. Only a kernel that
+the call comes through without its effect, which could harm the machine. Only a kernel that
 asks for a right before it looks needs the control to be root.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from lab.drills.attacks.attack import Attack, Baseline, Given, Probe
+from lab.drills.attacks.attack import Attack, BaselineControl, Inputs, Probe
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.outcome import Observation
 from lab.drills.attacks.probes.primitives import apart, call
@@ -29,11 +29,11 @@ NOWHERE = -1
 Words = tuple["int | str | list[int]", ...]
 
 
-def comes_through(given: Given) -> str | None:
-    """Calls each of `given["calls"]`. `every`: all that this kernel has must come through, else the
-    probe is broken. `any`: refused ones count too."""
+def comes_through(inputs: Inputs) -> str | None:
+    """Calls each of `inputs["calls"]`. `every`: all that this kernel has must come through, else
+    the probe is broken. `any`: refused ones count too."""
     passed, refused = [], []
-    for name, words in given["calls"].items():
+    for name, words in inputs["calls"].items():
         answer = apart(call, name, *words)
         if answer == -errno.ENOSYS:
             continue
@@ -41,16 +41,14 @@ def comes_through(given: Given) -> str | None:
             refused.append(name)
         else:
             passed.append(f"{name} ({errno.errorcode.get(-answer, 'done')})")
-    if given.get("every") and refused:
-        raise PermissionError(
-            f"refused here: {', '.join(refused)}; open: {', '.join(passed)}"
-        )
-    if given.get("any"):
+    if inputs.get("every") and refused:
+        raise PermissionError(f"refused here: {', '.join(refused)}; open: {', '.join(passed)}")
+    if inputs.get("any"):
         return ", ".join(refused + passed) or None
     return f"the kernel looked at: {', '.join(passed)}" if passed else None
 
 
-def refused_calls(tries: str, control: Baseline, calls: Mapping[str, Words]) -> Attack:
+def refused_calls(tries: str, control: BaselineControl, calls: Mapping[str, Words]) -> Attack:
     """An attack that makes these calls, by name.
 
     Where the drill is root its control must get through with every one of them, else with any.
@@ -59,49 +57,41 @@ def refused_calls(tries: str, control: Baseline, calls: Mapping[str, Words]) -> 
     return Attack(
         comes_through,
         control=control,
-        given={"calls": calls},
-        drive=_each,
+        inputs={"calls": calls},
+        drive=_drive_each,
         absent=partial(unless_reached, names, comes_through, calls=calls, any=True),
         tries=tries,
     )
 
 
-async def _each(context: Context) -> Observation:
-    return await context.run(given={"every": context.is_control and os.geteuid() == 0})
+async def _drive_each(context: Context) -> Observation:
+    return await context.run(inputs={"every": context.is_control and os.geteuid() == 0})
 
 
-def unless_reached(reason: str, probe: Probe, **given: Any) -> str | None:
-    """`reason` where the probe reaches nothing on this machine, tried in a plain process with the
-    drill's own rights: for what a kernel may be without. So only for probes that do nothing
-    with any rights.
+def unless_reached(reason: str, probe: Probe, **inputs: Any) -> str | None:
+    """`reason` if the probe reaches no call on this machine, tried in a plain process with the
+    drill's own rights: for features that a kernel may lack. Use it only for probes without an
+    effect.
     """
-    command = [sys.executable, "-c", program(probe, {**given, "mark": "tried"})]
-    answer = subprocess.run(
-        command, capture_output=True, text=True, timeout=20, check=False
-    )
-    line = next(
-        each for each in answer.stdout.splitlines() if each.startswith("tried ")
-    )
+    command = [sys.executable, "-c", program(probe, {**inputs, "mark": "tried"})]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    line = next(each for each in answer.stdout.splitlines() if each.startswith("tried "))
     reached = json.loads(line.removeprefix("tried ")).get("reached")
     return reason if reached is None else None
 
 
-def values(given: Given) -> str | None:
-    """Makes a call with all `given["words"]`; reports those that the kernel looked at."""
-    refused = {-getattr(errno, name) for name in given["refused"]}
-    first, last = given["shown"]
-    make = apart if given["apart"] else lambda act, *words: act(*words)
+def values(inputs: Inputs) -> str | None:
+    """Makes a call with all `inputs["words"]`; reports those that the kernel looked at."""
+    refused = {-getattr(errno, name) for name in inputs["refused"]}
+    first, last = inputs["shown"]
+    make = apart if inputs["apart"] else lambda act, *words: act(*words)
     passed = []
-    for words in given["words"]:
-        answer = make(call, given["name"], *words)
+    for words in inputs["words"]:
+        answer = make(call, inputs["name"], *words)
         if answer not in refused:
-            shown = " ".join(hex(each) for each in words[first:last])
-            passed.append(f"{shown} ({'killed' if answer is None else answer})")
-    return (
-        f"{len(passed)} values, the first of them {', '.join(passed[:8])}"
-        if passed
-        else None
-    )
+            words_text = " ".join(hex(each) for each in words[first:last])
+            passed.append(f"{words_text} ({'killed' if answer is None else answer})")
+    return f"{len(passed)} values, the first of them {', '.join(passed[:8])}" if passed else None
 
 
 def unnamed_values(
@@ -109,7 +99,7 @@ def unnamed_values(
     name: str,
     words: Iterable[tuple[int, ...]],
     *,
-    shown: slice,
+    visible_words: slice,
     refused: tuple[str, ...],
     on_its_own: bool = False,
 ) -> Attack:
@@ -122,10 +112,10 @@ def unnamed_values(
     """
     return Attack(
         values,
-        given={
+        inputs={
             "name": name,
             "words": [list(each) for each in words],
-            "shown": [shown.start, shown.stop],
+            "shown": [visible_words.start, visible_words.stop],
             "refused": list(refused),
             "apart": on_its_own,
         },
@@ -133,11 +123,11 @@ def unnamed_values(
     )
 
 
-def around(known: Iterable[int], distance: int) -> set[int]:
+def numbers_around(numbers: Iterable[int], distance: int) -> set[int]:
     """The numbers around each of these values, without them."""
-    known = set(known)
-    near = {each + step for each in known for step in range(-distance, distance + 1)}
-    return {each & 0xFFFF_FFFF for each in near - known}
+    numbers = set(numbers)
+    near = {each + step for each in numbers for step in range(-distance, distance + 1)}
+    return {each & 0xFFFF_FFFF for each in near - numbers}
 
 
 def needs_root(inner: Attack) -> Attack:

@@ -25,7 +25,7 @@ def finished_twice(case: Case) -> list[str]:
     return sorted(job.id for job in case.jobs if len(_ends(job)) > 1)
 
 
-def kept(case: Case) -> Iterator[Finding]:
+def accepted_jobs_exist(case: Case) -> Iterator[Finding]:
     """J1: a 2xx means the job will come to an end, or wait for a person."""
     for job_id in lost(case):
         job = case.reading.jobs.get(job_id)
@@ -37,8 +37,8 @@ def once(case: Case) -> Iterator[Finding]:
     by_key: dict[str, list[Submitted]] = defaultdict(list)
     for entry in case.all(Submitted):
         by_key[entry.key].append(entry)
-    for key, asked in by_key.items():
-        granted = [entry for entry in asked if entry.granted]
+    for key, submissions in by_key.items():
+        granted = [entry for entry in submissions if entry.granted]
         ids = sorted({str(entry.job_id) for entry in granted})
         if len(ids) > 1:
             yield ids[0], f"key {key} stands for {len(ids)} jobs: {ids}"
@@ -60,7 +60,7 @@ def _unknown(case: Case) -> Iterator[Finding]:
 
 def final_once(case: Case) -> Iterator[Finding]:
     """J6: a final state is one event, the last, and never changes."""
-    seen = case.by_job(Seen)
+    looks = case.by_job(Seen)
     for job in case.jobs:
         ends = _ends(job)
         if len(ends) > 1:
@@ -69,14 +69,14 @@ def final_once(case: Case) -> Iterator[Finding]:
             yield job.id, f"{job.events[-1].kind} came after its end"
         if (job.status.final or ends) and ends[-1:] != [job.status]:
             yield job.id, f"it is {job.status}, its events say {ends or 'no end'}"
-        final = [entry.status for entry in seen.get(job.id, ()) if Status(entry.status).final]
+        final = [entry.status for entry in looks.get(job.id, ()) if Status(entry.status).final]
         if changed := sorted({status for status in final if status != job.status}):
             yield job.id, f"it is {job.status}, and was {', '.join(changed)}"
-        yield from _revived(job, [entry.status for entry in seen.get(job.id, ())])
+        yield from _revived(job, [entry.status for entry in looks.get(job.id, ())])
 
 
-def _revived(job: JobRead, seen: list[str]) -> Iterator[Finding]:
-    for before, after in pairwise(seen):
+def _revived(job: JobRead, statuses: list[str]) -> Iterator[Finding]:
+    for before, after in pairwise(statuses):
         if Status(before).final and not Status(after).final:
             yield job.id, f"it was {before}, and then {after}"
 

@@ -24,7 +24,7 @@ CUT_SHORT = frozenset({"given_back", "lease_lost"})
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RecordedAttempt:
     """From one `started` to what ended it; `end` is None where nothing has.
 
     `worker` is `host:pid:random`, times are Redis' in ms.
@@ -32,7 +32,7 @@ class Attempt:
 
     number: int
     worker: str
-    began: int
+    started_ms: int
     work: Sequence[Event]
     end: Event | None
 
@@ -58,25 +58,27 @@ class Attempt:
         return self.end is not None and self.end.data.get("crashes", 0) >= CRASHES_BEFORE_ALONE
 
 
-def attempts(events: Sequence[Event]) -> list[Attempt]:
+def attempts(events: Sequence[Event]) -> list[RecordedAttempt]:
     """The attempts in order."""
-    found: list[Attempt] = []
-    begun: Event | None = None
+    recorded: list[RecordedAttempt] = []
+    started: Event | None = None
     work: list[Event] = []
 
     def close(end: Event | None) -> None:
-        if begun is not None:
-            data = begun.data
-            found.append(Attempt(data["attempt"], data["worker"], begun.at, tuple(work), end))
+        if started is not None:
+            data = started.data
+            recorded.append(
+                RecordedAttempt(data["attempt"], data["worker"], started.at, tuple(work), end)
+            )
 
     for event in events:
         if event.kind == "started":
             close(None)
-            begun, work = event, []
+            started, work = event, []
         elif event.kind in LETS_GO:
             close(event)
-            begun, work = None, []
+            started, work = None, []
         elif event.kind in WORK:
             work.append(event)
     close(None)
-    return found
+    return recorded

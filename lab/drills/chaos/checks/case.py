@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lab.drills.chaos.checks.attempts import Attempt, attempts
+from lab.drills.chaos.checks.attempts import RecordedAttempt, attempts
 from lab.drills.chaos.deployment.reading import JobRead, Reading
 from lab.drills.chaos.oplog import Called, Entry, Retried, Submitted
 
@@ -15,7 +15,7 @@ E = TypeVar("E", bound=Entry)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RecoveryBounds:
     """The deployment's settings, in seconds. `slack` is for a machine that is busy."""
 
     lease: float = 15.0
@@ -49,21 +49,23 @@ class Case:
 
     entries: Sequence[Entry]
     reading: Reading
-    bounds: Bounds
-    attempts: Mapping[str, Sequence[Attempt]] = field(init=False)
-    called: Mapping[str, Sequence[Called]] = field(init=False)
+    bounds: RecoveryBounds
+    attempts: Mapping[str, Sequence[RecordedAttempt]] = field(init=False)
+    calls_by_job: Mapping[str, Sequence[Called]] = field(init=False)
     inherited: frozenset[str] = field(init=False)
     anew: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Work out once what all checks want."""
-        found = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
-        object.__setattr__(self, "attempts", found)
-        object.__setattr__(self, "called", self._called())
+        attempts_by_job = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
+        object.__setattr__(self, "attempts", attempts_by_job)
+        object.__setattr__(self, "calls_by_job", self._calls_by_job())
         anew = [(entry.job_id, entry.retry_job) for entry in self.all(Retried) if entry.granted]
         anew += [(job.retry_of, job.id) for job in self.jobs if job.retry_of]
-        begun = (job.id for job in self.jobs if any(e.kind == "begun_anew" for e in job.events))
-        object.__setattr__(self, "anew", frozenset(begun))
+        restarted_jobs = (
+            job.id for job in self.jobs if any(e.kind == "begun_anew" for e in job.events)
+        )
+        object.__setattr__(self, "anew", frozenset(restarted_jobs))
         object.__setattr__(self, "inherited", frozenset(i for pair in anew for i in pair if i))
 
     @property
@@ -77,18 +79,18 @@ class Case:
 
     def by_job(self, kind: type[E]) -> dict[str, list[E]]:
         """The entries of a kind that name a job, by its id."""
-        found: dict[str, list[E]] = defaultdict(list)
+        entries: dict[str, list[E]] = defaultdict(list)
         for entry in self.all(kind):
             if job_id := getattr(entry, "job_id", None):
-                found[job_id].append(entry)
-        return found
+                entries[job_id].append(entry)
+        return entries
 
-    def _called(self) -> dict[str, list[Called]]:
+    def _calls_by_job(self) -> dict[str, list[Called]]:
         """The calls by job; one that names a key belongs to the job that the key stands for."""
         stands = dict(self.reading.indexes.once)
         stands |= {e.key: e.job_id for e in self.all(Submitted) if e.granted and e.job_id}
-        found: dict[str, list[Called]] = defaultdict(list)
+        calls: dict[str, list[Called]] = defaultdict(list)
         for entry in self.all(Called):
             if job_id := entry.job_id or stands.get(entry.key):
-                found[job_id].append(entry)
-        return found
+                calls[job_id].append(entry)
+        return calls

@@ -24,16 +24,16 @@ from lab.drills.chaos.checks import (
     reviews,
     spending,
 )
-from lab.drills.chaos.checks.case import Bounds, Case, Finding
+from lab.drills.chaos.checks.case import Case, Finding, RecoveryBounds
 from lab.drills.chaos.deployment.reading import Reading
 from lab.drills.chaos.oplog import Entry, Retried
 
-__all__ = ["CHECKS", "Bounds", "Verdict", "Violation", "check"]
+__all__ = ["CHECKS", "RecoveryBounds", "Verdict", "Violation", "check"]
 
 Check = Callable[[Case], Iterator[Finding]]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
-    "J1": (acceptance.kept, checkpoints.given_up),
+    "J1": (acceptance.accepted_jobs_exist, checkpoints.given_up),
     "J2": (acceptance.once,),
     "J3": (indexes.indexed,),
     "J4": (leases.held_once,),
@@ -57,7 +57,7 @@ class Violation:
 
     rule: str
     job_id: str
-    said: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,16 @@ class Verdict:
 
     def as_text(self) -> str:
         """The violations, a line each."""
-        return "\n".join(f"{v.rule} {v.job_id}: {v.said}" for v in self.violations)
+        return "\n".join(f"{v.rule} {v.job_id}: {v.text}" for v in self.violations)
 
 
-def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict:
+def check(entries: Sequence[Entry], reading: Reading, bounds: RecoveryBounds) -> Verdict:
     """Judge a deployment that has come to rest by what its clients were answered."""
     case = Case(entries, reading, bounds)
     repeats = spending.repeats(case)
-    came_back = [each for each in recovery.recoveries(case) if each.own is not None]
+    came_back = [
+        recovered for recovered in recovery.recoveries(case) if recovered.own_seconds is not None
+    ]
     return Verdict(
         jobs=len(reading.jobs),
         statuses=Counter(str(job.status) for job in case.jobs),
@@ -107,15 +109,17 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         violations=tuple(_violations(case)),
         lost=tuple(acceptance.lost(case)),
         finished_twice=tuple(acceptance.finished_twice(case)),
-        repeated_paid_calls=sum(not each.needed for each in repeats),
-        repeated_in_flight=sum(each.needed for each in repeats),
-        recoveries=tuple(each.own or 0.0 for each in came_back),
-        recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
+        repeated_paid_calls=sum(not recovered.is_needed for recovered in repeats),
+        repeated_in_flight=sum(recovered.is_needed for recovered in repeats),
+        recoveries=tuple(recovered.own_seconds or 0.0 for recovered in came_back),
+        recoveries_alone=tuple(
+            recovered.own_seconds or 0.0 for recovered in came_back if recovered.alone
+        ),
         retried=sum(entry.granted for entry in case.all(Retried)),
     )
 
 
 def _violations(case: Case) -> Iterator[Violation]:
     for rule, checks in CHECKS.items():
-        for one in checks:
-            yield from (Violation(rule, job_id, text) for job_id, text in one(case))
+        for one_check in checks:
+            yield from (Violation(rule, job_id, text) for job_id, text in one_check(case))

@@ -44,14 +44,14 @@ def gapless(case: Case) -> Iterator[Finding]:
 def _names(job: JobRead) -> Iterator[Hashable]:
     """What each event is called. A job that is begun anew says all of its work again, and each
     decision of a person may be followed by a verification of the same files."""
-    begun = decisions = 0
+    starts = decisions = 0
     for event in job.events:
-        begun += event.kind == "begun_anew"
+        starts += event.kind == "begun_anew"
         decisions += event.kind == "decided"
         if event.kind == "verified":
-            yield begun, decisions, event.kind, event.data["revision"]
+            yield starts, decisions, event.kind, event.data["revision"]
         elif (name := _name(event)) is not None:
-            yield (begun, name) if event.kind in WORK else name
+            yield (starts, name) if event.kind in WORK else name
 
 
 def _name(event: Event) -> Hashable:
@@ -60,7 +60,7 @@ def _name(event: Event) -> Hashable:
 
 
 def streamed(case: Case) -> Iterator[Finding]:
-    """What readers received is what is on record, in order, none left out and none twice."""
+    """Readers received the events on record, in order, each of them once."""
     for job_id, readers in _streams(case).items():
         job = case.reading.jobs.get(job_id)
         for reader, entries in readers.items():
@@ -68,11 +68,11 @@ def streamed(case: Case) -> Iterator[Finding]:
 
 
 def _streams(case: Case) -> dict[str, dict[str, list[Connected | Received]]]:
-    found: dict[str, dict[str, list[Connected | Received]]] = {}
+    streams: dict[str, dict[str, list[Connected | Received]]] = {}
     for entry in case.entries:
         if isinstance(entry, (Connected, Received)):
-            found.setdefault(entry.job_id, {}).setdefault(entry.reader, []).append(entry)
-    return found
+            streams.setdefault(entry.job_id, {}).setdefault(entry.reader, []).append(entry)
+    return streams
 
 
 def _one_stream(
@@ -83,15 +83,20 @@ def _one_stream(
         if isinstance(entry, Connected):
             at = entry.after
         elif entry.seq != at + 1:
-            what = "again" if entry.seq <= at else f"without {at + 1}"
-            yield job_id, f"reader {reader} received event {entry.seq} {what}"
+            difference = "again" if entry.seq <= at else f"without {at + 1}"
+            yield job_id, f"reader {reader} received event {entry.seq} {difference}"
             at = max(at, entry.seq)
         else:
             at = entry.seq
         if isinstance(entry, Received) and job is not None:
-            kept = job.events[entry.seq - 1].kind if 0 < entry.seq <= len(job.events) else "none"
-            if kept != entry.kind:
-                yield job_id, f"event {entry.seq} was sent as {entry.kind}, on record is {kept}"
+            stored_kind = (
+                job.events[entry.seq - 1].kind if 0 < entry.seq <= len(job.events) else "none"
+            )
+            if stored_kind != entry.kind:
+                yield (
+                    job_id,
+                    f"event {entry.seq} was sent as {entry.kind}, on record is {stored_kind}",
+                )
     sent = [entry for entry in entries if isinstance(entry, Received)]
     if sent and sent[-1].kind in FINAL_KINDS and job is None:
         yield job_id, "its end was sent, and it is not on record"

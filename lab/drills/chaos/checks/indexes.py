@@ -23,15 +23,15 @@ def indexed(case: Case) -> Iterator[Finding]:
 
 def _placed(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
     waits = job.status is Status.AWAITING_REVIEW
-    places = {
+    memberships = {
         "due": (job.id in indexes.due, not waits and not job.status.final),
         "awaiting_review": (job.id in indexes.awaiting_review, waits),
         "finished": (job.id in indexes.finished, job.status.final),
     }
-    for name, (is_there, belongs) in places.items():
+    for name, (is_there, belongs) in memberships.items():
         if is_there != belongs:
-            how = "is in" if is_there else "is not in"
-            yield job.id, f"{job.status}, and {how} `{name}`"
+            verb = "is in" if is_there else "is not in"
+            yield job.id, f"{job.status}, and {verb} `{name}`"
     due = indexes.due.get(job.id)
     if due is not None and due != job.due_at:
         yield job.id, f"due at {due}, its record says {job.due_at}"
@@ -50,20 +50,20 @@ def _listed(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
 
 
 def _strays(case: Case, indexes: Indexes) -> Iterator[Finding]:
-    places = {
+    memberships = {
         "due": indexes.due,
         "awaiting_review": indexes.awaiting_review,
         "finished": indexes.finished,
     }
-    for name, ids in places.items():
+    for name, ids in memberships.items():
         for job_id in ids:
             if job_id not in case.reading.jobs:
                 yield job_id, f"in `{name}`, and not on record"
 
 
 def _counted(case: Case, indexes: Indexes) -> Iterator[Finding]:
-    there = Counter(job.status for job in case.jobs)
+    expected = Counter(job.status for job in case.jobs)
     for status in Status:
         counted = indexes.counts.get(status, 0)
-        if counted != there[status]:
-            yield ("", f"{counted} jobs counted as {status}, there are {there[status]}")
+        if counted != expected[status]:
+            yield ("", f"{counted} jobs counted as {status}, there are {expected[status]}")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.drills.chaos.checks.attempts import Attempt
+from lab.drills.chaos.checks.attempts import RecordedAttempt
 from lab.drills.chaos.checks.case import Case, Finding
 from lab.drills.chaos.oplog import Repaired, Struck
 
 KILLS = frozenset({"worker-kill", "child-kill"})
-"""Faults after which a worker is gone for good, without a word."""
+"""Faults that end a worker without a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """A job that was held by a worker when that was killed. `seconds` from there to its next
-    attempt, None where none followed; `blind` of these nothing could go on anywhere.
+    attempt, None without a next attempt; during `blind` of these seconds no job could continue.
     """
 
     job_id: str
@@ -27,7 +27,7 @@ class Recovery:
     """It had crashed twice: a process of its own had to be made for it first (J7)."""
 
     @property
-    def own(self) -> float | None:
+    def own_seconds(self) -> float | None:
         """What the recovery itself took."""
         return None if self.seconds is None else max(self.seconds - self.blind, 0.0)
 
@@ -37,19 +37,19 @@ def recoveries(case: Case) -> list[Recovery]:
     kills = [entry for entry in case.all(Struck) if entry.fault in KILLS]
     by_pid = {pid: kill for kill in kills for pid in kill.pids}
     blind = _blind(case)
-    found = []
+    recovered = []
     for job_id, tried in case.attempts.items():
         for nth, attempt in enumerate(tried):
             kill = by_pid.get(attempt.pid) if attempt.pid is not None else None
             if kill is None or not _held_at(attempt, kill):
                 continue
-            after = tried[nth + 1].began / 1000 if nth + 1 < len(tried) else None
+            after = tried[nth + 1].started_ms / 1000 if nth + 1 < len(tried) else None
             if after is None and case.reading.jobs[job_id].status.final:
-                continue  # cancelled, or poisoned: nothing was to follow
+                continue  # cancelled, or poisoned: no attempt was to follow
             dark = _overlap(blind, kill.at.wall, after or float("inf"))
             seconds = None if after is None else after - kill.at.wall
-            found.append(Recovery(job_id, kill.fault, seconds, dark, attempt.next_alone))
-    return found
+            recovered.append(Recovery(job_id, kill.fault, seconds, dark, attempt.next_alone))
+    return recovered
 
 
 def in_time(case: Case) -> Iterator[Finding]:
@@ -58,37 +58,38 @@ def in_time(case: Case) -> Iterator[Finding]:
     A job that has to run alone gets the time in which its process starts. No other time is
     forgiven: not that in which a slot gets free.
     """
-    for each in recoveries(case):
-        most = case.bounds.recovery + (case.bounds.start if each.alone else 0)
-        if each.own is None:
-            yield each.job_id, f"never ran again after a {each.fault}"
-        elif each.own > most + (case.bounds.grace if each.blind else 0):
-            text = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
-            yield each.job_id, text
+    for recovery in recoveries(case):
+        most = case.bounds.recovery + (case.bounds.start if recovery.alone else 0)
+        if recovery.own_seconds is None:
+            yield recovery.job_id, f"never ran again after a {recovery.fault}"
+        elif recovery.own_seconds > most + (case.bounds.grace if recovery.blind else 0):
+            seconds, fault = recovery.own_seconds, recovery.fault
+            text = f"ran again {seconds:.1f} s after a {fault}; {most:.1f} s is the bound"
+            yield recovery.job_id, text
 
 
-def _held_at(attempt: Attempt, kill: Struck) -> bool:
+def _held_at(attempt: RecordedAttempt, kill: Struck) -> bool:
     """Whether the worker had the job when it was killed, and had not lost it before: one that was
     frozen may have."""
     end = attempt.end
     lost = end is None or (end.kind == "lease_lost" and end.at / 1000 > kill.at.wall)
-    return lost and attempt.began / 1000 <= kill.at.wall
+    return lost and attempt.started_ms / 1000 <= kill.at.wall
 
 
 def _blind(case: Case) -> list[tuple[float, float]]:
     """From when to when nothing could go on, in wall seconds."""
-    found, open_since = [], dict[str, float]()
+    intervals, open_since = [], dict[str, float]()
     for entry in case.entries:
         if isinstance(entry, Struck) and entry.blinds:
             open_since.setdefault(entry.fault, entry.at.wall)
         elif isinstance(entry, Repaired) and entry.fault in open_since:
-            found.append((open_since.pop(entry.fault), entry.at.wall))
-    found += [(since, float("inf")) for since in open_since.values()]
-    return found
+            intervals.append((open_since.pop(entry.fault), entry.at.wall))
+    intervals += [(since, float("inf")) for since in open_since.values()]
+    return intervals
 
 
 def _overlap(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
-    """How much of `begin` to `end` lies in any of the spans."""
+    """The part of `begin` to `end` that the spans cover."""
     total, reached = 0.0, begin
     for since, until in sorted(spans):
         start, stop = max(since, reached), min(until, end)

@@ -43,12 +43,12 @@ def decided_once(case: Case) -> Iterator[Finding]:
 
     A review that has expired may have been decided by that.
     """
-    asked = case.by_job(Decided)
+    decisions = case.by_job(Decided)
     for job in case.jobs:
         on_record = _decisions(job)
-        yield from _by_event(job, asked.get(job.id, []), on_record)
+        yield from _by_event(job, decisions.get(job.id, []), on_record)
         by_review: dict[str, list[Decided]] = defaultdict(list)
-        for entry in asked.get(job.id, ()):
+        for entry in decisions.get(job.id, ()):
             if entry.granted:
                 by_review[entry.review_id].append(entry)
         for review, granted in by_review.items():
@@ -58,7 +58,7 @@ def decided_once(case: Case) -> Iterator[Finding]:
                 if on_record[review, entry.action] == 0:
                     text = f"{entry.action} of review {review} was granted, and is not on record"
                     yield job.id, text
-    yield from _to_nobody(case, asked)
+    yield from _to_nobody(case, decisions)
 
 
 def _decisions(job: JobRead) -> Counter[tuple[str, str]]:
@@ -70,7 +70,7 @@ def _decisions(job: JobRead) -> Counter[tuple[str, str]]:
 
 
 def _by_event(
-    job: JobRead, asked: list[Decided], on_record: Counter[tuple[str, str]]
+    job: JobRead, decisions: list[Decided], on_record: Counter[tuple[str, str]]
 ) -> Iterator[Finding]:
     opened = {e.data["review_id"] for e in job.events if e.kind == "review_opened"}
     expired = {e.data["review_id"] for e in job.events if e.kind == "review_expired"}
@@ -79,7 +79,7 @@ def _by_event(
         per_review[review] += times
         if review not in opened:
             yield job.id, f"decided review {review}, which was never opened"
-        answers = [e for e in asked if (e.review_id, e.action) == (review, action)]
+        answers = [e for e in decisions if (e.review_id, e.action) == (review, action)]
         if (
             review not in expired
             and answers
@@ -92,8 +92,8 @@ def _by_event(
             yield job.id, f"review {review} has {times} decisions on record"
 
 
-def _to_nobody(case: Case, asked: dict[str, list[Decided]]) -> Iterator[Finding]:
-    for job_id, entries in asked.items():
+def _to_nobody(case: Case, decisions: dict[str, list[Decided]]) -> Iterator[Finding]:
+    for job_id, entries in decisions.items():
         if job_id not in case.reading.jobs and any(entry.granted for entry in entries):
             yield job_id, "a decision was granted for a job that is not there"
 
@@ -112,9 +112,9 @@ def _frozen(case: Case, entry: Cancelled, call: Called) -> bool:
 
 def cancelled_for_good(case: Case) -> Iterator[Finding]:
     """J11: a granted cancel ends the job, and no model call follows; unasked, none ends so."""
-    asked = case.by_job(Cancelled)
+    cancellations = case.by_job(Cancelled)
     for job in case.jobs:
-        answers = asked.get(job.id, [])
+        answers = cancellations.get(job.id, [])
         granted = [entry for entry in answers if entry.granted]
         if granted and job.status is not Status.CANCELLED:
             yield job.id, f"its cancel was granted, and it is {job.status}"
@@ -126,7 +126,7 @@ def cancelled_for_good(case: Case) -> Iterator[Finding]:
             yield job.id, "it is cancelled, and every cancel was refused"
         for entry in granted:
             late = entry.at.mono + case.bounds.cancel
-            calls = () if job.id in case.inherited else case.called.get(job.id, ())
+            calls = () if job.id in case.inherited else case.calls_by_job.get(job.id, ())
             after = [call for call in calls if call.at.mono > late]
             if after and not _frozen(case, entry, after[0]):
                 seconds = after[0].at.mono - entry.at.mono
@@ -147,5 +147,5 @@ def rejected(case: Case) -> Iterator[Finding]:
         reason = Reason.INCOMPATIBLE if ReviewKind.UPGRADE in refused else Reason.REJECTED
         said_no = bool(refused)
         if said_no != (job.reason == reason):
-            how = "was rejected" if said_no else "was never rejected"
-            yield job.id, f"it {how}, and is {job.status} ({job.reason})"
+            text = "was rejected" if said_no else "was never rejected"
+            yield job.id, f"it {text}, and is {job.status} ({job.reason})"

@@ -1,4 +1,4 @@
-"""J13: what was paid is on record once, and is not paid again."""
+"""J13: each payment is on record once, and is not made again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from agents.calls.model_call import LOST_CALL
 from jobs.model.events import Event
-from lab.drills.chaos.checks.attempts import Attempt
+from lab.drills.chaos.checks.attempts import RecordedAttempt
 from lab.drills.chaos.checks.case import Case, Finding
 from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Called
@@ -22,46 +22,50 @@ class Repeat:
 
     job_id: str
     call: Called
-    needed: bool
+    is_needed: bool
 
 
 def repeats(case: Case) -> list[Repeat]:
     """Every model call that was made more than once.
 
     Calls of a job are made in an order, so that the nth thing asked is the nth call on record. An
-    attempt must not ask what was on record when it began, nor ask anything twice; a worker that was
-    frozen may wake to ask what another has asked meanwhile.
+    attempt must not repeat a call that was on record when it began, nor make a call twice. A worker
+    that was frozen may wake and repeat a call that another worker has made since.
     """
-    found: list[Repeat] = []
-    for job_id, calls in case.called.items():
+    repeated: list[Repeat] = []
+    for job_id, calls in case.calls_by_job.items():
         job = case.reading.jobs.get(job_id)
         if job is not None and job_id not in case.inherited | case.anew:
-            found += _repeats(job, case.attempts[job_id], calls)
-    return found
+            repeated += _repeats(job, case.attempts[job_id], calls)
+    return repeated
 
 
-def _repeats(job: JobRead, tried: Sequence[Attempt], calls: Sequence[Called]) -> Iterator[Repeat]:
+def _repeats(
+    job: JobRead, tried: Sequence[RecordedAttempt], calls: Sequence[Called]
+) -> Iterator[Repeat]:
     recorded = [event for event in job.events if event.kind == "model_called"]
     order: list[str] = []
-    asked: set[tuple[int, str]] = set()
+    called: set[tuple[int, str]] = set()
     for call in calls:
         again = call.said in order
         if not again:
             order.append(call.said)
-        attempt = _attempt(tried, call, asked)
+        attempt = _attempt(tried, call, called)
         if again:
             nth = order.index(call.said)
             answer = recorded[nth] if nth < len(recorded) else None
-            known = attempt is not None and answer is not None and _knew(attempt, answer, call)
-            own = attempt is not None and (attempt.number, call.said) in asked
-            yield Repeat(job.id, call, needed=not known and not own)
+            knew_answer = (
+                attempt is not None and answer is not None and _knew(attempt, answer, call)
+            )
+            is_own_repeat = attempt is not None and (attempt.number, call.said) in called
+            yield Repeat(job.id, call, is_needed=not knew_answer and not is_own_repeat)
         if attempt is not None:
-            asked.add((attempt.number, call.said))
+            called.add((attempt.number, call.said))
 
 
 def _attempt(
-    tried: Sequence[Attempt], call: Called, asked: AbstractSet[tuple[int, str]]
-) -> Attempt | None:
+    tried: Sequence[RecordedAttempt], call: Called, called: AbstractSet[tuple[int, str]]
+) -> RecordedAttempt | None:
     """Whose call it was: an attempt of that worker, or of any, that had begun by then.
 
     It is the last one, or one before that was cut short and has not `asked` this yet: a worker may
@@ -69,34 +73,37 @@ def _attempt(
     on a busy machine seconds after it was sent. A process made for a job asks by the name of the
     worker that made it.
     """
-    begun = [attempt for attempt in tried if attempt.began <= call.at.wall * 1000]
+    started = [attempt for attempt in tried if attempt.started_ms <= call.at.wall * 1000]
     lone = {after.number for before, after in pairwise(tried) if before.next_alone}
-    own = [each for each in begun if each.pid == call.caller or each.number in lone]
-    for earlier in own[:-1]:
-        if earlier.cut_short and (earlier.number, call.said) not in asked:
+    callers = [each for each in started if each.pid == call.caller or each.number in lone]
+    for earlier in callers[:-1]:
+        if earlier.cut_short and (earlier.number, call.said) not in called:
             return earlier
-    candidates = own or begun
+    candidates = callers or started
     return candidates[-1] if candidates else None
 
 
-def _knew(attempt: Attempt, answer: Event, call: Called) -> bool:
+def _knew(attempt: RecordedAttempt, answer: Event, call: Called) -> bool:
     """Whether the attempt had found the answer on record, or had put it there itself."""
     written = answer.epoch == attempt.number and answer.at <= call.at.wall * 1000
-    return written or answer.at < attempt.began
+    return written or answer.at < attempt.started_ms
 
 
 def repeated_for_nothing(case: Case) -> Iterator[Finding]:
     """A finished call is not made again; a lost attempt costs the one call in flight at most."""
-    found = repeats(case)
-    for each in found:
-        if not each.needed:
-            text = f"a call on record was made again by {each.call.caller or 'a worker'}"
-            yield each.job_id, text
+    repeated = repeats(case)
+    for repeat in repeated:
+        if not repeat.is_needed:
+            text = f"a call on record was made again by {repeat.call.caller or 'a worker'}"
+            yield repeat.job_id, text
     for job in case.jobs:
-        needed = sum(each.needed for each in found if each.job_id == job.id)
+        needed_count = sum(repeat.is_needed for repeat in repeated if repeat.job_id == job.id)
         cut_short = max(len(case.attempts[job.id]) - 1, 0)
-        if needed > cut_short:
-            yield job.id, f"{needed} calls were made again, {cut_short} attempts were cut short"
+        if needed_count > cut_short:
+            yield (
+                job.id,
+                f"{needed_count} calls were made again, {cut_short} attempts were cut short",
+            )
 
 
 def billed_once(case: Case) -> Iterator[Finding]:
@@ -108,6 +115,6 @@ def billed_once(case: Case) -> Iterator[Finding]:
         if job.retry_of is None and (free := reported - charged):
             yield job.id, f"{len(free)} calls are in the events and not charged"
         answered = {call for call in charged if not call.startswith(LOST_CALL)}
-        calls = case.called.get(job.id)
+        calls = case.calls_by_job.get(job.id)
         if calls and job.id not in case.inherited and len(answered) > len(calls):
             yield job.id, f"{len(calls)} calls were made, {len(answered)} charged"

@@ -1,1 +1,1 @@
-"""What a chaos run breaks, and a reading of what it says of its jobs afterwards."""
+"""The deployment that a chaos run breaks, and a reading of its jobs afterwards."""

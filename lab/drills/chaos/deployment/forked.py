@@ -29,7 +29,7 @@ ASKED_FOR = (0, -signal.SIGKILL, -signal.SIGTERM)
 """Drained or killed by the drill; the last: before it could catch the signal."""
 SHORT_SECONDS = 2.0
 REST_SECONDS = 0.5
-"""Before the next child, where one has ended by itself so soon: it may never start."""
+"""The pause before the next child, if a child ended by itself so soon: it may never start."""
 
 
 @click.command()
@@ -41,7 +41,7 @@ def main(count: int) -> None:
     gc.freeze()  # the children share these pages as long as nobody writes to them
     children = dict(_born() for _ in range(count))
     while signal.sigwait(AWAITED) == signal.SIGCHLD:
-        for pid, code in _ended():
+        for pid, code in _reap_children():
             lived = time.monotonic() - children.pop(pid, 0.0)
             if code not in ASKED_FOR:
                 sys.stdout.write(f"worker {pid} ended with {code}\n")
@@ -79,15 +79,15 @@ def _born() -> tuple[int, float]:
         os._exit(code)
 
 
-def _ended() -> list[tuple[int, int]]:
+def _reap_children() -> list[tuple[int, int]]:
     """Children that have ended, with their exit code (negative: the signal)."""
-    found = []
+    reaped = []
     try:
         while (pid_status := os.waitpid(-1, os.WNOHANG))[0]:
-            found.append((pid_status[0], os.waitstatus_to_exitcode(pid_status[1])))
+            reaped.append((pid_status[0], os.waitstatus_to_exitcode(pid_status[1])))
     except ChildProcessError:
         pass
-    return found
+    return reaped
 
 
 if __name__ == "__main__":

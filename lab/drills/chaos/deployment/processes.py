@@ -25,8 +25,8 @@ from cli.local.deployment import Deployment as Programs
 from cli.local.deployment import environment
 from cli.local.processes import Child, Processes, Program
 from lab.drills import process_tree
-from lab.drills.chaos.checks.case import Bounds
-from lab.drills.chaos.faults.tcp_proxy import Proxy
+from lab.drills.chaos.checks.case import RecoveryBounds
+from lab.drills.chaos.faults.tcp_proxy import FaultProxy
 from lab.drills.process_tree import Process
 from settings.client import sealed
 
@@ -40,13 +40,13 @@ NAMED = 'GROQ_API_KEY=pid-$$ exec "$@"'
 
 
 @dataclass
-class Deployment:
+class ChaosDeployment:
     """What runs. `unasked` counts deaths that nobody had asked for, by program and exit code."""
 
     processes: Processes
     folder: Path
-    bounds: Bounds
-    given: Mapping[str, str]
+    bounds: RecoveryBounds
+    settings: Mapping[str, str]
     children_wanted: int = 3
     running: dict[str, Child] = field(default_factory=dict)
     unasked: dict[str, int] = field(default_factory=dict)
@@ -56,15 +56,15 @@ class Deployment:
     _read: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Choose ports, write the settings; nothing is started."""
+        """Choose ports and write the settings; no program is started."""
         redis_port, self.api_port = ports.free(2)
         self.redis = redis_server.prepare(self.folder / "redis", redis_port, sealed({}))
-        self.proxy = Proxy(ports.LOOPBACK, redis_port)
+        self.proxy = FaultProxy(ports.LOOPBACK, redis_port)
         self.url = f"http://{ports.LOOPBACK}:{self.api_port}"
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
-        """Everything runs and could take a job. Raises CliError where it does not come to that."""
+        """Wait until everything runs and could take a job. Raises CliError if that fails."""
         bubblewrap.ensure()
         with self.proxy:
             self.start("redis")
@@ -92,35 +92,35 @@ class Deployment:
             with (self.folder / f"{name}.log").open("rb") as log:
                 log.seek(self._read.get(name, 0))
                 text = log.read()
-            whole = text[: text.rfind(b"\n") + 1]
-            self._read[name] = self._read.get(name, 0) + len(whole)
-            self._fit |= {int(pid) for pid in READY.findall(whole)}
-            for code in DIED.findall(whole):
+            complete_lines = text[: text.rfind(b"\n") + 1]
+            self._read[name] = self._read.get(name, 0) + len(complete_lines)
+            self._fit |= {int(pid) for pid in READY.findall(complete_lines)}
+            for code in DIED.findall(complete_lines):
                 self._died("forked worker", int(code))
         return self._fit
 
     def keep(self) -> None:
-        """Start again what has ended, and take the remains of what others have left to us."""
+        """Restart the programs that have ended, and collect orphans."""
         self.fit()
         for name, child in list(self.running.items()):
             if (code := child.exit_code()) is not None and name not in self.stopping:
                 self._died(name, code)
                 self.start(name)
-        known = {child.pid for child in self.processes.children}
+        known_pids = {child.pid for child in self.processes.children}
         for stray in process_tree.children(os.getpid()):
-            if stray.state == "Z" and stray.pid not in known:
+            if stray.state == "Z" and stray.pid not in known_pids:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(stray.pid, os.WNOHANG)
 
     def log_of(self, name: str) -> str:
-        """The end of what a program said."""
+        """The end of a program's log."""
         text = (self.folder / f"{name}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-LOG_LINES:])
 
     def _died(self, name: str, code: int) -> None:
-        """Its log says more where the code is its own: a signal (negative) comes from elsewhere."""
-        how = f"{name} (exit code {code})" if code >= 0 else f"{name} (signal {-code})"
-        self.unasked[how] = self.unasked.get(how, 0) + 1
+        """Include its log after an exit code; a signal (negative) comes from elsewhere."""
+        death = f"{name} (exit code {code})" if code >= 0 else f"{name} (signal {-code})"
+        self.unasked[death] = self.unasked.get(death, 0) + 1
 
     def _wait(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
@@ -150,16 +150,19 @@ class Deployment:
     def _env(self, *, through_proxy: bool) -> dict[str, str]:
         urls = (self.redis.url, self.redis.broker_url)
         if through_proxy:
-            there, here = (f":{port}/" for port in (self.redis.port, self.proxy.port))
-            urls = (urls[0].replace(there, here), urls[1].replace(there, here))
-        own = environment(
+            redis_part, proxy_part = (f":{port}/" for port in (self.redis.port, self.proxy.port))
+            urls = (
+                urls[0].replace(redis_part, proxy_part),
+                urls[1].replace(redis_part, proxy_part),
+            )
+        variables = environment(
             redis_url=urls[0],
             broker_url=urls[1],
             data_dir=str(self.folder / "data"),
             host=ports.LOOPBACK,
             port=self.api_port,
         )
-        own |= {
+        variables |= {
             "FETTLE_API_KEY": self.key,
             "FETTLE_LEASE_SECONDS": str(self.bounds.lease),
             "FETTLE_HEARTBEAT_SECONDS": str(self.bounds.heartbeat),
@@ -169,7 +172,7 @@ class Deployment:
             "FETTLE_CONCURRENCY": str(SLOTS),
             "FETTLE_RATE_LIMIT": "1000000/minute",
         }
-        return sealed({**own, **self.given})
+        return sealed({**variables, **self.settings})
 
     def flush_hints(self) -> None:
         """Empty the broker's database."""

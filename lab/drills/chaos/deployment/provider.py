@@ -1,6 +1,6 @@
 """The model's side of a chaos run: a real provider on loopback that plays recordings.
 
-It writes every request into the log, so that what is paid is counted where it is paid. A task names
+It writes every request into the log, so that payments are counted at the provider. A task names
 its job's key and recording (`task_of`); a worker's API key is `pid-` and its process.
 """
 
@@ -30,7 +30,7 @@ deployments have it: a worker builds a client for each, which takes its time.
 DELAY_SECONDS = (0.02, 0.25)
 """How long a call is in flight, so that kills meet some."""
 _TASK = re.compile(r"The task:\n\n\[(?P<key>[\w.-]+) (?P<recording>[\w-]+)\]")
-"""An earlier task of the conversation stands under another heading."""
+"""An earlier task of the conversation has another heading."""
 
 
 def task_of(key: str, recording: str) -> str:
@@ -39,12 +39,12 @@ def task_of(key: str, recording: str) -> str:
 
 
 def settings(provider: ProviderServer) -> dict[str, str]:
-    """The settings with which a worker asks this provider, whatever this machine's own settings
-    say.
+    """The settings with which a worker asks this provider, independent of this machine's own
+    settings.
     """
     names = ("MODEL", "PLANNER_MODEL", "EXECUTOR_MODEL", "CRITIC_MODEL")
-    named = {f"FETTLE_{name}": f"groq:{MODEL}" for name in names}
-    return {**named, "FETTLE_GROQ_BASE_URL": provider.groq_url, "GROQ_API_KEY": "pid-0"}
+    models = {f"FETTLE_{name}": f"groq:{MODEL}" for name in names}
+    return {**models, "FETTLE_GROQ_BASE_URL": provider.groq_url, "GROQ_API_KEY": "pid-0"}
 
 
 def provider(log: OperationLog) -> ProviderServer:
@@ -52,25 +52,25 @@ def provider(log: OperationLog) -> ProviderServer:
     recordings = {name: load(RECORDINGS, name) for name in NAMES}
 
     def script(request: Request) -> Turn:
-        found = next(filter(None, (_TASK.search(m.text) for m in request.messages)), None)
-        if found is None or found["recording"] not in recordings:
+        task = next(filter(None, (_TASK.search(m.text) for m in request.messages)), None)
+        if task is None or task["recording"] not in recordings:
             return Refusal(400, "no job of this run asks that")
         role: Role = next((TOOLS[name] for name in request.tools if name in TOOLS), "executor")
-        text = _said(request)
-        reply = _played(recordings[found["recording"]], role, request, text)
-        log.add(Called(key=found["key"], said=text, caller=_caller(request)))
+        text = _request_text(request)
+        reply = _played(recordings[task["recording"]], role, request, text)
+        log.add(Called(key=task["key"], said=text, caller=_caller(request)))
         return reply
 
     return ProviderServer(script)
 
 
-def _played(recording: Recording, role: Role, request: Request, said: str) -> Reply:
+def _played(recording: Recording, role: Role, request: Request, text: str) -> Reply:
     model = RecordedModel(recording=recording, role=role)
     offered = [{"type": "function", "function": {"name": name}} for name in request.tools]
     answer = model.bind(tools=offered).invoke([_message(each) for each in request.messages])
     calls = tuple(ToolCall(call["name"], call["args"]) for call in answer.tool_calls)
     # the same question takes the same time again
-    seconds = random.Random(said).uniform(*DELAY_SECONDS)  # noqa: S311
+    seconds = random.Random(text).uniform(*DELAY_SECONDS)  # noqa: S311
     return Reply(str(answer.text), calls, delay_seconds=seconds)
 
 
@@ -81,8 +81,9 @@ def _message(message: Message) -> BaseMessage:
     return HumanMessage(message.text)
 
 
-def _said(request: Request) -> str:
-    """Names all that was said, without the ids of tool calls, which another worker has not."""
+def _request_text(request: Request) -> str:
+    """A digest of the request's texts, without the ids of tool calls, because another worker has
+    other ids."""
     text = [
         [message.speaker, message.text, [[call.name, call.args] for call in message.tool_calls]]
         for message in request.messages

@@ -1,4 +1,4 @@
-"""Reading: what a deployment's store says of its jobs when all has come to rest."""
+"""Reading: the jobs in a deployment's store when everything has come to rest."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ REST_SECONDS = 0.2
 @dataclass(frozen=True, slots=True)
 class JobRead:
     """A job at rest. `facts` counts the keys of its events, `charges` are call ids, `line` is the
-    key of its conversation's line. `over`: nothing goes on from it, the keys of its events are
-    gone.
+    key of its conversation's line. `over`: no job continues it, and the keys of its events are
+    removed.
     """
 
     id: str
@@ -56,19 +56,19 @@ class Indexes:
     listed: Mapping[Status, frozenset[str]]
     counts: Mapping[str, int]
     once: Mapping[str, str]
-    """The job that an idempotency key stands for."""
+    """The job of an idempotency key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All jobs by id, and where the store lists them."""
+    """All jobs by id, and the store's lists of jobs."""
 
     jobs: Mapping[str, JobRead]
     indexes: Indexes
 
 
 async def of_store(redis: Redis, tenant: str = "default") -> Reading:
-    """Read a whole deployment. Nothing may change meanwhile, or it contradicts itself."""
+    """Read a complete deployment. It must be at rest, or the reading contradicts itself."""
     ids = [member.decode() for member in await _list(redis.zrange(keys.listing(tenant), 0, -1))]
     jobs: dict[str, JobRead] = {}
     for start in range(0, len(ids), TOGETHER):
@@ -78,8 +78,8 @@ async def of_store(redis: Redis, tenant: str = "default") -> Reading:
 
 
 async def at_rest(redis: Redis, seconds: float) -> None:
-    """Return when no job is queued or running, or after so many seconds: a client that was given
-    no answer may have begun a job that nobody follows.
+    """Return when no job is queued or running, or after this number of seconds: a client that was
+    given no answer may have begun a job that nobody follows.
     """
     for _ in range(round(seconds / REST_SECONDS)):
         if not await redis.zcard(keys.DUE):
@@ -88,7 +88,7 @@ async def at_rest(redis: Redis, seconds: float) -> None:
 
 
 def lines(reading: Reading) -> Iterator[str]:
-    """The jobs as JSON, a line each: what a person wants beside a log with a broken rule."""
+    """The jobs as JSON, a line each, for a person who reads a log with a broken rule."""
     for job in reading.jobs.values():
         body = {**asdict(job), "charges": sorted(job.charges)}
         yield json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -102,8 +102,8 @@ async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:
             pipe.lrange(job.events, 0, -1)
             pipe.scard(job.facts)
             pipe.hkeys(job.charges)
-        found = await pipe.execute()
-    parts = [found[start : start + 4] for start in range(0, len(found), 4)]
+        replies = await pipe.execute()
+    parts = [replies[start : start + 4] for start in range(0, len(replies), 4)]
     return [_job(*part) for part in parts if part[0]]
 
 
@@ -121,7 +121,7 @@ def _job(
 def job_read(
     record: JobRecord, events: Sequence[Event], facts: int, charges: frozenset[str]
 ) -> JobRead:
-    """A job out of its record and what lies beside it."""
+    """A job, from its record and its further keys."""
     return JobRead(
         id=record.id,
         status=record.status,
@@ -167,9 +167,9 @@ async def _set(redis: Redis, key: str) -> frozenset[str]:
     return frozenset(member.decode() for member in await _list(redis.zrange(key, 0, -1)))
 
 
-async def _list(asked: Any) -> list[Any]:
-    return list(await cast("Awaitable[Sequence[Any]]", asked))
+async def _list(reply: Any) -> list[Any]:
+    return list(await cast("Awaitable[Sequence[Any]]", reply))
 
 
-async def _dict(asked: Any) -> dict[bytes, bytes]:
-    return dict(await cast("Awaitable[Mapping[bytes, bytes]]", asked))
+async def _dict(reply: Any) -> dict[bytes, bytes]:
+    return dict(await cast("Awaitable[Mapping[bytes, bytes]]", reply))

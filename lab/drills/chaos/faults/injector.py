@@ -12,10 +12,10 @@ import redis
 
 from cli.local import redis_server
 from lab.drills import process_tree
-from lab.drills.chaos.deployment.processes import Deployment
+from lab.drills.chaos.deployment.processes import ChaosDeployment
 from lab.drills.chaos.faults.strikes import Strikes, picked
 from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION
-from lab.drills.chaos.faults.tcp_proxy import Fault as NetFault
+from lab.drills.chaos.faults.tcp_proxy import NetworkFault as NetFault
 from lab.drills.chaos.oplog import OperationLog
 from lab.drills.chaos.schedule import Fault, Kind
 from lab.drills.process_tree import Process
@@ -31,15 +31,15 @@ SUPERVISOR = "sandbox.local"
 class Faults(Strikes):
     """Strikes at one deployment: a method for each `Kind`, of the same name."""
 
-    def __init__(self, deployment: Deployment, log: OperationLog) -> None:
+    def __init__(self, deployment: ChaosDeployment, log: OperationLog) -> None:
         super().__init__(log)
         self._deployment = deployment
         self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def strike(self, fault: Fault) -> None:
         """Do it, to its end. What is already broken must be whole again first."""
-        what = TARGETS.get(fault.kind)
-        async with self._busy[what] if what else contextlib.nullcontext():
+        target = TARGETS.get(fault.kind)
+        async with self._busy[target] if target else contextlib.nullcontext():
             await getattr(self, fault.kind.replace("-", "_"))(fault)
 
     async def child_kill(self, fault: Fault) -> None:
@@ -58,7 +58,7 @@ class Faults(Strikes):
                 self._deployment.start("worker")
 
     async def worker_drain(self, fault: Fault) -> None:
-        """SIGTERM: it gives back what it holds."""
+        """SIGTERM: the worker gives back its jobs."""
         if workers := self._awake():
             self.signal(fault, picked(workers, fault), signal.SIGTERM)
 
@@ -72,9 +72,11 @@ class Faults(Strikes):
     async def supervisor_kill(self, fault: Fault) -> None:
         """kill -9 of a sandbox supervisor; its worker lives on."""
         pids = [p.pid for p in self._awake()] + [self._deployment.running["worker"].pid]
-        found = [p for pid in pids for p in process_tree.children(pid) if SUPERVISOR in p.command]
-        if found:
-            self.kill(fault, picked(found, fault), "outlives its supervisor")
+        supervisors = [
+            p for pid in pids for p in process_tree.children(pid) if SUPERVISOR in p.command
+        ]
+        if supervisors:
+            self.kill(fault, picked(supervisors, fault), "outlives its supervisor")
 
     async def api_kill(self, fault: Fault) -> None:
         """kill -9, and another at once."""
@@ -156,7 +158,7 @@ class Faults(Strikes):
 
     async def _spare(self, among: Callable[[], list[Process]]) -> list[Process]:
         """Those that may be killed, as soon as enough others are there to go on: a fleet that never
-        gets to its feet would show nothing. Empty where it takes too long.
+        recovers would show no result. Empty if it takes too long.
         """
         for _ in range(int(SPARE_SECONDS / LOOK_SECONDS)):
             fit = self._deployment.fit()

@@ -1,4 +1,5 @@
-"""Strikes at processes: each is written into the log with whom it hit, and what is left of them.
+"""Strikes at processes: each is written into the log with its victims and the processes that
+survived.
 
 Everything below a killed program must have ended soon after (J14).
 """
@@ -41,7 +42,7 @@ class Strikes:
         self._log.add(Struck(fault=fault.kind, pids=pids, blinds=blinds))
 
     def repaired(self, fault: Fault) -> None:
-        """Write that what it had taken away is back."""
+        """Log that the fault is over."""
         self._log.add(Repaired(fault=fault.kind))
 
     def signal(self, fault: Fault, process: Process, signum: signal.Signals) -> None:
@@ -49,12 +50,12 @@ class Strikes:
         if process.signal(signum):
             self.note(fault, process.pid)
 
-    def kill(self, fault: Fault, process: Process, why: str) -> None:
+    def kill(self, fault: Fault, process: Process, reason: str) -> None:
         """kill -9; all that is below it has to end from now on. `why`: who should end it."""
         victims = process_tree.below(process.pid)
         if process.signal(signal.SIGKILL):
             self.note(fault, process.pid)
-            watching = asyncio.create_task(self._watch(victims, why))
+            watching = asyncio.create_task(self._watch(victims, reason))
             self._watching.add(watching)
             watching.add_done_callback(self._watching.discard)
 
@@ -74,7 +75,7 @@ class Strikes:
         if self._watching:
             await asyncio.gather(*self._watching)
 
-    async def _watch(self, victims: Sequence[Process], why: str) -> None:
+    async def _watch(self, victims: Sequence[Process], reason: str) -> None:
         await asyncio.sleep(GRACE_SECONDS)
         # A lone job's worker may have been taken over by another parent: look among all there are.
         lone = [each.pid for each in (*victims, *process_tree.below(os.getpid())) if alone(each)]
@@ -82,4 +83,4 @@ class Strikes:
         for each in victims:
             # One without a command has ended, and the kernel is still taking its namespaces down.
             if each.lives and each.pid not in spared and (command := each.command):
-                self._log.add(Left(pid=each.pid, command=command, why=why))
+                self._log.add(Left(pid=each.pid, command=command, why=reason))

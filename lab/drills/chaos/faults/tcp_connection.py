@@ -15,7 +15,7 @@ from typing import TypeAlias
 CHUNK = 64 * 1024
 SETTLE_SECONDS = 0.02
 IN_FLIGHT = 64
-"""Chunks that are on their way at once where there is latency."""
+"""The number of chunks in flight with latency."""
 
 
 Line: TypeAlias = "asyncio.Queue[tuple[float, bytes | None]]"
@@ -24,7 +24,7 @@ on.
 """
 
 
-class Way(StrEnum):
+class Direction(StrEnum):
     """A direction: `up` from who connected to the server, `down` back."""
 
     UP = "up"
@@ -39,12 +39,12 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class NetworkFault:
     """What befalls the bytes of one way. The default passes them on at once."""
 
     latency_seconds: float = 0.0
     bytes_per_second: int | None = None
-    """A reader this slow: what it does not take backs up into the sender."""
+    """The rate of a slow reader: unread bytes fill up the sender's buffers."""
     cut_after: int | None = None
     """The connection is reset after this many more bytes."""
     hold: bool = False
@@ -54,13 +54,13 @@ class Fault:
     over, since no stream has holes."""
 
 
-PASS = Fault()
-BLACK_HOLE = Fault(swallow=True)
-PARTITION = Fault(hold=True)
+PASS = NetworkFault()
+BLACK_HOLE = NetworkFault(swallow=True)
+PARTITION = NetworkFault(hold=True)
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ConnectionEnd:
     """A socket to one side."""
 
     reader: asyncio.StreamReader
@@ -78,11 +78,15 @@ class End:
         self.writer.transport.abort()
 
 
-class Connection:
+class ProxiedConnection:
     """A connection. A fault may be set at any time, and counts from then on."""
 
     def __init__(
-        self, client: End, server: End, faults: Mapping[Way, Fault], counted: Counter[str]
+        self,
+        client: ConnectionEnd,
+        server: ConnectionEnd,
+        faults: Mapping[Direction, NetworkFault],
+        counted: Counter[str],
     ) -> None:
         self._faults = dict(faults)
         self.torn = False
@@ -94,21 +98,21 @@ class Connection:
 
     async def run(self) -> None:
         """Pass bytes on until both sides have ended, or one broke."""
-        ways = [asyncio.create_task(self._pass(way)) for way in Way]
+        tasks = [asyncio.create_task(self._pass(direction)) for direction in Direction]
         try:
-            await asyncio.gather(*ways)
+            await asyncio.gather(*tasks)
         except (OSError, EOFError):
             self.reset()
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for direction in tasks:
+                direction.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             for end in self._ends.values():
                 end.close()
 
-    def set(self, way: Way, fault: Fault) -> None:
+    def set(self, direction: Direction, fault: NetworkFault) -> None:
         """Have a fault from now on."""
-        self._faults[way] = fault
+        self._faults[direction] = fault
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -122,11 +126,11 @@ class Connection:
         self._deaf = True
         self._ends[closed].close()
 
-    async def _pass(self, way: Way) -> None:
-        source, sink = self._of(way)
+    async def _pass(self, direction: Direction) -> None:
+        source, sink = self._of(direction)
         line: Line = asyncio.Queue(IN_FLIGHT)
         sending = asyncio.create_task(self._send(line, sink))
-        receiving = asyncio.create_task(self._receive(way, source, line))
+        receiving = asyncio.create_task(self._receive(direction, source, line))
         try:
             await asyncio.gather(receiving, sending)
         finally:
@@ -134,17 +138,17 @@ class Connection:
             sending.cancel()
             await asyncio.gather(receiving, sending, return_exceptions=True)
 
-    async def _receive(self, way: Way, source: End, line: Line) -> None:
-        counted, passed = self._faults[way], 0
+    async def _receive(self, direction: Direction, source: ConnectionEnd, line: Line) -> None:
+        counted, passed = self._faults[direction], 0
         while True:
-            rate = self._faults[way].bytes_per_second
+            rate = self._faults[direction].bytes_per_second
             chunk = await source.reader.read(max(1, min(CHUNK, rate // 10)) if rate else CHUNK)
-            while (fault := self._faults[way]).hold:
+            while (fault := self._faults[direction]).hold:
                 await self._changed.wait()
             if fault is not counted:
                 counted, passed = fault, 0
             if fault.swallow or self._deaf:
-                self._lose(way, chunk)
+                self._lose(direction, chunk)
                 if chunk:
                     continue
                 await line.put((0.0, None))  # the other side gets no sign that this one has ended
@@ -154,14 +158,14 @@ class Connection:
                 passed += len(chunk)
                 if len(chunk) < len(cut):
                     await self._cut(line, chunk)
-            self._counted[f"bytes_{way}"] += len(chunk)
+            self._counted[f"bytes_{direction}"] += len(chunk)
             await line.put((asyncio.get_running_loop().time() + fault.latency_seconds, chunk))
             if not chunk:
                 return
             if fault.bytes_per_second:
                 await asyncio.sleep(len(chunk) / fault.bytes_per_second)
 
-    async def _send(self, line: Line, sink: End) -> None:
+    async def _send(self, line: Line, sink: ConnectionEnd) -> None:
         clock = asyncio.get_running_loop()
         while True:
             due, chunk = await line.get()
@@ -180,13 +184,13 @@ class Connection:
         if last:
             line.put_nowait((0.0, last))
         await line.join()
-        await asyncio.sleep(SETTLE_SECONDS)  # an RST overtakes what the kernel has not sent
+        await asyncio.sleep(SETTLE_SECONDS)  # an RST overtakes unsent bytes of the kernel
         raise EOFError("cut off")
 
-    def _lose(self, way: Way, chunk: bytes) -> None:
+    def _lose(self, direction: Direction, chunk: bytes) -> None:
         self.torn = True
-        self._counted[f"lost_{way}"] += len(chunk)
+        self._counted[f"lost_{direction}"] += len(chunk)
 
-    def _of(self, way: Way) -> tuple[End, End]:
+    def _of(self, direction: Direction) -> tuple[ConnectionEnd, ConnectionEnd]:
         client, server = self._ends[Side.CLIENT], self._ends[Side.SERVER]
-        return (client, server) if way is Way.UP else (server, client)
+        return (client, server) if direction is Direction.UP else (server, client)

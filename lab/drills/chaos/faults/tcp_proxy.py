@@ -23,14 +23,14 @@ from lab.drills.chaos.faults.tcp_connection import (
     BLACK_HOLE,
     PARTITION,
     PASS,
-    Connection,
-    End,
-    Fault,
+    ConnectionEnd,
+    Direction,
+    NetworkFault,
+    ProxiedConnection,
     Side,
-    Way,
 )
 
-__all__ = ["BLACK_HOLE", "PARTITION", "PASS", "Fault", "Proxy", "Side", "Way"]
+__all__ = ["BLACK_HOLE", "PARTITION", "PASS", "Direction", "FaultProxy", "NetworkFault", "Side"]
 
 HOST = "127.0.0.1"
 CONNECT_SECONDS = 5.0
@@ -41,14 +41,14 @@ RECEIVE_BYTES = 32 * 1024
 T = TypeVar("T")
 
 
-class Proxy:
+class FaultProxy:
     """Faults hold for the connections that there are and for later ones."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
-        self._faults = dict.fromkeys(Way, PASS)
+        self._faults = dict.fromkeys(Direction, PASS)
         self._counted: Counter[str] = Counter()
-        self._connections: set[Connection] = set()
+        self._connections: set[ProxiedConnection] = set()
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
@@ -66,9 +66,9 @@ class Proxy:
         self._thread.join(CALL_SECONDS)
         self._loop.close()
 
-    def set(self, fault: Fault, way: Way | None = None) -> None:
+    def set(self, fault: NetworkFault, direction: Direction | None = None) -> None:
         """Have a fault on one way or both, until another is set."""
-        self._call(lambda: self._set(fault, Way if way is None else (way,)))
+        self._call(lambda: self._set(fault, Direction if direction is None else (direction,)))
 
     def heal(self) -> None:
         """Pass everything on again. Connections that lost bytes are reset."""
@@ -76,10 +76,10 @@ class Proxy:
 
     def reset(self) -> None:
         """Reset connections, towards both sides."""
-        self._call(lambda: self._break(self._connections, "reset", Connection.reset))
+        self._call(lambda: self._break(self._connections, "reset", ProxiedConnection.reset))
 
     def half_open(self, closed: Side) -> None:
-        """Close connections towards one side alone; the other hears nothing of it."""
+        """Close connections towards one side only; the other side does not notice."""
         self._call(
             lambda: self._break(self._connections, "half_open", lambda r: r.half_open(closed))
         )
@@ -89,7 +89,7 @@ class Proxy:
 
         def point() -> None:
             self._target = (host, port)
-            self._break(self._connections, "reset", Connection.reset)
+            self._break(self._connections, "reset", ProxiedConnection.reset)
 
         self._call(point)
 
@@ -105,22 +105,25 @@ class Proxy:
 
         return asyncio.run_coroutine_threadsafe(on_the_loop(), self._loop).result(CALL_SECONDS)
 
-    def _set(self, fault: Fault, ways: Iterable[Way]) -> None:
-        for way in ways:
-            self._faults[way] = fault
+    def _set(self, fault: NetworkFault, directions: Iterable[Direction]) -> None:
+        for direction in directions:
+            self._faults[direction] = fault
             for connection in self._connections:
-                connection.set(way, fault)
+                connection.set(direction, fault)
 
     def _heal(self) -> None:
-        self._set(PASS, Way)
+        self._set(PASS, Direction)
         self._break(
             [connection for connection in self._connections if connection.torn],
             "reset",
-            Connection.reset,
+            ProxiedConnection.reset,
         )
 
     def _break(
-        self, connections: Iterable[Connection], name: str, act: Callable[[Connection], None]
+        self,
+        connections: Iterable[ProxiedConnection],
+        name: str,
+        act: Callable[[ProxiedConnection], None],
     ) -> None:
         for connection in connections:
             self._counted[name] += 1
@@ -140,11 +143,11 @@ class Proxy:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = self._loop.create_task(self._serve(End(reader, writer)))
+        task = self._loop.create_task(self._serve(ConnectionEnd(reader, writer)))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _serve(self, client: End) -> None:
+    async def _serve(self, client: ConnectionEnd) -> None:
         self._counted["accepted"] += 1
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -153,7 +156,7 @@ class Proxy:
             self._counted["unreached"] += 1
             client.reset()
             return
-        connection = Connection(client, server, self._faults, self._counted)
+        connection = ProxiedConnection(client, server, self._faults, self._counted)
         self._connections.add(connection)
         try:
             await connection.run()
@@ -161,18 +164,18 @@ class Proxy:
             self._connections.discard(connection)
             self._counted["ended"] += 1
 
-    async def _reach(self) -> End:
+    async def _reach(self) -> ConnectionEnd:
         reaching = _socket()
         try:
             reaching.setblocking(False)
             await self._loop.sock_connect(reaching, self._target)
-            return End(*await asyncio.open_connection(sock=reaching, limit=RECEIVE_BYTES))
+            return ConnectionEnd(*await asyncio.open_connection(sock=reaching, limit=RECEIVE_BYTES))
         except BaseException:
             reaching.close()
             raise
 
 
 def _socket() -> socket.socket:
-    made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
-    return made
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+    return listener

@@ -1,1 +1,1 @@
-"""The jobs of a chaos run, each with a client that writes down what it saw."""
+"""The jobs of a chaos run, each with a client that logs what it sees."""

@@ -30,7 +30,7 @@ SILENCE_SECONDS = 30.0
 AGAIN_SECONDS = 0.3
 
 
-class Client:
+class ChaosClient:
     """One for all jobs of a run. A request without an answer has status None."""
 
     def __init__(self, url: str, key: str, log: OperationLog) -> None:
@@ -52,12 +52,12 @@ class Client:
     async def submit(
         self, key: str, spec: Mapping[str, Any], bundle: bytes | None = None
     ) -> Submitted:
-        """POST /jobs, with a git `bundle` beside the JSON where there is one."""
-        asked = Moment.now()
+        """POST /jobs, with a git `bundle` if the job has one."""
+        asked_at = Moment.now()
         status, answer = await self._send("/jobs", spec, {"Idempotency-Key": key}, bundle)
         body = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:12]
         entry = Submitted(
-            asked=asked, status=status, key=key, body=body, job_id=_text(answer.get("id"))
+            asked=asked_at, status=status, key=key, body=body, job_id=_text(answer.get("id"))
         )
         self._log.add(entry)
         return entry
@@ -69,35 +69,35 @@ class Client:
             body["feedback"] = "Look again, please."
         if action == "edit":
             body["code"] = "print('by hand')"
-        asked = Moment.now()
+        asked_at = Moment.now()
         status, _ = await self._send(f"/jobs/{job_id}/review", body)
         entry = Decided(
-            asked=asked, status=status, job_id=job_id, review_id=review_id, action=action
+            asked=asked_at, status=status, job_id=job_id, review_id=review_id, action=action
         )
         self._log.add(entry)
         return entry
 
     async def cancel(self, job_id: str) -> Cancelled:
         """POST /jobs/{id}/cancel."""
-        asked = Moment.now()
+        asked_at = Moment.now()
         status, _ = await self._send(f"/jobs/{job_id}/cancel")
-        entry = Cancelled(asked=asked, status=status, job_id=job_id)
+        entry = Cancelled(asked=asked_at, status=status, job_id=job_id)
         self._log.add(entry)
         return entry
 
     async def retry(self, job_id: str) -> Retried:
         """POST /jobs/{id}/retry. Sent again, it names the retry that was made unanswered."""
-        asked = Moment.now()
+        asked_at = Moment.now()
         once = {"Idempotency-Key": f"retry-{job_id}"}
         status, answer = await self._send(f"/jobs/{job_id}/retry", headers=once)
         entry = Retried(
-            asked=asked, status=status, job_id=job_id, retry_job=_text(answer.get("id"))
+            asked=asked_at, status=status, job_id=job_id, retry_job=_text(answer.get("id"))
         )
         self._log.add(entry)
         return entry
 
-    async def look(self, job_id: str) -> Mapping[str, Any] | None:
-        """GET /jobs/{id}; None where no answer came."""
+    async def read_job(self, job_id: str) -> Mapping[str, Any] | None:
+        """GET /jobs/{id}; None without an answer."""
         try:
             answer = await self._http.get(f"/jobs/{job_id}")
         except httpx.TransportError:
@@ -109,8 +109,9 @@ class Client:
         return answer_body
 
     async def events(self, job_id: str, reader: str, after: int = 0) -> AsyncGenerator[Event, None]:
-        """GET /jobs/{id}/events, over broken connections, to the final one. All that comes is
-        logged and yielded, so that what comes twice is seen. Who stops reading hangs up.
+        """GET /jobs/{id}/events, over broken connections, to the final one. Every event is logged
+        and yielded, so that duplicates are noticed. A caller that stops reading closes the
+        connection.
         """
         while True:
             self._log.add(Connected(job_id=job_id, reader=reader, after=after))

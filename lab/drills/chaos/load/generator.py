@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from lab.drills.chaos.deployment.provider import task_of
-from lab.drills.chaos.load.client import Client
+from lab.drills.chaos.load.client import ChaosClient
 from lab.drills.chaos.load.job import JobClient
 from lab.drills.chaos.load.repositories import Repositories
 from lab.drills.chaos.schedule import JobPlan
@@ -27,7 +27,7 @@ log = structlog.get_logger("chaos")
 class Load:
     """`failures` is what went wrong with the clients."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ChaosClient) -> None:
         self._client = client
         self._prefix = f"chaos-{secrets.token_hex(3)}"
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
@@ -37,21 +37,24 @@ class Load:
         self.failures: list[str] = []
 
     async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
-        """Begin each job at its time, or as soon as a slot is free, within so many seconds."""
-        begun = time.monotonic()
+        """Begin each job at its time, or as soon as a slot is free, within this number of
+        seconds."""
+        started_at = time.monotonic()
         for plan in plans:
-            await asyncio.sleep(max(begun + plan.at - time.monotonic(), 0))
+            await asyncio.sleep(max(started_at + plan.at - time.monotonic(), 0))
             await self._slots.acquire()
-            if time.monotonic() - begun > seconds:
+            if time.monotonic() - started_at > seconds:
                 return
             self._begin(plan)
 
     async def come_to_rest(self, seconds: float) -> None:
-        """Wait for every job's end, as long as one ends every so many seconds."""
-        ended = True
-        while self._jobs and ended:
-            some = asyncio.FIRST_COMPLETED
-            ended = bool((await asyncio.wait(self._jobs, timeout=seconds, return_when=some))[0])
+        """Wait for every job's end, as long as a job ends within each interval."""
+        all_ended = True
+        while self._jobs and all_ended:
+            first_completed = asyncio.FIRST_COMPLETED
+            all_ended = bool(
+                (await asyncio.wait(self._jobs, timeout=seconds, return_when=first_completed))[0]
+            )
         for job in self._jobs:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
@@ -68,10 +71,10 @@ class Load:
             self._last = first or job
         task = asyncio.create_task(self._run(job))
         self._jobs.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._note_end)
 
     def _followed(self) -> JobClient | None:
-        """The job whose conversation the next one joins, if there is one that goes on."""
+        """The job with the conversation that the next job joins, if it continues a conversation."""
         if (last := self._last) is None or not last.job_id.done() or last.talk.waits:
             return None
         last.talk.followed = True
@@ -83,7 +86,7 @@ class Load:
         except* RuntimeError as group:
             self.failures += [str(error) for error in group.exceptions]
 
-    def _ended(self, job: asyncio.Task[None]) -> None:
+    def _note_end(self, job: asyncio.Task[None]) -> None:
         self._jobs.discard(job)
         self._slots.release()
         if not job.cancelled() and (error := job.exception()) is not None:

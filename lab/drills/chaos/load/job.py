@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cli.client.events import FINAL
-from lab.drills.chaos.load.client import Client
+from lab.drills.chaos.load.client import ChaosClient
 from lab.drills.chaos.oplog import Answered
 from lab.drills.chaos.schedule import JobPlan
 
@@ -38,7 +38,7 @@ class JobClient:
         plan: JobPlan,
         key: str,
         spec: Mapping[str, Any],
-        client: Client,
+        client: ChaosClient,
         talk: Talk | None = None,
         bundle: bytes | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class JobClient:
     async def run(self) -> None:
         """To its end, or to a review that nobody answers.
 
-        Raises RuntimeError where the service refuses it, or loses what it did to a repository.
+        Raises RuntimeError if the service refuses the job, or loses its change of a repository.
         """
         job_id = await self._submitted()
         self.job_id.set_result(job_id)
@@ -64,7 +64,7 @@ class JobClient:
             if self._plan.resubmits or self._plan.other_body:
                 doing.create_task(self._ask_again())
             await self._follow(job_id, doing)
-        job = await self._client.look(job_id)
+        job = await self._client.read_job(job_id)
         if self._bundle and job is not None and job["status"] == "succeeded":
             _require_patch(job)
         if self._plan.retry and job is not None and job["status"] in FINAL:
@@ -78,7 +78,7 @@ class JobClient:
         self._answers = ["approve"]
         async with asyncio.TaskGroup() as doing:
             await self._follow(entry.retry_job, doing)
-        await self._client.look(entry.retry_job)
+        await self._client.read_job(entry.retry_job)
 
     async def _submitted(self) -> str:
         while True:
@@ -94,15 +94,15 @@ class JobClient:
         for _ in range(self._plan.resubmits):
             await self._client.submit(self._key, self._spec, self._bundle)
         if self._plan.other_body:
-            other = {**self._spec, "max_revisions": 1}
-            await self._client.submit(self._key, other, self._bundle)
+            changed_spec = {**self._spec, "max_revisions": 1}
+            await self._client.submit(self._key, changed_spec, self._bundle)
 
     async def _cancel(self, job_id: str, after: float) -> None:
         await asyncio.sleep(after)
         await self._insist(lambda: self._client.cancel(job_id))
 
     async def _follow(self, job_id: str, doing: asyncio.TaskGroup) -> None:
-        """Read events to the final one; hang up and come back where the plan says so."""
+        """Read events to the final one; disconnect and reconnect as planned."""
         after, drops = 0, set(self._plan.drops)
         while True:
             async with aclosing(self._client.events(job_id, self._key, after)) as events:
@@ -119,7 +119,7 @@ class JobClient:
                         break
 
     def _answer(self) -> str | None:
-        """The decision on the next review; None where it is left open."""
+        """The decision on the next review; None if the review is left open."""
         if self._answers:
             return self._answers.pop(0)
         if self.talk.followed:

@@ -16,19 +16,19 @@ class Repositories:
     """Not safe to share among threads."""
 
     def __init__(self) -> None:
-        self._taken = 0
+        self._next_number = 0
         self._bundle = b""
 
     def next(self) -> bytes:
         """The git bundle of the next job."""
-        if self._taken % JOBS_EACH == 0:
-            self._bundle = _bundle(self._taken)
-        self._taken += 1
+        if self._next_number % JOBS_EACH == 0:
+            self._bundle = _bundle(self._next_number)
+        self._next_number += 1
         return self._bundle
 
 
 def _bundle(number: int) -> bytes:
     with TemporaryDirectory(prefix="fettle-chaos-") as folder:
-        place = begin_project(Path(folder) / "project")
-        (place / "NUMBER").write_text(f"{number}\n")
-        return bundle(place, dirty=True)
+        project = begin_project(Path(folder) / "project")
+        (project / "NUMBER").write_text(f"{number}\n")
+        return bundle(project, dirty=True)

@@ -19,7 +19,7 @@ MACHINE = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class BuildBackend:
     """What builds a project, and what that requires."""
 
     name: str = LEGACY
@@ -27,7 +27,7 @@ class Backend:
     requires: tuple[str, ...] = LEGACY_REQUIRES
 
     @classmethod
-    def of(cls, pyproject: Mapping[str, Any]) -> Backend:
+    def of(cls, pyproject: Mapping[str, Any]) -> BuildBackend:
         """What the text of a pyproject.toml names."""
         system = pyproject.get("build-system", {})
         return cls(
@@ -38,15 +38,15 @@ class Backend:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The files that a build has left in `/work`; `error` is why it is none."""
+class BuildResult:
+    """The files that a build has left in `/work`; `error` is the reason if the build failed."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceTree:
     """What is built: the project of these layers with these files over it and `removed` not there,
     or a source distribution among the files."""
 
@@ -57,22 +57,24 @@ class Place:
 
 
 Requires = Callable[[tuple[str, ...]], Awaitable[str | None]]
-"""The layer with these requirements in BUILD; None where there are none to add."""
+"""The layer with these requirements in BUILD; None without requirements."""
 
 
-async def made(sandbox: Sandbox, backend: Backend, place: Place, requires: Requires) -> Made:
+async def build(
+    sandbox: Sandbox, backend: BuildBackend, source_tree: SourceTree, requires: Requires
+) -> BuildResult:
     """What the backend makes; it is asked first what more it requires. Raises SandboxUnavailable,
     and what `requires` raises."""
-    found = await _run(sandbox, backend, place, await requires(backend.requires), ask=True)
-    if isinstance(found, Made):
-        return found
-    found = await _run(sandbox, found, place, await requires(found.requires), ask=False)
-    assert isinstance(found, Made)
-    return found
+    result = await _run(sandbox, backend, source_tree, await requires(backend.requires), ask=True)
+    if isinstance(result, BuildResult):
+        return result
+    result = await _run(sandbox, result, source_tree, await requires(result.requires), ask=False)
+    assert isinstance(result, BuildResult)
+    return result
 
 
 def parsed(pyproject: bytes | None) -> dict[str, Any]:
-    """The tables of a pyproject.toml; none where it cannot be read."""
+    """The tables of a pyproject.toml; empty if the text is invalid."""
     try:
         return tomllib.loads((pyproject or b"").decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -80,33 +82,38 @@ def parsed(pyproject: bytes | None) -> dict[str, Any]:
 
 
 async def _run(
-    sandbox: Sandbox, backend: Backend, place: Place, own: str | None, *, ask: bool
-) -> Made | Backend:
+    sandbox: Sandbox,
+    backend: BuildBackend,
+    source_tree: SourceTree,
+    requirements_layer: str | None,
+    *,
+    ask: bool,
+) -> BuildResult | BuildBackend:
     order = {
         "backend": backend.name,
         "backend_path": backend.path,
         "ask": ask,
-        "archive": place.archive,
+        "archive": source_tree.archive,
     }
     variables = f'PATH="$PATH:{MACHINE}" PYTHONPATH={ROOT}/{BUILD}'
     variables += " SETUPTOOLS_ENABLE_FEATURES=legacy-editable"
     result = await sandbox.run(
         Command(
             argv=("sh", "-c", f'{variables} exec python -c "$0"', source("building")),
-            files=place.files,
+            files=source_tree.files,
             stdin=json.dumps(order).encode(),
-            trees=(*([own] if own else []), *place.layers),
-            removed=place.removed,
+            trees=(*([requirements_layer] if requirements_layer else []), *source_tree.layers),
+            removed=source_tree.removed,
         ),
         LIMITS,
     )
     try:
-        said = json.loads(result.stdout.text)
-        error, more = said["error"], said["requires"]
+        reply = json.loads(result.stdout.text)
+        error, more = reply["error"], reply["requires"]
     except (ValueError, KeyError):
         error, more = one_line(result.stderr.text[-400:]) or str(result.end), ()
     if more:
         return replace(backend, requires=(*backend.requires, *more))
     if error and (last := one_line(result.stderr.text[-200:])):
         error = f"{error}; {last}"
-    return Made(result.changed, error)
+    return BuildResult(result.changed, error)

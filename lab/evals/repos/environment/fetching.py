@@ -17,8 +17,8 @@ from pip._internal.network.utils import response_chunks
 from pip._vendor.packaging.specifiers import SpecifierSet
 
 
-def fetch(wanted: Requirement, python: str, folder: Path) -> str:
-    """The name of the archive; empty where the index has none."""
+def fetch(requirement: Requirement, python: str, folder: Path) -> str:
+    """The name of the archive; empty if the index has no archive."""
     command = DownloadCommand("download", "")
     with command.main_context():
         options, _ = command.parse_args(["--quiet", "--no-input", "--no-binary", ":all:"])
@@ -26,8 +26,8 @@ def fetch(wanted: Requirement, python: str, folder: Path) -> str:
         version = tuple(int(part) for part in python.split(".")[:3])
         target = TargetPython(None, version)
         finder = command._build_package_finder(options, session, target)  # noqa: SLF001
-        specifier = SpecifierSet(str(wanted.specifier))
-        best = finder.find_best_candidate(wanted.name, specifier).best_candidate
+        specifier = SpecifierSet(str(requirement.specifier))
+        best = finder.find_best_candidate(requirement.name, specifier).best_candidate
         if best is None:
             return ""
         response = session.get(best.link.url_without_fragment, stream=True)

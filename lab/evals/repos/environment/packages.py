@@ -1,8 +1,8 @@
 """A task's pinned requirements, as a layer of the sandbox: `/work/.fettle/packages`.
 
 pip takes them from the index that its own environment and configuration name. It takes wheels
-alone, which it unpacks: no code of a package runs outside of the sandbox (`sources` builds there
-what has no wheel).
+alone, which it unpacks: no code of a package runs outside of the sandbox (`sources` builds packages
+without a wheel there).
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ async def target(sandbox: Sandbox) -> Target:
     result = await sandbox.run(Command(("python", "-I", "-c", source("interpreter"))), LIMITS)
     if not result.succeeded:
         raise SandboxUnavailable(f"its interpreter did not answer: {one_line(result.stderr.text)}")
-    said = json.loads(result.stdout.text)
-    platforms = dict.fromkeys(tag.rpartition("-")[2] for tag in said["tags"])
-    version = said["markers"]["python_full_version"].rstrip("+")
-    found = tuple(each for each in platforms if each != "any")
-    return Target(version, said["tags"][0][:2], found, said["markers"])
+    report = json.loads(result.stdout.text)
+    platforms = dict.fromkeys(tag.rpartition("-")[2] for tag in report["tags"])
+    version = report["markers"]["python_full_version"].rstrip("+")
+    named_platforms = tuple(platform for platform in platforms if platform != "any")
+    return Target(version, report["tags"][0][:2], named_platforms, report["markers"])
 
 
 def requirements(setup: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -83,25 +83,29 @@ def requirements(setup: Sequence[str]) -> tuple[list[str], list[str]]:
 
     Raises NoPackages for an option, an address or a path.
     """
-    found, extras = [], []
+    pinned, extras = [], []
     for line in setup:
         bare = re.sub(r"(^|\s)#.*$", "", line).strip()
-        if own := _PROJECT.fullmatch(bare):
-            extras += [each.strip() for each in (own["extras"] or "").split(",") if each.strip()]
+        if project_match := _PROJECT.fullmatch(bare):
+            extras += [
+                extra.strip()
+                for extra in (project_match["extras"] or "").split(",")
+                if extra.strip()
+            ]
         elif bare:
             _require_plain(bare)
-            found.append(bare)
-    return found, extras
+            pinned.append(bare)
+    return pinned, extras
 
 
 def setup_command(setup: Sequence[str]) -> str | None:
     """The shell command that installs these packages together with the project, or without it if
     the project cannot be built; None without packages. Raises NoPackages."""
-    found, extras = requirements(setup)
-    if not found and not extras:
+    pinned, extras = requirements(setup)
+    if not pinned and not extras:
         return None
     project = f".[{','.join(extras)}]" if extras else "."
-    packages = [_HASH.sub("", line) for line in found]
+    packages = [_HASH.sub("", line) for line in pinned]
     both = shlex.join(["pip", "install", *packages, "-e", project])
     return f"{both} || {shlex.join(['pip', 'install', *packages])}" if packages else both
 
@@ -116,23 +120,23 @@ def _require_plain(line: str) -> None:
 
 
 async def layer(
-    layers: Path, wanted: Sequence[str], of: Target, wheels: Path, *, folder: str = FOLDER
+    layers: Path, requirements: Sequence[str], of: Target, wheels: Path, *, folder: str = FOLDER
 ) -> str | None:
-    """The name of the layer that has the packages in `folder`; None where none are wanted. What the
+    """The name of the layer that has the packages in `folder`; None without requirements. What the
     folder `wheels` has counts as in the index.
 
     Raises NoPackages.
     """
-    if not wanted:
+    if not requirements:
         return None
-    key = json.dumps([list(wanted), of.version, of.platforms, folder])
+    key = json.dumps([list(requirements), of.version, of.platforms, folder])
     name = f"packages-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
     if (layers / name).exists():
         return name
     part = layers / f".{name}.{secrets.token_hex(8)}"
     try:
         (part / folder).mkdir(parents=True)
-        await _install(part / folder, wanted, of, wheels)
+        await _install(part / folder, requirements, of, wheels)
         await asyncio.to_thread(_settle, part, part / folder)
         if not (layers / name).exists():  # else another task was first
             part.rename(layers / name)
@@ -143,41 +147,44 @@ async def layer(
 
 def names(layers: Path, name: str | None) -> frozenset[str]:
     """The packages that a layer has."""
-    found = (layers / name / FOLDER).glob("*.dist-info") if name else ()
-    return frozenset(canonicalize_name(each.name.partition("-")[0]) for each in found)
+    metadata_folders = (layers / name / FOLDER).glob("*.dist-info") if name else ()
+    return frozenset(
+        canonicalize_name(folder.name.partition("-")[0]) for folder in metadata_folders
+    )
 
 
 async def newest(name: str, before: str) -> str | None:
-    """The newest version of a package that the index had at a time; None where it does not say."""
+    """The newest version of a package that the index had at a time; None if the index does not say
+    when."""
     words = ("index", "versions", name, "--json", "--uploaded-prior-to", before)
     with suppress(NoPackages, ValueError, LookupError):
-        code, said, _ = await ran(sys.executable, "-I", "-m", "pip", *words)
+        code, stdout, _ = await ran(sys.executable, "-I", "-m", "pip", *words)
         if code == 0:
-            return str(Version(json.loads(said)["versions"][0]))
+            return str(Version(json.loads(stdout)["versions"][0]))
     return None
 
 
-async def _install(into: Path, wanted: Sequence[str], of: Target, wheels: Path) -> None:
-    """Run pip, in this environment: it has the index. Raises NoPackages with what it says."""
+async def _install(into: Path, requirements: Sequence[str], of: Target, wheels: Path) -> None:
+    """Run pip, in this environment: it has the index. Raises NoPackages with pip's error."""
     listed = into.parent / "requirements.txt"
-    listed.write_text("".join(f"{line}\n" for line in wanted))
-    code, _, said = await ran(
+    listed.write_text("".join(f"{line}\n" for line in requirements))
+    code, _, stderr = await ran(
         *(sys.executable, "-I", "-m", "pip", "install", *_OPTIONS),
         *("--target", str(into), "--python-version", of.version),
         *("--implementation", of.implementation),
-        *(part for each in of.platforms for part in ("--platform", each)),
+        *(part for platform in of.platforms for part in ("--platform", platform)),
         *("--find-links", str(wheels), "--requirement", str(listed)),
     )
     listed.unlink()
     if code != 0:
-        if missing := _NO_WHEEL.search(said):
+        if missing := _NO_WHEEL.search(stderr):
             raise NoWheel(missing[1])
-        raise NoPackages(f"setup: {_why(said)}")
+        raise NoPackages(f"setup: {_pip_error(stderr)}")
 
 
 async def ran(*words: str) -> tuple[int, str, str]:
-    """Run a program of this environment; its exit code and outputs. Raises NoPackages where it
-    takes too long."""
+    """Run a program of this environment; its exit code and outputs. Raises NoPackages if it takes
+    too long."""
     process = await asyncio.create_subprocess_exec(
         *words,
         stdin=asyncio.subprocess.DEVNULL,
@@ -198,19 +205,19 @@ async def ran(*words: str) -> tuple[int, str, str]:
     return process.returncode, out.decode(errors="replace"), errors.decode(errors="replace")
 
 
-def _why(said: str) -> str:
+def _pip_error(stderr: str) -> str:
     """pip's errors."""
-    lines = [line for line in said.splitlines() if line.startswith("ERROR: ")]
-    text = one_line("\n".join(line.removeprefix("ERROR: ") for line in lines) or said)
+    lines = [line for line in stderr.splitlines() if line.startswith("ERROR: ")]
+    text = one_line("\n".join(line.removeprefix("ERROR: ") for line in lines) or stderr)
     return text[:ERROR_CHARACTERS]
 
 
 def _settle(part: Path, folder: Path) -> None:
     """Programs start with the sandbox's interpreter; its code may read all, and copy it."""
     for script in (folder / "bin").glob("*"):
-        head, _, rest = script.read_bytes().partition(b"\n")
+        head, _, body = script.read_bytes().partition(b"\n")
         if head.startswith(b"#!") and b"python" in head:
-            script.write_bytes(b"#!/usr/bin/env python\n" + rest)
+            script.write_bytes(b"#!/usr/bin/env python\n" + body)
     for path in (part, *part.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))

@@ -19,13 +19,21 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from lab.evals.repos.environment.backends import ROOT, Backend, Place, Requires, made, parsed
+from lab.evals.repos.environment.backends import (
+    ROOT,
+    BuildBackend,
+    Requires,
+    SourceTree,
+    build,
+    parsed,
+)
 from lab.evals.repos.pytest_run import one_line
 from sandbox.protocol import Sandbox
 
 FOLDER = ".fettle/project"
 EXCLUDE = ".git/info/exclude"
-"""What is not in the project's own list of ignored files: `git status` shows nothing of ours."""
+"""What is not in the project's own list of ignored files: `git status` does not show Fettle's
+files."""
 _NOT_KEPT = re.compile(r"(^|/)(__pycache__|build|[^/]+\.egg-info|\.git)/|\.pyc$|^\.fettle/build/")
 
 
@@ -39,8 +47,8 @@ class Installed:
     note: str | None = None
 
 
-def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | Backend:
-    """The project as its pyproject.toml declares it, else what has to build it. Pure."""
+def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | BuildBackend:
+    """The project as its pyproject.toml declares it, otherwise its build backend. Pure."""
     content = parsed(pyproject)
     plain = Installed(roots=_roots(entries))
     project, system = content.get("project", {}), content.get("build-system")
@@ -51,22 +59,26 @@ def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | B
             return Installed(dict(_metadata(name, version, project)), plain.roots)
     elif not (project or system) and not {"setup.py", "setup.cfg"} & set(entries):
         return plain
-    return Backend.of(content)
+    return BuildBackend.of(content)
 
 
-async def built(
-    sandbox: Sandbox, backend: Backend, place: Place, entries: Collection[str], requires: Requires
+async def build_project(
+    sandbox: Sandbox,
+    backend: BuildBackend,
+    source_tree: SourceTree,
+    entries: Collection[str],
+    requires: Requires,
 ) -> Installed:
     """What the backend makes of the repository at `place`. A project that cannot be built is not
     installed. Raises SandboxUnavailable."""
-    found = await made(sandbox, backend, place, requires)
+    result = await build(sandbox, backend, source_tree, requires)
     files = {
         path: content
-        for path, content in found.files.items()
-        if path not in entries and path not in place.files and not _NOT_KEPT.search(path)
+        for path, content in result.files.items()
+        if path not in entries and path not in source_tree.files and not _NOT_KEPT.search(path)
     }
     roots = dict.fromkeys((*_path_lines(files), *_roots(entries)))
-    note = found.error and f"the project could not be built: {found.error}"
+    note = result.error and f"the project could not be built: {result.error}"
     return Installed(files, tuple(roots), note)
 
 
@@ -81,26 +93,32 @@ def unversioned(pyproject: bytes | None, setup_cfg: bytes | None) -> str | None:
     return name if isinstance(name, str) and "version" not in project else None
 
 
-def lacking(
-    installed: Installed, extras: Collection[str], there: Collection[str], python: Mapping[str, str]
+def missing_requirements(
+    installed: Installed,
+    extras: Collection[str],
+    installed_names: Collection[str],
+    python: Mapping[str, str],
 ) -> list[str]:
-    """What the project and these of its extras require beside the packages that are `there`, in an
-    environment with these values of markers. Pure."""
+    """The requirements of the project and of these extras that are not among `installed_names`, in
+    an environment with these values of markers. Pure."""
     metadata = _metadata_of(installed)
-    own, lines = canonicalize_name(metadata["Name"] or "-"), metadata.get_all("Requires-Dist", [])
-    asked, left = set[str](), [canonicalize_name(each) for each in extras]
-    found: dict[str, None] = {}
+    project_name, lines = (
+        canonicalize_name(metadata["Name"] or "-"),
+        metadata.get_all("Requires-Dist", []),
+    )
+    visited, pending = set[str](), [canonicalize_name(extra) for extra in extras]
+    missing: dict[str, None] = {}
     while True:
-        asked.update(left)
-        left = []
-        for each in _met(lines, asked, python):
-            if canonicalize_name(each.name) == own:
-                left += [x for x in map(canonicalize_name, each.extras) if x not in asked]
-            elif canonicalize_name(each.name) not in there:
-                each.marker = None
-                found[str(each)] = None
-        if not left:
-            return list(found)
+        visited.update(pending)
+        pending = []
+        for extra in _met(lines, visited, python):
+            if canonicalize_name(extra.name) == project_name:
+                pending += [x for x in map(canonicalize_name, extra.extras) if x not in visited]
+            elif canonicalize_name(extra.name) not in installed_names:
+                extra.marker = None
+                missing[str(extra)] = None
+        if not pending:
+            return list(missing)
 
 
 def _met(
@@ -108,12 +126,12 @@ def _met(
 ) -> Iterator[Requirement]:
     for line in lines:
         with suppress(InvalidRequirement):
-            wanted = Requirement(line)
-            marker = wanted.marker
+            requirement = Requirement(line)
+            marker = requirement.marker
             if marker is None or any(
-                marker.evaluate({**python, "extra": each}) for each in ("", *extras)
+                marker.evaluate({**python, "extra": extra}) for extra in ("", *extras)
             ):
-                yield wanted
+                yield requirement
 
 
 def _metadata_of(installed: Installed) -> Message:
@@ -122,16 +140,18 @@ def _metadata_of(installed: Installed) -> Message:
 
 
 def _roots(entries: Collection[str]) -> tuple[str, ...]:
-    """`src` first, where there is one without being a package itself."""
-    has = any(each.startswith("src/") for each in entries) and "src/__init__.py" not in entries
-    return (f"{ROOT}/src", ROOT) if has else (ROOT,)
+    """The roots of modules: `src` first, if it exists and is not a package."""
+    has_src_layout = (
+        any(entry.startswith("src/") for entry in entries) and "src/__init__.py" not in entries
+    )
+    return (f"{ROOT}/src", ROOT) if has_src_layout else (ROOT,)
 
 
 def _has_module(name: str, entries: Collection[str]) -> bool:
     """Whether the module of a project's name is in a usual place."""
     module = re.sub(r"[-.]+", "_", name).lower()
     usual = {f"{at}{module}{end}" for at in ("", "src/") for end in (".py", "/__init__.py")}
-    return any(each.lower() in usual for each in entries)
+    return any(entry.lower() in usual for entry in entries)
 
 
 def _metadata(name: str, version: str, project: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -141,9 +161,9 @@ def _metadata(name: str, version: str, project: Mapping[str, Any]) -> Iterator[t
     for key, field_name in (("description", "Summary"), ("requires-python", "Requires-Python")):
         if key in project:
             lines.append(f"{field_name}: {one_line(str(project[key]))}")
-    lines += [f"Requires-Dist: {each}" for each in project.get("dependencies", ())]
-    for extra, wanted in project.get("optional-dependencies", {}).items():
-        lines += [f"Requires-Dist: {each}" for each in _of_extra(extra, wanted)]
+    lines += [f"Requires-Dist: {dependency}" for dependency in project.get("dependencies", ())]
+    for extra, requirements in project.get("optional-dependencies", {}).items():
+        lines += [f"Requires-Dist: {dependency}" for dependency in _of_extra(extra, requirements)]
     yield f"{folder}/METADATA", ("\n".join(lines) + "\n").encode()
     groups = {"console_scripts": project.get("scripts", {}), **project.get("entry-points", {})}
     text = "".join(
@@ -154,9 +174,9 @@ def _metadata(name: str, version: str, project: Mapping[str, Any]) -> Iterator[t
     yield f"{folder}/RECORD", b""
 
 
-def _of_extra(extra: str, wanted: Sequence[str]) -> Iterator[str]:
+def _of_extra(extra: str, requirements: Sequence[str]) -> Iterator[str]:
     """The requirements of an extra, under its condition."""
-    for line in wanted:
+    for line in requirements:
         bare, _, marker = line.partition(";")
         condition = f'extra == "{canonicalize_name(extra)}"'
         yield f"{bare}; ({marker}) and {condition}" if marker.strip() else f"{bare}; {condition}"

@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from lab.evals.repos.environment.backends import Backend, Place, Requires, made, parsed
+from lab.evals.repos.environment.backends import BuildBackend, Requires, SourceTree, build, parsed
 from lab.evals.repos.environment.packages import NoPackages, ran
 from lab.evals.repos.pytest_run import one_line
 from sandbox.protocol import MIB, Sandbox
@@ -33,23 +33,23 @@ async def wheel(
         content = await asyncio.to_thread(archive.read_bytes)
     finally:
         archive.unlink()
-    place = Place(files={archive.name: content}, archive=archive.name)
-    found = await made(sandbox, backend, place, requires)
-    built = {Path(path).name: x for path, x in found.files.items() if path.startswith(WHEELS)}
-    if found.error or not built:
+    source_tree = SourceTree(files={archive.name: content}, archive=archive.name)
+    result = await build(sandbox, backend, source_tree, requires)
+    built = {Path(path).name: x for path, x in result.files.items() if path.startswith(WHEELS)}
+    if result.error or not built:
         raise NoPackages(
-            f"setup: {requirement} has no wheel, and cannot be built in the sandbox: {found.error}"
+            f"setup: {requirement} has no wheel, and cannot be built in the sandbox: {result.error}"
         )
     for name, data in built.items():
         (wheels / name).write_bytes(data)
 
 
 async def _fetched(requirement: str, python: str, into: Path) -> Path:
-    """The archive. Raises NoPackages where there is none."""
+    """The archive. Raises NoPackages if there is no archive."""
     words = (str(FETCHING), requirement, python, str(into))
-    code, name, said = await ran(sys.executable, "-I", *words)
+    code, name, stderr = await ran(sys.executable, "-I", *words)
     if code != 0:
-        raise NoPackages(f"setup: {requirement} cannot be fetched: {one_line(said[-400:])}")
+        raise NoPackages(f"setup: {requirement} cannot be fetched: {one_line(stderr[-400:])}")
     if not name:
         raise NoPackages(
             f"setup: {requirement}: the index has neither a wheel for the sandbox's Python {python}"
@@ -59,13 +59,13 @@ async def _fetched(requirement: str, python: str, into: Path) -> Path:
     return into / name
 
 
-def _backend(archive: Path) -> Backend:
+def _backend(archive: Path) -> BuildBackend:
     """What the archive's pyproject.toml names; no other file of it is read."""
     try:
         content = (_of_zip if archive.suffix == ".zip" else _of_tar)(archive)
     except (tarfile.TarError, zipfile.BadZipFile, OSError) as error:
         raise NoPackages(f"setup: {archive.name} cannot be read: {error}") from None
-    return Backend.of(parsed(content))
+    return BuildBackend.of(parsed(content))
 
 
 def _of_zip(archive: Path) -> bytes | None:

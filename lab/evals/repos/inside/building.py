@@ -1,9 +1,10 @@
 """Builds by a project's own backend: the project of `/work` the editable way into FOLDER, or the
 source distribution `archive` as a wheel into WHEELS.
 
-Input: {backend, backend_path, ask, archive} as JSON. What the backend writes beside it in `/work`,
-such as a module with the version, stays, too. Output: {error, requires}: null, and nothing, where
-it is built. To `ask`, a backend that requires more for it says what, and nothing is built.
+Input: {backend, backend_path, ask, archive} as JSON. Other files that the backend writes to
+`/work`, such as a module with the version, stay, too. Output: {error, requires}: null and an empty
+list after a build. With `ask`, a backend that has further requirements lists them, and builds
+nothing.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ FOLDER, WHEELS, UNPACKED = "/work/.fettle/project", "/work/.fettle/wheels", "/wo
 def main() -> None:
     """One order."""
     order = json.load(sys.stdin)
-    said = os.dup(1)
+    real_stdout = os.dup(1)
     os.dup2(2, 1)
     error, requires = None, []
     try:
         top = _unpacked(order["archive"]) if order["archive"] else "/work"
         os.chdir(top)
-        sys.path[:0] = [f"{top}/{each}" for each in order["backend_path"]]
+        sys.path[:0] = [f"{top}/{folder}" for folder in order["backend_path"]]
         backend = _backend(order["backend"])
         kind = "wheel" if order["archive"] else "editable"
         if order["ask"] and hasattr(backend, f"get_requires_for_build_{kind}"):
@@ -43,7 +44,7 @@ def main() -> None:
     except (Exception, SystemExit) as failure:  # noqa: BLE001 - whatever a backend raises
         error = f"{type(failure).__name__}: {failure}"[:400]
     shutil.rmtree(UNPACKED, ignore_errors=True)
-    os.write(said, json.dumps({"error": error, "requires": requires}).encode())
+    os.write(real_stdout, json.dumps({"error": error, "requires": requires}).encode())
 
 
 def _unpacked(archive: str) -> str:

@@ -2,7 +2,7 @@
 
 Its place and its channel are in the environment, which it removes from there at once: a session
 that a test starts, in this process or in another, does not report. A line of the channel is
-{token, for, when, outcome, detail}; `for` lists the wanted ids that the test stands for.
+{token, for, when, outcome, detail}; `for` lists the requested ids that mean this test.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ DETAIL = 400
 
 
 def _channel() -> Callable[[dict[str, Any]], None] | None:
-    """Sends a line; bound before tests can replace what it uses."""
-    named = os.environ.pop(CHANNEL, None)
+    """Sends a line; its functions are bound before tests can replace them."""
+    descriptor = os.environ.pop(CHANNEL, None)
     os.environ.pop("PYTEST_PLUGINS", None)
-    if named is None:
+    if descriptor is None:
         return None
-    report, secret = map(int, named.split(","))
+    report, secret = map(int, descriptor.split(","))
     token = os.read(secret, 64).decode()
     os.close(secret)
     os.set_inheritable(report, False)
-    dumps, write, own, pid = json.dumps, os.write, os.getpid, os.getpid()
+    dumps, write, own_pid, pid = json.dumps, os.write, os.getpid, os.getpid()
 
     def send(line: dict[str, Any]) -> None:
         data = dumps({**line, "token": token}).encode() + b"\n"
-        while data and own() == pid:  # a fork of this process does not report
+        while data and own_pid() == pid:  # a fork of this process does not report
             data = data[write(report, data) :]
 
     return send
@@ -49,8 +49,8 @@ _send = _channel()
 def names(test: str) -> Iterator[str]:
     """What may name a test: its id, and those of all its cases, its classes and its file."""
     yield test
-    path, _, rest = test.partition("::")
-    parts = rest.partition("[")[0].split("::")
+    path, _, nested = test.partition("::")
+    parts = nested.partition("[")[0].split("::")
     for count in range(len(parts), 0, -1):
         yield "::".join([path, *parts[:count]])
     yield path
@@ -62,22 +62,24 @@ class Reporting:
     def __init__(
         self, wanted: list[str], *, every: bool, send: Callable[[dict[str, Any]], None]
     ) -> None:
-        self._wanted, self._every, self._send = frozenset(wanted), every, send
+        self._requested, self._reports_all, self._send = frozenset(wanted), every, send
         self._files = {name.partition("::")[0] for name in wanted}
         self._below = ""
 
     def stands_for(self, test: str) -> list[str]:
         """The wanted ids that mean this test; ids are relative to ROOT, or to pytest's own root."""
-        found = dict.fromkeys(name for each in (self._whole(test), test) for name in names(each))
-        return [name for name in found if name in self._wanted]
+        requested = dict.fromkeys(
+            name for each in (self._full_id(test), test) for name in names(each)
+        )
+        return [name for name in requested if name in self._requested]
 
-    def _whole(self, test: str) -> str:
-        path, mark, rest = test.partition("::")
-        return os.path.normpath(f"{self._below}/{path}").lstrip("/") + mark + rest
+    def _full_id(self, test: str) -> str:
+        path, mark, nested = test.partition("::")
+        return os.path.normpath(f"{self._below}/{path}").lstrip("/") + mark + nested
 
     def pytest_configure(self, config: Any) -> None:
-        """`every`: each wanted test is reported, whatever becomes of others."""
-        if self._every:
+        """`every`: report each requested test, even after failures of others."""
+        if self._reports_all:
             config.option.continue_on_collection_errors = True
             config.option.maxfail = 0
         own = getattr(config, "rootpath", None) or config.rootdir
@@ -90,16 +92,16 @@ class Reporting:
         if os.path.isdir(file) or name in {"conftest.py", "__init__.py"}:  # noqa: PTH112
             return None
         path = os.path.relpath(file, ROOT)
-        own = os.path.relpath(path, self._below or ".")
-        return None if {path, own} & self._files else True
+        relative_path = os.path.relpath(path, self._below or ".")
+        return None if {path, relative_path} & self._files else True
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
-        """Leave out what is not wanted."""
-        wanted = [item for item in items if self.stands_for(item.nodeid)]
-        others = [item for item in items if not self.stands_for(item.nodeid)]
-        if others:
-            config.hook.pytest_deselected(items=others)
-        items[:] = wanted
+        """Deselect the tests that are not requested."""
+        selected = [item for item in items if self.stands_for(item.nodeid)]
+        deselected = [item for item in items if not self.stands_for(item.nodeid)]
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
+        items[:] = selected
 
     def pytest_collectreport(self, report: Any) -> None:
         """A file that cannot be collected."""
@@ -118,12 +120,12 @@ class Reporting:
         when = getattr(report, "when", "collect")
         stands_for = self.stands_for(report.nodeid)
         if stands_for or when == "collect":
-            line = {"id": self._whole(report.nodeid), "for": stands_for, "when": when}
+            line = {"id": self._full_id(report.nodeid), "for": stands_for, "when": when}
             self._send({**line, "outcome": outcome, "detail": detail})
 
 
 class Ignoring:
-    """A hook whose argument pytest has from version 7 on."""
+    """A hook with an argument that pytest has since version 7."""
 
     def __init__(self, of: Reporting) -> None:
         self._of = of
@@ -142,7 +144,7 @@ def _detail(report: Any) -> str:
 
 def pytest_configure(config: Any) -> None:
     """Register the session's plugin, in the process that the supervisor started. Workers of
-    pytest-xdist load this too: they leave out what is not wanted, and their controller reports."""
+    pytest-xdist load this too: they deselect the other tests, and their controller reports."""
     global _send
     send, _send = _send, None
     if hasattr(config, "workerinput"):

@@ -2,7 +2,7 @@
 
 Input: {command, wanted, every, paths, sites, plugin, seconds, secret} as JSON; `paths` come first
 of all packages, and the path files of `sites` have effect. `every`: a test that fails, or a file
-that cannot be loaded, does not end the run, whatever the command says.
+that cannot be loaded, does not end the run, even if the command says so.
 Output: `secret`, then {tests, errors, problem, exit}; `tests` has {id: [outcome, detail]} of each
 wanted id.
 
@@ -42,8 +42,8 @@ import pytest
 if __name__ == "__main__":
     sys.exit(pytest.main())
 """
-"""What `pytest` is on a command line, whatever interpreter the installed one names. Processes that
-`multiprocessing` spawns load it, too."""
+"""The program `pytest`. It does not depend on the interpreter that the installed program names.
+Processes that `multiprocessing` spawns load it, too."""
 MACHINE = "/usr/local/bin:/usr/bin:/bin"
 """Where programs of the machine are that tests call: last on the PATH."""
 _PR_SET_DUMPABLE = 4
@@ -60,11 +60,11 @@ def main() -> None:
     until = time.monotonic() + order["seconds"]
     token = secrets.token_hex(16)
     read, process = start(order, token)
-    seen = Seen(order["wanted"], token)
-    problem = follow(read, process, seen, until)
-    seen.problem = seen.problem or problem
+    reported = ReportedTests(order["wanted"], token)
+    problem = follow(read, process, reported, until)
+    reported.problem = reported.problem or problem
     exit_code = _end(process)
-    sys.stdout.write(order["secret"] + json.dumps({**seen.report(), "exit": exit_code}))
+    sys.stdout.write(order["secret"] + json.dumps({**reported.report(), "exit": exit_code}))
 
 
 def start(order: Mapping[str, Any], token: str) -> tuple[int, subprocess.Popen[bytes]]:
@@ -73,10 +73,10 @@ def start(order: Mapping[str, Any], token: str) -> tuple[int, subprocess.Popen[b
     for name in ("pytest", "py.test"):
         (programs / name).write_text(SCRIPT.format(python=programs / "python"))
         (programs / name).chmod(0o755)
-    path = ":".join([str(programs), *(f"{each}/bin" for each in order["sites"])])
+    path = ":".join([str(programs), *(f"{site}/bin" for site in order["sites"])])
     Path(OWN, f"{PLUGIN}.py").write_text(order["plugin"], encoding="utf-8")
-    wanted = json.dumps({name: order[name] for name in ("wanted", "every")})
-    Path(OWN, "wanted.json").write_text(wanted, encoding="utf-8")
+    selection = json.dumps({name: order[name] for name in ("wanted", "every")})
+    Path(OWN, "wanted.json").write_text(selection, encoding="utf-8")
     (read, write), (token_read, token_write) = os.pipe(), os.pipe()
     os.write(token_write, token.encode())
     os.close(token_write)
@@ -101,7 +101,7 @@ def start(order: Mapping[str, Any], token: str) -> tuple[int, subprocess.Popen[b
 
 def interpreter(paths: list[str], sites: list[str]) -> Path:
     """The programs of a new virtual environment. Each process of its interpreter has these paths,
-    the packages of `sites` and those of the sandbox, whatever environment a test starts it with."""
+    the packages of `sites` and those of the sandbox, in any environment that a test sets."""
     programs = Path(OWN, "venv", "bin")
     version = "python{}.{}".format(*sys.version_info[:2])
     packages = programs.parent / "lib" / version / "site-packages"
@@ -113,55 +113,56 @@ def interpreter(paths: list[str], sites: list[str]) -> Path:
     for name in ("python", "python3", version):
         (programs / name).symlink_to(base)
     added = [
-        f"import site; site.addsitedir({each!r})" for each in (*sites, *site.getsitepackages())
+        f"import site; site.addsitedir({site_folder!r})"
+        for site_folder in (*sites, *site.getsitepackages())
     ]
     (packages / "fettle.pth").write_text("\n".join([*paths, *added]) + "\n", encoding="utf-8")
     return programs
 
 
-class Seen:
+class ReportedTests:
     """The outcome of each wanted test so far: of all its phases and cases, the worst."""
 
-    def __init__(self, wanted: list[str], token: str) -> None:
+    def __init__(self, requested: list[str], token: str) -> None:
         self._token = token
-        self._cases: dict[str, dict[str, list[str]]] = {name: {} for name in wanted}
+        self._cases: dict[str, dict[str, list[str]]] = {name: {} for name in requested}
         self.errors: list[list[str]] = []
         self.problem: str | None = None
 
     def take(self, line: bytes) -> None:
         """One report. A line without the token is somebody else's, and ends the judging."""
         try:
-            said = json.loads(line)
-            genuine = secrets.compare_digest(str(said["token"]), self._token)
+            message = json.loads(line)
+            genuine = secrets.compare_digest(str(message["token"]), self._token)
         except (ValueError, KeyError, TypeError):
             genuine = False
         if not genuine:
             self.problem = "the report was tampered with"
-        elif said["when"] == "collect":
-            self.errors.append([said["id"], said["detail"]])
-        elif said["outcome"] == "rerun":  # by a plugin: what counts is the last try
-            for name in said["for"]:
-                self._cases[name].pop(said["id"], None)
+        elif message["when"] == "collect":
+            self.errors.append([message["id"], message["detail"]])
+        elif message["outcome"] == "rerun":  # by a plugin: what counts is the last try
+            for name in message["for"]:
+                self._cases[name].pop(message["id"], None)
         else:
-            for name in said["for"]:
-                self._phase(self._cases[name], said)
+            for name in message["for"]:
+                self._phase(self._cases[name], message)
 
     @staticmethod
-    def _phase(cases: dict[str, list[str]], said: Mapping[str, Any]) -> None:
-        outcome, when = said["outcome"], said["when"]
+    def _phase(cases: dict[str, list[str]], message: Mapping[str, Any]) -> None:
+        outcome, when = message["outcome"], message["when"]
         if outcome == "passed":
             outcome = "passed" if when == "teardown" else "unfinished"
-        before = cases.get(said["id"])
+        before = cases.get(message["id"])
         if before is None or before[0] == "unfinished" or _worse(outcome, before[0]):
-            cases[said["id"]] = [outcome, said["detail"]]
+            cases[message["id"]] = [outcome, message["detail"]]
 
     def report(self) -> dict[str, Any]:
         """As a message."""
         tests = {name: self._of(cases) for name, cases in self._cases.items()}
-        left = DETAILS
-        for found in tests.values():
-            found[1] = found[1][:DETAIL] if left > 0 else ""
-            left -= bool(found[1])
+        details_left = DETAILS
+        for test in tests.values():
+            test[1] = test[1][:DETAIL] if details_left > 0 else ""
+            details_left -= bool(test[1])
         return {"tests": tests, "errors": self.errors[:ERRORS], "problem": self.problem}
 
     @staticmethod
@@ -169,35 +170,37 @@ class Seen:
         return min(cases.values(), key=lambda each: _WORST.index(each[0]), default=["missing", ""])
 
 
-def _worse(one: str, other: str) -> bool:
-    return one != "unfinished" and _WORST.index(one) < _WORST.index(other)
+def _worse(first: str, second: str) -> bool:
+    return first != "unfinished" and _WORST.index(first) < _WORST.index(second)
 
 
-def follow(read: int, process: subprocess.Popen[bytes], seen: Seen, until: float) -> str | None:
+def follow(
+    read: int, process: subprocess.Popen[bytes], reported: ReportedTests, until: float
+) -> str | None:
     """Take reports until the process ends; why it was ended otherwise."""
     buffer = b""
-    while seen.problem is None:
+    while reported.problem is None:
         alive = process.poll() is None  # checked first, so that its last reports are still read
-        left = until - time.monotonic()
-        if left <= 0:
+        remaining = until - time.monotonic()
+        if remaining <= 0:
             return "the tests ran for longer than they may"
-        ready, _, _ = select.select([read], [], [], min(left, 0.1) if alive else 0)
+        ready, _, _ = select.select([read], [], [], min(remaining, 0.1) if alive else 0)
         data = os.read(read, LINE_BYTES) if ready else b""
         if data:
             *lines, buffer = (buffer + data).split(b"\n")
             for line in lines:
-                seen.take(line)
+                reported.take(line)
             if len(buffer) > LINE_BYTES:
                 return "the report was tampered with"
         elif not alive:
             return None
         elif ready:  # closed: pytest has ended, its command not yet
             time.sleep(0.05)
-    return seen.problem
+    return reported.problem
 
 
 def _end(process: subprocess.Popen[bytes]) -> int | None:
-    """End what is left of the tests' processes; the command's exit code."""
+    """End the remaining processes of the tests; returns the command's exit code."""
     code = process.poll()
     try:  # noqa: SIM105 - contextlib is slow to import
         os.killpg(process.pid, signal.SIGKILL)

@@ -20,13 +20,11 @@ from contextlib import asynccontextmanager
 from multiprocessing import shared_memory
 from typing import Any
 
-from sandbox.protocol import Command, End, Limits, SandboxUnavailable
-
-from lab.drills.attacks.attack import Given, attack
+from lab.drills.attacks.attack import Inputs, attack
 from lab.drills.attacks.catalogue.drives import beside, ready, renamed
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.judges import judged
-from lab.drills.attacks.outcome import Observation, Verdict
+from lab.drills.attacks.outcome import AttackVerdict, Observation
 from lab.drills.attacks.probes.primitives import (
     allowed,
     attempt,
@@ -38,12 +36,13 @@ from lab.drills.attacks.probes.primitives import (
     visible,
     write,
 )
+from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 
 
-def until_over(given: Given, act: Any = None) -> None:
-    """In a holder: it has what is to be found, and lives on, doing `act` on and on."""
-    take_name(given["neighbour"])
-    until = time.monotonic() + given["seconds"]
+def until_over(inputs: Inputs, act: Any = None) -> None:
+    """In a holder: it has the thing to find, lives on, and repeats `act`."""
+    take_name(inputs["neighbour"])
+    until = time.monotonic() + inputs["seconds"]
     while time.monotonic() < until:
         if act is not None:
             act()
@@ -53,72 +52,70 @@ def until_over(given: Given, act: Any = None) -> None:
 # Sockets and terminals
 
 
-def accepted(given: Given, server: socket.socket) -> str | None:
-    """In a holder: whether somebody connects while it lives; who does gets its mark."""
+def accepted(inputs: Inputs, server: socket.socket) -> str | None:
+    """In a holder: whether a process connects while it lives; that process gets its mark."""
     server.listen()
-    server.settimeout(given["seconds"])
-    take_name(given["neighbour"])
+    server.settimeout(inputs["seconds"])
+    take_name(inputs["neighbour"])
     try:
         peer, _ = server.accept()
     except TimeoutError:
         return None
-    allowed(peer.sendall, given["neighbour"].encode())
+    allowed(peer.sendall, inputs["neighbour"].encode())
     return "a neighbour has connected"
 
 
-def hold_an_abstract_name(given: Given) -> str | None:
+def hold_an_abstract_name(inputs: Inputs) -> str | None:
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(f"\0{given['neighbour']}")
-        return accepted(given, server)
+        server.bind(f"\0{inputs['neighbour']}")
+        return accepted(inputs, server)
 
 
 @attack(drive=beside(hold_an_abstract_name))
-def abstract_names(given: Given) -> str | None:
+def abstract_names(inputs: Inputs) -> str | None:
     """Connects to a run that goes on at the same time, by a socket with an abstract name."""
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
         try:
             with socket.socket(socket.AF_UNIX, kind) as client:
                 client.settimeout(1)
-                client.connect(f"\0{given['neighbour']}")
+                client.connect(f"\0{inputs['neighbour']}")
                 return "connected to a neighbour's socket"
         except OSError:
             continue
-    listed = given["neighbour"].encode() in (read("/proc/net/unix") or b"")
+    listed = inputs["neighbour"].encode() in (read("/proc/net/unix") or b"")
     return "a neighbour's socket is listed" if listed else None
 
 
 PORTS = (42_100, 42_140)
 
 
-def hold_a_port(given: Given) -> str | None:
+def hold_a_port(inputs: Inputs) -> str | None:
     with socket.socket() as server:
-        next(
-            port for port in range(*PORTS) if allowed(server.bind, ("127.0.0.1", port))
-        )
-        return accepted(given, server)
+        next(port for port in range(*PORTS) if allowed(server.bind, ("127.0.0.1", port)))
+        return accepted(inputs, server)
 
 
 @attack(drive=beside(hold_a_port))
-def loopback_ports(given: Given) -> str | None:
+def loopback_ports(inputs: Inputs) -> str | None:
     """Connects to a run that goes on at the same time, by a port of loopback."""
     # Only a server that answers with the neighbour's mark is the neighbour's.
     for port in range(*PORTS):
         try:
             with socket.create_connection(("127.0.0.1", port), 0.5) as client:
-                if client.recv(100).decode(errors="replace") == given["neighbour"]:
+                if client.recv(100).decode(errors="replace") == inputs["neighbour"]:
                     return f"a neighbour answered at port {port}"
         except OSError:
             continue
     return None
 
 
-def hold_a_terminal(given: Given) -> str | None:
+def hold_a_terminal(inputs: Inputs) -> str | None:
     # A sandbox without terminals has none to be opened.
-    own, other = attempt(os.openpty) or os.pipe()
-    os.set_inheritable(other, True)
-    take_name(given["neighbour"])
-    if select.select([own], [], [], given["seconds"])[0]:
-        return f"a neighbour wrote {os.read(own, 100)!r} to this run's terminal"
+    terminal, peer = attempt(os.openpty) or os.pipe()
+    os.set_inheritable(peer, True)
+    take_name(inputs["neighbour"])
+    if select.select([terminal], [], [], inputs["seconds"])[0]:
+        return f"a neighbour wrote {os.read(terminal, 100)!r} to this run's terminal"
     return None
 
 
@@ -138,55 +135,53 @@ def terminals() -> str | None:
 SHARED_PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/work")
 
 
-def hold_files(given: Given) -> None:
-    paths = [f"{place}/{given['neighbour']}" for place in SHARED_PLACES]
-    made = [path for path in paths if allowed(write, path, "neighbour")]
-    until_over(given)
-    for path in made:
+def hold_files(inputs: Inputs) -> None:
+    paths = [f"{folder}/{inputs['neighbour']}" for folder in SHARED_PLACES]
+    created = [path for path in paths if allowed(write, path, "neighbour")]
+    until_over(inputs)
+    for path in created:
         os.unlink(path)
 
 
 @attack(drive=beside(hold_files))
-def files_beside(given: Given) -> str | None:
+def files_beside(inputs: Inputs) -> str | None:
     """Looks for the files of a run that goes on at the same time, and for its shared memory."""
-    for place in SHARED_PLACES:
-        if os.path.exists(f"{place}/{given['neighbour']}"):
-            return f"a neighbour's file in {place}"
-    if allowed(lambda: shared_memory.SharedMemory(given["neighbour"]).close()):
+    for folder in SHARED_PLACES:
+        if os.path.exists(f"{folder}/{inputs['neighbour']}"):
+            return f"a neighbour's file in {folder}"
+    if allowed(lambda: shared_memory.SharedMemory(inputs["neighbour"]).close()):
         return "a neighbour's shared memory, by its name"
     return None
 
 
-def use_common_files(given: Given) -> None:
+def use_common_files(inputs: Inputs) -> None:
     paths = ("/etc/hosts", "/etc/passwd", f"{os.path.dirname(os.__file__)}/this.py")
-    until_over(given, lambda: [read(path, 1) for path in paths])
+    until_over(inputs, lambda: [read(path, 1) for path in paths])
 
 
 @attack(drive=beside(use_common_files))
 def directory_notes() -> str | None:
     """Asks to be sent a signal when a neighbour uses a directory that every run sees (dnotify)."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
-    asked = []
+    watched = []
     for path in ("/etc", os.path.dirname(os.__file__)):
         directory = attempt(os.open, path, os.O_RDONLY)
-        wanted = fcntl.DN_ACCESS | fcntl.DN_MULTISHOT
-        if directory is not None and allowed(
-            fcntl.fcntl, directory, fcntl.F_NOTIFY, wanted
-        ):
-            asked.append(path)
-    if asked and signal.sigtimedwait({signal.SIGIO}, 1.2):
-        return f"a signal for a neighbour's use of {' or '.join(asked)}"
+        events = fcntl.DN_ACCESS | fcntl.DN_MULTISHOT
+        if directory is not None and allowed(fcntl.fcntl, directory, fcntl.F_NOTIFY, events):
+            watched.append(path)
+    if watched and signal.sigtimedwait({signal.SIGIO}, 1.2):
+        return f"a signal for a neighbour's use of {' or '.join(watched)}"
     return None
 
 
 @attack(drive=beside(use_common_files))
 def file_watches() -> str | None:
-    """Watches the library that all runs share, to see what a neighbour opens."""
+    """Watches the library that all runs share, to see the files that a neighbour opens."""
     library, folder = libc(), os.path.dirname(os.__file__)
     watch = library.inotify_init1(os.O_NONBLOCK)
     if watch < 0:
         return None
-    # Nobody else opens this module. What a run imports shows what it works on.
+    # No other process opens this module. The imports of a run show its work.
     for path in (f"{folder}/this.py", folder):
         library.inotify_add_watch(watch, path.encode(), 0x20)  # IN_OPEN
     if select.select([watch], [], [], 1.2)[0]:
@@ -197,37 +192,30 @@ def file_watches() -> str | None:
     return None
 
 
-def leased(given: Given) -> list[str]:
+def leased(inputs: Inputs) -> list[str]:
     """Files that any program opens to know users and hosts; and one of the holder's own."""
-    names = (
-        "passwd",
-        "group",
-        "hosts",
-        "nsswitch.conf",
-        "ld.so.cache",
-        "fonts/fonts.conf",
-    )
-    return [*(f"/etc/{name}" for name in names), f"/tmp/{given['neighbour']}"]
+    names = ("passwd", "group", "hosts", "nsswitch.conf", "ld.so.cache", "fonts/fonts.conf")
+    return [*(f"/etc/{name}" for name in names), f"/tmp/{inputs['neighbour']}"]
 
 
-def hold_leases(given: Given) -> None:
+def hold_leases(inputs: Inputs) -> None:
     signal.signal(signal.SIGIO, signal.SIG_IGN)  # it reports a neighbour
-    own = leased(given)[-1]
-    write(own, "")
+    own_file = leased(inputs)[-1]
+    write(own_file, "")
     try:
-        for path in leased(given):
+        for path in leased(inputs):
             file = attempt(os.open, path, os.O_RDONLY)
             if file is not None:  # F_SETLEASE: nobody else may open it
                 allowed(fcntl.fcntl, file, 1024, fcntl.F_WRLCK)
-        until_over(given)
+        until_over(inputs)
     finally:
-        os.unlink(own)
+        os.unlink(own_file)
 
 
 @attack(drive=beside(hold_leases))
-def file_leases(given: Given) -> str | None:
+def file_leases(inputs: Inputs) -> str | None:
     """Leases files that every run opens: a neighbour waits to open one, and that is seen."""
-    for path in leased(given):
+    for path in leased(inputs):
         try:
             os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
         except BlockingIOError:
@@ -242,36 +230,28 @@ def shared_files() -> list[str]:
 
     Not `/` and the devices (`/dev/null`), which no unprivileged process can have copies of: a lock
     on one of those is a bit that two sandboxes on `local` can exchange while both run.
-    `docs/sandbox.md` names it under what the backend does not stop.
+    `docs/sandbox.md` names it among the attacks that the backend does not stop.
     """
     folder = os.path.dirname(os.__file__)
-    found = [
+    candidates = [
         os.__file__,
         f"{folder}/this.py",
         os.path.realpath(sys.executable),
         "/usr/bin/env",
     ]
-    found += ["/usr", "/usr/lib", "/etc/alternatives", sys.prefix, sys.base_prefix]
-    found += ["/proc/version", "/proc/sys/kernel/ostype", "/run/main.py"]
-    found += [
-        "/etc",
-        "/etc/passwd",
-        "/etc/hosts",
-        "/etc/ld.so.cache",
-        "/etc/fonts/fonts.conf",
-    ]
-    found += ["/agent", "/agent/context", "/agent/sandbox/paths.py"]
-    return [each for each in found if os.path.exists(each)]
+    candidates += ["/usr", "/usr/lib", "/etc/alternatives", sys.prefix, sys.base_prefix]
+    candidates += ["/proc/version", "/proc/sys/kernel/ostype", "/run/main.py"]
+    candidates += ["/etc", "/etc/passwd", "/etc/hosts", "/etc/ld.so.cache", "/etc/fonts/fonts.conf"]
+    candidates += ["/agent", "/agent/context", "/agent/sandbox/paths.py"]
+    return [each for each in candidates if os.path.exists(each)]
 
 
-def hold_locks(given: Given) -> None:
+def hold_locks(inputs: Inputs) -> None:
     for path in shared_files():
         file = attempt(os.open, path, os.O_RDONLY)
-        if file is not None and allowed(
-            fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB
-        ):
+        if file is not None and allowed(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB):
             allowed(fcntl.lockf, file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    until_over(given)
+    until_over(inputs)
 
 
 @attack(drive=beside(hold_locks))
@@ -293,38 +273,36 @@ def file_locks() -> str | None:
 
 
 def lock_number(mark: str) -> int:
-    """Where in a file the holder locks: a number that says whose lock it is."""
+    """The position in a file that the holder locks: a number that identifies the holder."""
     return int(mark.removeprefix("mark-")[:12], 16) + 1
 
 
-def hold_a_numbered_lock(given: Given) -> None:
+def hold_a_numbered_lock(inputs: Inputs) -> None:
     file = os.open("own", os.O_RDWR | os.O_CREAT)
-    place = lock_number(given["neighbour"])
-    lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+    number = lock_number(inputs["neighbour"])
+    lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0)
     # F_OFD_SETLK: a lock of the open file, and of no process
     if not allowed(fcntl.fcntl, file, 37, lock):
         fcntl.fcntl(file, fcntl.F_SETLK, lock)
-    until_over(given)
+    until_over(inputs)
 
 
 @attack(drive=beside(hold_a_numbered_lock))
-def lock_table(given: Given) -> str | None:
-    """Reads the kernel's table of locks, where every process may show what it likes."""
+def lock_table(inputs: Inputs) -> str | None:
+    """Reads the kernel's table of locks, in which every process can show arbitrary data."""
     lines = (read("/proc/locks", 1 << 20) or b"").decode().splitlines()
-    wanted = str(lock_number(given["neighbour"]))
-    return next(
-        (f"a neighbour's lock: {line}" for line in lines if wanted in line), None
-    )
+    number = str(lock_number(inputs["neighbour"]))
+    return next((f"a neighbour's lock: {line}" for line in lines if number in line), None)
 
 
 # Processes, timers, descriptors
 
 
-def wait_for_a_signal(given: Given) -> str | None:
+def wait_for_a_signal(inputs: Inputs) -> str | None:
     met: list[int] = []
     for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGCONT):
         signal.signal(number, lambda number, _: met.append(number))
-    until_over(given)
+    until_over(inputs)
     return f"a neighbour's signal {met[0]}" if met else None
 
 
@@ -332,18 +310,16 @@ def wait_for_a_signal(given: Given) -> str | None:
     ends=frozenset({End.KILLED}),  # of its own sandbox, which is its own affair
     drive=beside(wait_for_a_signal),
 )
-def signals(given: Given) -> str | None:
+def signals(inputs: Inputs) -> str | None:
     """Looks for a run that goes on at the same time, and signals its processes."""
     for pid in visible():
         name = (read(f"/proc/{pid}/comm") or b"").decode(errors="replace").strip()
-        if name == given["neighbour"][:15]:
+        if name == inputs["neighbour"][:15]:
             return f"a neighbour's process is to be seen: {pid}"
-    for pid in given["pids"]:
+    for pid in inputs["pids"]:
         if allowed(os.kill, pid, signal.SIGUSR1):
             return f"a neighbour was signalled by its number on the host: {pid}"
-    if os.path.exists(
-        "/work"
-    ):  # a sandbox: whatever can be signalled here is meant to be tried
+    if os.path.exists("/work"):  # a sandbox: every process that can be signalled here is a target
         for pid in range(2, 600):
             if pid != os.getpid():
                 allowed(os.kill, pid, signal.SIGUSR1)
@@ -353,69 +329,70 @@ def signals(given: Given) -> str | None:
 
 
 def make_timers(most: int) -> int:
-    """Make so many, or as many as one gets: each is one of a user's pending signals."""
+    """Make this number of timers, or as many as allowed: each counts as a pending signal of the
+    user."""
     hard = resource.getrlimit(resource.RLIMIT_SIGPENDING)[1]
-    resource.setrlimit(
-        resource.RLIMIT_SIGPENDING, (1_024, hard)
-    )  # as it is in a sandbox already
-    library, timer, made = libc(), ctypes.c_void_p(), 0
-    while made < most and library.timer_create(1, None, ctypes.byref(timer)) == 0:
-        made += 1
-    return made
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (1_024, hard))  # as a sandbox already does
+    library, timer, count = libc(), ctypes.c_void_p(), 0
+    while count < most and library.timer_create(1, None, ctypes.byref(timer)) == 0:
+        count += 1
+    return count
 
 
-def hold_all_timers(given: Given) -> None:
+def hold_all_timers(inputs: Inputs) -> None:
     if make_timers(20_000) == 20_000:
         raise OSError("there was no end to the timers")
-    until_over(given)
+    until_over(inputs)
 
 
 @attack(drive=beside(hold_all_timers))
 def timers() -> str | None:
     """Takes all timers that its user may have: a neighbour is to have its own."""
-    made = make_timers(500)
-    return None if made == 500 else f"a neighbour has left {made} timers"
+    count = make_timers(500)
+    return None if count == 500 else f"a neighbour has left {count} timers"
 
 
 USUAL_LIMIT = 1024
-"""Of open files: what most systems start a process with, and so a worker and its supervisor."""
+"""The usual limit of open files when a system starts a process, and so a worker and its
+supervisor."""
 SENDERS, EACH = 50, 250
 HOLDING_SECONDS = 4.0
 PAUSE_SECONDS = 1.5
-"""Sandboxes stand ready for the first neighbour; those of later ones are made meanwhile."""
+"""Sandboxes are ready for the first neighbour; the sandboxes of later neighbours are made in the
+background."""
 OVERHEAD_SECONDS = 1.0
 """What is more was spent in vain: the run has lost its sandbox, and was begun again."""
 
 
-def passes_one(given: Given) -> str | None:
-    """In a control: what a supervisor does, as the same user."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (given["limit"], given["limit"]))
-    one, other = socket.socketpair()
+def passes_one(inputs: Inputs) -> str | None:
+    """In a control: act as a supervisor does, as the same user."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (inputs["limit"], inputs["limit"]))
+    first, second = socket.socketpair()
     try:
-        socket.send_fds(one, [b"x"], [other.fileno()])
+        socket.send_fds(first, [b"x"], [second.fileno()])
     except OSError as error:
         return f"a neighbour could not pass a descriptor on: {error}"
     return None
 
 
-def waits(given: Given) -> None:
-    time.sleep(given["seconds"])
+def waits(inputs: Inputs) -> None:
+    time.sleep(inputs["seconds"])
 
 
-async def beside_a_supervisor(context: Context) -> Observation | Verdict:
+async def beside_a_supervisor(context: Context) -> Observation | AttackVerdict:
     if context.is_control:
         flood = await _underway(context)
-        seen = await renamed(context).run(passes_one, given={"limit": USUAL_LIMIT})
+        observation = await renamed(context).run(passes_one, inputs={"limit": USUAL_LIMIT})
         await flood
-        return seen
-    async with _usual(context) as own:
-        long_run = asyncio.ensure_future(_neighbour(own, HOLDING_SECONDS))
-        flood = await _underway(own)
-        troubles = [await _neighbour(own, 0.0)]
+        return observation
+    async with _usual(context) as own_context:
+        long_run = asyncio.ensure_future(_neighbour(own_context, HOLDING_SECONDS))
+        flood = await _underway(own_context)
+        troubles = [await _neighbour(own_context, 0.0)]
         await asyncio.sleep(PAUSE_SECONDS)
         troubles += [
-            await _neighbour(own, 0.0),
-            await _neighbour(own, 0.0),
+            await _neighbour(own_context, 0.0),
+            await _neighbour(own_context, 0.0),
             await long_run,
         ]
         return judged(await flood, filter(None, troubles))
@@ -425,38 +402,39 @@ async def beside_a_supervisor(context: Context) -> Observation | Verdict:
 async def _usual(context: Context) -> AsyncIterator[Context]:
     """A backend of its own that was started as most are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    async with context.fresh() as own:
+    async with context.fresh() as own_context:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(USUAL_LIMIT, hard), hard))
-            await own.sandbox.run(Command.python("print(1)"), Limits())
+            await own_context.sandbox.run(Command.python("print(1)"), Limits())
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        yield own
+        yield own_context
 
 
 async def _neighbour(context: Context, seconds: float) -> str | None:
-    """Another run, of a program that takes so long; the trouble that it had, if any."""
+    """Run a neighbour that takes this number of seconds; returns its trouble, if any."""
     try:
-        seen = await renamed(context).run(waits, given={"seconds": seconds})
+        observation = await renamed(context).run(waits, inputs={"seconds": seconds})
     except SandboxUnavailable as error:
         return f"a neighbour had no sandbox: {error}"
-    if not seen.result.succeeded:
-        return f"a neighbour's run ended as {seen.result.end}"
-    if seen.seconds - seen.result.seconds > OVERHEAD_SECONDS:
-        return f"a neighbour's run of {seen.result.seconds:.1f} s took {seen.seconds:.1f} s"
+    if not observation.result.succeeded:
+        return f"a neighbour's run ended as {observation.result.end}"
+    if observation.seconds - observation.result.seconds > OVERHEAD_SECONDS:
+        run, total = observation.result.seconds, observation.seconds
+        return f"a neighbour's run of {run:.1f} s took {total:.1f} s"
     return None
 
 
 async def _underway(context: Context) -> asyncio.Future[Observation]:
     """The attack's run, when it has its descriptors on their way, or has ended."""
     shared = {"neighbour": context.mark, "seconds": HOLDING_SECONDS}
-    flood = asyncio.ensure_future(context.run(given=shared))
+    flood = asyncio.ensure_future(context.run(inputs=shared))
     await ready(context.mark, flood)
     return flood
 
 
 @attack(drive=beside_a_supervisor, alone=True)
-def descriptors_in_flight(given: Given) -> None:
+def descriptors_in_flight(inputs: Inputs) -> None:
     """Has thousands of descriptors on their way through sockets, which the kernel counts by user.
 
     Who supervises the sandboxes sends some, too.
@@ -491,4 +469,4 @@ def descriptors_in_flight(given: Given) -> None:
     time.sleep(0.3)
     if len(sent) < len(full):
         raise RuntimeError(f"no more than {len(sent)} of {len(full)} were sent")
-    until_over(given)
+    until_over(inputs)

@@ -7,15 +7,14 @@ import socket
 from asyncio import StreamReader, StreamWriter
 from dataclasses import replace
 
-from sandbox.protocol import PROXY_PORT
-from sandbox.zygote.relay import LISTENER_PATH
-
-from lab.drills.attacks.attack import Given, Instead, attack
+from lab.drills.attacks.attack import Inputs, OtherProbe, attack
 from lab.drills.attacks.catalogue.drives import renamed
 from lab.drills.attacks.catalogue.network import links_out, stream
 from lab.drills.attacks.context import Context
 from lab.drills.attacks.outcome import Observation
 from lab.drills.attacks.probes.primitives import allowed, attempt, holds
+from sandbox.protocol import PROXY_PORT
+from sandbox.zygote.relay import LISTENER_PATH
 
 HOSTS = ("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0", "::1", "::ffff:127.0.0.1")
 
@@ -26,8 +25,8 @@ async def silent(reader: StreamReader, _: StreamWriter) -> None:
 
 
 async def beside_anothers(context: Context) -> Observation:
-    """Run the probe twice, without a proxy and with one that says nothing, while another run has
-    one that tells the secret. In a control the probe's own tells it.
+    """Run the probe twice, without a proxy and with a silent proxy, while the proxy of another run
+    sends the secret. In a control, the probe's own proxy sends it.
     """
     open_, over = asyncio.Event(), asyncio.Event()
 
@@ -40,22 +39,24 @@ async def beside_anothers(context: Context) -> Observation:
     if context.is_control:
         over.set()
         return await replace(context, proxy=tell).run()
-    other = asyncio.ensure_future(
-        replace(renamed(context), proxy=tell).run(keep_connected)
-    )
+    neighbour = asyncio.ensure_future(replace(renamed(context), proxy=tell).run(keep_connected))
     try:
         opened = asyncio.ensure_future(open_.wait())
-        await asyncio.wait({other, opened}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({neighbour, opened}, return_when=asyncio.FIRST_COMPLETED)
         if not open_.is_set():
             opened.cancel()
-            return await other
-        seen = await context.run()
-        if seen.report is not None and seen.report.reached is None:
-            seen = await replace(context, proxy=silent).run()
+            return await neighbour
+        observation = await context.run()
+        if observation.report is not None and observation.report.reached is None:
+            observation = await replace(context, proxy=silent).run()
     finally:
         over.set()
-        held = await other
-    return seen if held.report is not None and held.report.broken is None else held
+        neighbour_result = await neighbour
+    return (
+        observation
+        if neighbour_result.report is not None and neighbour_result.report.broken is None
+        else neighbour_result
+    )
 
 
 def keep_connected() -> str | None:
@@ -66,39 +67,32 @@ def keep_connected() -> str | None:
     return None
 
 
-def told(link: socket.socket) -> bytes:
-    """What is said to us, within a second."""
+def proxy_reply(link: socket.socket) -> bytes:
+    """The bytes that arrive within a second."""
     link.settimeout(1)
     return attempt(link.recv, 1000) or b""
 
 
-def find_a_proxy(given: Given) -> str | None:
+def find_a_proxy(inputs: Inputs) -> str | None:
     """Connects to the proxy of a run that goes on at the same time, with one of its own or none."""
     for host in HOSTS:
         link = attempt(socket.create_connection, (host, PROXY_PORT), 2)
         if link is not None:
             with link:
-                if holds(given, told(link)):
+                if holds(inputs, proxy_reply(link)):
                     return f"a proxy answered at {host}"
     with socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(1)
         if allowed(asking.connect, LISTENER_PATH) and allowed(asking.send, b"R"):
-            _, descriptors, _, _ = attempt(socket.recv_fds, asking, 1, 1) or (
-                b"",
-                [],
-                0,
-                "",
-            )
-            for each in descriptors:
-                with socket.socket(fileno=each) as link:
-                    if holds(given, told(link)):
+            _, descriptors, _, _ = attempt(socket.recv_fds, asking, 1, 1) or (b"", [], 0, "")
+            for descriptor in descriptors:
+                with socket.socket(fileno=descriptor) as link:
+                    if holds(inputs, proxy_reply(link)):
                         return "a relay's connection"
     return None
 
 
-others_proxy = attack(drive=beside_anothers, control=Instead(find_a_proxy))(
-    find_a_proxy
-)
+others_proxy = attack(drive=beside_anothers, control=OtherProbe(find_a_proxy))(find_a_proxy)
 
 
 async def with_a_proxy(context: Context) -> Observation:
@@ -107,17 +101,14 @@ async def with_a_proxy(context: Context) -> Observation:
 
 
 @attack(drive=with_a_proxy)
-def beside_its_proxy(given: Given) -> str | None:
-    """Has a proxy, which the worker answers, and connects to the worker's machine beside it."""
+def beside_its_proxy(inputs: Inputs) -> str | None:
+    """Has a proxy, which the worker answers, and tries to connect to other addresses of the
+    worker's machine."""
     for host in HOSTS:
-        if answer := stream((host, given["servers"]["tcp"][1]), given["mark"]):
+        if answer := stream((host, inputs["servers"]["tcp"][1]), inputs["mark"]):
             return answer
-    if found := links_out():
-        return f"interfaces that lead out: {found}"
+    if interfaces := links_out():
+        return f"interfaces that lead out: {interfaces}"
     with socket.create_connection(("127.0.0.1", PROXY_PORT), 2) as link:
-        places = (link.getsockname()[0], link.getpeername()[0])
-    return (
-        None
-        if places == ("127.0.0.1", "127.0.0.1")
-        else f"it was connected by {places}"
-    )
+        addresses = (link.getsockname()[0], link.getpeername()[0])
+    return None if addresses == ("127.0.0.1", "127.0.0.1") else f"it was connected by {addresses}"

@@ -13,20 +13,13 @@ import struct
 import termios
 from functools import partial
 
-from lab.drills.attacks.attack import Baseline, Given, attack
-from lab.drills.attacks.probes.primitives import (
-    allowed,
-    apart,
-    attempt,
-    call,
-    libc,
-    opens,
-)
+from lab.drills.attacks.attack import BaselineControl, Inputs, attack
+from lab.drills.attacks.probes.primitives import allowed, apart, attempt, call, libc, opens
 from lab.drills.attacks.probes.syscall_table import needs_root, unless_reached
 
-ROOT, OWN_MOUNTS = Baseline(root=True), Baseline(root=True, unshare=("--mount",))
-OWN_GROUPS = Baseline(root=True, unshare=("--mount", "--cgroup"))
-OWN_NETWORK = Baseline(root=True, unshare=("--net",))
+ROOT, OWN_MOUNTS = BaselineControl(root=True), BaselineControl(root=True, unshare=("--mount",))
+OWN_GROUPS = BaselineControl(root=True, unshare=("--mount", "--cgroup"))
+OWN_NETWORK = BaselineControl(root=True, unshare=("--net",))
 """So that root of a user namespace has something of its own in /proc: its network's settings."""
 
 
@@ -35,23 +28,13 @@ def control_groups() -> str | None:
     """Writes into control groups, or mounts them: release_agent runs a program as host root."""
     with open("/proc/self/mountinfo") as file:
         rows = [line.split() for line in file]
-    places = [row[4] for row in rows if row[row.index("-") + 1].startswith("cgroup")]
-    for place in (*places, "/sys/fs/cgroup"):
-        for name in (
-            "release_agent",
-            "cgroup.procs",
-            "devices.allow",
-            "tasks",
-            "memory.max",
-        ):
-            if opens(f"{place}/{name}", os.O_WRONLY):
-                return f"{place}/{name} opens for writing"
+    folders = [row[4] for row in rows if row[row.index("-") + 1].startswith("cgroup")]
+    for folder in (*folders, "/sys/fs/cgroup"):
+        for name in ("release_agent", "cgroup.procs", "devices.allow", "tasks", "memory.max"):
+            if opens(f"{folder}/{name}", os.O_WRONLY):
+                return f"{folder}/{name} opens for writing"
     os.mkdir("groups")
-    for kind, words in (
-        (b"cgroup2", None),
-        (b"cgroup", b"memory"),
-        (b"cgroup", b"rdma"),
-    ):
+    for kind, words in ((b"cgroup2", None), (b"cgroup", b"memory"), (b"cgroup", b"rdma")):
         if libc().mount(b"none", b"groups", kind, 0, words) == 0:
             libc().umount2(b"groups", 2)
             return f"mounted {kind.decode()}"
@@ -63,11 +46,7 @@ def mount() -> str | None:
     """Mounts a file system in its own directory: a tmpfs, a /proc, a bind of the root."""
     os.mkdir("mounted")
     bind = 4096
-    for source, kind, flags in (
-        (b"none", b"tmpfs", 0),
-        (b"none", b"proc", 0),
-        (b"/", None, bind),
-    ):
+    for source, kind, flags in ((b"none", b"tmpfs", 0), (b"none", b"proc", 0), (b"/", None, bind)):
         if libc().mount(source, b"mounted", kind, flags, None) == 0:
             libc().umount2(b"mounted", 2)
             return f"mounted {(kind or source).decode()}"
@@ -77,13 +56,9 @@ def mount() -> str | None:
 @attack(control=ROOT)
 def mknod() -> str | None:
     """Makes a device file in its own directory: mknod."""
-    # The null device, a loop device, and the one that is none (a layer's white spot), which anyone
-    # may make: where it can be made, mknod came through. None is opened.
-    for kind, major, minor in (
-        (stat.S_IFCHR, 1, 3),
-        (stat.S_IFBLK, 7, 0),
-        (stat.S_IFCHR, 0, 0),
-    ):
+    # The null device, a loop device, and the number of no device (a layer's deletion mark), which
+    # every user may make: if a probe makes it, mknod came through. No device is opened.
+    for kind, major, minor in ((stat.S_IFCHR, 1, 3), (stat.S_IFBLK, 7, 0), (stat.S_IFCHR, 0, 0)):
         if allowed(os.mknod, "device", kind | 0o600, os.makedev(major, minor)):
             os.unlink("device")
             return f"a device {major}:{minor}"
@@ -92,9 +67,10 @@ def mknod() -> str | None:
 
 @attack(control=OWN_NETWORK)
 def proc_writes() -> str | None:
-    """Opens for writing whatever it can of `/proc`: core_pattern, sysrq-trigger, `/proc/sys`."""
-    # Opened and closed, nothing is written. Not asked: processes; what is mounted by being looked
-    # at; and what anyone may open, where the kernel asks for rights at the write.
+    """Opens for writing all files of `/proc` that it can: core_pattern, sysrq-trigger,
+    `/proc/sys`."""
+    # Files are opened and closed; no byte is written. Left out: processes; automounts; and files
+    # that every user may open, because the kernel checks rights at the write.
     anyones = {"/proc/sys/kernel/ns_last_pid"}
     passed = []
     for folder, folders, names in os.walk("/proc"):
@@ -114,34 +90,31 @@ def proc_writes() -> str | None:
 @needs_root
 @attack(control=ROOT)
 def sys_writes() -> str | None:
-    """Opens for writing whatever it can of `/sys`: devices, kernel settings, firmware, modules."""
-    # Opened and closed, nothing is written.
-    places = itertools.chain(
-        *(os.walk(f"/sys/{each}") for each in ("kernel", "module", "class"))
-    )
-    paths = (f"{folder}/{name}" for folder, _, names in places for name in names)
+    """Opens for writing all files of `/sys` that it can: devices, kernel settings, firmware,
+    modules."""
+    # Files are opened and closed; no byte is written.
+    walks = itertools.chain(*(os.walk(f"/sys/{each}") for each in ("kernel", "module", "class")))
+    paths = (f"{folder}/{name}" for folder, _, names in walks for name in names)
     first = ("/sys/power/state", "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run")
-    every = itertools.chain(first, itertools.islice(paths, 5_000))
-    return next(
-        (path for path in every if opens(path, os.O_WRONLY | os.O_NONBLOCK)), None
-    )
+    all_paths = itertools.chain(first, itertools.islice(paths, 5_000))
+    return next((path for path in all_paths if opens(path, os.O_WRONLY | os.O_NONBLOCK)), None)
 
 
 @attack(control=ROOT)
 def file_handles() -> str | None:
     """Opens files by number instead of by name, past every mount: open_by_handle_at."""
     for path in (".", "/", "/usr", "/etc/hosts", "/tmp"):
-        place = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         # The root of most file systems on a disk: inode 2, of any generation.
         root = ctypes.create_string_buffer(struct.pack("=IiII", 8, 1, 2, 0), 136)
-        named = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0), 136)
+        file_handle = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0), 136)
         mounted = ctypes.c_int()
-        if call("name_to_handle_at", -100, path, named, ctypes.byref(mounted), 0) >= 0:
+        if call("name_to_handle_at", -100, path, file_handle, ctypes.byref(mounted), 0) >= 0:
             return f"a handle of {path}"
-        for handle in (named, root):
-            if call("open_by_handle_at", place, handle, os.O_RDONLY) >= 0:
+        for handle in (file_handle, root):
+            if call("open_by_handle_at", descriptor, handle, os.O_RDONLY) >= 0:
                 return f"a file by its handle, through {path}"
-        os.close(place)
+        os.close(descriptor)
     return None
 
 
@@ -156,10 +129,10 @@ def fanotify() -> str | None:
 
 
 @attack()
-def keyrings(given: Given) -> str | None:
+def keyrings(inputs: Inputs) -> str | None:
     """Keeps keys in the kernel: add_key, request_key, keyctl."""
-    name, process, session = given["mark"], -2, -3
-    # In the keyring of a process that ends at once: nothing of it stays, in a control either.
+    name, process, session = inputs["mark"], -2, -3
+    # In the keyring of a process that ends at once, so that no key stays, not even in a control.
     answers = {
         "add_key": apart(call, "add_key", "user", name, "x", 1, process),
         "request_key": apart(call, "request_key", "user", name, 0, 0),
@@ -185,14 +158,10 @@ def handles_page_faults() -> str | None:
 
 
 secret_memory = attack(
-    absent=partial(
-        unless_reached, "this kernel has no memfd_secret", gets_secret_memory
-    )
+    absent=partial(unless_reached, "this kernel has no memfd_secret", gets_secret_memory)
 )(gets_secret_memory)
 userfaultfd = attack(
-    absent=partial(
-        unless_reached, "this kernel has no userfaultfd", handles_page_faults
-    )
+    absent=partial(unless_reached, "this kernel has no userfaultfd", handles_page_faults)
 )(handles_page_faults)
 
 

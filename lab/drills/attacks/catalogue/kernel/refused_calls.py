@@ -6,6 +6,16 @@ import os
 import socket
 from functools import partial
 
+from lab.drills.attacks.attack import Attack, BaselineControl, Inputs
+from lab.drills.attacks.probes.primitives import apart, execute
+from lab.drills.attacks.probes.syscall_table import (
+    NOWHERE,
+    needs_root,
+    numbers_around,
+    refused_calls,
+    unless_reached,
+    unnamed_values,
+)
 from sandbox.seccomp import allowed_arguments
 from sandbox.seccomp.allowed_arguments import (
     FCNTL,
@@ -15,24 +25,13 @@ from sandbox.seccomp.allowed_arguments import (
     sorted_values,
 )
 
-from lab.drills.attacks.attack import Attack, Baseline, Given
-from lab.drills.attacks.probes.primitives import apart, execute
-from lab.drills.attacks.probes.syscall_table import (
-    NOWHERE,
-    around,
-    needs_root,
-    refused_calls,
-    unless_reached,
-    unnamed_values,
-)
-
-ROOT = Baseline(root=True)
+ROOT = BaselineControl(root=True)
 NO_PATH = "/nonexistent/fettle"
 
 another_kernel = refused_calls(
     "Restarts the machine, or loads another kernel into it: reboot, kexec_load, kexec_file_load.",
     # Who owns a process namespace may restart that; so root of a user namespace gets through too.
-    Baseline(root=True, unshare=("--pid", "--fork")),
+    BaselineControl(root=True, unshare=("--pid", "--fork")),
     {
         "reboot": (0, 0, 0, 0),  # neither magic number fits
         "kexec_load": (0, 1 << 20, 0, 0xFFFF),  # too many segments, unknown flags
@@ -46,7 +45,7 @@ bpf = refused_calls(
 )
 change_root = refused_calls(
     "Leaves its root, or takes off what covers something: chroot, pivot_root, umount2.",
-    Baseline(root=True, unshare=("--mount",)),
+    BaselineControl(root=True, unshare=("--mount",)),
     {
         "chroot": (NO_PATH,),
         "pivot_root": (NO_PATH, NO_PATH),
@@ -55,10 +54,10 @@ change_root = refused_calls(
 )
 clocks = refused_calls(
     "Sets the machine's clock: settimeofday, clock_settime, adjtimex, clock_adjtime.",
-    Baseline(),
+    BaselineControl(),
     {
         "settimeofday": ([-1, -1], 0),  # a time that there is not
-        "clock_settime": (1, 0),  # CLOCK_MONOTONIC, which nobody can set
+        "clock_settime": (1, 0),  # CLOCK_MONOTONIC, which no process can set
         "adjtimex": (0,),  # no buffer
         "clock_adjtime": (99, 0),  # no such clock
     },
@@ -74,7 +73,7 @@ io_uring = refused_calls(
 )
 machine_calls = refused_calls(
     "Acts on the machine as a whole: swap, accounting, quotas, host name, kernel log, its disks.",
-    Baseline(root=True, unshare=("--uts",)),
+    BaselineControl(root=True, unshare=("--uts",)),
     {
         "swapon": (NO_PATH, -1),  # unknown flags
         "swapoff": (NO_PATH,),
@@ -112,7 +111,7 @@ museum = refused_calls(
 )
 new_mount_api = refused_calls(
     "Mounts by the newer calls: open_tree, fsopen, fsmount, move_mount, mount_setattr and others.",
-    Baseline(root=True, unshare=("--mount",)),
+    BaselineControl(root=True, unshare=("--mount",)),
     {  # all with flags that do not exist, or with no descriptor
         "open_tree": (-1, "", 0x7FFFFFFF),
         "move_mount": (-1, "", -1, "", 0x7FFFFFFF),
@@ -127,7 +126,7 @@ new_mount_api = refused_calls(
 )
 other_memory = refused_calls(
     "Calls that look into, or move, the memory of other processes: kcmp, process_madvise, NUMA.",
-    Baseline(),
+    BaselineControl(),
     {
         "process_vm_readv": (-1, 0, 0, 0, 0, -1),  # unknown flags
         "process_vm_writev": (-1, 0, 0, 0, 0, -1),
@@ -140,12 +139,12 @@ other_memory = refused_calls(
 )
 perf = refused_calls(
     "Opens the machine's performance counters: perf_event_open.",
-    Baseline(),
+    BaselineControl(),
     {"perf_event_open": (0, 0, -1, -1, -1)},  # no description, unknown flags
 )
 x86_hardware = refused_calls(
     "Reaches for ports and segments of an x86 processor: iopl, ioperm, modify_ldt.",
-    Baseline(),
+    BaselineControl(),
     {
         "iopl": (99,),  # there are four levels
         "ioperm": (-1, 1, 0),  # beyond the last port
@@ -161,35 +160,18 @@ _FCNTL, _PRCTL, _IOCTL = (
 )
 _PTRACER = 0x5961_6D61
 # Disks, terminals' consoles, network devices, namespaces, KVM: linux/ioctl/ioctl-number.rst.
-_DRIVERS = (
-    0x0200,
-    0x1200,
-    0x4B00,
-    0x5300,
-    0x5400,
-    0x5600,
-    0x8900,
-    0x8B00,
-    0xAE00,
-    0xB700,
-)
+_DRIVERS = (0x0200, 0x1200, 0x4B00, 0x5300, 0x5400, 0x5600, 0x8900, 0x8B00, 0xAE00, 0xB700)
 _REQUESTS = {base + each for base in _DRIVERS for each in range(256)}
 _OPTIONS = {
-    (level, each)
-    for level, these in allowed_arguments.socket_options().items()
-    for each in these
+    (level, each) for level, these in allowed_arguments.socket_options().items() for each in these
 }
 _OPTIONS |= {(socket.SOL_SOCKET, each) for each in sorted_values((IGNORED_SETSOCKOPT,))}
 
 fcntl_values = unnamed_values(
     "Passes every other command to fcntl: leases, directory notes, locks of an open file, seals.",
     "fcntl",
-    (
-        (NOWHERE, each, 0)
-        for each in (*range(128), *range(1000, 1152))
-        if each not in _FCNTL
-    ),
-    shown=slice(1, 2),
+    ((NOWHERE, each, 0) for each in (*range(128), *range(1000, 1152)) if each not in _FCNTL),
+    visible_words=slice(1, 2),
     refused=("EINVAL", "EPERM"),
 )
 prctl_values = unnamed_values(
@@ -197,9 +179,9 @@ prctl_values = unnamed_values(
     "prctl",
     (
         (each, NOWHERE, NOWHERE, NOWHERE, NOWHERE)
-        for each in sorted({*range(128), _PTRACER, *around(_PRCTL, 8)} - _PRCTL)
+        for each in sorted({*range(128), _PTRACER, *numbers_around(_PRCTL, 8)} - _PRCTL)
     ),
-    shown=slice(0, 1),
+    visible_words=slice(0, 1),
     # An option that a kernel has not is answered as the filter answers: there is nothing to reach.
     refused=("EINVAL", "EPERM"),
     on_its_own=True,
@@ -207,8 +189,8 @@ prctl_values = unnamed_values(
 ioctl_values = unnamed_values(
     "Passes to ioctl the requests around those that are named, and those of other drivers.",
     "ioctl",
-    ((NOWHERE, each, 0) for each in sorted({*around(_IOCTL, 64), *_REQUESTS} - _IOCTL)),
-    shown=slice(1, 2),
+    ((NOWHERE, each, 0) for each in sorted({*numbers_around(_IOCTL, 64), *_REQUESTS} - _IOCTL)),
+    visible_words=slice(1, 2),
     refused=("ENOTTY", "EPERM"),
 )
 setsockopt_values = unnamed_values(
@@ -220,40 +202,36 @@ setsockopt_values = unnamed_values(
         for option in range(96)
         if (level, option) not in _OPTIONS
     ),
-    shown=slice(1, 3),
+    visible_words=slice(1, 3),
     refused=("ENOPROTOOPT", "EPERM"),
 )
 
 
-def asks_its_pid(given: Given) -> str | None:
+def asks_its_pid(inputs: Inputs) -> str | None:
     """Whether the kernel answers a child that asks for its number by `code`, of x86-64."""
     if os.uname().machine != "x86_64":
         return None
-    answer = apart(execute, given["code"])
-    return (
-        f"process {answer}, said the kernel"
-        if answer is not None and answer > 0
-        else None
-    )
+    answer = apart(execute, inputs["code"])
+    return f"process {answer}, said the kernel" if answer is not None and answer > 0 else None
 
 
 def other_calls(tries: str, lacking: str, code: str) -> Attack:
     """An attack that calls the kernel in another way, by this machine code."""
     return Attack(
         asks_its_pid,
-        given={"code": code},
+        inputs={"code": code},
         absent=partial(unless_reached, lacking, asks_its_pid, code=code),
         tries=tries,
     )
 
 
 calls_of_32_bits = other_calls(
-    "Calls the kernel by its 32-bit interface, whose sorted_values mean other calls: int 0x80.",
+    "Calls the kernel by its 32-bit interface, whose numbers mean other calls: int 0x80.",
     "this kernel has no 32-bit calls",
     "b814000000cd80c3",  # mov eax, 20; int 0x80; ret
 )
 calls_of_x32 = other_calls(
-    "Calls the kernel by the sorted_values of x32, which a filter of sorted_values may not know.",
+    "Calls the kernel by the numbers of x32, which a filter of numbers may not know.",
     "this kernel has no x32 calls",
     "b8270000400f05c3",  # mov eax, 0x40000000 + 39; syscall; ret
 )

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-from lab.drills.attacks.attack import Baseline, attack
+from lab.drills.attacks.attack import BaselineControl, attack
 from lab.drills.attacks.probes.primitives import (
     allowed,
     apart,
@@ -29,8 +29,8 @@ from lab.drills.attacks.probes.primitives import (
 )
 from lab.drills.attacks.probes.syscall_table import needs_root
 
-ROOT, OWN_HOST_NAME = Baseline(root=True), Baseline(root=True, unshare=("--uts",))
-AS_ITSELF = Baseline(root=os.geteuid() == 0)
+ROOT, OWN_HOST_NAME = BaselineControl(root=True), BaselineControl(root=True, unshare=("--uts",))
+AS_ITSELF = BaselineControl(root=os.geteuid() == 0)
 """A control with the drill's own rights: it may look into the process that reaps it."""
 NEW_USER = 0x10000000
 NAMESPACES = {
@@ -49,15 +49,12 @@ def agent_memory() -> str | None:
     """Reads the memory of the process that started it: process_vm_readv, /proc/PID/mem."""
     for pid in dict.fromkeys((os.getppid(), 1)):
         lines = (read(f"/proc/{pid}/maps") or b"").decode().splitlines()
-        start = next(
-            (int(line.partition("-")[0], 16) for line in lines if " r" in line),
-            0x400000,
-        )
+        start = next((int(line.partition("-")[0], 16) for line in lines if " r" in line), 0x400000)
         buffer = ctypes.create_string_buffer(16)
-        here, there = [ctypes.addressof(buffer), 16], [start, 16]
-        got = call("process_vm_readv", pid, here, 1, there, 1, 0)
-        if got > 0:
-            return f"{got} bytes of process {pid} by process_vm_readv"
+        local_vector, remote_vector = [ctypes.addressof(buffer), 16], [start, 16]
+        size = call("process_vm_readv", pid, local_vector, 1, remote_vector, 1, 0)
+        if size > 0:
+            return f"{size} bytes of process {pid} by process_vm_readv"
         try:
             with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
                 memory.seek(start)
@@ -83,11 +80,7 @@ def ptrace() -> str | None:
     """Traces the process that started it, and a child of its own: ptrace."""
     seize, victim = 0x4206, child(time.sleep, 5)
     try:
-        for name, pid in (
-            ("parent", os.getppid()),
-            ("process 1", 1),
-            ("child", victim),
-        ):
+        for name, pid in (("parent", os.getppid()), ("process 1", 1), ("child", victim)):
             if call("ptrace", seize, pid, 0, 0) == 0:
                 return f"traced its {name}"
     finally:
@@ -99,8 +92,8 @@ def ptrace() -> str | None:
 @attack(control=AS_ITSELF)
 def proc_links() -> str | None:
     """Goes through `/proc/PID/root`, `cwd`, `exe`, `fd` and `map_files` of other processes."""
-    others = set(visible()) - {os.getpid()}
-    for pid in sorted(others, key=lambda each: each != os.getppid()):
+    pids = set(visible()) - {os.getpid()}
+    for pid in sorted(pids, key=lambda each: each != os.getppid()):
         names = ["root", "cwd", "exe"]
         for folder in ("fd", "map_files"):
             names += [f"{folder}/{each}" for each in names_in(f"/proc/{pid}/{folder}")]
@@ -123,7 +116,7 @@ def executable_overwrite() -> str | None:
     for pid in ("self", os.getppid(), 1):
         for flags in (os.O_WRONLY, os.O_WRONLY | os.O_APPEND):
             try:
-                os.close(os.open(f"/proc/{pid}/exe", flags))  # nothing is written
+                os.close(os.open(f"/proc/{pid}/exe", flags))  # no byte is written
             except OSError as error:
                 if error.errno != errno.ETXTBSY:
                     continue
@@ -141,26 +134,22 @@ def gain_rights() -> str | None:
     def heritable() -> bool:
         return call("capset", [version], [both, admin, 0]) == 0
 
-    ways: dict[str, Any] = {
+    actions: dict[str, Any] = {
         "setuid": lambda: allowed(os.setuid, 0),
         "setgid": lambda: allowed(os.setgid, 0),
         "setresuid": lambda: allowed(os.setresuid, 0, 0, 0),
         "setgroups": lambda: allowed(os.setgroups, [0]),
         "capset": lambda: call("capset", [version], [both, 0, 0]) == 0,
         "securebits": lambda: libc().prctl(securebits, keep_caps, 0, 0, 0) == 0,
-        "ambient": lambda: (
-            heritable() and libc().prctl(ambient, raise_it, 12, 0, 0) == 0
-        ),
+        "ambient": lambda: heritable() and libc().prctl(ambient, raise_it, 12, 0, 0) == 0,
     }
-    passed = [way for way, act in ways.items() if (apart(act) or 0) > 0]
+    passed = [name for name, act in actions.items() if (apart(act) or 0) > 0]
     with open("/proc/self/status") as file:
-        held = [
-            line.split()[1]
-            for line in file
-            if line.startswith(("CapEff", "CapPrm", "CapBnd"))
+        capabilities = [
+            line.split()[1] for line in file if line.startswith(("CapEff", "CapPrm", "CapBnd"))
         ]
-    if passed or int(held[0], 16) or int(held[1], 16):
-        return f"{', '.join(passed) or 'capabilities'}, with {held}"
+    if passed or int(capabilities[0], 16) or int(capabilities[1], 16):
+        return f"{', '.join(passed) or 'capabilities'}, with {capabilities}"
     return None
 
 
@@ -172,39 +161,30 @@ def setuid_programs() -> str | None:
         with open(f"/proc/{pid}/status") as file:
             return {line.split(":")[0]: line.split()[1:] for line in file}
 
-    found = []
-    for folder in (
-        "/bin",
-        "/sbin",
-        "/usr/bin",
-        "/usr/sbin",
-        "/usr/libexec",
-        "/usr/lib/openssh",
-    ):
+    programs = []
+    for folder in ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/lib/openssh"):
         for path in (f"{folder}/{name}" for name in sorted(names_in(folder))):
             kind = os.stat(path) if os.path.exists(path) else None
             if kind and stat.S_ISREG(kind.st_mode) and kind.st_mode & stat.S_ISUID:
-                found.append(path)
-    for path in found:
+                programs.append(path)
+    for path in programs:
         quiet = subprocess.DEVNULL
         try:
-            program = subprocess.Popen(
-                [path, "--help"], stdin=quiet, stdout=quiet, stderr=quiet
-            )
+            program = subprocess.Popen([path, "--help"], stdin=quiet, stdout=quiet, stderr=quiet)
         except OSError:
             continue
-        until, ended = time.monotonic() + 1, os.WEXITED | os.WNOWAIT | os.WNOHANG
-        while not os.waitid(os.P_PID, program.pid, ended) and time.monotonic() < until:
+        until, wait_options = time.monotonic() + 1, os.WEXITED | os.WNOWAIT | os.WNOHANG
+        while not os.waitid(os.P_PID, program.pid, wait_options) and time.monotonic() < until:
             time.sleep(
                 0.01
-            )  # what has ended, and is not waited for, still shows who it was
+            )  # a process that has ended, and is not waited for, still shows its user
         real, effective, saved, _ = status(program.pid)["Uid"]
         program.kill()
         program.wait()
         if real not in {effective, saved}:
             return f"{path} ran as {effective}, for {real}"
     if status("self")["NoNewPrivs"] == ["0"]:
-        return f"nothing keeps it from gaining rights by a program; found: {found}"
+        return f"nothing keeps it from gaining rights by a program; found: {programs}"
     return None
 
 
@@ -220,25 +200,21 @@ def user_namespace() -> str | None:
             os.waitpid(pid, 0)
         return pid
 
-    ended = int(signal.SIGCHLD)
+    end_signal = int(signal.SIGCHLD)
     answers = {
         "unshare": apart(call, "unshare", NEW_USER),
-        "clone": apart(forked, "clone", NEW_USER | ended, 0, 0, 0, 0),
-        "clone3": apart(forked, "clone3", [NEW_USER, 0, 0, 0, ended, 0, 0, 0], 64),
+        "clone": apart(forked, "clone", NEW_USER | end_signal, 0, 0, 0, 0),
+        "clone3": apart(forked, "clone3", [NEW_USER, 0, 0, 0, end_signal, 0, 0, 0], 64),
     }
-    passed = [
-        way for way, answer in answers.items() if answer is not None and answer >= 0
-    ]
+    passed = [action for action, answer in answers.items() if answer is not None and answer >= 0]
     return f"a user namespace by {', '.join(passed)}" if passed else None
 
 
 @attack(control=OWN_HOST_NAME)
 def namespaces() -> str | None:
     """Makes namespaces of every other kind: mount, process, network, ipc, uts, cgroup, time."""
-    made = [
-        name for name, flag in NAMESPACES.items() if apart(call, "unshare", flag) == 0
-    ]
-    return f"namespaces of its own: {', '.join(made)}" if made else None
+    entered = [name for name, flag in NAMESPACES.items() if apart(call, "unshare", flag) == 0]
+    return f"namespaces of its own: {', '.join(entered)}" if entered else None
 
 
 @attack(control=OWN_HOST_NAME)
@@ -264,15 +240,13 @@ def takes_precedence() -> str | None:
             file.write("-1")  # 0 is what everybody has
         return 1
 
-    ways = {
-        "real-time": lambda: allowed(
-            os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1)
-        ),
+    actions = {
+        "real-time": lambda: allowed(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1)),
         "nice": lambda: os.nice(-5) < 0,
         "the last to be killed": spared,
         "input and output": lambda: call("ioprio_set", 1, 0, 1 << 13) == 0,
     }
-    return ", ".join(way for way, act in ways.items() if (apart(act) or 0) > 0) or None
+    return ", ".join(name for name, act in actions.items() if (apart(act) or 0) > 0) or None
 
 
 precedence = needs_root(attack(control=ROOT)(takes_precedence))
@@ -280,7 +254,7 @@ precedence = needs_root(attack(control=ROOT)(takes_precedence))
 
 @attack()
 def personality() -> str | None:
-    """Switches off that addresses are random, for itself and what it starts: personality."""
+    """Switches off that addresses are random, for itself and its children: personality."""
     fixed_addresses, readable_is_executable = 0x40000, 0x400000
 
     def become(persona: int) -> int:
@@ -295,23 +269,17 @@ def personality() -> str | None:
 
 @attack()
 def process_options() -> str | None:
-    """Forges what the kernel reports of it, and sets how it is counted and handled: prctl."""
+    """Forges the kernel's reports on it, and changes how it is counted and handled: prctl."""
     size = ctypes.c_uint()
-    # Each as it is already, or no more than asked.
-    ways = {
-        "PR_SET_MM": (
-            35,
-            15,
-            ctypes.byref(size),
-            0,
-            0,
-        ),  # how large its own memory map would be
+    # Each option is set to its present value, or only read.
+    actions = {
+        "PR_SET_MM": (35, 15, ctypes.byref(size), 0, 0),  # how large its own memory map would be
         "PR_SET_TSC": (26, 1, 0, 0, 0),
         "PR_TASK_PERF_EVENTS_ENABLE": (32, 0, 0, 0, 0),
         "PR_MCE_KILL": (33, 0, 0, 0, 0),
         "PR_SET_IO_FLUSHER": (57, 0, 0, 0, 0),
     }
-    passed = [name for name, words in ways.items() if libc().prctl(*words) >= 0]
+    passed = [name for name, words in actions.items() if libc().prctl(*words) >= 0]
     return ", ".join(passed) or None
 
 
@@ -320,20 +288,14 @@ def relax_filter() -> str | None:
     """Puts a filter that allows everything over the sandbox's own; tries what that refuses."""
     no_new_privs, set_seccomp, filters = 38, 22, 1
     allow = ctypes.create_string_buffer(struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
-    program = ctypes.create_string_buffer(
-        struct.pack("=HxxxxxxQ", 1, ctypes.addressof(allow))
-    )
+    program = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", 1, ctypes.addressof(allow)))
     refused = {-errno.EPERM, -errno.ENOSYS}
 
     def again() -> int:
         libc().prctl(set_seccomp, 0, 0, 0, 0)  # off
         libc().prctl(no_new_privs, 1, 0, 0, 0)
         call("seccomp", filters, 0, program)
-        tried = (
-            ("umount2", "/nonexistent", -1),
-            ("ptrace", -1, 0, 0, 0),
-            ("unshare", 0),
-        )
+        tried = (("umount2", "/nonexistent", -1), ("ptrace", -1, 0, 0, 0), ("unshare", 0))
         return sum(call(*each) not in refused for each in tried)
 
     passed = apart(again)

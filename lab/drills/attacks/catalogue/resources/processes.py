@@ -15,22 +15,14 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from sandbox.protocol import MIB, Limits
-
-from lab.drills.attacks.attack import Baseline, Given, Instead, attack
+from lab.drills.attacks.attack import BaselineControl, Inputs, OtherProbe, attack
 from lab.drills.attacks.catalogue.drives import outliving, renamed
 from lab.drills.attacks.catalogue.kernel.rights import takes_precedence
 from lab.drills.attacks.context import Context
-from lab.drills.attacks.judges import broken, held, reached
-from lab.drills.attacks.outcome import Report, Verdict
-from lab.drills.attacks.probes.primitives import (
-    attempt,
-    child,
-    kill,
-    libc,
-    read,
-    take_name,
-)
+from lab.drills.attacks.judges import broken, held_verdict, reached
+from lab.drills.attacks.outcome import AttackVerdict, ProbeReport
+from lab.drills.attacks.probes.primitives import attempt, child, kill, libc, read, take_name
+from sandbox.protocol import MIB, Limits
 
 COUNT = 32
 counted_attack = partial(attack, limits=Limits(processes=COUNT))
@@ -39,7 +31,7 @@ outliving_attack = partial(attack, drive=outliving)
 QUIET = Limits(wall_seconds=20.0)
 BOMBS = ("forks", "memory", "output", "files", "spin")
 SLOWER = 10.0
-"""Times its own time alone, and 3 s, is what the neighbour may take: there are as many bombs as
+"""The neighbour may take this multiple of its time alone, plus 3 s: there are as many bombs as
 that, and one processor may be all there is."""
 
 # Not RLIMIT_NPROC: a control group may count in its place, and `fork_bomb` tries it.
@@ -49,15 +41,15 @@ HARD = Limits(processes=32, open_files=64, file_bytes=MIB, cpu_seconds=5)
 @counted_attack()
 def fork_bomb() -> str | None:
     """Forks until nothing more can be forked."""
-    made: list[int] = []
+    pids: list[int] = []
     try:
-        while len(made) < 2 * COUNT:
-            made.append(child(time.sleep, 5))
+        while len(pids) < 2 * COUNT:
+            pids.append(child(time.sleep, 5))
     except OSError:
         return None
     finally:
-        kill(*made)
-    return f"{len(made)} processes at one time"
+        kill(*pids)
+    return f"{len(pids)} processes at one time"
 
 
 @counted_attack()
@@ -75,29 +67,29 @@ def zombie_bomb() -> str | None:
 def thread_bomb() -> str | None:
     """Starts threads until no more can be started."""
     end = threading.Event()
-    made = 0
+    count = 0
     try:
-        while made < 2 * COUNT:
+        while count < 2 * COUNT:
             threading.Thread(target=end.wait, args=(10,), daemon=True).start()
-            made += 1
+            count += 1
     except RuntimeError:
         return None
     finally:
         end.set()
-    return f"{made} threads at one time"
+    return f"{count} threads at one time"
 
 
 @counted_attack()
 def spawn_storm() -> str | None:
     """Starts programs by vfork from many threads at once, past the count of processes."""
-    made: list[int] = []
+    pids: list[int] = []
 
     def storm() -> None:
-        while len(made) < 2 * COUNT:
+        while len(pids) < 2 * COUNT:
             pid = attempt(os.posix_spawn, "/bin/sleep", ["sleep", "5"], {})
             if pid is None:
                 return
-            made.append(pid)
+            pids.append(pid)
 
     started = []
     for thread in [threading.Thread(target=storm) for _ in range(8)]:
@@ -108,19 +100,20 @@ def spawn_storm() -> str | None:
         started.append(thread)
     for thread in started:
         thread.join()
-    kill(*made)
-    return f"{len(made)} programs at one time" if len(made) >= 2 * COUNT else None
+    kill(*pids)
+    return f"{len(pids)} programs at one time" if len(pids) >= 2 * COUNT else None
 
 
 @outliving_attack()
-def daemon(given: Given) -> str | None:
+def daemon(inputs: Inputs) -> str | None:
     """Leaves a daemon behind: forked twice, in a session of its own, deaf to signals."""
 
     def start() -> None:
-        # The mark on its command line lets the host find it, whatever it has become.
+        # The mark on its command line lets the host find it, even after it has changed its name or
+        # parent.
         deaf = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; "
         os.setsid()
-        subprocess.Popen([sys.executable, "-c", f"{deaf}time.sleep(20)", given["mark"]])
+        subprocess.Popen([sys.executable, "-c", f"{deaf}time.sleep(20)", inputs["mark"]])
 
     child(start)
     os.wait()
@@ -129,11 +122,11 @@ def daemon(given: Given) -> str | None:
 
 
 @outliving_attack()
-def stopped_processes(given: Given) -> str | None:
+def stopped_processes(inputs: Inputs) -> str | None:
     """Leaves processes behind that are stopped, in sessions of their own."""
     for _ in range(3):
         process = subprocess.Popen(
-            [sys.executable, "-c", "import time; time.sleep(20)", given["mark"]],
+            [sys.executable, "-c", "import time; time.sleep(20)", inputs["mark"]],
             start_new_session=True,
         )
         os.kill(process.pid, signal.SIGSTOP)
@@ -143,13 +136,13 @@ def stopped_processes(given: Given) -> str | None:
 
 
 @outliving_attack()
-def pid_hopping(given: Given) -> str | None:
+def pid_hopping(inputs: Inputs) -> str | None:
     """Flees from a killer by pid: each process forks its successor and ends, for 10 s."""
     until = time.monotonic() + 10
 
     def hop() -> None:
         os.setsid()
-        take_name(given["mark"])
+        take_name(inputs["mark"])
         while time.monotonic() < until:
             if os.fork() > 0:
                 os._exit(0)
@@ -162,13 +155,13 @@ def pid_hopping(given: Given) -> str | None:
 
 
 @attack()
-def message_queues(given: Given) -> str | None:
+def message_queues(inputs: Inputs) -> str | None:
     """Makes message queues, of POSIX and of System V: kernel memory that outlives a process."""
     queue = libc().msgget(0, 0o1600)
     if queue >= 0:
         libc().msgctl(queue, 0, None)
         return "a queue of System V"
-    name = f"/{given['mark']}".encode()
+    name = f"/{inputs['mark']}".encode()
     posix = attempt(ctypes.CDLL, "librt.so.1") or libc()
     queue = posix.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None)
     if queue >= 0:
@@ -180,28 +173,28 @@ def message_queues(given: Given) -> str | None:
 @attack()
 def timers() -> str | None:
     """Makes timers without end: each is kernel memory, and one of its user's pending signals."""
-    made, enough = 0, 20_000
+    count, enough = 0, 20_000
     library, timer = libc(), ctypes.c_void_p()
-    while made < enough and library.timer_create(1, None, ctypes.byref(timer)) == 0:
-        made += 1
-    return f"{made} timers" if made == enough else None
+    while count < enough and library.timer_create(1, None, ctypes.byref(timer)) == 0:
+        count += 1
+    return f"{count} timers" if count == enough else None
 
 
 priorities = attack(
-    control=Baseline(host_root=True),
+    control=BaselineControl(host_root=True),
     tries="Takes a higher priority: nice, real-time scheduling, I/O, the last to be killed.",
 )(takes_precedence)
 
 
-@attack(control=Baseline(as_drill=True))
-def prlimit_others(given: Given) -> str | None:
+@attack(control=BaselineControl(as_drill=True))
+def prlimit_others(inputs: Inputs) -> str | None:
     """Sets the limits of a process that is not of its own run: the drill's."""
-    pid = given["pid"]
+    pid = inputs["pid"]
     if b"lab.drills.attacks" not in (read(f"/proc/{pid}/cmdline") or b""):
         return None  # none, or a pid of the sandbox's own
     try:
-        own = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, own)
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     except (OSError, ValueError):
         return None
     return f"the limits of pid {pid} could be set"
@@ -209,27 +202,24 @@ def prlimit_others(given: Given) -> str | None:
 
 @attack(
     limits=HARD,
-    given={
+    inputs={
         "most": {
             "NOFILE": HARD.open_files,
             "FSIZE": HARD.file_bytes,
             "CPU": HARD.cpu_seconds + 1,
-            "CORE": 1,  # one byte: what the kernel takes for "not even to a pipe"
+            "CORE": 1,  # one byte, which the kernel reads as "not even to a pipe"
             "MSGQUEUE": 0,
         }
     },
 )
-def raise_rlimits(given: Given) -> str | None:
+def raise_rlimits(inputs: Inputs) -> str | None:
     """Raises its own resource limits, by setrlimit and by prlimit."""
-    for name, most in given["most"].items():
+    for name, most in inputs["most"].items():
         which = getattr(resource, f"RLIMIT_{name}")
-        for wanted in (1 << 31, resource.RLIM_INFINITY):
-            for change in (
-                resource.setrlimit,
-                lambda *a: resource.prlimit(os.getpid(), *a),
-            ):
+        for limit in (1 << 31, resource.RLIM_INFINITY):
+            for change in (resource.setrlimit, lambda *a: resource.prlimit(os.getpid(), *a)):
                 try:
-                    change(which, (wanted, wanted))
+                    change(which, (limit, limit))
                 except (OSError, ValueError):
                     continue
         _, hard = resource.getrlimit(which)
@@ -239,20 +229,21 @@ def raise_rlimits(given: Given) -> str | None:
 
 
 def has_inotify() -> str | None:
-    """A neighbour's run: whether it gets what the attack takes."""
+    """A neighbour's run, which checks whether the attack takes its resources."""
     select.epoll().close()
     return "it has inotify" if libc().inotify_init1(0) >= 0 else "it has none"
 
 
-async def with_a_neighbour(context: Context) -> Verdict:
-    """The neighbour's run alone, then the attack's probe, and the neighbour's again meanwhile."""
+async def with_a_neighbour(context: Context) -> AttackVerdict:
+    """The neighbour's run alone, then the attack's probe, and the neighbour's run again during the
+    probe."""
     alone = (await context.run(has_inotify)).report
     run = asyncio.ensure_future(context.run())
     await asyncio.sleep(1.0)
     meanwhile = (await renamed(context).run(has_inotify)).report
     await run
     return (
-        held()
+        held_verdict()
         if alone == meanwhile
         else reached(f"the neighbour: {alone} before, {meanwhile}")
     )
@@ -261,66 +252,66 @@ async def with_a_neighbour(context: Context) -> Verdict:
 @attack(drive=with_a_neighbour, alone=True)
 def inotify() -> str | None:
     """Takes all that its user may have of inotify and epoll, so that a neighbour gets none."""
-    library, made = libc(), 0
-    while made < 250 and library.inotify_init1(0) >= 0:
-        made += 1
+    library, count = libc(), 0
+    while count < 250 and library.inotify_init1(0) >= 0:
+        count += 1
     time.sleep(3)
     return None
 
 
 def minds_its_business() -> str | None:
-    kept = bytearray(b"x") * (32 << 20)
+    block = bytearray(b"x") * (32 << 20)
     pids = [child(os._exit, 7) for _ in range(8)]
     if any(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 7 for pid in pids):
         return None
-    thread = threading.Thread(target=kept.count, args=(b"x",))
+    thread = threading.Thread(target=block.count, args=(b"x",))
     thread.start()
     thread.join()
     with open("mine", "wb") as file:
-        file.write(kept[: 8 << 20])
+        file.write(block[: 8 << 20])
     return f"fine: {sum(range(1_000_000))} {os.path.getsize('mine')}"
 
 
-async def among_bombs(context: Context) -> Verdict:
+async def among_bombs(context: Context) -> AttackVerdict:
     alone = await context.run(minds_its_business, limits=QUIET)
-    bombs = [asyncio.ensure_future(context.run(given={"kind": kind})) for kind in BOMBS]
+    bombs = [asyncio.ensure_future(context.run(inputs={"kind": kind})) for kind in BOMBS]
     await asyncio.sleep(1.0)
     limits = replace(QUIET, processes=4) if context.is_control else QUIET
-    seen = await renamed(context).run(minds_its_business, limits=limits)
+    observation = await renamed(context).run(minds_its_business, limits=limits)
     ends = [(await bomb).result.end.value for bomb in bombs]
-    fine = Report(reached="fine: 499999500000 8388608")
+    fine = ProbeReport(reached="fine: 499999500000 8388608")
     if alone.report != fine:
         return broken(f"the neighbour alone: {alone.report} {alone.result.end}")
-    if seen.report != fine:
-        return reached(f"the neighbour: {seen.report}, {seen.result.end}")
-    if seen.seconds > SLOWER * alone.seconds + 3:
+    if observation.report != fine:
+        return reached(f"the neighbour: {observation.report}, {observation.result.end}")
+    if observation.seconds > SLOWER * alone.seconds + 3:
         return reached(
-            f"the neighbour took {seen.seconds:.1f} s, alone {alone.seconds:.1f} s"
+            f"the neighbour took {observation.seconds:.1f} s, alone {alone.seconds:.1f} s"
         )
-    return held(f"{alone.seconds:.2f} s alone, {seen.seconds:.2f} s beside {ends}")
+    return held_verdict(f"{alone.seconds:.2f} s alone, {observation.seconds:.2f} s beside {ends}")
 
 
-def explodes(given: Given) -> str | None:
-    """Bombs of five kinds at once, in sandboxes of their own, beside a run like any other."""
+def explodes(inputs: Inputs) -> str | None:
+    """Bombs of five kinds at once, in their own sandboxes, at the same time as a normal run."""
     until = time.monotonic() + 4
-    if given["kind"] == "memory":
-        kept: list[bytearray] = []
-        while time.monotonic() < until and len(kept) < 256:
-            kept.append(bytearray(b"x") * (1 << 20))
-    elif given["kind"] == "files":
+    if inputs["kind"] == "memory":
+        blocks: list[bytearray] = []
+        while time.monotonic() < until and len(blocks) < 256:
+            blocks.append(bytearray(b"x") * (1 << 20))
+    elif inputs["kind"] == "files":
         for number in range(30_000):
             os.close(os.open(f"f{number}", os.O_CREAT | os.O_WRONLY))
-    made = 0
+    count = 0
     while time.monotonic() < until:
-        if given["kind"] == "forks" and made < 500:
+        if inputs["kind"] == "forks" and count < 500:
             try:
                 child(time.sleep, max(0.0, until - time.monotonic()))
-                made += 1
+                count += 1
             except OSError:
                 time.sleep(0.01)
-        elif given["kind"] == "output":
+        elif inputs["kind"] == "output":
             os.write(1, b"x" * 65_536)
-        elif given["kind"] != "spin":
+        elif inputs["kind"] != "spin":
             time.sleep(0.01)
     return None
 
@@ -328,6 +319,6 @@ def explodes(given: Given) -> str | None:
 loud_neighbour = attack(
     limits=Limits(wall_seconds=8.0, processes=32, memory_bytes=64 * MIB),
     drive=among_bombs,
-    control=Instead(explodes),
+    control=OtherProbe(explodes),
     alone=True,
 )(explodes)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import resource
 
-from sandbox.protocol import MIB, End, Limits
-
-from lab.drills.attacks.attack import Given, Raised, attack
+from lab.drills.attacks.attack import Inputs, RaisedLimits, attack
 from lab.drills.attacks.context import Context
-from lab.drills.attacks.judges import broken, held, reached
-from lab.drills.attacks.outcome import Verdict
+from lab.drills.attacks.judges import broken, held_verdict, reached
+from lab.drills.attacks.outcome import AttackVerdict
 from lab.drills.attacks.probes.primitives import attempt
+from sandbox.protocol import MIB, End, Limits
 
 SMALL = Limits(workspace_bytes=16 * MIB)
 FULL = frozenset({End.DISK, End.MEMORY})
@@ -21,12 +20,12 @@ OPEN_FILES = 64
 
 
 @attack(limits=SMALL, ends=FULL)
-def disk_fill(given: Given) -> str | None:
+def disk_fill(inputs: Inputs) -> str | None:
     """Fills every place that can be written, in files of allowed size."""
     written = 0
-    made = []
+    paths = []
     block = bytes(1 << 20)
-    for place in (
+    for folder in (
         ".",
         "/tmp",
         "/dev/shm",
@@ -38,28 +37,28 @@ def disk_fill(given: Given) -> str | None:
         "/dev/mqueue",
     ):
         for number in range(64):
-            path = f"{place}/{given['mark']}-{number}"
+            path = f"{folder}/{inputs['mark']}-{number}"
             try:
                 with open(path, "wb") as file:
-                    made.append(path)
+                    paths.append(path)
                     for _ in range(8):
                         written += file.write(block)
             except OSError:
                 break
             if written >= ENOUGH:
                 break
-    for path in made:
+    for path in paths:
         os.unlink(path)
     return f"{written >> 20} MiB on disks" if written >= ENOUGH else None
 
 
 @attack(limits=SMALL, ends=FULL)
-def disk_unlinked(given: Given) -> str | None:
+def disk_unlinked(inputs: Inputs) -> str | None:
     """Fills the disk with files that have no name any more."""
     written = 0
     block = bytes(1 << 20)
-    for place in (".", "/tmp", "/dev/shm", "/var/tmp"):
-        path = f"{place}/{given['mark']}"
+    for folder in (".", "/tmp", "/dev/shm", "/var/tmp"):
+        path = f"{folder}/{inputs['mark']}"
         wrote = len(block)
         while written < ENOUGH and wrote == len(block):
             file = attempt(os.open, path, os.O_CREAT | os.O_WRONLY)  # it stays open
@@ -73,41 +72,41 @@ def disk_unlinked(given: Given) -> str | None:
 
 
 @attack(ends=FULL)
-def inode_fill(given: Given) -> str | None:
+def inode_fill(inputs: Inputs) -> str | None:
     """Makes empty files without end: they take no bytes, but kernel memory."""
-    made, enough = 0, 100_000
+    count, enough = 0, 100_000
     top = os.getcwd()
-    for place in (".", "/tmp", "/dev/shm", "/run"):
+    for folder in (".", "/tmp", "/dev/shm", "/run"):
         try:
-            os.mkdir(f"{place}/{given['mark']}")
-            os.chdir(f"{place}/{given['mark']}")
-            while made < enough:
-                os.close(os.open(str(made), os.O_CREAT | os.O_WRONLY))
-                made += 1
+            os.mkdir(f"{folder}/{inputs['mark']}")
+            os.chdir(f"{folder}/{inputs['mark']}")
+            while count < enough:
+                os.close(os.open(str(count), os.O_CREAT | os.O_WRONLY))
+                count += 1
         except OSError:
             pass
         finally:
             os.chdir(top)
-        if made >= enough:
-            return f"{made} files"
+        if count >= enough:
+            return f"{count} files"
     return None
 
 
 @attack(limits=Limits(open_files=OPEN_FILES))
 def fd_exhaustion() -> str | None:
-    """Opens files until none can be opened, after asking for a higher limit."""
+    """Opens files until an open fails, after asking for a higher limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    made: list[int] = []
+    descriptors: list[int] = []
     try:
-        while len(made) < 2 * OPEN_FILES:
-            made.append(os.open("/dev/null", os.O_RDONLY))
+        while len(descriptors) < 2 * OPEN_FILES:
+            descriptors.append(os.open("/dev/null", os.O_RDONLY))
     except OSError:
         return None
     finally:
-        for fd in made:
+        for fd in descriptors:
             os.close(fd)
-    return f"{len(made)} open files"
+    return f"{len(descriptors)} open files"
 
 
 @attack(limits=Limits(file_bytes=MIB), ends=frozenset({End.DISK}))
@@ -131,22 +130,22 @@ def sparse_giant() -> str | None:
     return None
 
 
-async def a_total_is_kept(context: Context) -> Verdict:
-    seen = await context.run()
-    size = sum(map(len, seen.result.changed.values()))
+async def a_total_is_kept(context: Context) -> AttackVerdict:
+    observation = await context.run()
+    size = sum(map(len, observation.result.changed.values()))
     if size > WORKSPACE:
         return reached(f"{size} bytes were collected")
-    if seen.seconds > 10:
-        return reached(f"collecting took {seen.seconds:.1f} s")
-    if seen.result.end is not End.EXITED or not seen.result.refused:
-        return broken(f"{seen.result.end}, {len(seen.result.refused)} refused")
-    return held(f"{size} bytes collected, the rest refused")
+    if observation.seconds > 10:
+        return reached(f"collecting took {observation.seconds:.1f} s")
+    if observation.result.end is not End.EXITED or not observation.result.refused:
+        return broken(f"{observation.result.end}, {len(observation.result.refused)} refused")
+    return held_verdict(f"{size} bytes collected, the rest refused")
 
 
 @attack(
     limits=Limits(file_bytes=2 * MIB, workspace_bytes=WORKSPACE),
     drive=a_total_is_kept,
-    control=Raised(Limits(file_bytes=2 * MIB, workspace_bytes=64 * MIB)),
+    control=RaisedLimits(Limits(file_bytes=2 * MIB, workspace_bytes=64 * MIB)),
 )
 def sparse_collection() -> str | None:
     """Leaves a thousand sparse files: nothing to make, gigabytes to collect."""

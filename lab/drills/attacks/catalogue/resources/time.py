@@ -9,13 +9,12 @@ import time
 from functools import partial
 from pathlib import Path
 
-from sandbox.protocol import MIB, End, Limits
-
-from lab.drills.attacks.attack import Raised, attack
+from lab.drills.attacks.attack import RaisedLimits, attack
 from lab.drills.attacks.context import Context
-from lab.drills.attacks.judges import held, reached
-from lab.drills.attacks.outcome import Verdict
+from lab.drills.attacks.judges import held_verdict, reached
+from lab.drills.attacks.outcome import AttackVerdict
 from lab.drills.attacks.probes.primitives import allowed, burn, child
+from sandbox.protocol import MIB, End, Limits
 
 OUTPUT_KEPT = 16 * 1024
 HOST_GROWTH = 48 * MIB
@@ -24,7 +23,7 @@ HOST_GROWTH = 48 * MIB
 processor_attack = partial(
     attack,
     ends=frozenset({End.CPU}),
-    control=Raised(Limits(wall_seconds=60.0, cpu_seconds=20)),
+    control=RaisedLimits(Limits(wall_seconds=60.0, cpu_seconds=20)),
 )
 ONE_SECOND = Limits(wall_seconds=60.0, cpu_seconds=1)
 
@@ -32,7 +31,7 @@ deadline_attack = partial(
     attack,
     limits=Limits(wall_seconds=1.0),
     ends=frozenset({End.TIMEOUT}),
-    control=Raised(Limits(wall_seconds=20.0)),
+    control=RaisedLimits(Limits(wall_seconds=20.0)),
 )
 
 
@@ -72,7 +71,8 @@ def cpu_short_lives() -> str | None:
 
 @processor_attack(limits=ONE_SECOND)
 def cpu_unreaped() -> str | None:
-    """Burns processor time in children that nobody waits for, whose time is added to nobody's."""
+    """Burns processor time in children without a waiting parent, so that their time is not added to
+    a parent's."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them, and forgets
     for _ in range(10):
         read, write = os.pipe()
@@ -86,11 +86,7 @@ def cpu_unreaped() -> str | None:
 @deadline_attack()
 def sleep_past_deadline() -> str | None:
     """Sleeps past the deadline, blind to every signal that can be ignored or blocked."""
-    for number in set(signal.valid_signals()) - {
-        signal.SIGKILL,
-        signal.SIGSTOP,
-        signal.SIGCHLD,
-    }:
+    for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
         allowed(signal.signal, number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     time.sleep(3)
@@ -114,27 +110,25 @@ def resident() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def little_is_kept(context: Context) -> Verdict:
+async def little_is_kept(context: Context) -> AttackVerdict:
     before = most = resident()
     run = asyncio.ensure_future(context.run())
     while not run.done():
         most = max(most, resident())
         await asyncio.sleep(0.01)
     result, growth = (await run).result, most - before
-    kept = [len(each.text.encode()) for each in (result.stdout, result.stderr)]
+    sizes = [len(each.text.encode()) for each in (result.stdout, result.stderr)]
     if result.end is not End.OUTPUT:
         return reached(f"it ended as {result.end}: {(await run).report}")
-    if max(kept) > 3 * OUTPUT_KEPT + 100:  # a byte that is no text becomes three
-        return reached(f"{max(kept)} bytes of an output were kept")
+    if max(sizes) > 3 * OUTPUT_KEPT + 100:  # a byte that is no text becomes three
+        return reached(f"{max(sizes)} bytes of an output were kept")
     if growth > HOST_GROWTH:
         return reached(f"the host's process grew by {growth} bytes")
-    return held(f"{kept} bytes kept, the host grew by {growth} bytes")
+    return held_verdict(f"{sizes} bytes kept, the host grew by {growth} bytes")
 
 
 @attack(
-    limits=Limits(output_bytes=OUTPUT_KEPT, wall_seconds=30.0),
-    drive=little_is_kept,
-    alone=True,
+    limits=Limits(output_bytes=OUTPUT_KEPT, wall_seconds=30.0), drive=little_is_kept, alone=True
 )
 def output_flood() -> str | None:
     """Floods standard output and standard error, faster than anyone reads."""

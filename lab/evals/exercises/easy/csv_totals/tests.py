@@ -11,9 +11,7 @@ def test_plain_lines_in_the_order_of_their_appearance():
 
 
 def test_quotes_hold_commas_breaks_and_quotes():
-    text = (
-        'amount,note,category\n"1,234.50","a, b\nand c","eat ""out"", late"\n0.5,,x\n'
-    )
+    text = 'amount,note,category\n"1,234.50","a, b\nand c","eat ""out"", late"\n0.5,,x\n'
     assert totals(text) == {'eat "out", late': Decimal("1234.50"), "x": Decimal("0.5")}
 
 

@@ -8,9 +8,7 @@ def totals(text):
     names = head.split(",")
     sums = {}
     for line in lines:
-        fields = dict(
-            zip(names, (f.strip().strip('"') for f in line.split(",")), strict=False)
-        )
+        fields = dict(zip(names, (f.strip().strip('"') for f in line.split(",")), strict=False))
         category = fields.get("category", "")
         if category:
             sums[category] = sums.get(category, Decimal(0)) + Decimal(fields["amount"])

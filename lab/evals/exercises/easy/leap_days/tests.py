@@ -29,6 +29,4 @@ def test_against_counting():
         for last in days[::7]:
             span = range(first.year, last.year + 1)
             leaps = [y for y in span if y % 4 == 0 and (y % 100 != 0 or y % 400 == 0)]
-            assert leap_days(first, last) == sum(
-                first <= date(y, 2, 29) <= last for y in leaps
-            )
+            assert leap_days(first, last) == sum(first <= date(y, 2, 29) <= last for y in leaps)

@@ -74,9 +74,7 @@ def test_the_first_failure_ends_all():
             raise LookupError("first")
 
         with pytest.raises(LookupError, match="first"):
-            await gather_bounded(
-                [slow("a"), lambda: fail(), slow("b"), slow("late")], 3
-            )
+            await gather_bounded([slow("a"), lambda: fail(), slow("b"), slow("late")], 3)
         return sorted(ended), sorted(called), len(asyncio.all_tasks())
 
     ended, called, left = asyncio.run(main())

@@ -8,13 +8,7 @@ from solution import cheapest
 
 def test_the_cheapest_way_is_not_the_one_with_the_cheapest_rest():
     # without a free road a-b-c-d is cheapest (9); with one it is a-x-d
-    roads = [
-        ("a", "b", 3),
-        ("b", "c", 3),
-        ("c", "d", 3),
-        ("a", "x", 1),
-        ("x", "d", 100),
-    ]
+    roads = [("a", "b", 3), ("b", "c", 3), ("c", "d", 3), ("a", "x", 1), ("x", "d", 100)]
     assert cheapest(roads, "a", "d", 0) == (9, ["a", "b", "c", "d"])
     assert cheapest(roads, "a", "d", 1) == (1, ["a", "x", "d"])
     assert cheapest(roads, "a", "d", 2) == (0, ["a", "x", "d"])
@@ -28,10 +22,7 @@ def test_no_way_and_no_road():
 
 
 def test_several_roads_between_two_towns():
-    assert cheapest([("a", "b", 5), ("a", "b", 2), ("a", "b", 9)], "a", "b", 0) == (
-        2,
-        ["a", "b"],
-    )
+    assert cheapest([("a", "b", 5), ("a", "b", 2), ("a", "b", 9)], "a", "b", 0) == (2, ["a", "b"])
 
 
 def test_fewest_roads_then_first_in_order():
@@ -78,17 +69,14 @@ def test_against_trying_all():
         ]
         free = drawn.randrange(3)
         start, goal = drawn.choice(towns), drawn.choice(towns)
-        assert cheapest(roads, start, goal, free) == slowly(roads, start, goal, free), (
-            roads
-        )
+        assert cheapest(roads, start, goal, free) == slowly(roads, start, goal, free), roads
 
 
 def test_many_roads():
     drawn = random.Random(6)
     towns = [f"t{n}" for n in range(2_000)]
     roads = [
-        (drawn.choice(towns), drawn.choice(towns), drawn.randrange(1, 1_000))
-        for _ in range(20_000)
+        (drawn.choice(towns), drawn.choice(towns), drawn.randrange(1, 1_000)) for _ in range(20_000)
     ]
     began = time.perf_counter()
     found = cheapest(roads, "t0", "t1", 10)

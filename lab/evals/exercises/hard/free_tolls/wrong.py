@@ -19,7 +19,5 @@ def cheapest(roads, start, goal, free):
             continue
         done.add(way[-1])
         for other, toll in out[way[-1]].items():
-            heapq.heappush(
-                waiting, (cost + toll, count + 1, [*way, other], [*tolls, toll])
-            )
+            heapq.heappush(waiting, (cost + toll, count + 1, [*way, other], [*tolls, toll]))
     return None

@@ -11,13 +11,7 @@ def event(seq, kind, amount=None, order="o", id=None):
 
 
 def state(status, due=0, paid=0, refund=0, waiting=0):
-    return {
-        "status": status,
-        "due": due,
-        "paid": paid,
-        "refund": refund,
-        "waiting": waiting,
-    }
+    return {"status": status, "due": due, "paid": paid, "refund": refund, "waiting": waiting}
 
 
 def test_from_placed_to_returned():
@@ -62,11 +56,7 @@ def test_what_comes_early_waits():
 
 def test_duplicates():
     orders = Orders()
-    first, early, refused = (
-        event(1, "placed", 5),
-        event(3, "shipped"),
-        event(2, "returned"),
-    )
+    first, early, refused = event(1, "placed", 5), event(3, "shipped"), event(2, "returned")
     assert orders.apply(first) == "applied"
     assert orders.apply(first) == "duplicate"
     assert orders.apply(early) == "waiting"
@@ -74,9 +64,7 @@ def test_duplicates():
     assert orders.apply(refused) == "refused"
     assert orders.apply(refused) == "duplicate"
     assert orders.apply({**first, "seq": 9, "order": "other"}) == "duplicate"
-    assert orders.state("o") == state(
-        "open", 5
-    )  # the early one was refused in its turn
+    assert orders.state("o") == state("open", 5)  # the early one was refused in its turn
 
 
 def test_conflicts():

@@ -11,14 +11,7 @@ class Orders:
             return "duplicate"
         order = self._orders.setdefault(
             event["order"],
-            {
-                "status": None,
-                "due": 0,
-                "paid": 0,
-                "refund": 0,
-                "next": 1,
-                "waiting": {},
-            },
+            {"status": None, "due": 0, "paid": 0, "refund": 0, "next": 1, "waiting": {}},
         )
         if event["seq"] < order["next"]:
             return "conflict"

@@ -2,9 +2,7 @@ from fractions import Fraction
 
 
 def allocate(cents, weights):
-    exact = [
-        Fraction(repr(w)) if isinstance(w, float) else Fraction(w) for w in weights
-    ]
+    exact = [Fraction(repr(w)) if isinstance(w, float) else Fraction(w) for w in weights]
     if any(weight < 0 for weight in exact) or sum(exact) == 0:
         raise ValueError("weights are not negative, and add up to more than zero")
     if cents < 0:

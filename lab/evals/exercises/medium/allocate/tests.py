@@ -19,7 +19,7 @@ from solution import allocate
         (3, [5, 3, 2], [1, 1, 1]),
     ],
 )
-def written_test_parts(cents, weights, expected):
+def test_parts(cents, weights, expected):
     assert allocate(cents, weights) == expected
 
 

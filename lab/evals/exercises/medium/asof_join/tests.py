@@ -33,9 +33,7 @@ def test_order_and_index_stay():
 
 
 def test_each_symbol_for_itself():
-    got = priced(
-        trades((5, "A", 1), (5, "C", 1)), quotes((4, "B", 1), (1, "A", 2)), 60 * SECOND
-    )
+    got = priced(trades((5, "A", 1), (5, "C", 1)), quotes((4, "B", 1), (1, "A", 2)), 60 * SECOND)
     assert prices(got) == [2, None]
 
 
@@ -63,6 +61,4 @@ def test_nothing_changes():
 
 
 def test_no_quotes():
-    assert prices(
-        priced(trades((5, "A", 1)), quotes((4, "A", 1)).iloc[:0], SECOND)
-    ) == [None]
+    assert prices(priced(trades((5, "A", 1)), quotes((4, "A", 1)).iloc[:0], SECOND)) == [None]

@@ -33,17 +33,7 @@ def test_there(pointer, expected):
 
 @pytest.mark.parametrize(
     "pointer",
-    [
-        "/foo/3",
-        "/foo/-",
-        "/foo/-1",
-        "/foo/01",
-        "/foo/+1",
-        "/foo/1 ",
-        "/foo/١",
-        "/foo/",
-        "/bar",
-    ],
+    ["/foo/3", "/foo/-", "/foo/-1", "/foo/01", "/foo/+1", "/foo/1 ", "/foo/١", "/foo/", "/bar"],
 )
 def test_not_there(pointer):
     with pytest.raises(LookupError):

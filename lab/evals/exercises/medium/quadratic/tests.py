@@ -12,8 +12,7 @@ def test_usual_ones():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "c", "expected"),
-    [(0, 2, -4, (2.0,)), (0, 0, 5, ()), (0.0, -1, 0, (0.0,))],
+    ("a", "b", "c", "expected"), [(0, 2, -4, (2.0,)), (0, 0, 5, ()), (0.0, -1, 0, (0.0,))]
 )
 def test_straight_lines(a, b, c, expected):
     assert roots(a, b, c) == expected

@@ -29,7 +29,5 @@ class Cache:
 
     def _sweep(self):
         now = self._clock()
-        for key in [
-            k for k, (_, since) in self._held.items() if now - since >= self._ttl
-        ]:
+        for key in [k for k, (_, since) in self._held.items() if now - since >= self._ttl]:
             del self._held[key]

@@ -18,9 +18,7 @@ def main():
         asked = [True] * 3
 
     def show(counts, *name):
-        shown = [
-            str(count) for count, wanted in zip(counts, asked, strict=True) if wanted
-        ]
+        shown = [str(count) for count, wanted in zip(counts, asked, strict=True) if wanted]
         print(*shown, *name)
 
     if not options.files:

@@ -11,11 +11,7 @@ def run(*args, stdin=b"", cwd=None):
 
     program = Path(solution.__file__).resolve()
     return subprocess.run(
-        [sys.executable, str(program), *args],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        timeout=10,
+        [sys.executable, str(program), *args], input=stdin, capture_output=True, cwd=cwd, timeout=10
     )
 
 

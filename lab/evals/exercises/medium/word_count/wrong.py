@@ -20,10 +20,7 @@ def main():
         asked = [True] * 3
 
     def show(counts, *name):
-        print(
-            *[count for count, wanted in zip(counts, asked, strict=True) if wanted],
-            *name,
-        )
+        print(*[count for count, wanted in zip(counts, asked, strict=True) if wanted], *name)
 
     if not options.files:
         show(counted(sys.stdin.read()))
