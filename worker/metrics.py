@@ -87,7 +87,7 @@ class Figures:
         )
         self.runs_now = self._gauge("fettle_runs_in_progress", "Runs of code under way")
         for reason in Reason:
-            self._failures.labels(str(reason))  # 0 is a figure: a rate needs what came before
+            self._failures.labels(str(reason))  # start at 0: a rate needs an earlier value
         for cause in Cause:
             self._given_back.labels(str(cause))
         for end in _UNAPPROVED.values():
@@ -129,13 +129,13 @@ class Figures:
         self._latency.labels(provider).observe(seconds)
 
     def ran(self, result: RunResult, seconds: float) -> None:
-        """A run of code that took so long in all."""
+        """A run of code. `seconds` is its full duration."""
         self._runs.labels("succeeded" if result.succeeded else str(result.end)).inc()
         self._run_seconds.observe(result.seconds)
         self._overhead.observe(max(seconds - result.seconds, 0.0))
 
     def unrun(self) -> None:
-        """A run that did not happen, since the sandbox failed."""
+        """A run that the sandbox could not start."""
         self._runs.labels("unavailable").inc()
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:

@@ -106,7 +106,7 @@ class RedisRateLimit:
             if given == 0.0:
                 return
             await asyncio.sleep(given)
-            # a hold that was set meanwhile makes all requests wait again
+            # a hold that was set during the pause makes all requests wait again
             if await self._held(model) == 0.0:
                 return
 
@@ -135,7 +135,7 @@ class RedisRateLimit:
         self, model: str, pace: Pace, tokens: int, most_seconds: float
     ) -> tuple[float, bool]:
         names = [keys.slots(model.partition(":")[0]), keys.hold(model)]
-        bounds = ["" if each is None else each for each in (pace.requests, pace.tokens)]
+        bounds = ["" if bound is None else bound for bound in (pace.requests, pace.tokens)]
         args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000), pace.slot_ms]
         args.append(int(self._hold_seconds * 1000))
         ms, given = await retry_while_unavailable(
@@ -144,7 +144,7 @@ class RedisRateLimit:
         return ms / 1000, bool(given)
 
     async def _held(self, model: str) -> float:
-        """Seconds for which the model is held back."""
+        """The remaining seconds of the hold of a model; 0 if there is no hold."""
         ms: int = await retry_while_unavailable(
             lambda: await_redis(self._redis.pttl(keys.hold(model)))
         )

@@ -1,4 +1,4 @@
-"""LiveTokens: the streamed output of this process' models, sent in batches to those who watch."""
+"""LiveTokens: the streamed output of this process' models, sent in batches to watching clients."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from jobs.errors import StoreUnavailable
 from jobs.redis.channels import TokenChannel
 
 BATCH_SECONDS = 0.08
-"""Quick enough for an eye; one round trip to Redis for all jobs of a process."""
+"""The time between two batches. A batch is one round trip to Redis for all jobs of a process."""
 DEAF_SECONDS = 1.0
-"""How long nothing is sent for a job that nobody watches, before it is tried again."""
+"""The time in which no tokens are sent for a job that no client watches."""
 
 Message = dict[str, str | int]
 """{call, role, part, text, try}: see docs/models.md."""
 
 
 class LiveTokens:
-    """Of one process. No call waits for it: what cannot be sent is dropped."""
+    """Sends the tokens of one process. No model call waits for it: it drops tokens if Redis
+    fails."""
 
     def __init__(self, tokens: TokenChannel) -> None:
         self._tokens = tokens
@@ -36,7 +37,7 @@ class LiveTokens:
         return JobTokens(self, job_id)
 
     def say(self, job_id: str, said: Message) -> None:
-        """Send something soon, if anybody watches the job."""
+        """Send a message with the next batch, if a client watches the job."""
         deaf_until = self._deaf_until.get(job_id)
         if deaf_until is not None and asyncio.get_running_loop().time() < deaf_until:
             return
@@ -49,7 +50,7 @@ class LiveTokens:
             self._sending = asyncio.create_task(self._send())
 
     def drop(self, job_id: str, call: str) -> None:
-        """Send nothing more of a call."""
+        """Remove the waiting messages of a call."""
         kept = [said for said in self._waiting.pop(job_id, ()) if said["call"] != call]
         if kept:
             self._waiting[job_id] = kept
@@ -68,13 +69,13 @@ class LiveTokens:
             waiting, self._waiting = self._waiting, {}
             heard: frozenset[str] = frozenset()
             with contextlib.suppress(StoreUnavailable):
-                said = {job_id: json.dumps(spoken) for job_id, spoken in waiting.items()}
+                said = {job_id: json.dumps(messages) for job_id, messages in waiting.items()}
                 heard = await self._tokens.publish(said)
             now = asyncio.get_running_loop().time()
             deaf = {job_id: until for job_id, until in self._deaf_until.items() if until > now}
             deaf |= {job_id: now + DEAF_SECONDS for job_id in waiting if job_id not in heard}
             self._deaf_until = deaf
-            # what came while Redis was asked
+            # messages that arrived during the request to Redis
             self._waiting = {job: more for job, more in self._waiting.items() if job not in deaf}
 
 

@@ -26,10 +26,10 @@ log = structlog.get_logger("worker.adapters.tools")
 
 
 def guard_plugin(body: Body) -> Body:
-    """`body`, whose unexpected exceptions are logged and become refusals.
+    """Wrap a tool: log its unexpected exceptions and turn them into refusals.
 
-    Exceptions of Fettle itself (cancel, the store, the sandbox, a model, the machine) pass through:
-    they decide what becomes of the job, and a model cannot fix them.
+    Exceptions of Fettle (cancel, the store, the sandbox, a model, the machine) pass through: they
+    decide about the job, and a model cannot fix them.
     """
 
     @functools.wraps(body)
@@ -53,7 +53,7 @@ def _is_fettles(error: Exception) -> bool:
     if is_exhausted(error) or isinstance(error, GraphBubbleUp):
         return True
     if isinstance(error, OSError) and describe_os_error(error) is None:
-        return False  # a file or a host that the tool itself has asked for
+        return False  # a file or a host of the tool
     meant = classify_failure(error)
     return not (isinstance(meant, Fail) and meant.unforeseen)
 
@@ -75,7 +75,7 @@ class ToolUnfit(Exception):
 
 
 def tools(settings: ToolSettings) -> tuple[Body, ...]:
-    """The usual tools, those that settings allow, and plug-ins by name, always in this order.
+    """The built-in tools, the tools that settings allow, and plug-ins by name, in this order.
 
     Raises ToolUnfit.
     """
@@ -90,7 +90,7 @@ def tools(settings: ToolSettings) -> tuple[Body, ...]:
 
 def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]:
     """The tools of these names. A plug-in that is installed but not named is not imported."""
-    known = {each.name: each for each in installed}
+    known = {entry.name: entry for entry in installed}
     found = []
     for name in names:
         if name not in known:

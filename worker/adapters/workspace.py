@@ -27,8 +27,8 @@ from worker.repositories.patches import Kinds
 from worker.repositories.setups.setup import Installed
 
 KEPT_BYTES = 1024 * 1024
-"""A longer file is read again for each run: a worker holds dozens of jobs, most of which wait for a
-model, and each may have a hundred MiB of input."""
+"""Longer files are read again for each run: a worker has dozens of jobs, and each may have a
+hundred MiB of input."""
 
 _Kind = TypeVar("_Kind")
 
@@ -51,7 +51,8 @@ class ManifestWorkspace:
     async def open(
         cls, blobs: Blobs, digest: str | None, earlier: str | None = None
     ) -> ManifestWorkspace:
-        """The workspace of manifest `digest` over that of `earlier`; None is an empty one."""
+        """The workspace of manifest `digest` over the manifest `earlier`; None is an empty
+        manifest."""
         manifest = await load(blobs, digest)
         if earlier is None:
             return cls(blobs, manifest, digest)
@@ -146,7 +147,7 @@ class ManifestWorkspace:
         )
 
     def install(self, installed: Installed) -> None:
-        """Have programs find these dependencies, which are kept as long as the workspace."""
+        """Add the dependencies to the tree of runs. Their layer stays as long as the workspace."""
         self._installed = installed
 
     async def patch(self) -> Patch | None:
@@ -226,7 +227,7 @@ class ManifestWorkspace:
     def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
         copy = ManifestWorkspace(self._blobs, self._manifest, self._digest, self._base)
-        copy._kept = self._kept  # bytes by digest are the same for all workspaces
+        copy._kept = self._kept  # all workspaces can share bytes by digest
         return copy
 
     async def checkout(self, digest: str | None) -> None:
@@ -309,7 +310,7 @@ class ManifestWorkspace:
 
 
 def _placed(path: str, base: Base) -> str:
-    """The path that a file of the request gets by the commit's links."""
+    """The path of a file of the request after the commit's links."""
     with suppress(ToolRefused):
         return follow(path, base.links)
     return path

@@ -43,12 +43,12 @@ LIMITS = (
 )
 """Settings that limit what jobs may spend."""
 _SAMPLE = 1_000
-"""Tokens that are priced: for a million of them some models cost more a token."""
+"""The tokens of a price sample: some models have a higher price for a million tokens."""
 _MILLION = Decimal(1_000_000)
 
 
 def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
-    """The facts that stay as they are while the worker runs: all but the sandbox's."""
+    """The facts that do not change while the worker runs."""
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -70,8 +70,8 @@ Facts = dict[str, Any]
 
 
 def _shared_settings(settings: WorkerSettings) -> Facts:
-    """Settings that are to be equal at all workers, because each uses its own for the jobs of
-    everybody. The webhook's address may be secret: a digest is enough to compare it."""
+    """Settings that must be equal at all workers, because each worker uses its own settings for all
+    jobs. The webhook's address may be secret: its digest is enough for a comparison."""
     limits = {name: getattr(settings, name) for name in LIMITS}
     url = settings.webhook_url
     return {
@@ -81,8 +81,8 @@ def _shared_settings(settings: WorkerSettings) -> Facts:
 
 
 def _repositories(settings: WorkerSettings) -> Facts:
-    """Whether jobs on repositories work here, which hosts they and their dependencies may come
-    from, and which get changes delivered."""
+    """Whether jobs on repositories work at this worker, and the hosts of repositories, dependencies
+    and deliveries."""
     found = git.version()
     why = git.fault(found)
     return {
@@ -97,17 +97,17 @@ def _repositories(settings: WorkerSettings) -> Facts:
 
 
 def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Facts:
-    """What a worker announces of its models.
+    """The models that a worker announces.
 
     `roles`: the chains of each role, by level. `offered`: each model in them, with its prices in
-    USD per million tokens (null: unknown) and what it needs before it can be used (`missing`, null:
-    nothing). `providers`: likewise. `capabilities`: the operator's settings of what servers accept.
+    USD per million tokens (null: unknown) and its missing requirements (`missing`, or null).
+    `providers`: likewise. `capabilities`: the operator's settings of servers' capabilities.
     """
     roles = {role: _levels(chains, role) for role in get_args(Role)}
     names = dict.fromkeys(name for levels in roles.values() for chain in levels for name in chain)
     return {
         "default": ", ".join(chains.default) or None,
-        "keys": sorted(name for name, each in PROVIDERS.items() if options.has_key(each)),
+        "keys": sorted(name for name, row in PROVIDERS.items() if options.has_key(row)),
         "recordings": sorted(path.stem for path in options.recordings.glob("*.yaml")),
         "roles": roles,
         "offered": [_offered(name, options, prices) for name in names],
@@ -162,4 +162,4 @@ def _for_a_million(cost: Decimal | None) -> str | None:
 
 def names(facts: Mapping[str, Any]) -> list[str]:
     """The models in an offer."""
-    return [each["name"] for each in facts["offered"]]
+    return [row["name"] for row in facts["offered"]]

@@ -1,7 +1,7 @@
 """The heartbeat: one thread renews every lease of the process, and announces the worker.
 
-It has a connection and a loop of its own, so that a busy event loop does not lose leases. An event
-loop that hangs must lose them: its jobs make no progress, and their deadlines have no effect.
+The thread has a connection and a loop of its own, so that a busy event loop does not lose leases.
+An event loop that hangs must lose its leases: its jobs make no progress and miss their deadlines.
 
 Why: docs/decisions/0023-watchdog.md
 """
@@ -25,15 +25,15 @@ from worker.failures import abort_process
 log = structlog.get_logger("worker.background.heartbeat")
 
 AGAIN_SECONDS = 1.0
-"""The delay after a missed heartbeat: the first to return, sweeper or worker, has the job."""
+"""The delay after a missed heartbeat: the sweeper and the worker then compete for the job."""
 MISSED_ANNOUNCEMENTS = 3
 """A worker is forgotten after this many missed heartbeats."""
 
 
 class Leases:
-    """The heartbeat of a process. `facts()` is what it announces; where the `pulse` finds that the
-    loop with the jobs hangs, the process ends (see abort_process). `drain()` is called once when it
-    is requested, `beaten()` after each heartbeat that Redis has accepted.
+    """The heartbeat of a process. It announces `facts()`. If the `pulse` finds that the loop with
+    the jobs hangs, the process ends (see abort_process). It calls `drain()` once when a drain is
+    requested, and `beaten()` after each heartbeat that Redis has accepted.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Leases:
             wait = 0.0
             while not self._stopping.is_set():
                 if not self._pulse.beats(wait):
-                    faulthandler.dump_traceback(sys.stderr)  # where it hangs
+                    faulthandler.dump_traceback(sys.stderr)  # the traceback shows the cause
                     abort_process(TimeoutError("the worker's event loop does not answer"))
                 wait = self._every
                 try:
@@ -124,8 +124,8 @@ Ask = Callable[[Callable[[], None]], object]
 
 
 class LoopWatchdog:
-    """Checks at every heartbeat that a loop answers. Silence is measured by the heartbeat's own
-    waiting: a process or machine that was frozen as a whole has no loop that hangs.
+    """Checks at every heartbeat that a loop answers. It measures silence by the waiting time of the
+    heartbeat: if the whole process or machine was frozen, no loop hangs.
     """
 
     def __init__(self, ask: Ask, most_seconds: float) -> None:
@@ -135,7 +135,7 @@ class LoopWatchdog:
         self._silent = 0.0
 
     def beats(self, waited: float) -> bool:
-        """False where the loop has been silent for too long; `waited`: seconds since the last."""
+        """Whether the loop answers in time. `waited`: seconds since the last heartbeat."""
         if self._answered:
             self._answered, self._silent = False, 0.0
             self._ask(self._answer)

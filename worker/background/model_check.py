@@ -37,7 +37,7 @@ log = structlog.get_logger("worker.background.model_check")
 
 
 async def answer_forever(store: RedisStore, context: WorkerContext) -> None:
-    """Take questions, each in a task of its own: a slow model holds up no other."""
+    """Answer questions, each in a task of its own, so that a slow model delays no other answer."""
     async with asyncio.TaskGroup() as under_way:
         while True:
             with contextlib.suppress(StoreUnavailable):
@@ -103,7 +103,7 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
     models = _PatientModels.alone(context.models.pool, text)
     sandbox = context.runs.sandboxes.default
     trial = await run_trial(trials, models, sandbox, CHECK_SECONDS, first_token)
-    failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
+    failed = [step.error for step in trial.steps if step.error and step.step in REQUIRED]
     log.info("model checked", model=text, passed=trial.passed, errors=failed)
     return {
         **result,
@@ -130,8 +130,8 @@ def _used(name: ModelName, replies: Sequence[AIMessage], prices: Prices) -> dict
     known = [usage for usage in usages if usage is not None]
     complete = bool(known) and len(known) == len(usages)
     return {
-        "input_tokens": sum(each.input_tokens for each in known) if complete else None,
-        "output_tokens": sum(each.output_tokens for each in known) if complete else None,
+        "input_tokens": sum(usage.input_tokens for usage in known) if complete else None,
+        "output_tokens": sum(usage.output_tokens for usage in known) if complete else None,
         "cost_usd": None if cost is None or not complete else format(cost, "f"),
     }
 
@@ -169,4 +169,4 @@ class _FirstToken:
             self.seconds = round(time.monotonic() - self._started, 3)
 
     def end(self) -> None:
-        """Nothing is passed on."""
+        """The reply goes to no client."""

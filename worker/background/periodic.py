@@ -30,10 +30,11 @@ log = structlog.get_logger("worker.background")
 async def every_seconds(
     seconds: float, name: str, work: Work, leader: LeaderLock | None = None
 ) -> None:
-    """Do it, and again after a pause; with a `leader`, one worker of the fleet does each time."""
+    """Repeat the work with a pause. With a `leader`, one worker of the fleet does it each time."""
 
     async def in_turn() -> None:
-        # another pace has another lock: a change of the rules does not wait for the old one
+        # each interval has its own lock: after a change of the rules, no worker waits for the old
+        # lock
         if leader is None or await leader.try_acquire(
             f"{name}:{seconds:g}", lock_duration_ms(seconds)
         ):
@@ -45,7 +46,7 @@ async def every_seconds(
 
 
 async def logged(name: str, work: Work) -> None:
-    """Do it; what it raises is logged under `name`."""
+    """Do the work; log its exception under `name`."""
     try:
         await work()
     except (StoreUnavailable, OSError) as error:
@@ -113,22 +114,22 @@ async def remove_forever(
 
 
 async def index_forever(store: RedisStore, seconds: float) -> None:
-    """Index until cancelled: one worker of the fleet does, every `seconds`."""
+    """Index until cancelled: one worker of the fleet every `seconds`."""
 
     async def index() -> None:
         while await store.words.index_new_jobs() == JOBS_PER_STEP:
-            pass  # between two steps Redis serves others
+            pass  # Redis serves other clients between two steps
 
     await every_seconds(seconds, "index", index, store.leader)
 
 
 DELIVERIES_AT_ONCE = 8
 SPARE_SECONDS = 5.0
-"""How much longer a lease is than a try may take, so that no other worker sends it meanwhile."""
+"""The lease is this much longer than a try, so that no other worker sends the message."""
 
 
 async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
-    """Send until cancelled. Every worker does; a lease keeps two from sending the same."""
+    """Send messages until cancelled. A lease keeps two workers from sending the same message."""
 
     async def send() -> None:
         while await send_some(store, endpoint) == DELIVERIES_AT_ONCE:
@@ -138,7 +139,7 @@ async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) ->
 
 
 async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
-    """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
+    """Send a few due messages at once; return their number. Raises StoreUnavailable."""
     lease_ms = int((endpoint.transport.seconds + SPARE_SECONDS) * 1000)
     taken = await store.outbox.lease(DELIVERIES_AT_ONCE, lease_ms)
     if taken:

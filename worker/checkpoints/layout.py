@@ -17,7 +17,7 @@ def encode(text: str) -> str:
 
 
 def decode(name: str) -> str:
-    """What `encode` was given."""
+    """The text before `encode`."""
     return unquote(name, errors="surrogatepass")
 
 
@@ -129,9 +129,9 @@ class StoredCheckpoint:
 
     @classmethod
     def from_reply(cls, reply: tuple[bytes, list[bytes], list[bytes | None]]) -> StoredCheckpoint:
-        """From what the read script answers: id, the hash's fields, the values named in `v`.
+        """Parse the reply of the read script: id, fields of the hash, the values named in `v`.
 
-        Raises LookupError where a value is missing: an incomplete state must not be used.
+        Raises LookupError if a value is missing: an incomplete state must not be used.
         """
         checkpoint_id, flat, blobs = reply
         fields = pairs(flat)

@@ -41,7 +41,7 @@ Write = Callable[[Sequence[RedisCommand]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
 
 No command has more than 2,000 arguments or depends on another's answer. Raises when the writer no
-longer owns the thread (its epoch is old); then none is applied.
+longer owns the thread (its epoch is old); then no command is applied.
 """
 Check = Callable[[str, Any], None]
 """Raises StateUnreadable for a value that the channel of this name cannot have."""
@@ -173,7 +173,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
             return
         namespaces = sorted({decode(name.partition(":")[0]) for name in names})
         copies = [(source.checkpoint(name), target.checkpoint(name)) for name in names]
-        copies += [(source.values(each), target.values(each)) for each in namespaces]
+        copies += [(source.values(name), target.values(name)) for name in namespaces]
         commands: list[RedisCommand] = [("COPY", old, new, "REPLACE") for old, new in copies]
         commands += [("ZADD", target.index, 0, name) for name in names]
         await self._write(commands)

@@ -1,4 +1,4 @@
-"""Authority: certificates for one run, by which a proxy reads what its code asks over TLS."""
+"""Authority: certificates for one run, so that the proxy can read its requests over TLS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from agents.errors import ToolRefused
 
 MOST_HOSTS = 100
-"""Each takes the worker 7 ms and 19 KB, and a list's `*.` stands for any number."""
+"""The most hosts of one run: each needs 7 ms and 19 KB, and a `*.` pattern matches any number."""
 _DAY = timedelta(days=1)
 _NAME = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Fettle, for one run")])
 _SIGNS = x509.KeyUsage(
@@ -37,15 +37,15 @@ def _key() -> ec.EllipticCurvePrivateKey:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs a certificate for each host that it is asked for. Its keys stay in this process: a file
-    has those of hosts for a moment."""
+    """Signs a certificate for each host. Its own key stays in this process; the key of a host is in
+    a temporary file for a moment."""
 
     _signs: ec.EllipticCurvePrivateKey = field(default_factory=_key, repr=False)
     _serves: ec.EllipticCurvePrivateKey = field(default_factory=_key, repr=False)
     _contexts: dict[str, ssl.SSLContext] = field(default_factory=dict, repr=False)
 
     def certificate(self) -> bytes:
-        """Its own certificate, which the code has to trust, as PEM."""
+        """The authority's certificate as PEM. The code must trust it."""
         made = (
             self._builder(_NAME, self._signs)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -57,10 +57,10 @@ class Authority:
         return self._signed(made)
 
     def context(self, host: str) -> ssl.SSLContext:
-        """What a server of this name serves with. Raises ToolRefused for too many names."""
+        """The TLS context of a server with this name. Raises ToolRefused for too many names."""
         if host not in self._contexts:
             if len(self._contexts) >= MOST_HOSTS:
-                raise ToolRefused(f"a setup may ask {MOST_HOSTS} hosts, and this is one more")
+                raise ToolRefused(f"a setup may use at most {MOST_HOSTS} hosts")
             self._contexts[host] = self._served(host)
         return self._contexts[host]
 
@@ -80,7 +80,7 @@ class Authority:
             serialization.NoEncryption(),
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with NamedTemporaryFile() as file:  # the one way in that `ssl` has
+        with NamedTemporaryFile() as file:  # `ssl` reads keys only from files
             file.write(key + self._signed(made))
             file.flush()
             context.load_cert_chain(file.name)

@@ -256,7 +256,7 @@ def _submodules(change: Change) -> set[str]:
 def _is_foreign(path: str, submodules: frozenset[str]) -> bool:
     """Whether a path belongs to git, or to another repository."""
     return is_git_internal(path) or any(
-        path == each or path.startswith(f"{each}/") for each in submodules
+        path == submodule or path.startswith(f"{submodule}/") for submodule in submodules
     )
 
 

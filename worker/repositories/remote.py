@@ -226,7 +226,7 @@ def _config(site: Site, proxy: str) -> Mapping[str, str]:
         "http.lowSpeedLimit": "1",
         "http.lowSpeedTime": str(_IDLE_SECONDS),
         f"protocol.{httpx.URL(site.url).scheme}.allow": "always",
-        **{f"fetch.fsck.{each}": "ignore" for each in FSCK_IGNORED},
+        **{f"fetch.fsck.{fault}": "ignore" for fault in FSCK_IGNORED},
     }
     if paths.cafile is not None:
         config["http.sslCAInfo"] = paths.cafile
