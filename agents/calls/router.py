@@ -69,10 +69,11 @@ class RoutingDecision:
 async def route(
     ports: Ports, routes: Routes, task: str, files: int, executor_model: str | None = None
 ) -> Difficulty:
-    """Decide, and emit the event `routed`. Raises BudgetExhausted, Stopped.
+    """Decide the difficulty of a task, and emit the event `routed`.
 
-    `files` is the number of files of the task; `own` is the executor's model if the settings name
-    one, which the difficulty does not change.
+    `files` is the number of files of the task. `executor_model` is the executor's model if the
+    settings name a model: then the difficulty does not change the executor's model. Raises
+    BudgetExhausted and Stopped.
     """
     decided = await _decide(ports, task, files)
     chain = routes.models.get(decided.difficulty, ())

@@ -36,13 +36,12 @@ async def ask_role(
     tools: Sequence[ToolSchema] = (),
     replies: int = 0,
 ) -> Answer[T]:
-    """The model's value; if its first reply is invalid, the value of its second. If no model of the
-    role gives a usable reply, an Answer with the error.
+    """The value in the model's first reply, or in its second reply if the first is invalid. If no
+    model of the role gives a usable reply, an Answer with the error.
 
-    `images` are added for a model that takes images; the call's key in the journal does not have
-    them.
-    A reply that calls one of `tools` is returned without a value. `replies` counts the earlier
-    replies of the conversation.
+    `images` are added for a model that takes images; they do not change the call's key in the
+    journal. A reply that calls one of `tools` is returned without a value. `replies` counts the
+    earlier replies of the conversation.
     """
 
     async def send(model: BaseChatModel, sent: Messages, tools: Sequence[ToolSchema]) -> Answer[T]:
@@ -52,7 +51,7 @@ async def ask_role(
     at = for_call(call_key(runtime.execution_info), replies)
     question = _Question(runtime.context, role, schema, send, level)
     try:
-        first = await question.put(at, messages, tools)
+        first = await question.ask(at, messages, tools)
         if first.value is not None or calls_of(first.message, tools):
             return first
         repair = render("repair", error=first.error, tool=schema.__name__)
@@ -61,7 +60,7 @@ async def ask_role(
             past_reply(first.reply_text or "(nothing)", first.message),
             HumanMessage(repair),
         ]
-        return await question.put(replace(at, ordinal=at.ordinal + 1), again)
+        return await question.ask(replace(at, ordinal=at.ordinal + 1), again)
     except ReplyUnusable as error:
         return Answer(None, str(error), AIMessage(error.text))
 
@@ -83,10 +82,10 @@ class _Question(Generic[T]):
     send: Callable[[BaseChatModel, Messages, Sequence[ToolSchema]], Awaitable[Answer[T]]]
     level: int
 
-    async def put(
+    async def ask(
         self, at: CallKey, messages: Messages, tools: Sequence[ToolSchema] = ()
     ) -> Answer[T]:
-        """The answer, now or before a crash."""
+        """The answer; recalled from the journal after a crash."""
         fresh: Answer[T] | None = None
 
         async def send(model: BaseChatModel, messages: Messages) -> AIMessage:

@@ -64,17 +64,19 @@ def _difference(
     lines = [*_request_lines(requested), f"nearest: turn {number} ({turn.match}{position})"]
     text = requested.texts[-1][1]
     if turn.answers(text):
-        return [*lines, "the text is the same, but its place is not: see `after`"]
+        return [*lines, "the text is the same, but its position is not: see `after`"]
     return [*lines, *_unified(stripped(turn.question), stripped(text), f"turn {number}", "asked")]
 
 
 def _first_difference(recorded: RecordedRequest, request: RecordedRequest) -> Iterator[str]:
-    """The first difference of two whole requests: a message, the tools, or the earlier messages."""
+    """The first difference of two full requests: a message, the tools, or the earlier messages."""
     pairs = zip_longest(recorded.texts, request.texts, fillvalue=("nothing", ""))
-    for number, ((recorded_speaker, was), (speaker, now)) in enumerate(pairs, 1):
-        if (recorded_speaker, was) != (speaker, now):
+    for number, ((recorded_speaker, recorded_text), (speaker, text)) in enumerate(pairs, 1):
+        if (recorded_speaker, recorded_text) != (speaker, text):
             yield f"message {number} differs:"
-            yield from _unified(was, now, f"recorded ({recorded_speaker})", f"asked ({speaker})")
+            yield from _unified(
+                recorded_text, text, f"recorded ({recorded_speaker})", f"asked ({speaker})"
+            )
             return
     if recorded.tools != request.tools:
         yield f"tools differ: recorded {list(recorded.tools)}, asked {list(request.tools)}"

@@ -68,50 +68,47 @@ class BrokenCall(_FileModel):
 
 
 class RecordedReply(_FileModel):
-    """The model's reply: text, tool calls or both.
-
-    `finish` is the provider's finish reason, if it matters: the reply was cut off, broken or empty.
-    """
+    """The model's reply: text, tool calls or both."""
 
     content: str = ""
     tool_calls: tuple[RecordedCall, ...] = ()
     broken_calls: tuple[BrokenCall, ...] = ()
     finish: str | None = None
+    """The provider's finish reason, if it matters: the reply was cut off, broken or empty."""
     usage: RecordedUsage | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _require_content(self) -> Self:
         if not (self.content or self.tool_calls or self.broken_calls or self.finish):
             raise ValueError("a reply has content, tool_calls or both")
         return self
 
 
 class RecordedTurn(_FileModel):
-    """One request that the recording answers, and the reply.
-
-    `expect` is the text of the request's last message, compared without trailing whitespace: the
-    whole of it (`exact`) or a part (`contains`). `after` is the number of the model's own messages
-    in the request; without it the turn matches anywhere. `request` replaces `expect` if the whole
-    request is known; `model` is the one that answered.
-    """
+    """One request that the recording answers, and the reply."""
 
     role: Role
     model: str | None = None
+    """The model that answered, as `provider:model`."""
     expect: str | None = None
+    """The text of the request's last message, compared without trailing whitespace."""
     match: Literal["exact", "contains"] = "exact"
+    """Whether `expect` is the full text of the message, or a part of it."""
     after: int | None = Field(default=None, ge=0)
+    """The number of the model's own messages in the request; None: the turn matches anywhere."""
     request: RecordedRequest | None = None
+    """The full request, in place of `expect`."""
     reply: RecordedReply
 
     @model_validator(mode="after")
-    def _knows_its_question(self) -> Self:
+    def _require_question(self) -> Self:
         if (self.expect is None) == (self.request is None):
             raise ValueError("a turn has either expect or request")
         return self
 
     @property
     def question(self) -> str:
-        """The text of the last message that it expects."""
+        """The expected text of the last message."""
         return self.request.texts[-1][1] if self.request else self.expect or ""
 
     def answers(self, text: str) -> bool:
@@ -121,24 +118,24 @@ class RecordedTurn(_FileModel):
 
 
 class Recording(_FileModel):
-    """A whole file. `about` says who wrote it and whether a provider was called.
-
-    `strict`: a turn with a `request` answers that request and no other.
-    """
+    """A file with recorded turns."""
 
     name: str
+    """The name of the file without `.yaml`."""
     about: str
+    """The author of the file, and whether a provider was called."""
     strict: bool = True
+    """Whether a turn with a `request` answers that request only."""
     turns: tuple[RecordedTurn, ...]
 
     @cached_property
     def holds_requests(self) -> bool:
-        """Whether whole requests are compared."""
+        """Whether full requests are compared."""
         return self.strict and any(turn.request is not None for turn in self.turns)
 
 
 def stripped(text: str) -> str:
-    """The text without trailing whitespace, which nobody sees."""
+    """The text without trailing whitespace."""
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
 
 

@@ -76,7 +76,7 @@ _ENDS = ("signature", "data")
 
 
 def joined(value: Any, piece: Any) -> Any:
-    """`known`, or None, with the next piece. Values that have no pieces are replaced."""
+    """`value` with the next piece. A value that has no pieces keeps its first form."""
     if isinstance(piece, list) and isinstance(value, list | None):
         items = list(value or ())
         for number, item in enumerate(piece):
