@@ -19,11 +19,11 @@ from agents.models.replies.fields import answered_by
 from agents.ports.spending import Usage
 
 PER_REQUEST = 1_000
-"""What providers add to a request: instructions for tools, the chat template."""
+"""The tokens that providers add to a request: instructions for tools, the chat template."""
 PER_MESSAGE = 32
 PER_IMAGE = 5_000
-"""For one of at most 2,048 pixels a side: Gemini counts 258 tokens for each tile of 768 pixels, and
-the others at most 5,000."""
+"""For an image of at most 2,048 pixels a side: Gemini counts 258 tokens for each tile of 768
+pixels, and the other providers at most 5,000."""
 _ENGLISH_BYTES = 2
 _USUAL_CHARACTERS = 4
 _USUAL_REPLY = 1_000
@@ -84,12 +84,14 @@ in full length."""
 
 @dataclass(frozen=True, slots=True)
 class OutputLimit:
-    """In tokens: the limit that the operator has `configured`, and the `model_limit`, as far
-    as its library knows it. A model that thinks first gets `thinking` more for that."""
+    """The limit on the output tokens of a model."""
 
     configured: int | None = None
+    """The operator's limit; None: see MOST_OUTPUT."""
     model_limit: int | None = None
+    """The model's own limit; None: the library of its client does not know a limit."""
     thinking: int = 0
+    """The tokens that are added for a model that thinks first."""
 
     @property
     def most(self) -> int:

@@ -18,17 +18,18 @@ _MOST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The tokens of one call. `cached_input_tokens` were read from the provider's cache,
-    `cache_write_tokens` written to it. Both are part of `input_tokens`."""
+    """The tokens of one call."""
 
     input_tokens: int
     output_tokens: int
     cached_input_tokens: int = 0
+    """The part of `input_tokens` that was read from the provider's cache."""
     cache_write_tokens: int = 0
+    """The part of `input_tokens` that was written to the provider's cache."""
 
     @classmethod
     def of(cls, message: AIMessage) -> Self | None:
-        """What the provider reported with this reply, or None.
+        """The tokens that the provider reported with this reply, or None.
 
         Invalid numbers count as not reported, and so do zeros, which some clients write. Cached
         tokens cannot exceed the input.
@@ -52,15 +53,17 @@ def _tokens(reported: Any) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class MaxSpend:
-    """The most that a request to `model` can use. `cost_usd` None: no price is known."""
+    """The most that a request to `model` can use."""
 
     model: str
+    """`provider:model`."""
     tokens: int
     cost_usd: Decimal | None
+    """None: no price is known."""
 
 
 class Budget(Protocol):
-    """What a job may still spend (J13)."""
+    """The budget of a job (J13)."""
 
     async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """Reserve the most that a request can cost. The charge that names the reservation settles
@@ -79,12 +82,14 @@ class Budget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LostReply:
-    """A reply that is no answer: `usage` as it reports it, and about how many tokens were
-    `received`. `call` identifies the reply, if a charge for it may also come from elsewhere."""
+    """A reply that did not arrive in full, or is not an answer."""
 
     usage: Usage | None = None
+    """The tokens that the reply reports."""
     received: int = 0
+    """About how many tokens have come."""
     call: str | None = None
+    """Identifies the reply, if another part of the code may charge for it, too."""
 
 
 @runtime_checkable

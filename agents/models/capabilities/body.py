@@ -92,12 +92,13 @@ _ESSENTIAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field that was sent. `section` is the name of the body's field that it is in, empty for a
-    field of the body itself. `listed`: the section is a list, of messages or tools."""
+    """A field of a request that was sent."""
 
     name: str
     section: str = ""
+    """The name of the body's field that contains this field; empty: the body itself does."""
     listed: bool = False
+    """Whether the section is a list, of messages or tools."""
 
     @property
     def path(self) -> str:

@@ -1,4 +1,4 @@
-"""What a refusal says of the server: the next form of the request. Pure.
+"""The lesson of a refusal: the next form of the request. Pure.
 
 A refusal is read as complaints, which are sentences and the fields that they are about. There is no
 common shape. OpenAI sends `param`, FastAPI and Mistral a list of `loc` and `msg`, vLLM such a list
@@ -50,13 +50,15 @@ _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """`record` counts for all requests of the model. `remaining` limits the output tokens of
-    this request only: the input uses the rest of the context. `context` is the model's
-    context in tokens, if the server names it."""
+    """The lesson of one refusal."""
 
     record: Capabilities
+    """Counts for all requests of the model."""
     remaining: int | None = None
+    """The limit on the output tokens of this request only: its input uses the rest of the
+    context."""
     context: int | None = None
+    """The model's context in tokens, if the server names it."""
 
 
 def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) -> Lesson:
@@ -207,11 +209,12 @@ _STEP = re.compile(r"[^\s.\[\]()'\",/#]+")
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One sentence of a refusal. `path` is the field that it is about, outermost name first, if
-    the server names it outside of the sentence."""
+    """One sentence of a refusal."""
 
     sentence: str
     path: tuple[str, ...] = ()
+    """The field of the complaint, outermost name first, if the server names it outside of the
+    sentence."""
 
 
 def complaints(refusal: ModelRefused) -> list[Complaint]:

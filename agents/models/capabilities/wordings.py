@@ -161,12 +161,14 @@ _EXCLUSIVE = re.compile(rf"{_NUMBER}`? ?\(exclusive\)|(?:less|lower) than `?{_NU
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a sentence says: the most output tokens of the model, its context, and the tokens of the
-    context that this input leaves for a reply. None: the sentence does not say it."""
+    """The numbers of tokens in a sentence; None: the sentence does not have the number."""
 
     output: int | None = None
+    """The most output tokens of the model."""
     context: int | None = None
+    """The context of the model."""
     remaining: int | None = None
+    """The tokens of the context that the input leaves for a reply."""
 
 
 def is_about_output(sentence: str) -> bool:

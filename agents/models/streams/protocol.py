@@ -76,7 +76,8 @@ _ENDS = ("signature", "data")
 
 
 def joined(value: Any, piece: Any) -> Any:
-    """`value` with the next piece. A value that has no pieces keeps its first form."""
+    """`value` (None at the beginning) with the next piece: lists and objects are joined, and any
+    other value is replaced by the piece."""
     if isinstance(piece, list) and isinstance(value, list | None):
         items = list(value or ())
         for number, item in enumerate(piece):
@@ -91,7 +92,8 @@ def joined(value: Any, piece: Any) -> Any:
 
 
 def _continues(item: Any, piece: Any, *, is_first: bool) -> bool:
-    """Whether `piece` belongs to `item`, the one before it. `is_first`: it begins its list."""
+    """Whether `piece` belongs to `item`, the item before it. `is_first`: the piece begins its
+    list."""
     if not (isinstance(item, dict) and isinstance(piece, dict)):
         return False
     if any(_differ(item.get(name), piece.get(name)) for name in ("type", "index", "id")):

@@ -34,26 +34,30 @@ _OF_SPEED = "FETTLE_MODEL_MIN_TOKENS_PER_SECOND"
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """What the operator sets: seconds until there is a connection, until the first token after a
-    short prompt, and without a token within a reply; and the tokens a second of the slowest model.
-    """
+    """The operator's limits, in seconds."""
 
     connect: float = 10.0
+    """Until there is a connection."""
     first_token: float = 60.0
+    """Until the first token, after a short prompt."""
     silence: float = 300.0
+    """Without a token within a reply."""
     tokens_per_second: float = 5.0
+    """The speed of the slowest model, in tokens a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSize:
-    """About the tokens of a request, and the most tokens of its reply. A request that is repeated
-    because the server was silent has twice the `patience`. The reply has to begin `within`
-    this number of seconds, the rest of the time of the call."""
+    """The size of a request, from which its time limits follow."""
 
     input_tokens: int = 0
+    """About the tokens of the request."""
     output_tokens: int = 0
+    """The most tokens of the reply."""
     patience: int = 1
+    """The factor of all limits: it is doubled after a try in which the server was silent."""
     within: float = math.inf
+    """The seconds until the reply has to begin: the rest of the time of the call."""
 
     @property
     def reading(self) -> float:
