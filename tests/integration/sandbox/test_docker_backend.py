@@ -1,7 +1,7 @@
-"""The backend `docker`, and what may befall its engine, its containers and its worker.
+"""The backend `docker` when its engine, its containers or its worker fail.
 
-The contract suite checks what a run does. Here an engine is killed, so it is one of our own;
-what it holds is looked at with Docker's own library.
+The contract suite tests runs. These tests kill an engine, so they start one; Docker's own library
+lists its containers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLEEP = "import time; time.sleep(60)"
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory) -> Iterator[engines.Engine]:
-    """An engine with a second runtime, which fails now and then."""
+    """An engine with a second runtime that fails each fourth time."""
     folder = tmp_path_factory.mktemp("engine")
     flaky = folder / "flaky"
     flaky.write_text(
@@ -46,13 +46,13 @@ def engine(tmp_path_factory) -> Iterator[engines.Engine]:
     )
     flaky.chmod(0o755)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    with engines.started({"runtimes": {"flaky": {"path": str(flaky)}}}) as own_engine:
-        engines.build(own_engine.host, BARE, FETTLE_SANDBOX_ENVIRONMENT=str(folder / "venv"))
-        yield own_engine
+    with engines.started({"runtimes": {"flaky": {"path": str(flaky)}}}) as engine:
+        engines.build(engine.host, BARE, FETTLE_SANDBOX_ENVIRONMENT=str(folder / "venv"))
+        yield engine
 
 
 @pytest.fixture
-def looking(engine) -> Iterator[docker.DockerClient]:
+def client(engine) -> Iterator[docker.DockerClient]:
     client = docker.DockerClient(base_url=engine.host)
     yield client
     client.close()
@@ -61,82 +61,76 @@ def looking(engine) -> Iterator[docker.DockerClient]:
 @pytest.fixture
 def sandbox(engine) -> Callable:
     @asynccontextmanager
-    async def made(image: str = BARE, **options) -> AsyncIterator[DockerSandbox]:
+    async def make_backend(image: str = BARE, **options) -> AsyncIterator[DockerSandbox]:
         backend = DockerSandbox(image, **{"engine": engine.host, "pool_size": 1, **options})
         try:
             yield backend
         finally:
             await backend.close()
 
-    return made
+    return make_backend
 
 
-def sandboxes(looking: docker.DockerClient) -> list[str]:
-    # Not `looking.containers.list`: it asks for each once more, and one may have gone meanwhile.
-    return [
-        container["Id"] for container in looking.api.containers(all=True, filters={"label": OWNER})
-    ]
+def sandboxes(client: docker.DockerClient) -> list[str]:
+    # Not `client.containers.list`: it requests each container again, which may be removed by then.
+    return [it["Id"] for it in client.api.containers(all=True, filters={"label": OWNER})]
 
 
-async def come_to_be(true: Callable[[], object], seconds: float = 20.0) -> bool:
-    """Whether it is so in the end."""
-    until = time.monotonic() + seconds
-    while not true() and time.monotonic() < until:
+async def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> bool:
+    """Wait for the condition; returns whether it holds in the end."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
         await asyncio.sleep(0.05)
-    return bool(true())
+    return bool(condition())
 
 
-async def none_left(looking: docker.DockerClient) -> bool:
-    return await come_to_be(lambda: not sandboxes(looking))
+async def all_removed(client: docker.DockerClient) -> bool:
+    return await wait_for(lambda: not sandboxes(client))
 
 
-async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
+async def test_a_container_is_used_once_and_replaced(sandbox, client) -> None:
     async with sandbox() as backend:
         await backend.wait_until_warm()
-        (first,) = sandboxes(looking)
+        (first,) = sandboxes(client)
         code = "import os; print(os.listdir('/tmp')); open('/tmp/mine', 'w').close()"
         outputs = {(await backend.run(Command.python(code), QUICK)).stdout.text for _ in range(2)}
         assert len(outputs) == 1
         assert "mine" not in outputs.pop()
         await backend.wait_until_warm()
         assert backend.pool == PoolCount(ready=1, making=0, target=1)
-        assert await come_to_be(lambda: first not in sandboxes(looking))
-    assert sandboxes(looking) == []
+        assert await wait_for(lambda: first not in sandboxes(client))
+    assert sandboxes(client) == []
 
 
-async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(sandbox) -> None:
-    hold = "x = bytearray(b'x') * (180 << 20)\nprint('held')"
+async def test_a_ready_container_takes_the_limits_of_its_run(sandbox) -> None:
+    allocate = "x = bytearray(b'x') * (180 << 20)\nprint('allocated')"
     bomb = Command.python(
         "import os, time\nn = 0\ntry:\n    while n < 90:\n        if not os.fork(): time.sleep(9)\n"
         "        n += 1\nexcept BlockingIOError: print(n)"
     )
     async with sandbox() as backend:
         await backend.wait_until_warm()
-        assert (await backend.run(Command.python(hold), QUICK)).stdout.text == "held\n"
+        assert (await backend.run(Command.python(allocate), QUICK)).stdout.text == "allocated\n"
         await backend.wait_until_warm()
         small = Limits(memory_bytes=100 * MIB, wall_seconds=30.0)
-        holding_command = Command.python(
-            f"{hold}\nimport time; time.sleep(20)"
-        )  # until it is looked at
-        assert (await backend.run(holding_command, small)).end is End.MEMORY
+        allocate_and_wait = Command.python(f"{allocate}\nimport time; time.sleep(20)")
+        assert (await backend.run(allocate_and_wait, small)).end is End.MEMORY
         await backend.wait_until_warm()
         assert (await backend.run(bomb, Limits(processes=10))).stdout.text == "9\n"
 
 
-async def test_a_container_that_stands_still_is_killed_at_the_deadline(
-    sandbox, looking, monkeypatch
-) -> None:
+async def test_a_paused_container_is_killed_at_the_deadline(sandbox, client, monkeypatch) -> None:
     monkeypatch.setattr(policy, "GRACE_SECONDS", 0.5)
     async with sandbox() as backend:
         await backend.wait_until_warm()
-        (container,) = sandboxes(looking)
-        looking.api.pause(container)
+        (container,) = sandboxes(client)
+        client.api.pause(container)
         result = await backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5))
         assert result.end is End.TIMEOUT
-        assert container not in sandboxes(looking)
+        assert container not in sandboxes(client)
 
 
-async def test_a_missing_engine_is_reported_and_nothing_else_is_tried(sandbox, tmp_path) -> None:
+async def test_a_missing_engine_is_reported_by_runs_and_checks(sandbox, tmp_path) -> None:
     async with sandbox(engine=f"unix://{tmp_path}/none.sock") as backend:
         for _ in range(2):
             with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
@@ -145,15 +139,13 @@ async def test_a_missing_engine_is_reported_and_nothing_else_is_tried(sandbox, t
             await backend.check()
 
 
-async def test_a_missing_image_is_reported_with_the_command_that_makes_it(sandbox) -> None:
+async def test_a_missing_image_is_reported_with_the_command_that_builds_it(sandbox) -> None:
     async with sandbox("no-such-image") as backend:
         with pytest.raises(SandboxUnavailable, match=r"Build it: deploy/sandbox-image\.sh no-such"):
             await backend.run(HELLO, QUICK)
 
 
-async def test_an_engine_that_dies_during_a_run_is_reported_and_found_again(
-    engine, sandbox
-) -> None:
+async def test_an_engine_that_dies_during_a_run_is_reported_and_used_again(engine, sandbox) -> None:
     async with sandbox() as backend:
         await backend.wait_until_warm()
         running = asyncio.create_task(backend.run(Command.python(SLEEP), Limits(wall_seconds=90)))
@@ -187,70 +179,65 @@ asyncio.run(work())
 
 @pytest.fixture
 def worker(engine) -> Iterator[Callable]:
-    """A worker's process that is killed a second after its run began."""
-    started = []
+    """Starts a worker process and kills it a second after its run began."""
+    processes = []
 
-    def killed(code: str, before: Callable[[], None] = lambda: None) -> None:
+    def start_and_kill(code: str, before_kill: Callable[[], None] = lambda: None) -> None:
         command = [sys.executable, "-c", WORKER, BARE, engine.host, code]
         process = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE)
-        started.append(process)
+        processes.append(process)
         assert process.stdout.readline() == b"ready\n"
         time.sleep(1)
-        before()
+        before_kill()
         process.kill()
         process.wait()
 
-    yield killed
-    for process in started:
+    yield start_and_kill
+    for process in processes:
         process.kill()
         process.wait()
         process.stdout.close()
 
 
-async def test_containers_end_by_themselves_with_their_worker(worker, looking) -> None:
+async def test_containers_end_by_themselves_with_their_worker(worker, client) -> None:
     worker(SLEEP)
-    assert await none_left(looking)
+    assert await all_removed(client)
 
 
-async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
-    worker, looking, sandbox
-) -> None:
+async def test_frozen_containers_are_removed_by_the_next_worker(worker, client, sandbox) -> None:
     def freeze() -> None:
-        for container in sandboxes(looking):
-            with contextlib.suppress(docker.errors.APIError):  # it is being made, or has gone
-                looking.api.pause(container)
+        for container in sandboxes(client):
+            with contextlib.suppress(docker.errors.APIError):  # it is being made or removed
+                client.api.pause(container)
 
     worker(SLEEP, freeze)
     await asyncio.sleep(1)
-    containers = sandboxes(looking)
-    assert containers
+    assert sandboxes(client)
     async with sandbox(pool_size=0) as backend:
         assert (await backend.run(HELLO, QUICK)).succeeded
-        assert await none_left(looking)
+        assert await all_removed(client)
 
 
-async def test_a_runtime_that_the_engine_has_not_is_reported(sandbox) -> None:
+async def test_an_unknown_runtime_is_reported(sandbox) -> None:
     async with sandbox(runtime="kata-runtime") as backend:
         with pytest.raises(SandboxUnavailable, match=r"no runtime 'kata-runtime'.*daemon"):
             await backend.run(HELLO, QUICK)
 
 
-async def test_a_runtime_that_fails_its_trial_is_not_relied_on(
-    sandbox, looking, monkeypatch
-) -> None:
+async def test_a_runtime_that_fails_its_trial_is_not_used(sandbox, client, monkeypatch) -> None:
     monkeypatch.setattr(runtime_trial, "RUNS", 10)
     async with sandbox(runtime="flaky") as backend:
         with pytest.raises(SandboxUnavailable, match=r"flaky failed [1-4] of 10 runs"):
             await backend.run(HELLO, QUICK)
-    assert sandboxes(looking) == []
+    assert sandboxes(client) == []
 
 
-async def test_closing_ends_the_runs_that_are_under_way(sandbox, looking) -> None:
-    for wait in (0.01, 0.5, 1.5):  # while its container is made, perhaps; while it runs
+async def test_closing_ends_running_runs(sandbox, client) -> None:
+    for wait in (0.01, 0.5, 1.5):  # possibly while its container is made; while it runs
         async with sandbox(pool_size=0) as backend:
             running = asyncio.create_task(backend.run(Command.python(SLEEP), QUICK))
             await asyncio.sleep(wait)
             await backend.close()
             with pytest.raises(SandboxUnavailable, match="closed"):
                 await running
-            assert sandboxes(looking) == []
+            assert sandboxes(client) == []

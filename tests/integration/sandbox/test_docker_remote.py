@@ -29,35 +29,37 @@ HELLO = Command.python("print('hello')")
 
 @dataclass(frozen=True)
 class Authority:
-    """Vouches for certificates, which it writes as PEM."""
+    """A certificate authority, which writes PEM files."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
     @classmethod
-    def made(cls) -> Authority:
+    def create(cls) -> Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
         return cls(
             _signed(name, key, name, key, x509.BasicConstraints(ca=True, path_length=0)), key
         )
 
-    def folder(self, folder_path: Path, vouched_by: Authority | None = None) -> Path:
-        """ca.pem of this authority, cert.pem and key.pem of one that `vouched_by` vouches for."""
-        folder_path.mkdir()
-        signer = vouched_by or self
+    def write_folder(self, folder: Path, signed_by: Authority | None = None) -> Path:
+        """Write ca.pem of this authority, and cert.pem and key.pem of a certificate that
+        `signed_by` has signed (by default this authority).
+        """
+        folder.mkdir()
+        signer = signed_by or self
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, folder_path.name)])
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, folder.name)])
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         extension = x509.SubjectAlternativeName([loopback])
         certificate = _signed(name, key, signer.certificate.subject, signer.key, extension)
         pem = serialization.Encoding.PEM
-        (folder_path / "ca.pem").write_bytes(self.certificate.public_bytes(pem))
-        (folder_path / "cert.pem").write_bytes(certificate.public_bytes(pem))
-        (folder_path / "key.pem").write_bytes(
+        (folder / "ca.pem").write_bytes(self.certificate.public_bytes(pem))
+        (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
+        (folder / "key.pem").write_bytes(
             key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         )
-        return folder_path
+        return folder
 
 
 def _signed(subject, key, issuer, issuer_key, extension) -> x509.Certificate:
@@ -77,11 +79,11 @@ def _signed(subject, key, issuer, issuer_key, extension) -> x509.Certificate:
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    return Authority.made()
+    return Authority.create()
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes until one side has gone."""
+    """Copy data until one side has closed."""
     with suppress(OSError):
         while data := await reader.read(1 << 16):
             writer.write(data)
@@ -96,16 +98,15 @@ async def relayed(socket: str, certificates: Path) -> AsyncIterator[int]:
     context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        upstream_reader, upstream_writer = await asyncio.open_unix_connection(socket)
-        directions = [pump(reader, upstream_writer), pump(upstream_reader, writer)]
+        engine_reader, engine_writer = await asyncio.open_unix_connection(socket)
+        pumps = [pump(reader, engine_writer), pump(engine_reader, writer)]
         _, pending = await asyncio.wait(
-            [asyncio.create_task(direction) for direction in directions],
-            return_when=asyncio.FIRST_COMPLETED,
+            [asyncio.create_task(each) for each in pumps], return_when=asyncio.FIRST_COMPLETED
         )
         for task in pending:
             task.cancel()
-        for end in (writer, upstream_writer):
-            end.close()
+        for stream in (writer, engine_writer):
+            stream.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
     try:
@@ -117,20 +118,20 @@ async def relayed(socket: str, certificates: Path) -> AsyncIterator[int]:
 @pytest.fixture
 def remote(docker_engine, authority, tmp_path) -> Callable:
     @asynccontextmanager
-    async def made(tls: Path | None) -> AsyncIterator[DockerSandbox]:
-        theirs = authority.folder(tmp_path / "engine")
-        async with relayed(docker_engine.host.removeprefix("unix://"), theirs) as port:
+    async def make_backend(tls: Path | None) -> AsyncIterator[DockerSandbox]:
+        engine_folder = authority.write_folder(tmp_path / "engine")
+        async with relayed(docker_engine.host.removeprefix("unix://"), engine_folder) as port:
             backend = DockerSandbox(engine=f"tcp://127.0.0.1:{port}", tls=tls, pool_size=1)
             try:
                 yield backend
             finally:
                 await backend.close()
 
-    return made
+    return make_backend
 
 
 async def test_runs_go_over_tls(remote, authority, tmp_path) -> None:
-    async with remote(authority.folder(tmp_path / "worker")) as backend:
+    async with remote(authority.write_folder(tmp_path / "worker")) as backend:
         await backend.wait_until_warm()
         for _ in range(3):
             assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
@@ -142,8 +143,8 @@ async def test_runs_go_over_tls(remote, authority, tmp_path) -> None:
 
 
 async def test_an_engine_that_nobody_vouches_for_is_not_spoken_to(remote, tmp_path) -> None:
-    stranger = Authority.made()
-    async with remote(stranger.folder(tmp_path / "worker")) as backend:
+    stranger = Authority.create()
+    async with remote(stranger.write_folder(tmp_path / "worker")) as backend:
         with pytest.raises(SandboxUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
             await backend.run(HELLO, QUICK)
 
@@ -151,7 +152,7 @@ async def test_an_engine_that_nobody_vouches_for_is_not_spoken_to(remote, tmp_pa
 async def test_a_worker_that_nobody_vouches_for_is_not_answered(
     remote, authority, tmp_path
 ) -> None:
-    own = authority.folder(tmp_path / "worker", vouched_by=Authority.made())
+    own = authority.write_folder(tmp_path / "worker", signed_by=Authority.create())
     async with remote(own) as backend:
         with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
             await backend.run(HELLO, QUICK)

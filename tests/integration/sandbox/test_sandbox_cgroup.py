@@ -1,9 +1,8 @@
-"""Control groups of this machine, with real processes in them. Run as root, as the supervisor is.
+"""Control groups of this machine with real processes, as root, as for a supervisor.
 
-Version 1 is what bounds memory on the machine that these tests were written on. Version 2's tree is
-real there too, without its memory controller: dividing, giving away and clearing it are tried with
-a controller that it has; its memory and pids files are compared with the kernel's documentation
-alone (tests/unit).
+On the machine of these tests, version 1 limits memory. Version 2 is mounted too, without a memory
+controller. So its delegation and removal are tested with another controller, and its memory and
+pids files with files in a temporary directory.
 """
 
 from __future__ import annotations
@@ -29,54 +28,54 @@ from sandbox.result import ExitReport
 
 UID = 61_107
 
-# Waits for a byte, so that it is in its group before it does anything. Its children eat side by
-# side: who has eaten waits until each of them has, or was killed.
+# Waits for a byte, so that it is in its group before its first step. Its children allocate memory
+# at the same time: each waits until all have allocated, or were killed.
 EATERS = """
 import os, sys
 sys.stdin.read(1)
-over, until = os.pipe()
-begun = []
+end_reader, end_writer = os.pipe()
+children = []
 for _ in range(8):
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        os.close(until)
-        held = bytearray(int(sys.argv[1]) << 20)
-        held[::4096] = b"x" * len(held[::4096])
+        os.close(end_writer)
+        memory = bytearray(int(sys.argv[1]) << 20)
+        memory[::4096] = b"x" * len(memory[::4096])
         os.write(writing, b".")
-        os.read(over, 1)
+        os.read(end_reader, 1)
         os._exit(0)
     os.close(writing)
-    begun.append((pid, reading))
-for _, reading in begun:
+    children.append((pid, reading))
+for _, reading in children:
     os.read(reading, 1)
-os.close(until)
-ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid, _ in begun]
-print(ends.count(0), ends.count(-9))
+os.close(end_writer)
+codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid, _ in children]
+print(codes.count(0), codes.count(-9))
 """
 FORKS = """
 import os, sys, time
 sys.stdin.read(1)
-made = 0
+forks = 0
 try:
     for _ in range(30):
         if not os.fork():
             os.close(1)
             time.sleep(60)
-        made += 1
+        forks += 1
 except BlockingIOError:
     pass
-print(made, flush=True)
+print(forks, flush=True)
 time.sleep(60)
 """
 
 
 @pytest.fixture
 def cgroups() -> Iterator[Cgroups]:
-    opened = Cgroups.open(UID)
-    assert isinstance(opened, Cgroups), opened
-    yield opened
-    opened.close()
+    cgroups = Cgroups.open(UID)
+    assert isinstance(cgroups, Cgroups), cgroups
+    yield cgroups
+    cgroups.close()
 
 
 JOINS = """
@@ -89,29 +88,30 @@ for members in map(int, sys.argv.pop().split(",")):
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    started = []
+    programs = []
 
-    def program(group: SandboxGroup, code: str, *words: str) -> subprocess.Popen[str]:
-        """One that is a member of the group."""
+    def start_in_group(group: SandboxGroup, code: str, *words: str) -> subprocess.Popen[str]:
+        """Start a program that is a member of the group."""
         member_lists = group.open_member_lists()
         argv = [sys.executable, "-I", "-c", JOINS + code, *words, ",".join(map(str, member_lists))]
-        one = subprocess.Popen(
+        program = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             pass_fds=member_lists,
         )
-        started.append(one)
+        programs.append(program)
         for member_list in member_lists:
             os.close(member_list)
-        until(lambda: all(str(one.pid) in members(each) for each in directories(group)))
-        return one
+        pid = str(program.pid)
+        wait_until(lambda: all(pid in members(directory) for directory in directories(group)))
+        return program
 
-    yield program
-    for each in started:
-        each.kill()
-        each.communicate()
+    yield start_in_group
+    for program in programs:
+        program.kill()
+        program.communicate()
 
 
 def read_line(program: subprocess.Popen[str]) -> str:
@@ -122,18 +122,18 @@ def read_line(program: subprocess.Popen[str]) -> str:
     return program.stdout.readline().strip()
 
 
-def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
+def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def ours() -> list[Path]:
-    """Groups of this process, in every hierarchy."""
-    places = find_groups()
-    assert not isinstance(places, NoCgroup)
-    return [each for place in places for each in place.directory.glob(f"fettle-{os.getpid()}-*")]
+def supervisor_groups(pid: int) -> list[Path]:
+    """The groups of a supervisor, in every hierarchy."""
+    groups = find_groups()
+    assert not isinstance(groups, NoCgroup)
+    return [path for group in groups for path in group.directory.glob(f"fettle-{pid}-*")]
 
 
 def members(directory: Path) -> list[str]:
@@ -141,7 +141,7 @@ def members(directory: Path) -> list[str]:
 
 
 def directories(group: SandboxGroup) -> set[Path]:
-    return {each.directory for each in group._directories}
+    return {it.directory for it in group._directories}
 
 
 def test_memory_counts_over_eight_processes(
@@ -150,9 +150,9 @@ def test_memory_counts_over_eight_processes(
     group = cgroups.make_group()
     group.set_limits(200 * MIB, 64, None)
     program = start(group, EATERS, "50")
-    whole, killed = map(int, read_line(program).split())
+    succeeded, killed = map(int, read_line(program).split())
     assert killed >= 1
-    assert whole * 50 <= 200
+    assert succeeded * 50 <= 200
     assert group.read_report().oom_kills == killed
 
 
@@ -166,28 +166,30 @@ def test_processes_are_counted(
     assert group.read_report() == ExitReport(refused_forks=1)
 
 
-def test_a_group_with_a_process_in_it_serves_no_other_sandbox_and_goes_with_it(
+def test_a_group_with_a_process_is_not_reused_and_is_removed_after_it(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     group = cgroups.make_group()
     program = start(group, "import time; time.sleep(60)")
     cgroups.give_back(group)
-    other = cgroups.make_group()
-    assert directories(other).isdisjoint(directories(group))
+    second = cgroups.make_group()
+    assert directories(second).isdisjoint(directories(group))
     assert not cgroups.remove_empty()
     program.kill()
     program.wait()
-    until(cgroups.remove_empty)
-    assert {each for top in ours() for each in top.iterdir() if each.is_dir()} == directories(other)
+    wait_until(cgroups.remove_empty)
+    tops = supervisor_groups(os.getpid())
+    remaining = {path for top in tops for path in top.iterdir() if path.is_dir()}
+    assert remaining == directories(second)
 
 
-def test_closing_kills_what_is_left_and_removes_everything(
+def test_closing_kills_remaining_processes_and_removes_all_groups(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     program = start(cgroups.make_group(), "import time; time.sleep(60)")
     cgroups.close()
     assert program.wait(10) == -signal.SIGKILL
-    assert ours() == []
+    assert supervisor_groups(os.getpid()) == []
 
 
 OWNER = f"""
@@ -210,7 +212,7 @@ time.sleep(60)
 """
 
 
-def test_what_one_that_stepped_down_leaves_when_killed_goes_with_the_next_start() -> None:
+def test_groups_of_a_killed_supervisor_are_removed_by_the_next_supervisor() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER],
         stdout=subprocess.PIPE,
@@ -219,29 +221,29 @@ def test_what_one_that_stepped_down_leaves_when_killed_goes_with_the_next_start(
     ) as owner:
         assert owner.stdout is not None
         pid, member = map(int, owner.stdout.readline().split())
-        places = find_groups()
-        assert not isinstance(places, NoCgroup)
-        tops = [top for each in places for top in each.directory.glob(f"fettle-{pid}-*")]
-        assert len(tops) == len(places)
+        groups = find_groups()
+        assert not isinstance(groups, NoCgroup)
+        tops = supervisor_groups(pid)
+        assert len(tops) == len(groups)
         assert all(str(member) in (top / "1/cgroup.procs").read_text().split() for top in tops)
         owner.kill()
-    following = Cgroups.open(os.getuid())
-    assert isinstance(following, Cgroups)
+    next_cgroups = Cgroups.open(os.getuid())
+    assert isinstance(next_cgroups, Cgroups)
     assert not any(top.exists() for top in tops)
     assert not process_tree.is_alive(member)
-    following.close()
+    next_cgroups.close()
 
 
-def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
-    places = find_groups()
-    assert not isinstance(places, NoCgroup)
-    base = places[0].directory
+def test_only_groups_of_dead_supervisors_are_removed() -> None:
+    groups = find_groups()
+    assert not isinstance(groups, NoCgroup)
+    base = groups[0].directory
     namespace = Path("/proc/self/ns/pid").stat().st_ino
-    dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # our pid, and another start
+    dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # this pid with another start time
     alive = base / cgroup_groups.supervisor_group_name()
     foreign = base / f"fettle-1-1-{namespace + 1}"
-    for each in (dead, dead / "7", alive, foreign):
-        each.mkdir()
+    for group in (dead, dead / "7", alive, foreign):
+        group.mkdir()
     try:
         assert cgroup_groups.leftover_groups(base) == [dead]
         assert remove_groups(cgroup_groups.leftover_groups(base), time.monotonic() + 5)
@@ -264,18 +266,17 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def delegated() -> Iterator[Path]:
-    """A group of version 2, such as a service has, with every controller of the machine's."""
-    at = next(
-        m.path for m in parse_mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2
-    )
-    given = words(Path(at, "cgroup.subtree_control"))
-    added = words(Path(at, "cgroup.controllers")) - given
-    cgroup_groups.enable_controllers(Path(at), added)
-    unit = Path(at, f"test-{os.getpid()}")
+    """A group of version 2 like a service's, with every controller of the machine."""
+    mounts = parse_mounts(Path("/proc/self/mountinfo").read_text())
+    root = Path(next(mount.path for mount in mounts if mount.version == 2))
+    enabled = words(root / "cgroup.subtree_control")
+    added = words(root / "cgroup.controllers") - enabled
+    cgroup_groups.enable_controllers(root, added)
+    unit = root / f"test-{os.getpid()}"
     unit.mkdir()
     yield unit
     assert remove_groups([unit], time.monotonic() + 10)
-    Path(at, "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in added))
+    (root / "cgroup.subtree_control").write_text(" ".join(f"-{name}" for name in added))
 
 
 def words(file: Path) -> frozenset[str]:
@@ -283,7 +284,7 @@ def words(file: Path) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("mark", [b"1", None])
-def test_a_delegated_subtree_is_divided_and_no_other(
+def test_only_a_delegated_subtree_is_divided(
     delegated: Path, sleeper: subprocess.Popen[bytes], mark: bytes | None
 ) -> None:
     controllers = words(delegated / "cgroup.controllers")
@@ -295,23 +296,22 @@ def test_a_delegated_subtree_is_divided_and_no_other(
         assert str(program.pid) in (delegated / "cgroup.procs").read_text().split()
         return
     os.setxattr(delegated, "trusted.delegate", mark)
-    for own in (delegated, delegated / cgroup_groups.LEAF):  # a second supervisor finds it done
-        assert cgroup_groups.make_divisible(own, controllers) == delegated
+    leaf = delegated / cgroup_groups.LEAF
+    for group in (delegated, leaf):  # a second supervisor is in the leaf
+        assert cgroup_groups.make_divisible(group, controllers) == delegated
     assert (delegated / "cgroup.procs").read_text() == ""
-    assert (delegated / cgroup_groups.LEAF / "cgroup.procs").read_text().split() == [
-        str(program.pid)
-    ]
+    assert (leaf / "cgroup.procs").read_text().split() == [str(program.pid)]
     assert words(delegated / "cgroup.subtree_control") >= controllers
 
 
-def test_a_sandbox_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:
-    """A tree that looks like version 2's: what is written is what the kernel's pages say."""
+def test_a_sandbox_group_of_version_2_writes_existing_files(tmp_path: Path) -> None:
+    """In a directory with the files that the kernel documents for version 2."""
     for file in ("memory.max", "pids.max", "cpu.max", "cgroup.procs"):
         (tmp_path / file).write_text("")
     (tmp_path / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
     (tmp_path / "pids.events").write_text("max 5\n")
-    place = GroupDirectory(tmp_path, frozenset({"memory", "pids", "cpu"}), 2)
-    group = SandboxGroup((place,))
+    directory = GroupDirectory(tmp_path, frozenset({"memory", "pids", "cpu"}), 2)
+    group = SandboxGroup((directory,))
     group.set_limits(MIB, 12, 0.5)
     assert group.read_report() == ExitReport(oom_kills=2, refused_forks=5)
     assert (tmp_path / "memory.max").read_text() == str(MIB)
@@ -334,8 +334,8 @@ for _ in range(200):
 """
 
 
-async def test_the_time_of_children_that_nobody_waited_for_is_counted() -> None:
-    """Each lives too short a time for a sample to be sure of it: the group has counted them."""
+async def test_the_time_of_children_without_a_wait_is_counted() -> None:
+    """Each child ends too fast for the samples, but the control group counts its time."""
     python = Path(sys.prefix) / "sandbox" / "bin" / "python"
     sandbox = LocalSandbox(python, pool_size=0)
     try:

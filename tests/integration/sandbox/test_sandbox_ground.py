@@ -1,4 +1,4 @@
-"""Where sandboxes can be made, as whom, and what is said where they cannot."""
+"""The conditions for sandboxes: users, interpreters, directories, and the errors without them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 NOBODY = 61_150  # unused, like policy.HOST_UID
 
 HOSTILE = """#!/usr/bin/python3 -IS
-# In bubblewrap's place: a zygote whose sandboxes are no sandboxes, and whose agents lie.
+# Takes the place of bubblewrap: its zygote makes no sandboxes, and its agents send forged answers.
 import os, signal, socket, sys
 if sys.argv[1:] == ["--version"]: sys.exit()
 info = int(sys.argv[sys.argv.index("--info-fd") + 1])
@@ -51,12 +51,12 @@ while True:
         os.write(fds[0], ANSWER)
         sys.exit()
     socket.send_fds(talk, [b"made"], [os.pidfd_open(agent)])
-    for each in fds: os.close(each)
+    for fd in fds: os.close(fd)
 """
 
 
 MORTAL = """#!/bin/sh
-# bubblewrap, but the FIRST of it are killed before their zygotes are ready.
+# bubblewrap, but the FIRST processes are killed before their zygotes are ready.
 [ "$1" = --version ] && exit
 echo >> "$0.starts"
 [ $(wc -l < "$0.starts") -le FIRST ] && kill -9 $$
@@ -66,51 +66,52 @@ exec bwrap "$@"
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A directory that every user reaches; pytest's own is closed to others."""
+    """A directory that every user can enter; pytest's own directory is closed to others."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         directory = Path(name)
         directory.chmod(0o755)
         yield directory
 
 
-def doctor(public: Path, *before: str) -> subprocess.CompletedProcess[str]:
-    """Run this package's doctor as a user who owns nothing; the words `before` go before it."""
+def run_doctor(public: Path, *wrapper: str) -> subprocess.CompletedProcess[str]:
+    """Run this package's doctor as an unprivileged user, by the command `wrapper`."""
     shutil.copytree(TOP / "sandbox", public / "sandbox", dirs_exist_ok=True)
     identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     python = str(SYSTEM_PYTHON)
     return subprocess.run(
-        [*before, python, "-B", "-m", "sandbox.doctor", "--python", python, "--json"],
+        [*wrapper, python, "-B", "-m", "sandbox.doctor", "--python", python, "--json"],
         cwd=public, env={}, capture_output=True, text=True, timeout=60, check=False, **identity,
     )  # fmt: skip
 
 
 def test_it_works_as_an_unprivileged_user(public: Path) -> None:
-    ran = doctor(public)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    facts = json.loads(ran.stdout)
-    layers = {layer["name"]: layer for layer in facts["layers"]}
+    process = run_doctor(public)
+    assert (process.returncode, process.stderr) == (0, "")
+    report = json.loads(process.stdout)
+    layers = {layer["name"]: layer for layer in report["layers"]}
     uid = NOBODY if os.geteuid() == 0 else os.geteuid()
-    assert facts["available"]
+    assert report["available"]
     assert f"uid {uid} " in layers["unprivileged"]["detail"]
     assert [name for name, layer in layers.items() if not layer["active"]] == ["cgroup"]
 
 
-def test_without_user_namespaces_it_names_the_switch(public: Path) -> None:
-    # A user namespace has a count of its own, so this touches nothing of the machine.
+def test_without_user_namespaces_the_doctor_names_the_setting(public: Path) -> None:
+    # Each user namespace has its own limit, so this does not change the machine.
     forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
-    ran = doctor(public, "unshare", "--user", "--map-root-user", "/bin/sh", "-c", forbid, "sh")
-    assert ran.returncode == 1, ran
-    assert "sysctl -w user.max_user_namespaces=" in json.loads(ran.stdout)["reason"]
+    unshare = ("unshare", "--user", "--map-root-user", "/bin/sh", "-c", forbid, "sh")
+    process = run_doctor(public, *unshare)
+    assert process.returncode == 1, process
+    assert "sysctl -w user.max_user_namespaces=" in json.loads(process.stdout)["reason"]
 
 
 @pytest.fixture
 def venv() -> Iterator[Path]:
-    """An environment below /tmp, in a directory that only this user reaches."""
+    """An environment below /tmp, in a directory that only this user can enter."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        base, venv = VENV_PYTHON.resolve(), Path(folder) / "venv"
-        subprocess.run([base, "-I", "-m", "venv", "--without-pip", venv], check=True)
-        (next(venv.glob("lib/*/site-packages")) / "found.py").write_text("")
-        yield venv
+        base, environment = VENV_PYTHON.resolve(), Path(folder) / "venv"
+        subprocess.run([base, "-I", "-m", "venv", "--without-pip", environment], check=True)
+        (next(environment.glob("lib/*/site-packages")) / "found.py").write_text("")
+        yield environment
 
 
 async def test_an_environment_below_tmp_works(venv: Path) -> None:
@@ -122,14 +123,14 @@ async def test_an_environment_below_tmp_works(venv: Path) -> None:
     assert result.stdout.text.endswith("/found.py False\n")
 
 
-async def test_without_bubblewrap_it_names_the_package() -> None:
+async def test_without_bubblewrap_the_error_names_the_package() -> None:
     sandbox = LocalSandbox(VENV_PYTHON, bwrap=Path("/nonexistent/bwrap"))
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
         await sandbox.run(Command.python(""), Limits())
     await sandbox.close()
 
 
-async def test_a_sandbox_that_cannot_be_made_is_unavailability_with_the_complaint(
+async def test_if_no_sandbox_can_be_made_the_error_contains_the_reason(
     public: Path,
 ) -> None:
     broken = _program(
@@ -142,14 +143,16 @@ async def test_a_sandbox_that_cannot_be_made_is_unavailability_with_the_complain
     await sandbox.close()
 
 
-async def test_a_zygote_killed_before_it_is_ready_costs_a_run_nothing(public: Path) -> None:
+async def test_a_run_succeeds_after_a_zygote_was_killed_before_it_was_ready(public: Path) -> None:
     sandbox, starts = _mortal(public, 1)
     assert (await sandbox.run(Command.python(""), Limits())).succeeded
     assert len(starts.read_text()) == 2
     await sandbox.close()
 
 
-async def test_two_zygotes_killed_before_they_are_ready_are_unavailability(public: Path) -> None:
+async def test_a_run_fails_after_two_zygotes_were_killed_before_they_were_ready(
+    public: Path,
+) -> None:
     sandbox, starts = _mortal(public, 2)
     with pytest.raises(SandboxUnavailable, match="the zygote ended early"):
         await sandbox.run(Command.python(""), Limits())
@@ -176,12 +179,12 @@ async def test_a_forged_answer_is_a_killed_run(public: Path, answer: str) -> Non
 
 
 def _mortal(public: Path, starts: int) -> tuple[LocalSandbox, Path]:
-    """A sandbox whose first zygotes are killed, and a file with a line for each of all."""
+    """A backend that kills its first zygotes, and a file with a line for each start."""
     bwrap = _program(public, MORTAL.replace("FIRST", str(starts)))
-    counted = public / "bwrap.starts"
-    counted.touch()
-    counted.chmod(0o666)
-    return LocalSandbox(SYSTEM_PYTHON, bwrap=bwrap, pool_size=0), counted
+    starts_file = public / "bwrap.starts"
+    starts_file.touch()
+    starts_file.chmod(0o666)
+    return LocalSandbox(SYSTEM_PYTHON, bwrap=bwrap, pool_size=0), starts_file
 
 
 def _program(directory: Path, text: str) -> Path:
@@ -192,11 +195,11 @@ def _program(directory: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("below", ["/usr/local/fettle", "{prefix}/data"])
-async def test_no_run_is_made_where_code_would_see_what_is_private(below: str) -> None:
-    directory = Path(below.format(prefix=VENV_PYTHON.parent.parent))
-    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, private=(Path.cwd(), directory))
+async def test_no_run_starts_if_code_would_see_a_private_path(below: str) -> None:
+    private = Path(below.format(prefix=VENV_PYTHON.parent.parent))
+    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, private=(Path.cwd(), private))
     try:
-        with pytest.raises(SandboxUnavailable, match=re.escape(f"{directory} is in ")):
+        with pytest.raises(SandboxUnavailable, match=re.escape(f"{private} is in ")):
             await sandbox.run(Command.python(""), Limits())
     finally:
         await sandbox.close()

@@ -1,4 +1,4 @@
-"""No sandbox outlives its run or its worker, and a lost supervisor costs nothing."""
+"""No sandbox outlives its run or its worker, and a run survives the loss of its supervisor."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def worker() -> Iterator[subprocess.Popen[str]]:
     process.stdout.close()
 
 
-async def test_a_run_with_limits_of_its_own_leaves_the_sandboxes_that_stand_ready(
+async def test_a_run_with_other_limits_keeps_the_ready_sandboxes(
     sandbox: LocalSandbox,
 ) -> None:
     await sandbox.run(Command.python(""), Limits())
@@ -95,8 +95,8 @@ async def test_a_run_with_limits_of_its_own_leaves_the_sandboxes_that_stand_read
 def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout is not None
     supervisor = int(worker.stdout.readline())
-    # Two runs of three processes each, their agents, and two sandboxes that stand ready; bubblewrap
-    # and the zygote.
+    # Two runs of three processes each, their agents, two ready sandboxes, bubblewrap and the
+    # zygote.
     family = _wait_for(lambda: _family(supervisor), lambda pids: len(pids) >= 15)
     worker.kill()
     worker.wait()
@@ -119,7 +119,7 @@ async def test_close_leaves_no_process_and_may_be_called_twice(sandbox: LocalSan
     )
 
 
-async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
+async def test_a_run_during_the_close_is_not_repeated(
     sandbox: LocalSandbox,
 ) -> None:
     await sandbox.run(Command.python(""), Limits())
@@ -133,11 +133,11 @@ async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
 
 
 async def test_libraries_are_loaded_once_a_run_names_one(sandbox: LocalSandbox) -> None:
-    loaded = Command.python("import sys; print(any(name[:3] == 'num' for name in sys.modules))")
+    has_numpy = Command.python("import sys; print(any(name[:3] == 'num' for name in sys.modules))")
     for _ in range(3):
-        assert (await sandbox.run(loaded, Limits())).stdout.text == "False\n"
+        assert (await sandbox.run(has_numpy, Limits())).stdout.text == "False\n"
     await sandbox.run(Command.python("import numpy"), Limits())
-    assert (await sandbox.run(loaded, Limits())).stdout.text == "True\n"
+    assert (await sandbox.run(has_numpy, Limits())).stdout.text == "True\n"
 
 
 @pytest.mark.invariant("J14")
@@ -146,65 +146,65 @@ async def test_sandboxes_leave_no_process_no_mount_and_no_descriptor(sandbox: Lo
     await sandbox.wait_until_warm()
     assert sandbox._session is not None
     supervisor = sandbox._session.pid
-    before = await asyncio.to_thread(_settled, supervisor)
+    before = await asyncio.to_thread(_stable_counts, supervisor)
     for _ in range(100):
         runs = (sandbox.run(Command.python("print(1)"), Limits()) for _ in range(2))
         assert all(result.succeeded for result in await asyncio.gather(*runs))
     failing = "import os; os.fork(); os.kill(os.getpid(), 9)"
     for _ in range(10):
         assert not (await sandbox.run(Command.python(failing), Limits())).succeeded
-    assert await asyncio.to_thread(_settled, supervisor) == before
+    assert await asyncio.to_thread(_stable_counts, supervisor) == before
 
 
-async def test_a_run_whose_zygote_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
+async def test_a_run_is_repeated_after_its_zygote_was_lost(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._session is not None
-    code = "import time; time.sleep(0.6); print('whole')"
+    code = "import time; time.sleep(0.6); print('complete')"
     run = asyncio.ensure_future(sandbox.run(Command.python(code), Limits()))
     await asyncio.sleep(0.3)
     _kill_zygotes(sandbox._session.pid)
     result = await run
-    assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
+    assert (result.end, result.stdout.text) == (End.EXITED, "complete\n")
 
 
-async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
+async def test_a_run_is_repeated_after_its_supervisor_was_lost(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._session is not None
-    code = "import time; time.sleep(0.6); print('whole')"
+    code = "import time; time.sleep(0.6); print('complete')"
     run = asyncio.ensure_future(sandbox.run(Command.python(code), Limits()))
     await asyncio.sleep(0.2)
     os.kill(sandbox._session.pid, signal.SIGKILL)
     result = await run
-    assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
+    assert (result.end, result.stdout.text) == (End.EXITED, "complete\n")
 
 
 @pytest.mark.invariant("J14")
-def test_sandboxes_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
-    """See `zygote.adopt_orphans`. In a process of its own, since it steps down from root."""
-    before = _unbegun()
-    ran = subprocess.run([sys.executable, "-c", STARTS], cwd=TOP, timeout=60, check=False)
-    assert ran.returncode == 0
-    assert not _unbegun() - before
+def test_zygotes_that_are_killed_at_any_moment_of_their_start_leave_no_process() -> None:
+    """See `zygote.adopt_orphans`. In a separate process, because it steps down from root."""
+    before = _orphaned_inits()
+    process = subprocess.run([sys.executable, "-c", STARTS], cwd=TOP, timeout=60, check=False)
+    assert process.returncode == 0
+    assert not _orphaned_inits() - before
 
 
-def _unbegun() -> set[int]:
-    """Inits of sandboxes that nobody watches over any more."""
-    processes = set()
-    for process_path in Path("/proc").glob("[0-9]*"):
+def _orphaned_inits() -> set[int]:
+    """The pids of zygotes without a supervisor."""
+    pids = set()
+    for directory in Path("/proc").glob("[0-9]*"):
         try:
-            cmdline = (process_path / "cmdline").read_bytes()
-            parent = (process_path / "stat").read_bytes().rpartition(b")")[2].split()[1]
+            cmdline = (directory / "cmdline").read_bytes()
+            parent = (directory / "stat").read_bytes().rpartition(b")")[2].split()[1]
         except OSError:
             continue
         if parent == b"1" and b"sandbox.zygote.server" in cmdline:
-            processes.add(int(process_path.name))
-    return processes
+            pids.add(int(directory.name))
+    return pids
 
 
 def _zygotes(supervisor: int) -> list[int]:
-    """Those whose parent is a bubblewrap: their sandboxes' processes have them for a parent."""
-    shells = {pid for pid in _family(supervisor) if _parent(pid) == supervisor}
-    return [pid for pid in _family(supervisor) if _parent(pid) in shells]
+    """The children of bubblewrap, which is a child of the supervisor."""
+    bwraps = {pid for pid in _family(supervisor) if _parent(pid) == supervisor}
+    return [pid for pid in _family(supervisor) if _parent(pid) in bwraps]
 
 
 def _kill_zygotes(supervisor: int) -> None:
@@ -213,23 +213,23 @@ def _kill_zygotes(supervisor: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _settled(supervisor: int) -> tuple[int, int, int]:
-    """The processes below the supervisor, its descriptors and the mounts that it sees, once they
-    have stayed the same for a while.
+def _stable_counts(supervisor: int) -> tuple[int, int, int]:
+    """The numbers of processes below the supervisor, of its descriptors and of the mounts that it
+    sees, after these numbers have not changed for a while.
     """
 
     def count() -> tuple[int, int, int]:
-        process_path = Path(f"/proc/{supervisor}")
-        mounts = (process_path / "mountinfo").read_text().count("\n")
-        return len(_family(supervisor)), len(list((process_path / "fd").iterdir())), mounts
+        directory = Path(f"/proc/{supervisor}")
+        mounts = (directory / "mountinfo").read_text().count("\n")
+        return len(_family(supervisor)), len(list((directory / "fd").iterdir())), mounts
 
-    until = time.monotonic() + 20
-    measured = [count()]
-    while len(measured) < 20 or len(set(measured[-20:])) > 1:
-        assert time.monotonic() < until, measured[-20:]
+    deadline = time.monotonic() + 20
+    counts = [count()]
+    while len(counts) < 20 or len(set(counts[-20:])) > 1:
+        assert time.monotonic() < deadline, counts[-20:]
         time.sleep(0.02)
-        measured.append(count())
-    return measured[-1]
+        counts.append(count())
+    return counts[-1]
 
 
 def _parent(pid: int) -> int:
@@ -242,22 +242,22 @@ def _parent(pid: int) -> int:
 def _family(top: int) -> set[int]:
     """A process and its descendants."""
     parents: dict[int, int] = {}
-    for process_path in Path("/proc").glob("[0-9]*"):
+    for directory in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process_path / "stat").read_bytes().rpartition(b")")[2].split()
+            fields = (directory / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
-        if words[0] != b"Z":
-            parents[int(process_path.name)] = int(words[1])
-    processes = {top} & parents.keys()
-    while grown := {pid for pid, parent in parents.items() if parent in processes} - processes:
-        processes |= grown
-    return processes
+        if fields[0] != b"Z":
+            parents[int(directory.name)] = int(fields[1])
+    family = {top} & parents.keys()
+    while children := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= children
+    return family
 
 
-def _wait_for(measure, holds):
+def _wait_for(look, holds):
     until = time.monotonic() + 20
-    while not holds(measured := measure()):
-        assert time.monotonic() < until, measured
+    while not holds(seen := look()):
+        assert time.monotonic() < until, seen
         time.sleep(0.02)
-    return measured
+    return seen

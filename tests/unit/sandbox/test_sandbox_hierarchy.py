@@ -1,4 +1,4 @@
-"""What `/proc/self` says of control groups, from machines of several kinds."""
+"""Control groups from texts of `/proc/self` of several kinds of machines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DOCKER = (
 ALL = frozenset({"memory", "pids", "cpu"})
 
 
-def test_version_1_has_a_place_for_each_hierarchy() -> None:
+def test_version_1_has_a_group_in_each_hierarchy() -> None:
     assert choose_groups(parse_mounts(V1), parse_memberships(V1_OWN)) == (
         GroupDirectory(Path("/sys/fs/cgroup/cpu,cpuacct"), frozenset({"cpu", "cpuacct"}), 1),
         GroupDirectory(Path("/sys/fs/cgroup/memory/a/b"), frozenset({"memory"}), 1),
@@ -40,19 +40,19 @@ def test_version_1_has_a_place_for_each_hierarchy() -> None:
     )
 
 
-def test_version_2_has_one_place_with_what_it_was_given(tmp_path: Path) -> None:
-    own_groups = tmp_path / "system.slice/fettle.service"
-    own_groups.mkdir(parents=True)
-    (own_groups / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    hierarchy = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
-    assert hierarchy == (GroupDirectory(own_groups, ALL, 2),)
-    (own_groups / "cgroup.controllers").write_text("pids\n")  # as in a user's session
-    hierarchy = choose_groups(parse_mounts(V2.format(at=tmp_path)), parse_memberships(V2_OWN))
-    assert isinstance(hierarchy, NoCgroup)
-    assert "memory controller" in hierarchy.reason
+def test_version_2_has_one_group_with_its_delegated_controllers(tmp_path: Path) -> None:
+    group = tmp_path / "system.slice/fettle.service"
+    group.mkdir(parents=True)
+    (group / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    mounts = parse_mounts(V2.format(at=tmp_path))
+    assert choose_groups(mounts, parse_memberships(V2_OWN)) == (GroupDirectory(group, ALL, 2),)
+    (group / "cgroup.controllers").write_text("pids\n")  # as in a user's session
+    result = choose_groups(mounts, parse_memberships(V2_OWN))
+    assert isinstance(result, NoCgroup)
+    assert "memory controller" in result.reason
 
 
-def test_memory_in_version_2_beside_others_in_version_1(tmp_path: Path) -> None:
+def test_memory_in_version_2_and_other_controllers_in_version_1(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("memory\n")
     lines = [line for line in V1.splitlines(keepends=True) if "cgroup2" not in line]
     lines = [line for line in lines if "/memory" not in line] + [V2.format(at=tmp_path)]
@@ -62,15 +62,14 @@ def test_memory_in_version_2_beside_others_in_version_1(tmp_path: Path) -> None:
 
 
 def test_a_container_sees_its_own_group_at_the_mount() -> None:
-    own_groups = parse_memberships("4:memory:/docker/abc/inner\n")
-    hierarchy = choose_groups(parse_mounts(DOCKER.replace(" ro,", " rw,")), own_groups)
-    assert hierarchy == (
-        GroupDirectory(Path("/sys/fs/cgroup/memory/inner"), frozenset({"memory"}), 1),
-    )
+    memberships = parse_memberships("4:memory:/docker/abc/inner\n")
+    groups = choose_groups(parse_mounts(DOCKER.replace(" ro,", " rw,")), memberships)
+    directory = Path("/sys/fs/cgroup/memory/inner")
+    assert groups == (GroupDirectory(directory, frozenset({"memory"}), 1),)
 
 
 @pytest.mark.parametrize(
-    ("mount_table", "own_groups", "reason"),
+    ("mountinfo", "memberships", "reason"),
     [
         ("", "", "no control groups are mounted"),
         (DOCKER, "4:memory:/docker/abc\n", "mounted read-only"),
@@ -78,7 +77,9 @@ def test_a_container_sees_its_own_group_at_the_mount() -> None:
         (DOCKER.replace(" ro,", " rw,"), "4:memory:/../../x\n", "not available"),
     ],
 )
-def test_where_there_is_none_it_says_why(mount_table: str, own_groups: str, reason: str) -> None:
-    hierarchy = choose_groups(parse_mounts(mount_table), parse_memberships(own_groups))
-    assert isinstance(hierarchy, NoCgroup)
-    assert reason in hierarchy.reason
+def test_without_a_group_the_result_has_the_reason(
+    mountinfo: str, memberships: str, reason: str
+) -> None:
+    result = choose_groups(parse_mounts(mountinfo), parse_memberships(memberships))
+    assert isinstance(result, NoCgroup)
+    assert reason in result.reason

@@ -28,7 +28,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
         ("", b"", PLAIN),
     ],
 )  # fmt: skip
-def test_a_file_is_what_its_bytes_are(path: str, content: bytes, expected: str) -> None:
+def test_the_bytes_of_a_file_determine_its_type(path: str, content: bytes, expected: str) -> None:
     assert media_type(path, content) == expected
 
 
@@ -71,17 +71,17 @@ def test_any_bytes_have_a_description_on_one_line(content: bytes) -> None:
 
 @pytest.mark.parametrize("path", ["plot.png", "photo.jpg", "a.pdf", "a.zip", "x", "a.html.png"])
 @pytest.mark.parametrize("content", [PAGE, DRAWING, b"alert(1)"])
-def test_a_name_makes_no_picture_of_a_page(path: str, content: bytes) -> None:
+def test_a_name_does_not_make_a_page_a_picture(path: str, content: bytes) -> None:
     assert media_type(path, content) == PLAIN
 
 
 @pytest.mark.parametrize("path", ["a.csv", "a.html", "a.svg", "a.py", "a.png"])
-def test_a_name_makes_no_text_of_bytes(path: str) -> None:
+def test_a_name_does_not_make_bytes_a_text(path: str) -> None:
     assert media_type(path, b"a,b\0\xff") == UNKNOWN
 
 
 @given(st.text(), st.binary())
-def test_it_is_always_one_plain_type(path: str, content: bytes) -> None:
+def test_the_type_is_always_one_plain_type(path: str, content: bytes) -> None:
     kind, slash, name = media_type(path, content).partition("/")
     assert kind.isalpha()
     assert slash

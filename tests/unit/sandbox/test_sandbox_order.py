@@ -9,15 +9,12 @@ from sandbox.protocol import Command, Limits
 PYTHON = "/opt/venv/bin/python"
 
 
-def order_parts(
-    command: Command, limits: Limits | None = None
-) -> tuple[list[tuple[str, str]], bytes]:
-    run_order = encode_order(command, limits or Limits(), PYTHON)
-    return parse_lines(run_order.header), b"|".join(run_order.blobs)
+def header_lines(command: Command, limits: Limits | None = None) -> list[tuple[str, str]]:
+    return parse_lines(encode_order(command, limits or Limits(), PYTHON).header)
 
 
 def test_every_limit_is_in_the_header() -> None:
-    pairs = dict(order_parts(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
+    pairs = dict(header_lines(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7)))
     assert (pairs["wall_seconds"], pairs["memory_bytes"]) == ("1.5", "7")
     assert {"flood_bytes", "inodes", "sample_seconds", "rlimit"} <= pairs.keys()
 
@@ -39,12 +36,12 @@ def test_every_limit_is_in_the_header() -> None:
         (Command(("x",), trees=("a",), removed=frozenset({"a/../b"})), Limits()),
     ],
 )
-def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limits) -> None:
+def test_an_invalid_command_is_a_value_error(command: Command, limits: Limits) -> None:
     with pytest.raises(ValueError, match=r"path|word|at most|positive|seed|tree"):
         encode_order(command, limits, PYTHON)
 
 
-def test_what_is_removed_is_in_the_header() -> None:
+def test_removed_paths_are_in_the_header() -> None:
     command = Command(("x",), trees=("base",), removed=frozenset({"b/a b", "a"}))
-    pairs = order_parts(command)[0]
+    pairs = header_lines(command)
     assert [value for key, value in pairs if key == "removed"] == ["a", "b/a b"]

@@ -14,7 +14,7 @@ PARTS = st.sampled_from(["a", "..", ".", "", "b.py", "\n", "\udcff", "\0", "é",
 @pytest.mark.parametrize(
     "path", ["a", "a/b.py", ".hidden", "a b", "é/日本", "a\u200fb", "..a", "-rf", "a\\b"]
 )
-def test_plain_relative_paths_may_be(path: str) -> None:
+def test_plain_relative_paths_are_valid(path: str) -> None:
     assert fault(path) is None
     require([path])
 
@@ -37,14 +37,14 @@ def test_plain_relative_paths_may_be(path: str) -> None:
         ("/".join(["x" * 200] * (PATH_BYTES // 200 + 1)), "too long"),
     ],
 )
-def test_others_may_not_and_it_says_why(path: str, reason: str) -> None:
+def test_other_paths_are_refused_with_the_reason(path: str, reason: str) -> None:
     assert reason in (fault(path) or "")
     with pytest.raises(ValueError, match="not a workspace path"):
         require([path])
 
 
 @given(st.lists(PARTS, max_size=5).map("/".join))
-def test_what_may_be_stays_below_the_workspace(path: str) -> None:
+def test_valid_paths_stay_below_the_workspace(path: str) -> None:
     if fault(path) is None:
         assert posixpath.normpath(posixpath.join("/work", path)) == "/work/" + path
         path.encode()
@@ -52,7 +52,7 @@ def test_what_may_be_stays_below_the_workspace(path: str) -> None:
 
 @given(st.sets(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join)))
 def test_a_file_is_never_also_a_directory(names: set[str]) -> None:
-    clash = any(other_name.startswith(name + "/") for name in names for other_name in names)
+    clash = any(other.startswith(name + "/") for name in names for other in names)
     if clash:
         with pytest.raises(ValueError, match="at once"):
             require(names)

@@ -1,4 +1,4 @@
-"""What comes out of a sandbox is believed only as far as it adds up."""
+"""The check of a sandbox's answer: an inconsistent answer is forged."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
         header(stdout="1 1 99999999999999"),
     ],
 )
-def test_what_does_not_add_up_is_forged(text: bytes) -> None:
+def test_an_inconsistent_header_is_forged(text: bytes) -> None:
     with pytest.raises(ForgedAnswer):
         read(text)
 
 
-def test_of_layers_any_path_may_be_gone_once() -> None:
+def test_any_path_of_trees_may_be_deleted_once() -> None:
     command = Command(("x",), {"in": b"1"}, trees=("base",), removed=frozenset({"was", "in"}))
     assert parse_header(header("deleted a/b", "deleted in"), command, LIMITS, 1.0).deleted == {
         "a/b",
@@ -140,7 +140,7 @@ LINES = st.sampled_from(header("changed 9 a/b", "deleted in", "refused x").decod
 
 @given(st.one_of(st.binary(), st.lists(st.one_of(LINES, st.text()), max_size=12)))
 @example(header())
-def test_whatever_comes_it_is_forged_or_within_the_limits(sent: bytes | list[str]) -> None:
+def test_any_header_is_forged_or_within_the_limits(sent: bytes | list[str]) -> None:
     text = sent if isinstance(sent, bytes) else "\n".join(sent).encode(errors="replace")
     try:
         answer = read(text)
@@ -152,16 +152,16 @@ def test_whatever_comes_it_is_forged_or_within_the_limits(sent: bytes | list[str
 
 
 @given(st.text(), st.integers(0, 40), st.integers(0, 40))
-def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) -> None:
+def test_a_cut_stream_has_complete_characters(text: str, head: int, tail: int) -> None:
     data = text.encode()
-    left, right = data[:head], data[max(head, len(data) - tail) :]
-    dropped = len(data) - len(left) - len(right)
-    shown = decode_stream(left, right, dropped)
-    assert shown.dropped_bytes == dropped
+    head_data, tail_data = data[:head], data[max(head, len(data) - tail) :]
+    dropped = len(data) - len(head_data) - len(tail_data)
+    stream = decode_stream(head_data, tail_data, dropped)
+    assert stream.dropped_bytes == dropped
     if not dropped:
-        assert shown.text == text
+        assert stream.text == text
     elif "\ufffd" not in text:
-        assert "\ufffd" not in shown.text
+        assert "\ufffd" not in stream.text
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) ->
         (End.TIMEOUT, None, None, (1, 1), End.TIMEOUT),
     ],
 )
-def test_what_the_kernel_has_counted_explains_a_failure(
+def test_the_counters_of_the_control_group_explain_a_failure(
     end: End, code: int | None, number: int | None, hits: tuple[int, int], expected: End
 ) -> None:
     result = explain_failure(
@@ -184,5 +184,5 @@ def test_what_the_kernel_has_counted_explains_a_failure(
         ExitReport(False, *hits),
     )
     assert result.end is expected
-    kept = (code, number) if expected is end else (None, None)
-    assert (result.exit_code, result.signal) == kept
+    expected_status = (code, number) if expected is end else (None, None)
+    assert (result.exit_code, result.signal) == expected_status
