@@ -23,7 +23,7 @@ from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
 from sandbox.zygote import charts
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
-# Time limits that are not what a test is about allow for a machine that is busy.
+# If a test is not about time limits, its limit is high enough for a busy machine.
 QUICK = Limits(wall_seconds=60.0)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -170,18 +170,18 @@ async def test_input_of_a_hundred_mib_leaves_the_code_its_memory(sandbox: Sandbo
     code = """
 import hashlib
 data = bytearray(b'x') * (330 << 20)
-given = open('given.bin', 'rb').read(40 << 20)
-open('made.bin', 'wb').write(given)
-print(hashlib.sha256(open('given.bin', 'rb').read()).hexdigest())
+start = open('input.bin', 'rb').read(40 << 20)
+open('output.bin', 'wb').write(start)
+print(hashlib.sha256(open('input.bin', 'rb').read()).hexdigest())
 """
     content = os.urandom(MIB) * 100
-    result = await sandbox.run(Command.python(code, {"given.bin": content}), limits)
+    result = await sandbox.run(Command.python(code, {"input.bin": content}), limits)
     assert result.stdout.text.strip() == hashlib.sha256(content).hexdigest(), result
-    assert result.changed == {"made.bin": content[: 40 * MIB]}
+    assert result.changed == {"output.bin": content[: 40 * MIB]}
     assert result.refused == ()
 
 
-async def test_plots_are_found_without_the_codes_help(sandbox: Sandbox) -> None:
+async def test_figures_that_the_code_does_not_save_are_collected(sandbox: Sandbox) -> None:
     code = """
 import matplotlib.pyplot as plt
 plt.plot([1, 2]); plt.savefig('mine.png')
@@ -190,7 +190,7 @@ plt.figure(); open('figure-2.png', 'w').close()
 """
     result = await sandbox.run(Command.python(code), Limits())
     assert result.succeeded, result.stderr.text
-    # Not again what was saved, not what is empty, and over nothing that is there.
+    # Saved and empty figures are not saved again, and no existing file is replaced.
     assert set(result.changed) == {"mine.png", "figure-1.png", "figure-2.png"}
     assert result.changed["figure-1.png"].startswith(b"\x89PNG")
     assert result.changed["figure-2.png"] == b""
@@ -206,11 +206,11 @@ left.plot([1, 2, 4], label='a'); right.scatter([1, 2], [3, 5])
 """
 
 
-@pytest.mark.parametrize("statement", ["python", "program"])
-async def test_a_chart_carries_its_description(sandbox: Sandbox, statement: str) -> None:
+@pytest.mark.parametrize("how", ["python", "program"])
+async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> None:
     """Also if a program of the workspace draws it, in an interpreter that is no fork."""
     command = Command.python(CHART)
-    if statement == "program":
+    if how == "program":
         site = {"charts.pth": f"{charts.pth_line()}\n".encode()}
         command = Command(("python", "draw.py"), {"draw.py": CHART.encode()}, site=site)
     result = await sandbox.run(command, Limits(wall_seconds=60.0, cpu_seconds=60))
@@ -224,7 +224,7 @@ async def test_a_chart_carries_its_description(sandbox: Sandbox, statement: str)
         result.changed["chart.png"]
     )
     assert result.changed["chart.pdf"].startswith(b"%PDF")
-    if statement == "python":
+    if how == "python":
         text = read_description(result.changed["figure-1.png"])
         assert text.startswith('(1) line with 3 points "a" from 1 to 4, x axis')
         assert "(2) scatter of 2 points from 3 to 5, x axis" in text
@@ -328,7 +328,7 @@ import mmap
 PROT_NONE = 0
 print(len(mmap.mmap(-1, 10 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=PROT_NONE)))
 """
-"""Reserves address space and uses none of it, as WebAssembly and Java do."""
+"""Reserves address space without using it, as WebAssembly and Java do."""
 
 
 async def test_address_space_is_limited_only_if_no_control_group_limits_memory(
@@ -388,20 +388,20 @@ async def test_nothing_of_the_hosts_environment_is_visible(
     monkeypatch.setenv("FETTLE_SECRET", "hunter2")
     code = """
 import glob, json, os
-seen = {}
+environments = {}
 for place in glob.glob('/proc/[0-9]*/environ'):
-    try: seen[place.split('/')[2]] = open(place).read()
-    except PermissionError: seen[place.split('/')[2]] = 'closed'
-print(json.dumps([dict(os.environ), seen]))
+    try: environments[place.split('/')[2]] = open(place).read()
+    except PermissionError: environments[place.split('/')[2]] = 'closed'
+print(json.dumps([dict(os.environ), environments]))
 """
-    own, seen = json.loads((await python(sandbox, code)).stdout.text)
-    assert set(own) == {
+    variables, environments = json.loads((await python(sandbox, code)).stdout.text)
+    assert set(variables) == {
         "HOME", "JE_ARROW_MALLOC_CONF", "LANG", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "MPLBACKEND",
         "MPLCONFIGDIR", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH",
         "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONUNBUFFERED",
     }  # fmt: skip
-    assert seen["1"] in {"", "closed"}
-    assert "hunter2" not in json.dumps(seen)
+    assert environments["1"] in {"", "closed"}
+    assert "hunter2" not in json.dumps(environments)
 
 
 async def test_there_is_no_network_but_loopback(sandbox: Sandbox) -> None:
@@ -478,7 +478,7 @@ time.sleep(0.05); print('on')
     result = await python(sandbox, code)
     if result.end is End.EXITED:  # the agent is the sandbox's init, or has not minded
         assert (result.exit_code, result.stdout.text) == (0, "on\n")
-    else:  # a backend whose agent can be signalled says so
+    else:  # the code can signal the agent of this backend
         assert result.end is End.KILLED
     assert (await python(sandbox, "print(1)")).succeeded
 
@@ -526,22 +526,22 @@ async def test_cancelled_at_any_moment_it_stays_usable(sandbox: Sandbox) -> None
     assert (await python(sandbox, "print(1)")).succeeded
 
 
-async def test_the_layers_are_reported(sandbox: Sandbox) -> None:
+async def test_the_isolation_layers_are_reported(sandbox: Sandbox) -> None:
     layers = {layer.name: layer for layer in await sandbox.check()}
-    # A container's user namespace is the engine's, and its own only where that is rootless.
-    own = ("namespaces",) if isinstance(sandbox, LocalSandbox) else ()
-    for name in (*own, "network", "filesystem", "environment", "capabilities", "seccomp",
+    # A container has its own user namespace only if its engine is rootless.
+    local_layers = ("namespaces",) if isinstance(sandbox, LocalSandbox) else ()
+    for name in (*local_layers, "network", "filesystem", "environment", "capabilities", "seccomp",
                  "unprivileged", "processes", "memory total"):  # fmt: skip
         assert layers[name].active, layers[name]
 
 
 def _running(mark: str) -> list[int]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
+    pids = []
+    for directory in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes()
+            command_line = (directory / "cmdline").read_bytes()
         except OSError:
             continue
-        if mark.encode() in words:
-            found.append(int(process.name))
-    return found
+        if mark.encode() in command_line:
+            pids.append(int(directory.name))
+    return pids

@@ -1,7 +1,7 @@
-"""The code's interpreter is forked, not started, where that is the same: here it is seen to be.
+"""A forked interpreter behaves like a new one.
 
-Each program runs twice: without files, and with a module beside it, for which a new interpreter is
-started. Both must say the same and end the same way.
+Each program runs twice: in a fork, and with an additional module in its workspace, for which the
+sandbox starts a new interpreter. Both runs must have the same output and end.
 """
 
 # ruff: noqa: E501
@@ -111,7 +111,7 @@ PROGRAMS: dict[str, str | bytes] = {
     "a module that shadows": "import statistics; print(statistics.__file__)",
 }
 MODULE = {"statistics.py": b"f = open('f.txt', 'w')\n"}
-"""It truncates f.txt, and hides a module of the library, only where it is imported."""
+"""Hides a module of the library, and truncates f.txt when it is imported."""
 NOT_FOR_A_SHELL = {"null byte", "subprocess", "environment"}
 """A word has no null byte, and the shell's PYTHONPATH shows in these programs."""
 NATIVE = """
@@ -121,9 +121,11 @@ export PYTHONPATH=/work; exec /opt/venv/bin/python -P /run/main.py
 
 
 def everywhere(names: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Backends and names: all of them on one, and some on the others, whose sandbox is the same."""
-    other_backends = [(backend, name) for backend in engines.BACKENDS for name in list(names)[::9]]
-    return [*(("local", name) for name in names), *other_backends]
+    """Backends and names: all names on `local`, and some on the other backends, which use the same
+    code in a sandbox.
+    """
+    samples = [(backend, name) for backend in engines.BACKENDS for name in list(names)[::9]]
+    return [*(("local", name) for name in names), *samples]
 
 
 EACH = pytest.mark.parametrize("backend", ["local", *engines.BACKENDS])
@@ -133,20 +135,19 @@ Backends = Callable[[str], Awaitable[Backend]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def backends(request: pytest.FixtureRequest) -> AsyncIterator[Backends]:
-    """A backend by its name, with sandboxes that stand ready; one of each for all tests."""
-    backends: dict[str, Backend] = {}
+    """Opens a backend by its name, with ready sandboxes; all tests share it."""
+    opened: dict[str, Backend] = {}
 
-    async def named(name: str) -> Backend:
-        if name not in backends:
+    async def open_backend(name: str) -> Backend:
+        if name not in opened:
             host = request.getfixturevalue("docker_engine").host if name == "docker" else None
-            backends[name] = (
-                DockerSandbox(engines.IMAGE, engine=host) if host else LocalSandbox(PYTHON)
-            )
-            await backends[name].wait_until_warm()
-        return backends[name]
+            backend = DockerSandbox(engines.IMAGE, engine=host) if host else LocalSandbox(PYTHON)
+            await backend.wait_until_warm()
+            opened[name] = backend
+        return opened[name]
 
-    yield named
-    for backend in backends.values():
+    yield open_backend
+    for backend in opened.values():
         await backend.close()
 
 
@@ -158,11 +159,11 @@ async def test_a_fork_is_what_an_interpreter_would_be(
     command = program(name)
     forked = await sandbox.run(command, LIMITS)
     started = await sandbox.run(replace(command, files={**command.files, "other.py": b""}), LIMITS)
-    assert visible_result(forked) == visible_result(started)
+    assert comparable_parts(forked) == comparable_parts(started)
     if name not in NOT_FOR_A_SHELL:
         code = command.argv[2]
         shell = replace(command, argv=("sh", "-c", NATIVE, "sh", code))
-        assert visible_result(await sandbox.run(shell, LIMITS)) == visible_result(started)
+        assert comparable_parts(await sandbox.run(shell, LIMITS)) == comparable_parts(started)
 
 
 @EACH
@@ -271,9 +272,9 @@ async def test_a_seed_fixes_the_order_of_sets_alone(backends: Backends, backend:
         (await sandbox.run(replace(Command.python(code), seed=seed), LIMITS)).stdout.text
         for seed in (3, 3, 4)
     ]
-    (first, first_lines), (second, two), (third, _) = (text.splitlines() for text in runs)
+    (first, one), (second, two), (third, _) = (text.splitlines() for text in runs)
     assert first == second != third
-    assert first_lines != two
+    assert one != two
 
 
 def program(name: str) -> Command:
@@ -291,8 +292,8 @@ def _plain(text: str) -> list[str]:
     )
 
 
-def visible_result(result: RunResult) -> tuple[object, ...]:
-    """What must be the same of two runs."""
+def comparable_parts(result: RunResult) -> tuple[object, ...]:
+    """The parts of a result that must be equal in both runs."""
     assert result.end in {End.EXITED, End.SIGNALED}
     return (
         *(_plain(stream.text) for stream in (result.stdout, result.stderr)),

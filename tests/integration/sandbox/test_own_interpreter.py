@@ -1,4 +1,4 @@
-"""An operator's own interpreter and image, as docs/how-to/use-your-own-interpreter.md has them."""
+"""An operator's interpreter and image, as in docs/how-to/use-your-own-interpreter.md."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ needs_engine = pytest.mark.skipif(not engines.AVAILABLE, reason="no engine: see 
 
 
 @pytest.fixture
-def own_interpreter(tmp_path: Path) -> Path:
-    """An environment with a library of its own, and nothing else."""
+def environment(tmp_path: Path) -> Path:
+    """An environment with one library."""
     folder = tmp_path / "own"
     base = Path(sys._base_executable)
     subprocess.run([base, "-m", "venv", "--without-pip", folder], check=True)
-    library(folder, "NAME = 'mine'\n")
+    install_library(folder, "NAME = 'mine'\n")
     return folder
 
 
-def library(environment: Path, text: str, name: str = "mylibrary") -> None:
+def install_library(environment: Path, text: str, name: str = "mylibrary") -> None:
     (packages,) = environment.glob("lib/python3*/site-packages")
     (packages / f"{name}.py").write_text(text)
 
 
-async def ran(sandbox: Sandbox) -> str:
+async def run_code(sandbox: Sandbox) -> str:
+    """The output of a run of CODE; closes the backend."""
     try:
         result = await sandbox.run(Command.python(CODE), QUICK)
         assert result.succeeded, result.stderr.text
@@ -46,17 +47,15 @@ async def ran(sandbox: Sandbox) -> str:
         await sandbox.close()
 
 
-async def test_code_runs_with_the_operators_own_interpreter(own_interpreter: Path) -> None:
+async def test_code_runs_with_the_operators_interpreter(environment: Path) -> None:
     assert (
-        await ran(LocalSandbox(own_interpreter / "bin" / "python", pool_size=1))
+        await run_code(LocalSandbox(environment / "bin" / "python", pool_size=1))
         == "mine /opt/venv\n"
     )
 
 
-async def test_without_pytest_and_other_libraries_sandboxes_stand_ready(
-    own_interpreter: Path,
-) -> None:
-    sandbox = LocalSandbox(own_interpreter / "bin" / "python", pool_size=1)
+async def test_sandboxes_are_kept_ready_without_the_usual_libraries(environment: Path) -> None:
+    sandbox = LocalSandbox(environment / "bin" / "python", pool_size=1)
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded
         await sandbox.wait_until_warm()
@@ -65,12 +64,12 @@ async def test_without_pytest_and_other_libraries_sandboxes_stand_ready(
         await sandbox.close()
 
 
-async def test_libraries_that_cannot_be_loaded_beforehand_are_waited_for_by_nobody(
-    own_interpreter: Path,
+async def test_no_run_waits_for_libraries_that_cannot_be_preloaded(
+    environment: Path,
 ) -> None:
-    starts = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True)"
-    library(own_interpreter, f"{starts}.start()\n", "pandas")
-    sandbox = LocalSandbox(own_interpreter / "bin" / "python", pool_size=1)
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True)"
+    install_library(environment, f"{thread}.start()\n", "pandas")
+    sandbox = LocalSandbox(environment / "bin" / "python", pool_size=1)
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded
         with pytest.raises(SandboxUnavailable, match="has started a thread"):
@@ -80,38 +79,37 @@ async def test_libraries_that_cannot_be_loaded_beforehand_are_waited_for_by_nobo
         await sandbox.close()
 
 
-def test_the_pages_command_tries_it(own_interpreter: Path) -> None:
+def test_the_command_of_the_page_tests_the_interpreter(environment: Path) -> None:
     (line,) = re.findall(r"^\.venv/bin/python (-m sandbox\.doctor .*?) +#", TEXT, re.MULTILINE)
-    words = line.replace(
-        '"$FETTLE_SANDBOX_PYTHON"', str(own_interpreter / "bin" / "python")
-    ).split()
-    tried = subprocess.run(
+    words = line.replace('"$FETTLE_SANDBOX_PYTHON"', str(environment / "bin" / "python")).split()
+    process = subprocess.run(
         [sys.executable, *words], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
-    assert tried.returncode == 0, tried.stdout + tried.stderr
-    assert "sandbox local: works" in tried.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "sandbox local: works" in process.stdout
 
 
 @needs_engine
-async def test_an_image_is_made_of_the_operators_own_environment(
-    own_interpreter: Path, docker_engine: engines.Engine
+async def test_an_image_is_built_from_the_operators_environment(
+    environment: Path, docker_engine: engines.Engine
 ) -> None:
-    found = re.findall(r"^FETTLE_SANDBOX_ENVIRONMENT=\S+ deploy/(\S+) (\S+)", TEXT, re.MULTILINE)
-    (line,) = found
-    script, image = line
+    pattern = r"^FETTLE_SANDBOX_ENVIRONMENT=\S+ deploy/(\S+) (\S+)"
+    ((script, image),) = re.findall(pattern, TEXT, re.MULTILINE)
     assert script == "sandbox-image.sh"
-    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(own_interpreter))
+    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(environment))
     backend = DockerSandbox(image, engine=docker_engine.host, pool_size=0)
-    assert await ran(backend) == "mine /opt/venv\n"
-    # other packages are another image, under the same name
-    library(own_interpreter, "NAME = 'changed'\n")
-    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(own_interpreter))
+    assert await run_code(backend) == "mine /opt/venv\n"
+    # With other packages, another image gets the same name.
+    install_library(environment, "NAME = 'changed'\n")
+    engines.build(docker_engine.host, image, FETTLE_SANDBOX_ENVIRONMENT=str(environment))
     backend = DockerSandbox(image, engine=docker_engine.host, pool_size=0)
-    assert await ran(backend) == "changed /opt/venv\n"
+    assert await run_code(backend) == "changed /opt/venv\n"
 
 
 @needs_engine
-async def test_an_image_may_stand_on_fettles(tmp_path: Path, docker_engine: engines.Engine) -> None:
+async def test_an_image_may_be_based_on_fettles_image(
+    tmp_path: Path, docker_engine: engines.Engine
+) -> None:
     (text,) = re.findall(r"```dockerfile\n(.*?)```", TEXT, re.DOTALL)
     library = tmp_path / "mylibrary"
     library.mkdir()
@@ -124,4 +122,4 @@ async def test_an_image_may_stand_on_fettles(tmp_path: Path, docker_engine: engi
     finally:
         client.close()
     backend = DockerSandbox("stands-on-fettles", engine=docker_engine.host, pool_size=0)
-    assert await ran(backend) == "mine /opt/venv\n"
+    assert await run_code(backend) == "mine /opt/venv\n"

@@ -1,4 +1,5 @@
-"""Layers where the kernel mounts no overlay over a tmpfs: runs of `local` begin with copies."""
+"""Directory trees on a kernel that mounts no overlay over a tmpfs: `local` runs begin with copies.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 SETXATTR = {"x86_64": 188, "aarch64": 5}[os.uname().machine]
 KERNEL = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
 OLD_KERNEL = """#!/bin/bash
-# bubblewrap on a kernel whose tmpfs has no attributes of users, as that of Debian 12 (6.1).
+# bubblewrap as on a kernel without extended attributes on a tmpfs, like Debian 12's (6.1).
 [ "$1" = --version ] && exit
 exec {filter}< "$0.filter"
 exec bwrap --seccomp $filter "$@"
@@ -36,28 +37,26 @@ NO_ATTRIBUTES = (  # struct sock_filter: load the call's number, compare it, ans
 
 
 @pytest.fixture
-def layers_directory() -> Iterator[Path]:
-    """A directory that every user reaches; pytest's own is closed to others."""
+def directory() -> Iterator[Path]:
+    """A directory that every user can enter; pytest's own directory is closed to others."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         Path(name).chmod(0o755)
         yield Path(name)
 
 
 @pytest_asyncio.fixture
-async def old_kernel(layers_directory: Path) -> AsyncIterator[LocalSandbox]:
-    bwrap = layers_directory / "bwrap"
+async def old_kernel(directory: Path) -> AsyncIterator[LocalSandbox]:
+    bwrap = directory / "bwrap"
     bwrap.write_text(OLD_KERNEL)
     bwrap.chmod(0o755)
-    (layers_directory / "bwrap.filter").write_bytes(NO_ATTRIBUTES)
-    sandbox = LocalSandbox(
-        PYTHON, pool_size=0, bwrap=bwrap, trees_directory=layers_directory / "layers"
-    )
+    (directory / "bwrap.filter").write_bytes(NO_ATTRIBUTES)
+    sandbox = LocalSandbox(PYTHON, pool_size=0, bwrap=bwrap, trees_directory=directory / "layers")
     yield sandbox
     await sandbox.close()
 
 
-async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why(
-    old_kernel: LocalSandbox, layers_directory: Path
+async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_reports_the_reason(
+    old_kernel: LocalSandbox, directory: Path
 ) -> None:
     layer = await repositories(old_kernel)
     assert layer.active
@@ -65,7 +64,7 @@ async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why
     assert "memory" in layer.detail
     assert "extended attributes of tmpfs: Operation not supported" in layer.detail
     assert "6.6" in layer.detail
-    layers.make(layers_directory / "layers", "base", {"folder/x": b"1", "folder/y": b"2"})
+    layers.make(directory / "layers", "base", {"folder/x": b"1", "folder/y": b"2"})
     result = await run(old_kernel, "import os; os.rename('folder', 'renamed')")
     assert (result.changed, result.deleted) == (
         {"renamed/x": b"1", "renamed/y": b"2"},
@@ -74,8 +73,8 @@ async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_says_why
 
 
 @pytest.mark.skipif(KERNEL < (6, 6), reason="this kernel's tmpfs has no attributes of users")
-async def test_with_an_overlay_nothing_is_copied(layers_directory: Path) -> None:
-    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=layers_directory / "layers")
+async def test_with_an_overlay_the_doctor_reports_it(directory: Path) -> None:
+    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=directory / "layers")
     try:
         layer = await repositories(sandbox)
         assert (layer.active, layer.detail.partition(":")[0]) == (True, "overlay")
@@ -83,16 +82,16 @@ async def test_with_an_overlay_nothing_is_copied(layers_directory: Path) -> None
         await sandbox.close()
 
 
-async def test_a_copy_counts_in_no_limit_of_its_run(
-    layers_directory: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_copy_does_not_count_in_the_limits_of_its_run(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policy, "INODES", 100)
-    numbered_files = {f"{number}": b"" for number in range(200)}
-    layers.make(layers_directory, "base", {**numbered_files, "big": bytes(160 * MIB)})
+    small_files = {f"{number}": b"" for number in range(200)}
+    layers.make(directory, "base", {**small_files, "big": bytes(160 * MIB)})
     limits = Limits(
         memory_bytes=64 * MIB, workspace_bytes=8 * MIB, workspace_files=10, wall_seconds=60.0
     )
-    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=layers_directory, overlays=False)
+    sandbox = LocalSandbox(PYTHON, pool_size=0, trees_directory=directory, overlays=False)
     code = """
 import os, time
 time.sleep(0.1)
@@ -107,8 +106,8 @@ print(os.path.getsize('big') >> 20)
 
 
 async def repositories(sandbox: LocalSandbox) -> IsolationLayer:
-    (repositories,) = (layer for layer in await sandbox.check() if layer.name == "repositories")
-    return repositories
+    (layer,) = (layer for layer in await sandbox.check() if layer.name == "repositories")
+    return layer
 
 
 async def run(sandbox: LocalSandbox, code: str, limits: Limits | None = None) -> RunResult:

@@ -1,4 +1,4 @@
-"""Landlock on this kernel: a process behind the rules, and one in front of them as the control."""
+"""Landlock on this kernel: a restricted process, and an unrestricted process as the control."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ BEFORE = """
 import json, os, socket, sys, time
 from pathlib import Path
 from sandbox.agent import landlock
-own, other, restricted = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "behind"
-rules = landlock.Rules((str(own), "/dev/shm", "/not/there"))
+writable, other, is_restricted = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "restricted"
+rules = landlock.Rules((str(writable), "/dev/shm", "/not/there"))
 outside = os.fork()
 if not outside:
     time.sleep(60)
 abstract = socket.socket(socket.AF_UNIX)
 abstract.bind("")
 abstract.listen()
-front = os.fork()
-if front:
-    status = os.waitpid(front, 0)[1]
+child = os.fork()
+if child:
+    status = os.waitpid(child, 0)[1]
     os.kill(outside, 9)
     sys.exit(os.waitstatus_to_exitcode(status))
-if restricted:
+if is_restricted:
     assert rules.restrict() >= 2
-found = {}
+results = {}
 def attempt(name, do):
     try:
         do()
-        found[name] = "done"
+        results[name] = "done"
     except OSError as error:
-        found[name] = type(error).__name__
+        results[name] = type(error).__name__
 """
 AFTER = """
-print(json.dumps(found), flush=True)
+print(json.dumps(results), flush=True)
 os._exit(0)
 """
 
@@ -48,7 +48,7 @@ attempt("write outside", lambda: (other / "new").write_text(""))
 attempt("truncate outside", lambda: os.truncate(other / "there", 0))
 attempt("remove outside", lambda: (other / "there").unlink())
 attempt("link outside", lambda: (other / "link").symlink_to("x"))
-attempt("device", lambda: os.mknod(own / "null", 0o20666, os.makedev(1, 3)))
+attempt("device", lambda: os.mknod(writable / "null", 0o20666, os.makedev(1, 3)))
 attempt("signal", lambda: os.kill(outside, 0))
 attempt("abstract socket", lambda: socket.socket(socket.AF_UNIX).connect(abstract.getsockname()))
 attempt("memory", lambda: open(f"/proc/{outside}/mem", "rb").close())
@@ -59,9 +59,16 @@ ALLOWED = """
 import multiprocessing, select, subprocess, tempfile, threading
 attempt("read", lambda: (other / "there").read_text())
 attempt("execute", lambda: subprocess.run(["true"], check=True))
-attempt("own files", lambda: ((own / "a/b").mkdir(parents=True), (own / "a/f").write_text("x"),
-    (own / "a/f").rename(own / "a/b/f"), os.truncate(own / "a/b/f", 0), (own / "l").symlink_to("a"),
-    os.mkfifo(own / "p"), os.link(own / "a/b/f", own / "h"), (own / "h").unlink()))
+def change_files():
+    (writable / "a/b").mkdir(parents=True)
+    (writable / "a/f").write_text("x")
+    (writable / "a/f").rename(writable / "a/b/f")
+    os.truncate(writable / "a/b/f", 0)
+    (writable / "l").symlink_to("a")
+    os.mkfifo(writable / "p")
+    os.link(writable / "a/b/f", writable / "h")
+    (writable / "h").unlink()
+attempt("own files", change_files)
 attempt("null", lambda: os.open("/dev/null", os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 attempt("stdout", lambda: open("/dev/stdout", "w").write(""))
 attempt("terminal", lambda: os.openpty())
@@ -80,52 +87,55 @@ def processes():
         assert pool.map(abs, [-1, -2]) == [1, 2]
 attempt("multiprocessing", processes)
 def child():
-    one = subprocess.Popen(["sleep", "60"])
-    one.kill()
-    assert one.wait() == -9
+    process = subprocess.Popen(["sleep", "60"])
+    process.kill()
+    assert process.wait() == -9
 attempt("signal a child", child)
 """
 
 
 @pytest.fixture
 def directories(tmp_path: Path) -> tuple[Path, Path]:
-    own_directory, other_directory = tmp_path / "own", tmp_path / "other"
-    for directory in (own_directory, other_directory):
-        directory.mkdir()
-    (other_directory / "there").write_text("there")
-    return own_directory, other_directory
+    """A directory that the rules make writable, and another directory with a file."""
+    writable, other = tmp_path / "writable", tmp_path / "other"
+    writable.mkdir()
+    other.mkdir()
+    (other / "there").write_text("there")
+    return writable, other
 
 
-def run(code: str, directories: tuple[Path, Path], side: str) -> dict[str, str]:
-    ran = subprocess.run(
-        [sys.executable, "-c", BEFORE + code + AFTER, *map(str, directories), side],
+def run(code: str, directories: tuple[Path, Path], mode: str) -> dict[str, str]:
+    """Run the attempts as a "restricted" or "unrestricted" process; returns results by name."""
+    process = subprocess.run(
+        [sys.executable, "-c", BEFORE + code + AFTER, *map(str, directories), mode],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": ".", "PATH": "/usr/bin:/bin"},
         check=False,
         timeout=60,
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    outcomes: dict[str, str] = json.loads(ran.stdout)
-    return outcomes
+    assert (process.returncode, process.stderr) == (0, "")
+    results: dict[str, str] = json.loads(process.stdout)
+    return results
 
 
-def test_this_kernel_offers_it() -> None:
+def test_this_kernel_offers_landlock() -> None:
     assert landlock.version() >= 2
 
 
-def test_what_is_forbidden_is_refused_behind_the_rules_and_done_in_front(
+def test_forbidden_actions_are_refused_with_the_rules_and_work_without(
     directories: tuple[Path, Path],
 ) -> None:
-    behind = run(FORBIDDEN, directories, "behind")
-    scoped = landlock.version() >= 6
-    expected = {name for name in behind if scoped or name not in {"signal", "abstract socket"}}
-    assert {name for name, end in behind.items() if end == "PermissionError"} == expected
-    in_front = run(FORBIDDEN, directories, "in front")
-    assert set(in_front.values()) == {"done"}
+    restricted = run(FORBIDDEN, directories, "restricted")
+    has_scopes = landlock.version() >= 6
+    scoped = {"signal", "abstract socket"}
+    expected = {name for name in restricted if has_scopes or name not in scoped}
+    refused = {name for name, result in restricted.items() if result == "PermissionError"}
+    assert refused == expected
+    unrestricted = run(FORBIDDEN, directories, "unrestricted")
+    assert set(unrestricted.values()) == {"done"}
 
 
-def test_what_programs_need_is_done_behind_the_rules(directories: tuple[Path, Path]) -> None:
-    assert {
-        name: end for name, end in run(ALLOWED, directories, "behind").items() if end != "done"
-    } == {}
+def test_allowed_actions_work_with_the_rules(directories: tuple[Path, Path]) -> None:
+    results = run(ALLOWED, directories, "restricted")
+    assert {name: result for name, result in results.items() if result != "done"} == {}

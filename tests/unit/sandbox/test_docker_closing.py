@@ -1,6 +1,6 @@
-"""A backend that is closed, or sweeps, in the very moment when something else is under way.
+"""A backend that is closed, or removes containers, while another call is in progress.
 
-The engine is one of our own (`scripted_engine`), which stops there until it is let go on.
+The engine is a test double (`scripted_engine`), which stops at a call until the test continues it.
 """
 
 from __future__ import annotations
@@ -24,36 +24,35 @@ OPENING = ("ping", "info", "image", "events")
 MAKING = ("create", "attach", "start")
 ANSWERS = (None, 404, 500, CUT)
 WAIT_SECONDS = 10.0
-"""Much more than a busy machine needs, and much less than a call may take that is waited for."""
+"""More than a busy machine needs, and less than the timeout of a call."""
 
 
 @asynccontextmanager
 async def backed(
-    socket_directory: Path, size: int = 0
+    folder: Path, size: int = 0
 ) -> AsyncIterator[tuple[ScriptedEngine, DockerSandbox]]:
-    """An engine and a backend; at the end it is closed, and has no task and no connection left."""
+    """An engine and a backend. Closes it, and checks that no task or connection remains."""
     before = asyncio.all_tasks()
-    async with scripted(socket_directory / "engine.sock") as engine:
+    async with scripted(folder / "engine.sock") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=size)
         try:
             yield engine, backend
         finally:
             await backend.close()
-    while remaining_tasks := asyncio.all_tasks() - before:  # the engine's own are at their end
-        assert all(
-            task.get_coro().__qualname__ == "ScriptedEngine.serve" for task in remaining_tasks
-        ), remaining_tasks
-        await asyncio.wait(remaining_tasks, timeout=5)
+    while remaining := asyncio.all_tasks() - before:  # the engine's own tasks end soon
+        names = {task.get_coro().__qualname__ for task in remaining}
+        assert names == {"ScriptedEngine.serve"}, remaining
+        await asyncio.wait(remaining, timeout=5)
 
 
-async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str) -> None:
-    """Close it when the call at this gate has been reached, which goes on only afterwards."""
+async def close_at(engine: ScriptedEngine, backend: DockerSandbox, step: str) -> None:
+    """Close the backend when the engine stops at this call; continue the call afterwards."""
     gate = engine.gates[step]
     await gate.reached.wait()
-    closing = asyncio.create_task(backend.close())
-    await asyncio.wait({closing}, timeout=0.05)
+    close_task = asyncio.create_task(backend.close())
+    await asyncio.wait({close_task}, timeout=0.05)
     gate.opened.set()
-    await closing
+    await close_task
 
 
 @pytest.mark.parametrize(
@@ -69,39 +68,36 @@ async def test_a_run_during_the_close_fails_as_closed(
     async with backed(tmp_path) as (engine, backend):
         engine.gate(step, late=late, answer=answer)
         runs = [asyncio.create_task(backend.run(HELLO, Limits())) for _ in range(2)]
-        await closed_at(engine, backend, step)
+        await close_at(engine, backend, step)
         for run in runs:
             with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
                 await run
         assert engine.containers == {}
 
 
-async def test_one_that_is_being_made_is_swept_by_nobody(
+async def test_no_backend_removes_a_container_that_is_being_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However old it is by an engine's clock that was put forward meanwhile, and although its own
-    worker does not know its name yet; nor by another backend of the same process.
+    """Neither its own backend, which does not know its id yet, nor another backend of the same
+    process, also if the engine's clock was set forward.
     """
     monkeypatch.setattr(session, "SWEEP_SECONDS", 0.01)
     async with backed(tmp_path) as (engine, backend):
-        other_backend = DockerSandbox(engine=engine.host, pool_size=0)
-        making = engine.gate("create", late=True)
-        runs = [
-            asyncio.create_task(backend_or_step.run(HELLO, Limits()))
-            for backend_or_step in (backend, other_backend)
-        ]
+        second = DockerSandbox(engine=engine.host, pool_size=0)
+        gate = engine.gate("create", late=True)
+        runs = [asyncio.create_task(each.run(HELLO, Limits())) for each in (backend, second)]
         while len(engine.containers) < len(runs):
             await asyncio.sleep(0.001)
-        for gate in engine.containers.values():
-            gate.created = 0.0
+        for container in engine.containers.values():
+            container.created = 0.0
         engine.asked.clear()
         while engine.asked.count("list") < 6:
             await asyncio.sleep(0.001)
         assert "remove" not in engine.asked
-        making.opened.set()
+        gate.opened.set()
         while engine.asked.count("start") < 2:
             await asyncio.sleep(0.001)
-        await other_backend.close()
+        await second.close()
         assert "remove" in engine.asked
         assert len(engine.containers) == 1
         await backend.close()
@@ -112,33 +108,32 @@ async def test_one_that_is_being_made_is_swept_by_nobody(
 
 
 @pytest.mark.parametrize("step", [*MAKING, "order", "remove"])
-async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
+async def test_closing_does_not_wait_for_an_engine_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Whatever is under way with it: a container that is made for a run and one for the pool, one
-    with a run in it, one that is removed.
+    """In each state of its containers: one is made for a run and one for the pool, one has a run,
+    one is removed.
     """
     async with backed(tmp_path, 1) as (engine, backend):
         gate = engine.gate(step, late=True) if step in MAKING else None
         run = asyncio.create_task(backend.run(HELLO, Limits()))
         await (gate.reached.wait() if gate else engine.orders.get())
-        for backend_or_step in STEPS.keys() - {step if gate else ""}:
-            engine.gate(backend_or_step)
+        for other_step in STEPS.keys() - {step if gate else ""}:
+            engine.gate(other_step)
         expected_error = pytest.raises(SandboxUnavailable, match="this sandbox was closed")
         if step == "remove":
             run.cancel()
             await engine.gates["remove"].reached.wait()
             expected_error = pytest.raises(asyncio.CancelledError)
-        monkeypatch.setattr(
-            docker_engine, "_PING_SECONDS", 0.05
-        )  # all that went before was answered
+        # All pings until here were answered.
+        monkeypatch.setattr(docker_engine, "_PING_SECONDS", 0.05)
         async with asyncio.timeout(WAIT_SECONDS):
             await backend.close()
         with expected_error:
             await run
 
 
-async def test_cancelled_at_any_moment_a_run_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_run_that_is_cancelled_at_any_moment_leaves_no_container(tmp_path: Path) -> None:
     async with backed(tmp_path) as (engine, backend):
         for steps in range(400):
             run = asyncio.create_task(backend.run(HELLO, Limits()))
@@ -149,11 +144,11 @@ async def test_cancelled_at_any_moment_a_run_leaves_nothing(tmp_path: Path) -> N
             assert engine.containers == {}, steps
             if engine.orders.qsize() > 3:
                 return
-        raise AssertionError("no run came so far as to be given its order")
+        raise AssertionError("no run received its order")
 
 
-async def test_closed_at_any_moment_it_leaves_nothing(tmp_path: Path) -> None:
-    ordered = 0
+async def test_a_backend_that_is_closed_at_any_moment_leaves_no_container(tmp_path: Path) -> None:
+    ordered_runs = 0
     for steps in range(0, 400, 4):
         async with backed(tmp_path, steps % 8 // 4) as (engine, backend):
             run = asyncio.create_task(backend.run(HELLO, OTHER))
@@ -162,13 +157,13 @@ async def test_closed_at_any_moment_it_leaves_nothing(tmp_path: Path) -> None:
             with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
                 await run
             assert engine.containers == {}, steps
-            ordered += not engine.orders.empty()
-        if ordered > 3:
+            ordered_runs += not engine.orders.empty()
+        if ordered_runs > 3:
             return
-    raise AssertionError("no run came so far as to be given its order")
+    raise AssertionError("no run received its order")
 
 
 async def turns(number: int) -> None:
-    """So many turns of the event loop."""
+    """Let the event loop run this number of turns."""
     for _ in range(number):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What every backend does with layers: a `/work` that begins with more than the command brings."""
+"""Directory trees on every backend: `/work` begins with more files than those of the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
 
 TOKEN = secrets.token_hex(4)
-"""An engine that is not the tests' own may have layers of other tests by the same names."""
+"""Makes names unique: an engine that the tests did not start may have trees of other tests."""
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 QUICK = Limits(wall_seconds=60.0)
 BASE: Mapping[str, bytes | str] = {
@@ -42,19 +42,17 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.fixture(scope="module")
 def top() -> Iterator[Path]:
-    """A directory of layers that nobody but its owner gets to, as the service's data directory."""
+    """A directory of trees in a directory that only its owner can enter."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        layers_directory = Path(name) / "layers"
-        layers_directory.mkdir(mode=0o755)
-        make(layers_directory, "base", BASE)
-        make(layers_directory, "over", {"a.txt": b"over", "only": b"over"})
-        make(layers_directory, "hollow", {})
-        (layers_directory / f"hollow-{TOKEN}" / "empty").mkdir()
-        make(layers_directory, "other", {"secret": b"of another job"})
-        make(
-            layers_directory, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"}
-        )
-        yield layers_directory
+        directory = Path(name) / "layers"
+        directory.mkdir(mode=0o755)
+        make(directory, "base", BASE)
+        make(directory, "over", {"a.txt": b"over", "only": b"over"})
+        make(directory, "hollow", {})
+        (directory / f"hollow-{TOKEN}" / "empty").mkdir()
+        make(directory, "other", {"secret": b"of another job"})
+        make(directory, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"})
+        yield directory
 
 
 @pytest_asyncio.fixture(
@@ -85,8 +83,8 @@ async def run(
     removed: frozenset[str] = frozenset(),
     limits: Limits = QUICK,
 ) -> RunResult:
-    layer_names = tuple(f"{name}-{TOKEN}" for name in names)
-    command = Command(("python", "-c", code), files or {}, trees=layer_names, removed=removed)
+    named = tuple(f"{name}-{TOKEN}" for name in names)
+    command = Command(("python", "-c", code), files or {}, trees=named, removed=removed)
     return await sandbox.run(command, limits)
 
 
@@ -160,9 +158,9 @@ os.remove('b.txt'); os.symlink('link', 'b.txt')
 """
     result = await run(sandbox, code)
     assert result.changed == {"a.txt/in": b"in", "app": b"a file", "link": b"a file"}
-    complete = {"app/__init__.py", "app/core.py", "app/data/one", "app/data/two"}
+    app_files = {"app/__init__.py", "app/core.py", "app/data/one", "app/data/two"}
     assert result.links == {"b.txt": "link"}
-    assert result.deleted == {"a.txt", *complete}
+    assert result.deleted == {"a.txt", *app_files}
     assert result.refused == ()
 
 
@@ -176,11 +174,11 @@ os.remove('outside'); os.remove('mine'); os.chmod('run.sh', 0o644)
 os.rmdir('empty')
 os.symlink('../app', 'app/up'); os.symlink('nowhere', 'dangling'); os.symlink('loop', 'loop')
 """
-    layer_names = (f"base-{TOKEN}", f"hollow-{TOKEN}")
+    named = (f"base-{TOKEN}", f"hollow-{TOKEN}")
     command = Command(
         ("python", "-c", code),
         {"b.txt": b"b"},
-        trees=layer_names,
+        trees=named,
         executable={"b.txt": True},
         links={"mine": "a.txt", "kept": "/etc"},
     )
@@ -193,7 +191,7 @@ os.symlink('../app', 'app/up'); os.symlink('nowhere', 'dangling'); os.symlink('l
     assert (result.deleted, result.refused) == ({"empty", "folder", "mine", "outside"}, ())
 
 
-async def test_the_commands_files_lie_over_the_layer_without_what_is_removed(
+async def test_the_commands_files_are_over_the_tree_without_removed_paths(
     sandbox: Sandbox,
 ) -> None:
     files = {
@@ -211,8 +209,8 @@ print(sorted(os.listdir('app')), os.listdir('folder'))
 print(subprocess.check_output(['sh', './run.sh'], text=True).strip(), os.access('run.sh', os.X_OK))
 os.remove('b.txt'); open('app/data', 'a').write('.')
 """
-    removed_paths = frozenset({"app/core.py", "b.txt", "app/nothing", "link/nothing", "outside"})
-    result = await run(sandbox, code, files, removed=removed_paths)
+    removed = frozenset({"app/core.py", "b.txt", "app/nothing", "link/nothing", "outside"})
+    result = await run(sandbox, code, files, removed=removed)
     assert result.stdout.text.splitlines() == [
         "['.git', 'a.txt', 'app', 'b.txt', 'folder', 'link', 'run.sh']",
         "['__init__.py', 'data'] ['in']",
@@ -222,25 +220,25 @@ os.remove('b.txt'); open('app/data', 'a').write('.')
     assert result.refused == ()
 
 
-async def test_what_removal_leaves_empty_is_not_there(sandbox: Sandbox) -> None:
-    removed_paths = frozenset(path for path in BASE if path.startswith("app/"))
+async def test_a_directory_that_removal_empties_does_not_exist(sandbox: Sandbox) -> None:
+    removed = frozenset(path for path in BASE if path.startswith("app/"))
     code = "import os; print(os.path.exists('app')); os.mkdir('app'); print(os.listdir('app'))"
-    result = await run(sandbox, code, removed=removed_paths)
+    result = await run(sandbox, code, removed=removed)
     assert result.stdout.text == "False\n[]\n"
     assert (result.changed, result.deleted) == ({}, frozenset())
-    complete = await run(sandbox, code, removed=frozenset({"app"}))
-    assert complete.stdout.text == "False\n[]\n"
-    assert (complete.changed, complete.deleted) == ({}, frozenset())
+    result = await run(sandbox, code, removed=frozenset({"app"}))
+    assert result.stdout.text == "False\n[]\n"
+    assert (result.changed, result.deleted) == ({}, frozenset())
 
 
-async def test_what_is_removed_and_written_again_is_a_change(sandbox: Sandbox) -> None:
+async def test_a_removed_file_that_is_written_again_is_a_change(sandbox: Sandbox) -> None:
     result = await run(
         sandbox, "open('a.txt', 'w').write('a')", removed=frozenset({"a.txt", "b.txt"})
     )
     assert (result.changed, result.deleted) == ({"a.txt": b"a"}, frozenset())
 
 
-async def test_git_data_at_the_top_is_there_and_never_collected(sandbox: Sandbox) -> None:
+async def test_git_data_at_the_top_is_visible_and_never_collected(sandbox: Sandbox) -> None:
     code = """
 import os, shutil
 assert open('.git/HEAD').read().startswith('ref')
@@ -250,15 +248,11 @@ os.mkdir('app/.git'); open('app/.git/file', 'w').write('of a subdirectory')
     result = await run(sandbox, code)
     assert result.changed == {"app/.git/file": b"of a subdirectory"}
     assert (result.deleted, result.refused) == (frozenset(), ())
-    removed_paths = await run(sandbox, "import shutil; shutil.rmtree('.git')")
-    assert (removed_paths.changed, removed_paths.deleted, removed_paths.refused) == (
-        {},
-        frozenset(),
-        (),
-    )
+    result = await run(sandbox, "import shutil; shutil.rmtree('.git')")
+    assert (result.changed, result.deleted, result.refused) == ({}, frozenset(), ())
 
 
-async def test_the_first_of_several_layers_lies_on_top(sandbox: Sandbox) -> None:
+async def test_the_first_of_several_trees_is_on_top(sandbox: Sandbox) -> None:
     code = """
 import os
 print(open('a.txt').read(), open('only').read(), open('b.txt').read())
@@ -270,16 +264,16 @@ os.remove('a.txt'); os.remove('b.txt'); open('only', 'a').write('.')
 
 
 async def test_a_sandbox_has_its_own_layers_alone(sandbox: Sandbox) -> None:
-    program = """
+    look = """
 import os
 print(any(b'of another ' b'job' in open(os.path.join(place, name), 'rb').read()
           for top in ('/work', '/run', '/tmp', '/base')
           for place, _, names in os.walk(top) for name in names
           if os.path.isfile(os.path.join(place, name))))
 """
-    assert (await run(sandbox, program)).stdout.text == "False\n"
-    assert (await run(sandbox, program, names=())).stdout.text == "False\n"
-    assert (await run(sandbox, program, names=("other",))).stdout.text == "True\n"
+    assert (await run(sandbox, look)).stdout.text == "False\n"
+    assert (await run(sandbox, look, names=())).stdout.text == "False\n"
+    assert (await run(sandbox, look, names=("other",))).stdout.text == "True\n"
 
 
 async def test_limits_count_what_is_written_not_the_layers(sandbox: Sandbox) -> None:
@@ -318,7 +312,7 @@ open('a.txt', 'a').write({!r}); time.sleep(0.2); print(open('a.txt').read())
     assert [result.stdout.text for result in results] == [f"a{n}\n" for n in range(4)]
 
 
-async def test_a_lock_on_a_file_of_the_layer_is_met_in_no_other_run(sandbox: Sandbox) -> None:
+async def test_a_lock_on_a_file_of_the_tree_does_not_affect_other_runs(sandbox: Sandbox) -> None:
     code = """
 import fcntl, time
 with open('a.txt') as file:
@@ -328,11 +322,11 @@ with open('a.txt') as file:
         print('met')
     time.sleep(1)
 """
-    both = await asyncio.gather(run(sandbox, code), run(sandbox, code))
-    assert [(result.end, result.stdout.text) for result in both] == [(End.EXITED, "")] * 2
+    results = await asyncio.gather(run(sandbox, code), run(sandbox, code))
+    assert [(result.end, result.stdout.text) for result in results] == [(End.EXITED, "")] * 2
 
 
-async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:
+async def test_a_tree_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:
     name = f"later-{secrets.token_hex(4)}"
     with pytest.raises(SandboxUnavailable, match=f"no tree {name}"):
         await run(sandbox, "pass", names=(name,))
@@ -340,7 +334,7 @@ async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) 
     assert (await run(sandbox, "print(open('x').read())", names=(name,))).stdout.text == "later\n"
 
 
-async def test_a_module_of_the_layer_comes_before_a_library(sandbox: Sandbox) -> None:
+async def test_a_module_of_the_tree_comes_before_a_library(sandbox: Sandbox) -> None:
     code = "import json, string; print(json.MINE, string.MINE)"
     result = await sandbox.run(Command.python(code), QUICK)
     assert result.exit_code == 1
