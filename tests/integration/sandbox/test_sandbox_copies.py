@@ -1,5 +1,4 @@
-"""Directory trees on a kernel that mounts no overlay over a tmpfs: `local` runs begin with copies.
-"""
+"""Directory trees on a kernel without overlays over a tmpfs: `local` runs begin with copies."""
 
 from __future__ import annotations
 
