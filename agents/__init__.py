@@ -10,7 +10,7 @@ executor/    LangChain's agent loop with middleware around its calls
 evidence/    the verification that a verdict rests on, the verdict, the best revision
 tools/       the executor's tools
 checks/      acceptance checks, and their judge
-repair/      what the model reads of a failed run, and when a stronger model takes over
+repair/      hints after a failed run, and when a stronger model takes over
 parallel/    steps of a plan that run at the same time
 runs/        how a program is run, the record of it, its report
 failures/    the class and the cause of a failed run
@@ -23,7 +23,7 @@ prompts/     the texts of the requests to models
 spending/    budget, prices, rate limit
 models/      naming, building and calling chat models; errors, retry, fallback
 recordings/  recording a job's model calls, and playing them
-ports/       what the graph needs from outside: protocols and dataclasses
+ports/       the graph's needs from outside: protocols and dataclasses
 state, errors, history, paths, texts, ...  plain data and functions
 
 agents imports the sandbox's protocol, and nothing of the service around it.

@@ -5,7 +5,7 @@ AgentsError
 ├── BudgetExhausted        the job may not spend more
 │   └── PriceUnknown       the limit is in money, and no price of the model is known
 ├── StateUnreadable        a checkpoint or journal entry cannot be read: a person decides
-├── ToolRefused            a tool cannot do what the model requested; the model reads the text
+├── ToolRefused            a tool cannot do the request; the model reads the text
 │   └── PathOutside        a path that no workspace can hold
 └── ModelError             the errors of models
     ├── ModelNameInvalid       a text is not a model's name
@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Final
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-_SHOWN_FAULTS = 5
+_MOST_FAULTS = 5
 
 
 class AgentsError(Exception):
@@ -53,7 +53,8 @@ class StateUnreadable(AgentsError):
 
 
 class ToolRefused(AgentsError):
-    """A tool cannot do what the model asked. The model reads the text: short, with what to do."""
+    """A tool cannot do the model's request. The model reads the text, which is short and names the
+    remedy."""
 
 
 class PathOutside(ToolRefused):
@@ -182,8 +183,8 @@ class ReplyCut(ModelError):
 class ReplyUnusable(ModelError):
     """The model's reply is no answer: it is empty, has a bad ending or an invalid tool call.
 
-    The message completes the sentence "The reply ...". `text` is what the model wrote, and `reply`
-    the reply itself with its usage; None if the provider withheld the reply. The same model is
+    The message completes the sentence "The reply ...". `text` is the model's text, and `reply`
+    the reply with its usage; None if the provider withheld the reply. The same model is
     asked once more, then the next model. `transient`: the server broke off, so the job may try
     again later; otherwise the model made a mistake, which it would repeat. `advice` is for the
     operator.
@@ -214,13 +215,15 @@ class RecordingMismatch(ModelError):
 OF_THE_REQUEST: Final = frozenset(
     {ErrorKind.REQUEST, ErrorKind.POLICY, ErrorKind.TOO_LONG, ErrorKind.TOO_LARGE}
 )
-"""The other kinds are about the provider, the account or the deployment."""
+"""The kinds of refusals that concern the request. Other kinds concern the provider, the account or
+the deployment."""
 
 
 def another_may_answer(error: ModelError) -> bool:
     """Whether the same request may go to another model.
 
-    Not if the request itself was refused: what one provider blocks is not sent to the next.
+    It may not if the request itself was refused: a request that one provider blocks is not sent to
+    the next provider.
     """
     if isinstance(error, ModelRefused):
         return error.kind not in OF_THE_REQUEST
@@ -230,16 +233,16 @@ def another_may_answer(error: ModelError) -> bool:
 def describe_validation(error: ValidationError) -> str:
     """`steps.0.title: Field required; ...`: for a model or an operator to correct."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    shown = [
+    texts = [
         f"{'.'.join(map(str, fault['loc'])) or 'the value'}: {fault['msg']}"
-        for fault in faults[:_SHOWN_FAULTS]
+        for fault in faults[:_MOST_FAULTS]
     ]
-    more = len(faults) - len(shown)
-    return "; ".join([*shown, *([f"and {more} more"] if more else [])])
+    more = len(faults) - len(texts)
+    return "; ".join([*texts, *([f"and {more} more"] if more else [])])
 
 
 def with_causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it was raised from, and so on."""
+    """The error, its cause, the cause of its cause, and so on."""
     current: BaseException | None = error
     while current is not None:
         yield current

@@ -88,7 +88,8 @@ def is_scratch(path: str) -> bool:
 
 def own_files(workspace: Workspace) -> dict[str, int]:
     """The files that the job has made or changed, sizes by path. Without a repository these are all
-    its files. Sorted: prompts list them, and must be the same in each process."""
+    its files. The paths are sorted, because prompts list them and must be equal in each
+    process."""
     sizes = workspace.list()
     return {path: sizes[path] for path in sorted(workspace.changed()) if path in sizes}
 

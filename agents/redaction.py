@@ -1,4 +1,4 @@
-"""Redaction: what no recording may hold, taken out of texts."""
+"""Redaction: removes secrets from the texts of recordings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agents.texts import replace_surrogates
 
 REMOVED = "<secret-removed>"
 SHORTEST = 6
-"""Characters of a secret that is looked for: a shorter one would blot out innocent words."""
+"""The length of the shortest secret that is removed: a shorter text may be part of usual words."""
 
 _BEGINNINGS = ("gsk_", "AIza", "sk-", "fettle_", "AKIA", "ASIA", "-----BEGIN")
-"""What every shape begins with: to look for these takes a tenth of the time of the pattern."""
+"""The beginnings of all shapes: a search for these takes a tenth of the time of the pattern."""
 
 _SHAPES = re.compile(
     r"gsk_[A-Za-z0-9]{20,}"  # Groq
@@ -35,18 +35,19 @@ _HEADER = re.compile(
 class Redaction:
     """Removes the given secrets, texts that look like keys, and Authorization headers.
 
-    It is applied to what is recorded and to what is compared with a recording, so that a prompt
-    with a secret still matches. Applying it twice changes nothing.
+    Recorded texts and texts that are compared with a recording are both redacted, so that a prompt
+    with a secret still matches. A second redaction changes nothing.
     """
 
     secrets: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Self:
-        """For these secrets, the longest first: one may be part of another."""
-        known = {secret.strip() for secret in secrets}
-        long = [secret for secret in known if len(secret) >= SHORTEST]
-        return cls(tuple(sorted(long, key=lambda secret: (-len(secret), secret))))
+        """The redaction of these secrets. Longer secrets are removed first, because a secret may be
+        part of another one."""
+        stripped = {secret.strip() for secret in secrets}
+        removable = [secret for secret in stripped if len(secret) >= SHORTEST]
+        return cls(tuple(sorted(removable, key=lambda secret: (-len(secret), secret))))
 
     def text(self, text: str) -> str:
         """The text without secrets. Half a surrogate pair, which no file accepts, becomes
@@ -60,7 +61,7 @@ class Redaction:
         return replace_surrogates(text)
 
     def value(self, value: Any) -> Any:
-        """The same for all texts in a JSON value, keys included."""
+        """The JSON value with all texts and keys redacted."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):

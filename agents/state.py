@@ -1,4 +1,4 @@
-"""State: what the graph knows of a job between two steps.
+"""State: the data of a job that the graph keeps between two steps.
 
 It has plain values and LangChain messages only: a checkpoint must be readable without this code.
 The workspace is a port and no part of the state. Lists that grow (messages, runs) are delta
@@ -102,46 +102,49 @@ class Feedback(TypedDict):
 
 
 class State(TypedDict, total=False):
-    """The graph's state. `revision` counts the executor's passes from 1.
-
-    `level` is the job's position in the escalation chain of models. `workspace` is the digest of
-    the files after the last pass or edit; `edits` has the files after each edit ({revision,
-    workspace, artifacts}). `reports` are the reports of the acceptance checks and `checked` is the
-    last one, with its revision. `tests` are the tester's files by path, `interface` what they
-    expect of the code. `asked` are the planner's questions ({question, default}), `clarified` the
-    answers ({question, answer, by}). By the plan, the task only asks a
-    question (`only_answer`), or is to keep the behaviour (`keeps_behaviour`).
-    `verifications` has one record for each pass and each edit
-    (`agents.evidence.record`).
-
-    For a plan with parallel steps: `waves` has the numbers of the steps, and the first `merged`
-    waves have ended. `branches` has the result of each (`agents.nodes.branches`); `conflicts` and
-    `left_out` are as in the event `merged`.
-    """
+    """The graph's state. Checkpoints have the names of these fields."""
 
     job: JobFields
     plan: list[str]
     only_answer: bool
+    """By the plan, the task only asks a question."""
     keeps_behaviour: bool
+    """By the plan, the task must not change the behaviour of the code."""
     messages: Messages
     revision: int
+    """The number of the executor's last pass, from 1."""
     answers: Growing
     edits: Growing
+    """The files after each edit by a person: {revision, workspace, artifacts}."""
     runs: Runs
     level: int
+    """The job's position in the executor's chain of models."""
     workspace: str | None
+    """The digest of the files after the last pass or edit."""
     checked: dict[str, Any] | None
+    """The last report of the acceptance checks, with its revision."""
     reports: Growing
+    """The reports of the acceptance checks."""
     verifications: Growing
+    """One record for each pass and each edit (`agents.evidence.record`)."""
     tests: dict[str, str]
+    """The tester's files, by path."""
     interface: str
+    """The interface of the code that the tester's files expect."""
     asked: list[dict[str, str]]
+    """The planner's questions: {question, default}."""
     clarified: list[dict[str, str]]
+    """The answers to the planner's questions: {question, answer, by}."""
     waves: list[list[int]]
+    """The numbers of the steps that run in parallel, by wave."""
     merged: int
+    """The number of waves that have ended."""
     branches: Growing
+    """The result of each parallel step (`agents.nodes.branches`)."""
     conflicts: list[dict[str, Any]]
+    """As in the event `merged`."""
     left_out: list[dict[str, Any]]
+    """As in the event `merged`."""
     artifacts: dict[str, ArtifactFields]
     feedback: Feedback | None
     critiques: Growing
@@ -178,17 +181,18 @@ class Answers(TypedDict):
 
 
 class Comment(TypedDict):
-    """A comment on a line of the patch; `excerpt` are the lines of the patch around it, each with
-    its sign, and `at` is the line's place among them, from 0. `base` is its number before the
-    change, None of an added line."""
+    """A comment on a line of the patch."""
 
     path: str
     line: int
     side: Literal["old", "new"]
     text: str
     excerpt: list[str]
+    """The lines of the patch around the line, each with its sign."""
     at: int
+    """The index of the line in the excerpt, from 0."""
     base: int | None
+    """The number of the line before the change; None for an added line."""
 
 
 class Decision(TypedDict):

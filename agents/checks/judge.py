@@ -106,7 +106,7 @@ async def _run_pytest(
     )
 
 
-def _tests(report: pytest_runs.Report) -> Iterable[Test]:
+def _tests(report: pytest_runs.PytestReport) -> Iterable[Test]:
     for test in report.tests or ():
         outcome: Outcome = "missing" if test.outcome == "not_run" else test.outcome
         detail = "it did not run" if outcome == "missing" else test.lines or test.detail
@@ -126,7 +126,7 @@ def _bounded(tests: Iterable[Test]) -> Iterable[Test]:
         yield replace(test, detail=detail)
 
 
-def _problem(report: pytest_runs.Report, result: RunResult) -> str | None:
+def _problem(report: pytest_runs.PytestReport, result: RunResult) -> str | None:
     """A reason against the checks that is not the outcome of a test."""
     if result.end in _LIMITS:
         return _LIMITS[result.end]

@@ -22,7 +22,7 @@ _NAMES = ("--- a/", "--- /dev/null", "+++ b/", "+++ /dev/null")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class UnifiedDiff:
     """A unified diff, and the number of lines it adds and removes."""
 
     diff: str
@@ -144,7 +144,7 @@ def change(
     before: Mapping[str, bytes | None],
     after: Mapping[str, bytes | None],
     context: int = CONTEXT_LINES,
-) -> Change:
+) -> UnifiedDiff:
     """The change from the texts `before` to the texts `after`, by name; a missing text is None.
     Each hunk has `context` equal lines around its changes."""
     lines: list[str] = []
@@ -162,7 +162,7 @@ def change(
         lines.append(f"+++ b/{name}" if new is not None else "+++ /dev/null")
         lines += texts.unified(context)
     changed = [line for line in lines if not line.startswith(_NAMES)]
-    return Change(
+    return UnifiedDiff(
         diff="\n".join(lines),
         added=sum(line.startswith("+") for line in changed),
         removed=sum(line.startswith("-") for line in changed),

@@ -21,7 +21,7 @@ _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class FindPackages:
     """A call of `find_packages`, with the names that setuptools gives its arguments."""
 
     where: tuple[str, ...] = ("",)
@@ -37,7 +37,7 @@ class Options:
     file does not show them."""
 
     packages: tuple[str, ...] | None = None
-    find: Find | None = None
+    find: FindPackages | None = None
     modules: tuple[str, ...] | None = None
     directories: Mapping[str, str] | None = None
     dynamic: bool = False
@@ -63,7 +63,7 @@ def of_setup_cfg(text: str) -> Options:
     listed = None if packages is None else tuple(_list(packages))
     find = None
     if listed in {("find:",), ("find_namespace:",)}:
-        find = Find(
+        find = FindPackages(
             tuple(_list(values.get("options.packages.find.where", ""))) or ("",),
             tuple(_list(values.get("options.packages.find.include", ""))) or ("*",),
             tuple(_list(values.get("options.packages.find.exclude", ""))),
@@ -182,7 +182,7 @@ def _resolved(value: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr:
     return names.get(value.id, value) if isinstance(value, ast.Name) else value
 
 
-def _find(value: ast.expr) -> Find | None:
+def _find(value: ast.expr) -> FindPackages | None:
     """A call of `find_packages` with literal arguments."""
     if not isinstance(value, ast.Call):
         return None
@@ -195,7 +195,7 @@ def _find(value: ast.expr) -> Find | None:
     }
     arguments |= {keyword.arg: _literal(keyword.value) for keyword in value.keywords if keyword.arg}
     root = arguments.get("where")
-    return Find(
+    return FindPackages(
         (root if isinstance(root, str) else "",),
         _texts(arguments.get("include")) or ("*",),
         _texts(arguments.get("exclude")) or (),
@@ -264,7 +264,7 @@ def _of_pyproject(tool: Mapping[str, Any]) -> Options:
     packages, find = tool.get("packages"), None
     if isinstance(packages, Mapping):
         options = table(packages, "find")
-        find = Find(
+        find = FindPackages(
             tuple(texts_of(options.get("where"))) or ("",),
             tuple(texts_of(options.get("include"))) or ("*",),
             tuple(texts_of(options.get("exclude"))),
@@ -297,7 +297,7 @@ def _names(project: Project, options: Options) -> _Names:
 
 
 def _find_packages(
-    project: Project, find: Find, directories: Mapping[str, str]
+    project: Project, find: FindPackages, directories: Mapping[str, str]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The top-level packages of `find_packages`, and the directories of packages."""
     packages, paths = [], dict(directories)

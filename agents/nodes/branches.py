@@ -17,7 +17,7 @@ from agents.calls.journal import finished_call, journaled
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.executor import task_request
 from agents.parallel.branches import Branch, branch_ports, emit_started
-from agents.parallel.merging import Merged, join_context, merge_branches
+from agents.parallel.merging import MergedFiles, join_context, merge_branches
 from agents.paths import exceeded_limit, own_files
 from agents.ports import Artifact, Event, Finished, Version, Workspace
 from agents.prompts import Prompt, prompt
@@ -102,7 +102,7 @@ def _failed(runs: list[Run]) -> str | None:
 class Gathered:
     """The merged files of the branches that fit into one workspace."""
 
-    merged: Merged
+    merged: MergedFiles
     steps: list[int] = field(default_factory=list)
     left_out: list[dict[str, Any]] = field(default_factory=list)
 

@@ -53,17 +53,17 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedFiles:
     """The merged files, and the conflicts by path."""
 
     files: dict[str, Version]
     conflicts: list[Conflict] = field(default_factory=list)
 
 
-def merge_branches(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
+def merge_branches(base: Manifest, branches: Mapping[int, Manifest]) -> MergedFiles:
     """The files of all `branches` (by step number), which started from `base`."""
     ordered = dict(sorted(branches.items()))
-    result = Merged({})
+    result = MergedFiles({})
     paths = set(base).union(*ordered.values())
     used_names = paths | _folders(paths)
     conflicting: dict[str, dict[int, Version | None]] = {}
@@ -84,7 +84,7 @@ def merge_branches(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
 
 
 def _keep_versions(
-    result: Merged, path: str, changes: Mapping[int, Version | None], used_names: set[str]
+    result: MergedFiles, path: str, changes: Mapping[int, Version | None], used_names: set[str]
 ) -> None:
     """Put the first version at its path, and the others next to it. `changes` has None for a step
     that removed the path."""
@@ -104,7 +104,7 @@ def _keep_versions(
 
 
 def _move_aside(
-    result: Merged, path: str, branches: Mapping[int, Manifest], used_names: set[str]
+    result: MergedFiles, path: str, branches: Mapping[int, Manifest], used_names: set[str]
 ) -> None:
     """Rename a file that has the name of a directory: no workspace can hold both."""
     version = result.files.pop(path)

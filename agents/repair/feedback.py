@@ -13,7 +13,7 @@ from langchain_core.messages import ToolMessage
 
 from agents.attempt import Ports
 from agents.failures.hints import hint_of
-from agents.failures.workspace_change import Change, change
+from agents.failures.workspace_change import UnifiedDiff, change
 from agents.history import runs_in, this_pass, traces
 from agents.models.replies.fields import answered_by
 from agents.ports import Version
@@ -28,7 +28,7 @@ BYTES_COMPARED = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class RunFeedback:
     """`text` is for the model; `repaired` is the data of the event, if the run was a repair."""
 
     text: str = ""
@@ -43,16 +43,16 @@ def escalation_of(state: Mapping[str, Any], ports: Ports) -> Escalation:
 
 async def after_run(
     run: Run, state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports
-) -> Feedback:
+) -> RunFeedback:
     """What follows a `run`. `state` is that of the pass at its latest reply, `answers` are those to
     the reply's calls so far; the last is that of the run."""
     earlier = runs_in(traces([*this_pass(state["messages"]), *answers[:-1]]))
     if not run["succeeded"]:
-        return Feedback(_hint(run, earlier, ports))
+        return RunFeedback(_hint(run, earlier, ports))
     reds = failed_verifications([*state.get("failed_verifications", ()), *earlier])
     level = escalation_of(state, ports).level
     model = answered_by(state["messages"][-1]) or ports.models.name(EXECUTOR, level)
-    return Feedback("", await repaired(run, reds, model, level, ports))
+    return RunFeedback("", await repaired(run, reds, model, level, ports))
 
 
 def taken_over(state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports) -> str:
@@ -116,7 +116,7 @@ def _fails_alike(earlier: Run, run: Run) -> bool:
     return symptom(earlier) == symptom(run)
 
 
-async def _change(failed: Run, run: Run, ports: Ports) -> Change:
+async def _change(failed: Run, run: Run, ports: Ports) -> UnifiedDiff:
     """The change between two runs: the command, and the files written in between."""
     before: dict[str, bytes | None] = {"command": await whole_program(failed, ports)}
     after: dict[str, bytes | None] = {"command": await whole_program(run, ports)}

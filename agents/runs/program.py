@@ -12,7 +12,7 @@ from agents.attempt import Ports
 from agents.layout.site import METADATA, METADATA_BYTES, SETUP_PTH, project_site, setup_pth
 from agents.paths import SETUP
 from agents.ports import Workspace
-from agents.runs.pytest_runs import FILE, Report, report_in, why_failed, words_of_pytest
+from agents.runs.pytest_runs import FILE, PytestReport, report_in, why_failed, words_of_pytest
 from agents.runs.shell_marks import MarkedResult, read_marks, shell_argv
 from agents.sandbox_programs import source
 from agents.tree import Tree
@@ -95,7 +95,7 @@ class ProgramResult:
     result: RunResult
     problem: str | None = None
     """Why the program failed, also if its exit code is 0."""
-    report: Report | None = None
+    report: PytestReport | None = None
     """The report of pytest, if the program runs pytest."""
     shell: MarkedResult | None = None
     """The outputs of a command line by command, and the command that ended it."""

@@ -19,8 +19,8 @@ from agents.sandbox_programs.fettle_report import DETAIL, LINE, LINES, REPORT
 from agents.texts import one_line
 from sandbox.protocol import End, RunResult
 
-Outcome = Literal["failed", "error", "not_run", "skipped", "passed"]
-OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "not_run", "skipped", "passed")
+TestOutcome = Literal["failed", "error", "not_run", "skipped", "passed"]
+OUTCOMES: tuple[TestOutcome, ...] = ("failed", "error", "not_run", "skipped", "passed")
 """Worst first: the order in which tests are shown."""
 BAD = OUTCOMES[:3]
 MOST_TESTS = 200
@@ -41,26 +41,26 @@ Lines = Annotated[str, AfterValidator(lambda text: text[: 3 * LINES * LINE])]
 """Tests can write to the report, so its texts are cut when they are read."""
 
 
-class Test(BaseModel):
+class ReportedTest(BaseModel):
     """The outcome of one test, with place and reason of a failure."""
 
     id: Name
-    outcome: Outcome
+    outcome: TestOutcome
     detail: Detail = ""
     lines: Lines = ""
     """The traceback of a failure and the output of the test. A run's record does not have them."""
     seconds: float = 0.0
 
 
-class Report(BaseModel):
+class PytestReport(BaseModel):
     """The report in the file. Tests can write to it, so it is validated like any input."""
 
-    tests: list[Test] | None = None
+    tests: list[ReportedTest] | None = None
     deselected: list[Name] = Field(default_factory=list)
     """Ids of tests that an option of the command deselected. They do not fail a job's own run."""
 
     @property
-    def sorted(self) -> list[Test]:
+    def sorted(self) -> list[ReportedTest]:
         """The tests, worst first, otherwise in their order."""
         return sorted(self.tests or (), key=lambda test: OUTCOMES.index(test.outcome))
 
@@ -82,7 +82,7 @@ class Report(BaseModel):
         return {"counts": self.counts, "tests": tests}
 
 
-def why_failed(report: Report, result: RunResult) -> str | None:
+def why_failed(report: PytestReport, result: RunResult) -> str | None:
     """Why the tests have not passed, in a few words; None if they have. Pure."""
     own_words = _failure_of_pytest(result)
     if own_words and result.exit_code in {INTERNAL_ERROR, USAGE_ERROR}:
@@ -118,12 +118,12 @@ def _failure_of_pytest(result: RunResult) -> str | None:
     return one_line(last[-1], DETAIL) if last else None
 
 
-def report_in(changed: Mapping[str, bytes]) -> Report:
+def report_in(changed: Mapping[str, bytes]) -> PytestReport:
     """The report among the `changed` files; an empty report if the file is missing or invalid."""
     try:
-        return Report.model_validate_json(changed.get(FILE, b"{}"))
+        return PytestReport.model_validate_json(changed.get(FILE, b"{}"))
     except ValidationError:
-        return Report()
+        return PytestReport()
 
 
 def counted(counts: Mapping[str, int]) -> str:

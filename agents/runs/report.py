@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.paths import visible
 from agents.runs.program import ProgramResult
-from agents.runs.pytest_runs import Report, Test, counted
+from agents.runs.pytest_runs import PytestReport, ReportedTest, counted
 from agents.runs.shell_marks import MarkedResult
 from agents.texts import fitting, heads_and_tails
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
@@ -140,7 +140,7 @@ def program_answer(
 
 
 def pytest_answer(
-    report: Report,
+    report: PytestReport,
     problem: str | None,
     result: RunResult,
     refused: Sequence[str],
@@ -168,7 +168,7 @@ def pytest_answer(
     return "\n\n".join([text, *file_lines(result, refused, width)])
 
 
-def _failures(failed: Sequence[Test], width: int) -> list[str]:
+def _failures(failed: Sequence[ReportedTest], width: int) -> list[str]:
     """The first failures, and the names of the others. A failure has its lines unless an earlier
     test failed in the same way."""
     blocks, details, remaining = list[str](), set[str](), width
@@ -196,6 +196,6 @@ def _titled_list(title: str, names: Sequence[str], most: int = MOST_NAMES) -> li
     return [f"{title}:", *lines, *more]
 
 
-def _skip_reason(test: Test) -> str:
+def _skip_reason(test: ReportedTest) -> str:
     reason = test.detail.removeprefix("Skipped: ").partition("\n")[0]
     return f" ({reason})" if reason else ""

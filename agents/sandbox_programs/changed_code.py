@@ -66,7 +66,7 @@ class Mutation:
     after: str
 
 
-class Source:
+class ParsedFile:
     """A file: its bytes by line, its tree, and the lines that the job changed."""
 
     def __init__(self, path: str, before: str | None, after: str) -> None:
@@ -184,7 +184,7 @@ def body_of(function: Function) -> list[ast.stmt]:
     return [] if is_abstract and "NotImplementedError" in ast.unparse(body[0]) else body
 
 
-def changed_functions(source: Source) -> list[tuple[str, Function]]:
+def changed_functions(source: ParsedFile) -> list[tuple[str, Function]]:
     """The innermost function around each changed line, if its code differs. A comment, a docstring
     or the type of a parameter is not code."""
     all_functions = list(functions_in(source.tree))
@@ -201,7 +201,7 @@ def changed_functions(source: Source) -> list[tuple[str, Function]]:
     ]
 
 
-def describe(source: Source, name: str, function: Function) -> dict[str, Any] | None:
+def describe(source: ParsedFile, name: str, function: Function) -> dict[str, Any] | None:
     """The record of a function; None if it has no statement that does something."""
     body = body_of(function)
     if not body:
@@ -226,7 +226,7 @@ def describe(source: Source, name: str, function: Function) -> dict[str, Any] | 
 class Mutator:
     """Collects the mutations of a file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ParsedFile) -> None:
         self.source = source
         self.mutations: list[Mutation] = []
 
@@ -352,7 +352,7 @@ def _reports(node: ast.expr) -> bool:
     return not _REPORTS.isdisjoint(word.strip("_") for word in words)
 
 
-def has_code(source: Source) -> bool:
+def has_code(source: ParsedFile) -> bool:
     """Whether the job changed a statement outside functions that does more than import."""
     inside = {
         line
@@ -382,7 +382,7 @@ def _statements(node: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
                 yield child
 
 
-def mutations_of(source: Source, functions: Sequence[tuple[str, Function]]) -> list[Mutation]:
+def mutations_of(source: ParsedFile, functions: Sequence[tuple[str, Function]]) -> list[Mutation]:
     """The mutations of changed lines, and of the other lines of changed functions."""
     mutator = Mutator(source)
     for statement in source.tree.body:
@@ -417,7 +417,7 @@ def main() -> None:
     with_code, changed = [], set[tuple[str, int]]()
     for file in request["files"]:
         try:
-            source = Source(file["path"], file["before"], file["after"])
+            source = ParsedFile(file["path"], file["before"], file["after"])
             changed_here = changed_functions(source)
             records = [describe(source, name, function) for name, function in changed_here]
             new_mutations, is_with_code = mutations_of(source, changed_here), has_code(source)

@@ -85,7 +85,7 @@ class Symbol:
 
 
 @dataclass
-class Source:
+class SourceFile:
     """A file, its definitions, and its words that are in the task or are defined by a file."""
 
     path: str
@@ -120,13 +120,13 @@ class Task:
         part, 0 not at all."""
         parts = path.split("/")
         named_paths = self._paths.get(parts[-1], ())
-        if any(len(parts) == 1 or other[-2:] == parts[-2:] for other in named_paths):
+        if any(len(parts) == 1 or named_path[-2:] == parts[-2:] for named_path in named_paths):
             return 2
         names = path.rpartition(".")[0].split("/")
         modules = (".".join(names[start:]) for start in range(len(names) - 1))
         if not self._modules.isdisjoint(modules):
             return 2
-        return int(any(len(other) == 1 for other in named_paths))
+        return int(any(len(named_path) == 1 for named_path in named_paths))
 
 
 def _is_code(word: str) -> bool:
@@ -175,7 +175,7 @@ def choose_paths(sizes: dict[str, int], task: Task) -> list[str]:
     return paths
 
 
-def rank(sources: list[Source], task: Task) -> list[tuple[Source, list[Symbol]]]:
+def rank(sources: list[SourceFile], task: Task) -> list[tuple[SourceFile, list[Symbol]]]:
     """The files, the most relevant first, each with its symbols in the same order.
 
     A word counts more if it is in fewer files. A definition that many files use is popular, and
@@ -204,14 +204,14 @@ def rank(sources: list[Source], task: Task) -> list[tuple[Source, list[Symbol]]]
         exact = 2 * rarity(definers[symbol.name]) if symbol.name in task.words else 0.0
         return match(name_stems[symbol.name]) + exact
 
-    def score(source: Source) -> float:
+    def score(source: SourceFile) -> float:
         best = sorted(map(relevance, source.symbols), reverse=True)[:3]
         most_popular = sorted((popularity(s.name) for s in source.symbols), reverse=True)[:3]
         text = sum(rarity(word_counts[word]) for word in sorted(source.words & task.words))
         total = 2 * match(stems(source.path)) + sum(best) / 3 + 1.5 * text + sum(most_popular) / 2
         return 20 * task.precision(source.path) + total * (0.7 if is_test(source.path) else 1.0)
 
-    def is_named(source: Source) -> bool:
+    def is_named(source: SourceFile) -> bool:
         """Whether the task names the file's path, or a name in code that few files define."""
         names = {symbol.name for symbol in source.symbols} & task.code_names
         is_defined_by_few = any(definers[name] <= MOST_DEFINERS for name in names)
@@ -228,7 +228,7 @@ def rank(sources: list[Source], task: Task) -> list[tuple[Source, list[Symbol]]]
     ]
 
 
-def render_map(files: list[tuple[Source, list[Symbol]]], most: int) -> str:
+def render_map(files: list[tuple[SourceFile, list[Symbol]]], most: int) -> str:
     """The map in at most `most` bytes: `path: name line, Class line (method line, ...)`."""
     lines: list[str] = []
     for number, (source, symbols) in enumerate(files):
@@ -414,7 +414,7 @@ def make_map(task: Task, grammars: dict[str, Grammar], most: int) -> str:
     sources = []
     for path, symbols in symbols_by_path.items():
         words = _WORD.findall(read(path).decode(errors="replace"))
-        sources.append(Source(path, symbols, vocabulary & set(words)))
+        sources.append(SourceFile(path, symbols, vocabulary & set(words)))
     return render_map(rank(sources, task), most)
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.failures.workspace_change import Change, change
+from agents.failures.workspace_change import UnifiedDiff, change
 from agents.history import this_pass, traces
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
 from agents.links import explain_missing, locate, locate_to_write, submodule_of
@@ -112,7 +112,7 @@ def _append(name: str, before: bytes, content: str) -> bytes:
     return before + text.encode(errors="replace")
 
 
-def _describe_change(changed: Change | None) -> str:
+def _describe_change(changed: UnifiedDiff | None) -> str:
     """The number of changed lines of a file that existed before."""
     if changed is None or not changed.diff:
         return ""

@@ -87,7 +87,7 @@ class Laid:
 
 
 @pytest_asyncio.fixture
-async def made(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+async def make_map(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     """Makes the map of these files for a task."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name) / "layers"
@@ -120,18 +120,18 @@ async def made(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
         await sandbox.close()
 
 
-@pytest.mark.parametrize("made", ["local", *engines.BACKENDS], indirect=True)
-async def test_each_language_is_known_by_its_definitions(made) -> None:
+@pytest.mark.parametrize("make_map", ["local", *engines.BACKENDS], indirect=True)
+async def test_each_language_is_known_by_its_definitions(make_map) -> None:
     files = {path: text.encode() for path, text in LANGUAGES.items()}
-    text = await made(files, "charge")
+    text = await make_map(files, "charge")
     assert set(text.splitlines()) == EXPECTED
     assert text.startswith("app/fees.py")
     assert {path.rpartition(".")[2] for path in LANGUAGES} | {"h"} <= set(GRAMMARS)
-    assert (await made(files, "park a lot")).startswith("rs/lib.rs")
+    assert (await make_map(files, "park a lot")).startswith("rs/lib.rs")
 
 
-async def test_files_of_strangers_cost_no_more_than_themselves(made) -> None:
-    text = await made(HOSTILE, "deep.py, deep.js and deep.cpp are slow")
+async def test_files_of_strangers_cost_no_more_than_themselves(make_map) -> None:
+    text = await make_map(HOSTILE, "deep.py, deep.js and deep.cpp are slow")
     lines = set(text.splitlines())
     assert {"good.py: good 1", "folder.py/x.py: inside 1"} <= lines
     assert any(line.startswith("latin.py: ") and line.endswith("right 2") for line in lines)
@@ -139,32 +139,32 @@ async def test_files_of_strangers_cost_no_more_than_themselves(made) -> None:
     assert [line for line in lines if line.startswith(named)] == []
 
 
-async def test_a_large_repository_takes_bounded_time_and_size(made) -> None:
+async def test_a_large_repository_takes_bounded_time_and_size(make_map) -> None:
     body = b"".join(b"def name_%d(): return other_%d()\n" % (n, n) for n in range(40))
     files = {f"p{number // 100}/m{number}.py": body for number in range(3_000)}
     files["ledger/book.py"] = b"def entry(): pass\n"
     before = time.monotonic()
-    text = await made(files, "The ledger's entry is wrong")
+    text = await make_map(files, "The ledger's entry is wrong")
     assert text.startswith("ledger/book.py: entry 1\n")
     assert MAP_BYTES - 500 < len(text.encode()) <= MAP_BYTES
     assert time.monotonic() - before < 60
-    assert await made(files, "The ledger's entry is wrong") == text
+    assert await make_map(files, "The ledger's entry is wrong") == text
 
 
-async def test_a_sandbox_without_grammars_makes_an_empty_map(made) -> None:
+async def test_a_sandbox_without_grammars_makes_an_empty_map(make_map) -> None:
     files = {path: text.encode() for path, text in LANGUAGES.items()}
-    assert await made(files, "x")
+    assert await make_map(files, "x")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name) / "layers"
         top.mkdir()
         layers.make(top, "files", files)
         other = LocalSandbox(Path("/usr/bin/python3"), pool_size=0, trees_directory=top)
         try:
-            assert await made(files, "x", other) == ""
+            assert await make_map(files, "x", other) == ""
         finally:
             await other.close()
 
 
 @pytest.mark.parametrize("files", [{"README.md": b"text"}, {"empty.py": b""}])
-async def test_where_nothing_is_known_the_map_is_empty(made, files: dict[str, bytes]) -> None:
-    assert await made(files, "x") == ""
+async def test_where_nothing_is_known_the_map_is_empty(make_map, files: dict[str, bytes]) -> None:
+    assert await make_map(files, "x") == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.runs import pytest_runs
-from agents.runs.pytest_runs import Report, why_failed
+from agents.runs.pytest_runs import PytestReport, why_failed
 from agents.runs.report import MOST_SKIPPED, SLOW_SECONDS, pytest_answer
 from sandbox.protocol import End, Limits, RunResult, Stream
 
@@ -16,20 +16,20 @@ def answer(*tests: pytest_runs.Test, seconds: float = 1.0, output: str = "", **m
     bad = any(test.outcome not in {"passed", "skipped"} for test in tests)
     ended = {"end": End.EXITED, "exit_code": int(bad), "signal": None, **more}
     result = RunResult(stdout=Stream(output), stderr=Stream(""), seconds=seconds, **ended)
-    report = Report(tests=list(tests))
+    report = PytestReport(tests=list(tests))
     return pytest_answer(report, why_failed(report, result), result, (), Limits(), WIDTH)
 
 
 def passed(name: str, seconds: float = 0.0) -> pytest_runs.Test:
-    return pytest_runs.Test(id=f"t.py::{name}", outcome="passed", seconds=seconds)
+    return pytest_runs.ReportedTest(id=f"t.py::{name}", outcome="passed", seconds=seconds)
 
 
 def failed(name: str, lines: str) -> pytest_runs.Test:
-    return pytest_runs.Test(id=f"t.py::{name}", outcome="failed", detail=lines, lines=lines)
+    return pytest_runs.ReportedTest(id=f"t.py::{name}", outcome="failed", detail=lines, lines=lines)
 
 
 def skipped(name: str) -> pytest_runs.Test:
-    return pytest_runs.Test(
+    return pytest_runs.ReportedTest(
         id=f"t.py::{name}", outcome="skipped", detail="Skipped: no network\nmore"
     )
 
@@ -61,7 +61,7 @@ def test_failures_are_shown_as_far_as_there_is_room_and_the_others_are_named() -
 
 
 def test_the_output_is_shown_if_no_test_says_why_the_run_failed() -> None:
-    not_run = pytest_runs.Test(id="t.py::b", outcome="not_run")
+    not_run = pytest_runs.ReportedTest(id="t.py::b", outcome="not_run")
     text = answer(passed("a"), not_run, output="INTERRUPTED")
     assert text.startswith("not passed: 1 not run, 1 passed\nnot run:\n    t.py::b\n\nexit code 1")
     assert text.endswith("stdout:\nINTERRUPTED")

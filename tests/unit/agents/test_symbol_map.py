@@ -7,15 +7,15 @@ import time
 import pytest
 
 from agents.sandbox_programs import symbols
-from agents.sandbox_programs.symbols import Source, Symbol, Task
+from agents.sandbox_programs.symbols import SourceFile, Symbol, Task
 
 
-def source(path: str, *names: str, text: str = "") -> Source:
+def source(path: str, *names: str, text: str = "") -> SourceFile:
     defined = [Symbol(name, number) for number, name in enumerate(names, 1)]
-    return Source(path, defined, frozenset([*names, *text.split()]))
+    return SourceFile(path, defined, frozenset([*names, *text.split()]))
 
 
-def order(task: str, *sources: Source) -> list[str]:
+def order(task: str, *sources: SourceFile) -> list[str]:
     return [each.path for each, _ in symbols.rank(list(sources), Task(task))]
 
 
