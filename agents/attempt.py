@@ -11,11 +11,11 @@ from typing import Protocol
 
 from langchain_core.messages import ToolMessage
 
-from agents.models.call_context import Listener
+from agents.models.call_context import TokenListener
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Cancel, Events, Journal, Workspace
 from agents.ports.checks import Checks
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.ports.network import Pages
 from agents.ports.repository import RepositoryFacts
 from agents.ports.spending import Budget
@@ -95,7 +95,7 @@ class BranchCoordinator:
 class Tokens(Protocol):
     """Streams of replies for people who watch a job. They are not stored."""
 
-    def of(self, call: str, role: str) -> Listener:
+    def of(self, call: str, role: str) -> TokenListener:
         """The listener of one call."""
         ...
 
@@ -112,7 +112,7 @@ class Ports:
     sandbox: Sandbox
     models: RoleModels
     limits: Limits = field(default_factory=Limits)
-    environment: Environment = field(default_factory=Environment)
+    environment: SandboxEnvironment = field(default_factory=SandboxEnvironment)
     bounds: Bounds = field(default_factory=Bounds)
     sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
     """Orders the tool calls: one at a time uses the workspace."""

@@ -19,7 +19,7 @@ from agents.calls.journal import finished_call, journaled
 from agents.calls.serializable import make_serializable
 from agents.context.overflow import Draft, Messages, Shares, ask_within_context
 from agents.models.build import CallableModel
-from agents.models.call_context import Listener
+from agents.models.call_context import TokenListener
 from agents.models.name import ModelName
 from agents.models.replies.ending import notable_finish
 from agents.models.replies.fields import ANSWERED_BY
@@ -115,7 +115,7 @@ class _ModelChain:
         self._ports = ports
         self._call = call
         self._send = send
-        self._listener: Listener | None = None
+        self._listener: TokenListener | None = None
         self._guard: BudgetGuard | None = None
 
     @property

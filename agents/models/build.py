@@ -22,7 +22,7 @@ from agents.models.providers import ModelConfig, Provider
 from agents.models.token_bounds import MOST_OUTPUT, OutputLimit
 from agents.models.transport.connection import ProviderClient, connect
 from agents.ports import Role
-from agents.ports.spending import Meter, NoLimit, NoMeter, RateLimit
+from agents.ports.spending import Meter, ModelRateLimit, NoLimit, NoMeter
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
 
@@ -35,7 +35,7 @@ def build(
     options: ModelOptions,
     role: Role,
     tls: ssl.SSLContext | None = None,
-    rate_limit: RateLimit | None = None,
+    rate_limit: ModelRateLimit | None = None,
     meter: Meter | None = None,
     capabilities: CapabilityStore | None = None,
 ) -> CallableModel:

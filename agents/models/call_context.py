@@ -13,14 +13,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from agents.models.replies.fields import Fields
+from agents.models.replies.fields import ReplyFields
 from agents.models.streams import Chunk
 from agents.models.streams.protocol import ReportedTokens
 from agents.models.transport.time_limits import RequestSize
 
 
 @runtime_checkable
-class Listener(Protocol):
+class TokenListener(Protocol):
     """Receives the chunks of one call's reply. It must not block or raise."""
 
     def begin(self) -> None:
@@ -44,13 +44,13 @@ class CallContext:
     library knows only the shape for which it was written.
     """
 
-    listener: Listener | None = None
+    listener: TokenListener | None = None
     """Receives the reply while the model generates it."""
     size: RequestSize = field(default_factory=RequestSize)
     """The bounds of the request, from which its time limits follow."""
-    history: Sequence[Fields | None] = ()
+    history: Sequence[ReplyFields | None] = ()
     """The fields of each reply in the request, in order."""
-    fields: Fields | None = None
+    fields: ReplyFields | None = None
     """Result: the fields of the new reply."""
     has_begun: bool = False
     """Result: whether bytes of the reply have come."""

@@ -20,7 +20,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.ports import Role
-from agents.ports.spending import Meter, NoLimit, RateLimit
+from agents.ports.spending import Meter, ModelRateLimit, NoLimit
 
 CONTEXTS_SECONDS: Final = 20.0
 """How often the pool looks whether a list of models is due."""
@@ -37,7 +37,7 @@ class ModelPool:
     def __init__(
         self,
         options: ModelOptions,
-        rate_limit: RateLimit | None = None,
+        rate_limit: ModelRateLimit | None = None,
         meter: Meter | None = None,
         capabilities: CapabilityStore | None = None,
     ) -> None:

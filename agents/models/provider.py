@@ -33,7 +33,7 @@ from agents.errors import (
     ReplyCut,
     ReplyUnusable,
 )
-from agents.models.call_context import CallContext, Listener, calling
+from agents.models.call_context import CallContext, TokenListener, calling
 from agents.models.capabilities.server import (
     AGAIN_SECONDS,
     FRESH_SECONDS,
@@ -49,12 +49,12 @@ from agents.models.replies.history import history_for
 from agents.models.replies.reading import ask_again, read_reply, read_withheld
 from agents.models.token_bounds import OutputLimit, estimated_usage, max_usage
 from agents.models.transport.time_limits import RequestSize, RetryPolicy
-from agents.ports.spending import LostReply, Meter, RateLimit, RequestGuard, Usage
+from agents.ports.spending import LostReply, Meter, ModelRateLimit, RequestGuard, Usage
 from agents.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _Conversation:
     """The conversation, the options for the client (tools, how one is forced), and the schemas of
     the arguments of the offered tools."""
 
@@ -86,7 +86,7 @@ class ProviderModel(BaseChatModel):
     listing: ModelListing | None
     """Names the context that the server gives the model; None: the server is the provider's own,
     which the library knows."""
-    rate_limit: RateLimit
+    rate_limit: ModelRateLimit
     meter: Meter
     redaction: Redaction
     caching: dict[str, Any]
@@ -94,11 +94,11 @@ class ProviderModel(BaseChatModel):
     conversation has an answer of a tool."""
     guard: RequestGuard | None = None
     """Allows each request before it is sent, retries included; None: no limit. See `for_call`."""
-    listener: Listener | None = None
+    listener: TokenListener | None = None
     """Receives the reply while the model generates it. See `for_call`."""
 
     def for_call(
-        self, *, guard: RequestGuard | None = None, listener: Listener | None = None
+        self, *, guard: RequestGuard | None = None, listener: TokenListener | None = None
     ) -> ProviderModel:
         """This model for one call: the same connections, with the call's guard and listener."""
         return self.model_copy(update={"guard": guard, "listener": listener})
@@ -191,7 +191,7 @@ class ProviderModel(BaseChatModel):
         options = kwargs if single else {**self.caching, **kwargs}
         if stop:
             options = {**options, "stop": stop}
-        request = _Request(history_for(self.full_name, messages), options, offered or {})
+        request = _Conversation(history_for(self.full_name, messages), options, offered or {})
         try:
             return await self._with_retries(request)
         except ReplyUnusable as error:
@@ -201,7 +201,7 @@ class ProviderModel(BaseChatModel):
         except ReplyUnusable as error:
             raise self._no_answer(error) from error
 
-    async def _with_retries(self, request: _Request) -> ChatResult:
+    async def _with_retries(self, request: _Conversation) -> ChatResult:
         """The first reply, if the provider is unavailable for a moment only."""
         guard = self.guard
         spent = 0.0
@@ -266,7 +266,7 @@ class ProviderModel(BaseChatModel):
             return ModelUnavailable(message, status=200, providers=(self.provider,))
         return ReplyUnusable(message, text=error.text, reply=error.reply)
 
-    async def _try(self, call: CallContext, request: _Request) -> ChatResult:
+    async def _try(self, call: CallContext, request: _Conversation) -> ChatResult:
         """One request, with any error mapped to Fettle's."""
         try:
             replies = (reply for reply in request.messages if isinstance(reply, AIMessage))

@@ -1,4 +1,4 @@
-"""Environment: the interpreter, the packages and the programs of a job's sandbox."""
+"""SandboxEnvironment: the interpreter, the packages and the programs of a job's sandbox."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class SandboxEnvironment:
     """The contents of a sandbox that prompts name. The default is used if no sandbox was asked."""
 
     python: str = "3"

@@ -118,7 +118,7 @@ class RequestGuard(Protocol):
 
 
 @runtime_checkable
-class RateLimit(Protocol):
+class ModelRateLimit(Protocol):
     """When a request may be sent. Models are named `provider:model`."""
 
     async def wait(self, model: str, tokens: int) -> None:
@@ -135,13 +135,13 @@ class RateLimit(Protocol):
 
 
 class NoLimit:
-    """A RateLimit without a limit."""
+    """A ModelRateLimit without a limit."""
 
     async def wait(self, model: str, tokens: int) -> None:
-        """See RateLimit."""
+        """See ModelRateLimit."""
 
     async def hold(self, model: str, seconds: float) -> None:
-        """See RateLimit."""
+        """See ModelRateLimit."""
 
 
 @runtime_checkable

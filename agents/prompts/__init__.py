@@ -26,7 +26,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agents.models.replies.fields import with_fields_of
 from agents.paths import visible
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.ports.repository import RepositoryFacts
 from agents.state import State
 
@@ -102,7 +102,7 @@ def prompt(name: str, **values: Any) -> Prompt:
     return Prompt("".join(pieces), tuple(parts))
 
 
-def described(environment: Environment) -> str:
+def described(environment: SandboxEnvironment) -> str:
     """What a sandbox has, in one phrase for a prompt."""
     return render("environment", environment=environment).strip()
 
@@ -193,7 +193,7 @@ def _templates() -> Templates:
     templates = Templates(
         loader=FileSystemLoader(PROMPTS),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - text for models: there is no HTML to escape
+        autoescape=False,  # noqa: S701 - prompts are not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,

@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 
 from agents.attempt import Ports
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.sandbox_programs import source
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
 
@@ -39,19 +39,19 @@ async def run_helper(
 MOST_PACKAGES = 40
 
 
-async def describe(sandbox: Sandbox, limits: Limits) -> Environment:
+async def describe(sandbox: Sandbox, limits: Limits) -> SandboxEnvironment:
     """The environment of the sandbox, as its interpreter describes it; the default environment if
     the interpreter fails. Raises the sandbox's errors.
     """
     argv = ("python", "-I", "-c", source("environment"))
     result = await sandbox.run(Command(argv), helper_limits(limits))
     if not result.succeeded:
-        return Environment()
+        return SandboxEnvironment()
     description = json.loads(result.stdout.text)
     packages = description["packages"]
     if (more := len(packages) - MOST_PACKAGES) > 0:
         packages = [*packages[:MOST_PACKAGES], f"{more} more (importlib.metadata lists them)"]
-    return Environment(
+    return SandboxEnvironment(
         description["python"],
         tuple(packages),
         tuple(description["programs"]),

@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from agents.errors import ModelUnavailable
-from agents.ports.spending import RateLimit
+from agents.ports.spending import ModelRateLimit
 from agents.spending.rate_limit import Pace
 from jobs.store.redis_store import connect
 from worker.adapters.rate_limit import RedisRateLimit
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
-Workers = Callable[..., list[RateLimit]]
+Workers = Callable[..., list[ModelRateLimit]]
 """Makes that many limits which count together, with a pace for groq."""
 
 
@@ -23,7 +23,7 @@ Workers = Callable[..., list[RateLimit]]
 async def workers(redis_url: str) -> AsyncIterator[Workers]:
     clients = []
 
-    def made(pace: Pace | None, most_seconds: float = 5.0, count: int = 2) -> list[RateLimit]:
+    def made(pace: Pace | None, most_seconds: float = 5.0, count: int = 2) -> list[ModelRateLimit]:
         paces = {} if pace is None else {"groq": pace}
         clients.extend(connect(redis_url, seconds=20) for _ in range(count))
         return [RedisRateLimit(client, paces, most_seconds) for client in clients[-count:]]
@@ -33,7 +33,7 @@ async def workers(redis_url: str) -> AsyncIterator[Workers]:
         await client.aclose()
 
 
-async def sent(limits: list[RateLimit], count: int, tokens: int = 1) -> list[float]:
+async def sent(limits: list[ModelRateLimit], count: int, tokens: int = 1) -> list[float]:
     """When that many requests were let through, in seconds from now."""
     started = time.monotonic()
 

@@ -76,7 +76,7 @@ end
 
 
 class RedisRateLimit:
-    """Implements agents.spending.rate_limit.RateLimit; `paces` are by provider.
+    """Implements agents.ports.spending.ModelRateLimit; `paces` are by provider.
 
     A request waits up to `most_seconds` for its turn, since it would lose its place otherwise, and
     up to `hold_seconds` for a model that is held: the job then rests instead, without a worker.
@@ -99,7 +99,7 @@ class RedisRateLimit:
         self._free: dict[str, float] = {}
 
     async def wait(self, model: str, tokens: int) -> None:
-        """See RateLimit."""
+        """See ModelRateLimit."""
         ends = time.monotonic() + self._most_seconds
         while True:
             given = await self._given(model, tokens, ends - time.monotonic())
@@ -111,7 +111,7 @@ class RedisRateLimit:
                 return
 
     async def hold(self, model: str, seconds: float) -> None:
-        """See RateLimit."""
+        """See ModelRateLimit."""
         self._free.pop(model, None)
         ms = int(min(seconds, LONGEST_HOLD_SECONDS) * 1000)
         if ms > 0:

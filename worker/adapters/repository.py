@@ -8,7 +8,7 @@ from functools import partial
 
 from agents.paths import outline, visible
 from agents.ports import Workspace
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.ports.repository import RepositoryFacts
 from agents.runs.project_tests import configuration_paths, project_tests
 from agents.texts import head_and_tail
@@ -72,7 +72,9 @@ async def restart_record(record: JobRecord, blobs: Blobs) -> JobRecord:
 
 
 async def facts_of(
-    workspace: ManifestWorkspace, environment: Environment, setup: Installed | Setup | None = None
+    workspace: ManifestWorkspace,
+    environment: SandboxEnvironment,
+    setup: Installed | Setup | None = None,
 ) -> RepositoryFacts | None:
     """The facts of the repository for prompts, equal in all attempts. `setup` installed its
     dependencies, or would have installed them."""

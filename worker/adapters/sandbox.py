@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.runs.helper import describe
 from sandbox.protocol import (
     DEFAULT_LIMITS,
@@ -76,7 +76,7 @@ class Sandboxes:
     open_image: Callable[[str], Sandbox]
     """Makes the sandbox of an image, when the first job names it."""
     _of_images: dict[str, Sandbox] = field(default_factory=dict)
-    _environments: dict[str | None, Environment] = field(default_factory=dict)
+    _environments: dict[str | None, SandboxEnvironment] = field(default_factory=dict)
 
     def of(self, image: str | None) -> Sandbox:
         """The sandbox with this image. Raises ImageRefused."""
@@ -91,7 +91,7 @@ class Sandboxes:
             self._of_images[image] = self.open_image(image)
         return self._of_images[image]
 
-    async def environment(self, image: str | None) -> Environment:
+    async def environment(self, image: str | None) -> SandboxEnvironment:
         """The environment of code in the sandbox with this image, described once in a process. Its
         digest depends on the image: images may differ only in a library of the system.
 

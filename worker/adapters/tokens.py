@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.models.call_context import Listener
+from agents.models.call_context import TokenListener
 from agents.models.streams import Chunk
 from jobs.errors import StoreUnavailable
 from jobs.redis.channels import TokenChannel
@@ -86,14 +86,14 @@ class JobTokens:
     live: LiveTokens
     job_id: str
 
-    def of(self, call: str, role: str) -> Listener:
+    def of(self, call: str, role: str) -> TokenListener:
         """See agents.ports.Tokens."""
         return _Call(self, call, role)
 
 
 @dataclass(slots=True)
 class _Call:
-    """Implements Listener for one model call."""
+    """Implements TokenListener for one model call."""
 
     job: JobTokens
     call: str

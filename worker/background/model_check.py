@@ -17,7 +17,7 @@ from typing_extensions import override
 from agents.errors import ModelError
 from agents.graph.trial import REQUIRED, StepResult, Trials, build_trials, run_trial
 from agents.models.build import CallableModel
-from agents.models.call_context import Listener
+from agents.models.call_context import TokenListener
 from agents.models.name import ModelName
 from agents.models.provider import ProviderModel
 from agents.models.role_models import RoleModels
@@ -151,13 +151,13 @@ class _PatientModels(RoleModels):
 
 
 class _FirstToken:
-    """Implements Tokens and Listener: measures the time until the first token."""
+    """Implements Tokens and TokenListener: measures the time until the first token."""
 
     def __init__(self, started: float) -> None:
         self._started = started
         self.seconds: float | None = None
 
-    def of(self, call: str, role: str) -> Listener:  # noqa: ARG002 - all calls of the trial
+    def of(self, call: str, role: str) -> TokenListener:  # noqa: ARG002 - all calls of the trial
         """See Tokens."""
         return self
 

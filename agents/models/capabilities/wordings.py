@@ -160,7 +160,7 @@ _EXCLUSIVE = re.compile(rf"{_NUMBER}`? ?\(exclusive\)|(?:less|lower) than `?{_NU
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TokenLimits:
     """The numbers of tokens in a sentence; None: the sentence does not have the number."""
 
     output: int | None = None
@@ -176,28 +176,28 @@ def is_about_output(sentence: str) -> bool:
     return _ABOUT_OUTPUT.search(sentence) is not None
 
 
-def read_limits(sentence: str, sent: int) -> Limits:
+def read_limits(sentence: str, sent: int) -> TokenLimits:
     """The limits in a sentence about the length of a request or of its reply. `sent` is the limit
     on output tokens that was sent."""
     if summed := _SUM.search(sentence):
         used, _, total = map(_value, summed.groups())
-        return Limits(context=total, remaining=_remaining(total, used))
+        return TokenLimits(context=total, remaining=_remaining(total, used))
     if rate := _PER_MINUTE.search(sentence):
         # No request has more tokens than the account has in a minute, also in a larger context.
         total, requested = map(_value, rate.groups())
         used = requested - sent if requested > sent else requested
-        return Limits(context=total, remaining=_remaining(total, used))
+        return TokenLimits(context=total, remaining=_remaining(total, used))
     context = next(filter(_is_plausible, map(_first, _CONTEXT.finditer(sentence))), None)
     if context is not None:
         remaining = _remaining(context, _used(sentence, context, sent))
-        return Limits(context=context, remaining=remaining)
+        return TokenLimits(context=context, remaining=remaining)
     ignored = set(map(_first, _NO_LIMIT.finditer(sentence)))
     numbers = filter(_is_plausible, map(_first, re.finditer(_NUMBER, sentence)))
     most = max(
         (number for number in numbers if number < sent and number not in ignored), default=None
     )
     exclusive = set(map(_first, _EXCLUSIVE.finditer(sentence)))
-    return Limits(output=most - 1 if most in exclusive and most else most)
+    return TokenLimits(output=most - 1 if most in exclusive and most else most)
 
 
 def _used(sentence: str, context: int, sent: int) -> int | None:

@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from agents.texts import weight
 
 FIELDS = "fields"
-"""Where a reply has its `Fields` in its `additional_kwargs`."""
+"""Where a reply has its `ReplyFields` in its `additional_kwargs`."""
 
 _OF_A_MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "refusal", "audio", "annotations"}
@@ -32,7 +32,7 @@ _OF_A_FUNCTION = frozenset({"name", "arguments"})
 """What the clients read themselves, and send back if it belongs in a request."""
 
 
-class Fields(TypedDict):
+class ReplyFields(TypedDict):
     """Fields of the message, and of its calls by their ids; those of a call's function are in
     `function`."""
 
@@ -40,7 +40,7 @@ class Fields(TypedDict):
     calls: dict[str, dict[str, Any]]
 
 
-def take_fields(message: dict[str, Any]) -> Fields | None:
+def take_fields(message: dict[str, Any]) -> ReplyFields | None:
     """The fields of a message in the form of chat completions, or None.
 
     Gives each call a unique id, by which its fields are found again.
@@ -49,7 +49,7 @@ def take_fields(message: dict[str, Any]) -> Fields | None:
     for call, name in zip(calls, unique_ids(_id_of(call) for call in calls), strict=True):
         call["id"] = name
     extra = {call["id"]: _extra_of_call(call) for call in calls}
-    fields = Fields(
+    fields = ReplyFields(
         message=_extra(message, _OF_A_MESSAGE),
         calls={call_id: fields for call_id, fields in extra.items() if fields},
     )
@@ -60,13 +60,13 @@ def _id_of(call: Mapping[str, Any]) -> str:
     return str(call.get("id") or "")
 
 
-def fields_of(message: BaseMessage) -> Fields | None:
+def fields_of(message: BaseMessage) -> ReplyFields | None:
     """The fields that a message of the history has."""
-    fields: Fields | None = message.additional_kwargs.get(FIELDS)
+    fields: ReplyFields | None = message.additional_kwargs.get(FIELDS)
     return fields
 
 
-def with_fields(message: AIMessage, fields: Fields | None) -> AIMessage:
+def with_fields(message: AIMessage, fields: ReplyFields | None) -> AIMessage:
     """`message` with `fields`, and without the copies of them that some clients make."""
     if fields is None:
         return message
@@ -80,7 +80,7 @@ def with_fields_of(reply: AIMessage, message: AIMessage) -> AIMessage:
     fields = fields_of(reply)
     if fields is None:
         return message
-    kwargs = {**message.additional_kwargs, FIELDS: Fields(message=fields["message"], calls={})}
+    kwargs = {**message.additional_kwargs, FIELDS: ReplyFields(message=fields["message"], calls={})}
     metadata = {**message.response_metadata, ANSWERED_BY: answered_by(reply)}
     return message.model_copy(update={"additional_kwargs": kwargs, "response_metadata": metadata})
 
@@ -112,7 +112,7 @@ def without_fields(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
-def add_fields(body: Mapping[str, Any], history: Sequence[Fields | None]) -> Mapping[str, Any]:
+def add_fields(body: Mapping[str, Any], history: Sequence[ReplyFields | None]) -> Mapping[str, Any]:
     """The body of a request with the fields of the model's replies, which are in order.
 
     A field that the client sends itself stays. If the client has sent another number of replies, it
@@ -133,7 +133,7 @@ def add_fields(body: Mapping[str, Any], history: Sequence[Fields | None]) -> Map
     }
 
 
-def _with(message: dict[str, Any], fields: Fields | None) -> dict[str, Any]:
+def _with(message: dict[str, Any], fields: ReplyFields | None) -> dict[str, Any]:
     if fields is None:
         return message
     merged = {**fields["message"], **message}

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from agents.models.replies.fields import FIELDS, Fields, answered_by, short_id, valid_name
+from agents.models.replies.fields import FIELDS, ReplyFields, answered_by, short_id, valid_name
 from agents.texts import is_blank
 
 NO_TEXT = "(no text)"
@@ -47,7 +47,7 @@ def _plain(message: BaseMessage) -> BaseMessage:
 def _paired(messages: Iterable[BaseMessage], model: str) -> Iterator[BaseMessage]:
     """The messages with valid calls, each of which has one result."""
     used_ids: set[str] = set()
-    waiting: list[_Call] = []
+    waiting: list[_RenamedCall] = []
     for message in messages:
         if isinstance(message, ToolMessage):
             call = next(
@@ -72,7 +72,7 @@ def _paired(messages: Iterable[BaseMessage], model: str) -> Iterator[BaseMessage
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _RenamedCall:
     """A call, with its id in the stored conversation, and a valid id and name."""
 
     old_id: str | None
@@ -80,7 +80,7 @@ class _Call:
     name: str
 
 
-def _calls_of(reply: AIMessage, used_ids: set[str], *, is_own: bool) -> list[_Call]:
+def _calls_of(reply: AIMessage, used_ids: set[str], *, is_own: bool) -> list[_RenamedCall]:
     """The calls of a reply; adds their ids to `used_ids`.
 
     `is_own`: the receiving model made the ids. They stay if they are unique: Kimi accepts only its
@@ -92,11 +92,11 @@ def _calls_of(reply: AIMessage, used_ids: set[str], *, is_own: bool) -> list[_Ca
         unique = is_own and old and old not in used_ids
         new = old if unique and old else short_id(old or name, used_ids)
         used_ids.add(new)
-        calls.append(_Call(old, new, name))
+        calls.append(_RenamedCall(old, new, name))
     return calls
 
 
-def _with_calls(reply: AIMessage, calls: Sequence[_Call]) -> AIMessage:
+def _with_calls(reply: AIMessage, calls: Sequence[_RenamedCall]) -> AIMessage:
     """`reply` with the ids and names of `calls`, in all places."""
     pairs = zip((*reply.tool_calls, *reply.invalid_tool_calls), calls, strict=True)
     renamed = [{**old, "id": call.id, "name": call.name} for old, call in pairs]
@@ -113,7 +113,7 @@ def _with_calls(reply: AIMessage, calls: Sequence[_Call]) -> AIMessage:
     return reply.model_copy(update=update)
 
 
-def _with_ids_in_blocks(content: Any, calls: Sequence[_Call]) -> Any:
+def _with_ids_in_blocks(content: Any, calls: Sequence[_RenamedCall]) -> Any:
     """Anthropic's replies also list their calls in their content, in the same order."""
     if isinstance(content, str):
         return content
@@ -143,11 +143,11 @@ def _with_ids_as_keys(kwargs: Mapping[str, Any], ids: Mapping[str, str]) -> dict
     }
     if fields := kwargs.get(FIELDS):
         calls = {ids.get(key, key): extra for key, extra in fields["calls"].items()}
-        renamed[FIELDS] = Fields(message=fields["message"], calls=calls)
+        renamed[FIELDS] = ReplyFields(message=fields["message"], calls=calls)
     return renamed
 
 
-def _no_result(call: _Call) -> ToolMessage:
+def _no_result(call: _RenamedCall) -> ToolMessage:
     return ToolMessage(NO_RESULT, tool_call_id=call.id, name=call.name, status="error")
 
 

@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatResult
 from agents.errors import ModelUnavailable, ReplyUnusable
 from agents.models.replies.arguments import Schema, as_meant, unwrapped
 from agents.models.replies.ending import cut_off, require_answer, separate_broken_calls
-from agents.models.replies.fields import ANSWERED_BY, Fields, with_fields, with_fields_of
+from agents.models.replies.fields import ANSWERED_BY, ReplyFields, with_fields, with_fields_of
 from agents.models.replies.history import NO_TEXT
 from agents.models.replies.text_calls import (
     TextCalls,
@@ -44,7 +44,9 @@ CALLS_AS_TEXT = "calls_as_text"
 _ADVICE = "the model's tool calls come as text: start the server with --jinja / a tool-call parser"
 
 
-def read_reply(result: ChatResult, fields: Fields | None, model: str, tools: Tools) -> AIMessage:
+def read_reply(
+    result: ChatResult, fields: ReplyFields | None, model: str, tools: Tools
+) -> AIMessage:
     """The reply of `model` (`provider:model`), with `fields` that its client has lost.
 
     Raises ReplyUnusable for a reply that is no answer, and ModelRefused if the model declined.

@@ -171,7 +171,7 @@ class ToolCalls:
     """Assembles the calls of one reply."""
 
     def __init__(self) -> None:
-        self._calls: list[_Call] = []
+        self._calls: list[_StreamedCall] = []
 
     def add(self, pieces: Iterable[Any]) -> list[str]:
         """Add the pieces of one event; returns the arguments in them."""
@@ -193,13 +193,13 @@ class ToolCalls:
             arguments = json.dumps(arguments)
         call = self._find(index, id_, name)
         if call is None or call.ends_before(index, id_, name, arguments):
-            call = _Call(index)
+            call = _StreamedCall(index)
             self._calls.append(call)
         call.add(id_, name, arguments)
         call.keep_others(piece, function)
         return arguments
 
-    def _find(self, index: int | None, id_: str, name: str) -> _Call | None:
+    def _find(self, index: int | None, id_: str, name: str) -> _StreamedCall | None:
         """The last call that this piece may belong to."""
         latest = self._calls[::-1]
         same_place = [call for call in latest if index is not None and call.index == index]
@@ -213,14 +213,14 @@ class ToolCalls:
 
     def result(self) -> list[dict[str, Any]]:
         """The calls as a reply has them that is not streamed."""
-        calls: list[_Call] = []
+        calls: list[_StreamedCall] = []
         for call in self._calls:
             if call.has_more_than(calls[-1] if calls else None):
                 calls.append(call)
         return [call.result() for call in sorted(calls, key=lambda call: call.index or 0)]
 
 
-class _Call:
+class _StreamedCall:
     def __init__(self, index: int | None) -> None:
         self.index = index
         self.id = ""
@@ -259,7 +259,7 @@ class _Call:
             return bool(name) and not repeated and self._is_complete()
         return self._is_complete()
 
-    def has_more_than(self, call: _Call | None) -> bool:
+    def has_more_than(self, call: _StreamedCall | None) -> bool:
         """Whether this is a call, and not only an id or a name that was sent again."""
         if self.arguments().strip():
             return True

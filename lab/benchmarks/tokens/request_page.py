@@ -19,7 +19,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.prompts import fenced
 from agents.runs.start_files import start_files
 from lab.benchmarks.tokens.counted import overhead, tokens_of
@@ -36,7 +36,7 @@ STEPS = [
 ]
 MUTATIONS = 4
 """Fewer than a worker tries, so that the time for experiments never ends before the last."""
-ENVIRONMENT = Environment(
+ENVIRONMENT = SandboxEnvironment(
     "3.11.9",
     ("matplotlib 3.11.2", "numpy 2.4.6", "pandas 3.1.1", "pytest 9.2.0"),
     ("awk", "find", "git", "grep", "rg", "sed", "tar"),

@@ -30,7 +30,7 @@ from agents.errors import Stopped
 from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryJournal, MemoryRecord
 from agents.ports import Finished
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from sandbox.protocol import Command, Limits, RunResult
 
 
@@ -75,10 +75,10 @@ async def journey_with_a_crash(
 async def test_a_worker_whose_sandbox_has_other_packages_repeats_no_call(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, TURNS, PlannedSandbox(ANSWERS))
     journal = CrashingJournal(journey.record, at=6, before=False)
-    journey.ports = journey.with_ports(journal=journal, environment=Environment("3.11.1"))
+    journey.ports = journey.with_ports(journal=journal, environment=SandboxEnvironment("3.11.1"))
     with pytest.raises(Crash):
         await journey.begin(job_fields(TASK))
-    newer_environment = Environment("3.13.1", ("polars 1.2",), ("git",))
+    newer_environment = SandboxEnvironment("3.13.1", ("polars 1.2",), ("git",))
     journey.ports = journey.with_ports(environment=newer_environment)
     await journey.go_on()
     assert len(journal.keys) == CALLS

@@ -11,7 +11,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.runs.helper import describe
 from lab.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
@@ -50,7 +50,7 @@ async def test_prompts_name_what_this_jobs_sandbox_has(tmp_path: Path) -> None:
         pool = ModelPool(ModelOptions({"groq": "k"}, {"groq": server.groq_url}))
         journey.ports = journey.with_ports(
             models=RoleModels.alone(pool, "groq:m"),
-            environment=Environment("3.12.1", ("polars 1.2", "numpy 2.0"), ("git", "rg")),
+            environment=SandboxEnvironment("3.12.1", ("polars 1.2", "numpy 2.0"), ("git", "rg")),
             limits=Limits(wall_seconds=90, memory_bytes=2048 * MIB),
             bounds=Bounds(steps=9),
         )

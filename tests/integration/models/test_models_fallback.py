@@ -17,7 +17,7 @@ from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.graph.memory_ports import MemoryBudget, MemoryRecord, ports_over
-from agents.models.call_context import Listener
+from agents.models.call_context import TokenListener
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import Chains, RoleModels
@@ -258,12 +258,12 @@ async def test_a_reply_that_is_cancelled_while_it_comes_is_charged() -> None:
 
 
 class Heard:
-    """Tokens and Listener: sets an event at the first token."""
+    """Tokens and TokenListener: sets an event at the first token."""
 
     def __init__(self, heard: asyncio.Event) -> None:
         self._heard = heard
 
-    def of(self, call: str, role: str) -> Listener:
+    def of(self, call: str, role: str) -> TokenListener:
         return self
 
     def begin(self) -> None:

@@ -23,7 +23,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import CallKey
-from agents.ports.spending import NoLimit, RateLimit
+from agents.ports.spending import ModelRateLimit, NoLimit
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
 from jobs.model.spec import JobSpec
@@ -45,7 +45,7 @@ MODEL = "groq:llama-3.3-70b-versatile"
 class Gate:
     """A rate limit over another: it says when somebody waits, and lets him go on when asked to."""
 
-    limit: RateLimit
+    limit: ModelRateLimit
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -58,7 +58,7 @@ class Gate:
         await self.limit.hold(model, seconds)
 
 
-def asking(server: ProviderServer, limit: RateLimit) -> Ports:
+def asking(server: ProviderServer, limit: ModelRateLimit) -> Ports:
     """Ports in memory, with a true client of the provider."""
     options = ModelOptions({"groq": "a"}, {"groq": server.groq_url})
     models = RoleModels.alone(ModelPool(options, limit), MODEL)

@@ -11,7 +11,7 @@ from support.graph.fixed_base import COMMIT, FixedBase
 from support.graph.graphs import call, printed
 from support.graph.tool_runs import Used, use
 
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.ports.repository import RepositoryFacts
 from jobs.blobs.directory import DirectoryBlobs
 from sandbox.protocol import Command, IsolationLayer, Limits, RunResult
@@ -22,7 +22,7 @@ FILES = {
     "src/app.py": b"def f():\n    return 1\n",
     **{f"src/parts/{number:03}.py": b"" for number in range(500)},
 }
-HAS_ALL = Environment(programs=("git", "rg"))
+HAS_ALL = SandboxEnvironment(programs=("git", "rg"))
 
 
 @dataclass
@@ -47,7 +47,7 @@ async def used(
     folder: Path,
     *calls: Mapping[str, Any],
     results: list[RunResult] | None = None,
-    environment: Environment = HAS_ALL,
+    environment: SandboxEnvironment = HAS_ALL,
 ) -> tuple[Used, AnsweringSandbox]:
     sandbox = AnsweringSandbox(results or [])
     done = await use(

@@ -10,7 +10,7 @@ from support.graph.fixed_base import COMMIT, FixedBase
 
 from agents.evidence.changes import changed_files, code_under_test, reverted
 from agents.paths import own_files
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from agents.tree import Tree
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest, load, save
@@ -134,7 +134,7 @@ async def test_the_files_of_the_ci_name_the_command_of_a_repositorys_tests(
 ) -> None:
     files = {".github/workflows/ci.yml": b"    - run: pytest -q lib\r\n", "lib/check.py": b""}
     workspace = await ManifestWorkspace.over(blobs, None, FixedBase(files))
-    facts = await facts_of(workspace, Environment())
+    facts = await facts_of(workspace, SandboxEnvironment())
     assert facts is not None
     assert (facts.verify, facts.setup, facts.installed) == (("pytest", "-q", "lib"), "", False)
 
@@ -149,7 +149,7 @@ async def test_guidance_and_configuration_are_read_by_links(blobs: DirectoryBlob
         ".github": "nowhere",
     }
     workspace = await ManifestWorkspace.over(blobs, None, FixedBase(files, links))
-    facts = await facts_of(workspace, Environment())
+    facts = await facts_of(workspace, SandboxEnvironment())
     assert facts is not None
     assert facts.guidance == (("AGENTS.md", "Be brief."),)
     assert facts.verify == ("pytest",)

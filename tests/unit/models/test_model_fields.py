@@ -17,7 +17,7 @@ from agents.context.trimming import size, trim_exchanges
 from agents.models.replies.fields import (
     ANSWERED_BY,
     FIELDS,
-    Fields,
+    ReplyFields,
     add_fields,
     fields_of,
     take_fields,
@@ -30,7 +30,7 @@ from agents.prompts import Part, past_reply, trimmable_parts
 
 SIGNED = {"google": {"thought_signature": "c2ln"}}
 CALL = {"id": "a", "type": "function", "function": {"name": "python", "arguments": "{}"}}
-FOUND = Fields(message={"reasoning_content": "hmm"}, calls={"a": {"extra_content": SIGNED}})
+FOUND = ReplyFields(message={"reasoning_content": "hmm"}, calls={"a": {"extra_content": SIGNED}})
 
 
 def message(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_calls_without_an_id_of_their_own_get_one() -> None:
 
 def test_fields_go_back_into_their_message_and_call() -> None:
     in_function = {"function": {"signature": "c2ln"}}
-    fields = Fields(message={"reasoning_content": "hmm"}, calls={"a": in_function})
+    fields = ReplyFields(message={"reasoning_content": "hmm"}, calls={"a": in_function})
     request = [{"role": "user", "content": "?"}, message(), message(CALL), {"role": "tool"}]
     sent = add_fields({"messages": request}, [None, fields])["messages"]
     assert sent[0] == request[0]
@@ -75,13 +75,13 @@ def test_the_clients_own_value_stays() -> None:
 
 
 @pytest.mark.parametrize("history", [[FOUND], [FOUND, None, None]])
-def test_indistinguishable_replies_get_no_fields(history: list[Fields | None]) -> None:
+def test_indistinguishable_replies_get_no_fields(history: list[ReplyFields | None]) -> None:
     body = {"messages": [message(), message(CALL)]}
     assert add_fields(body, history) == body
 
 
 def test_copies_that_a_client_makes_are_left_out() -> None:
-    fields = Fields(message={"reasoning": "hmm", "reasoning_details": [1]}, calls={})
+    fields = ReplyFields(message={"reasoning": "hmm", "reasoning_details": [1]}, calls={})
     kwargs = {"reasoning_content": "hmm", "reasoning_details": [1], "more": [2]}
     converted = AIMessage("", additional_kwargs=kwargs)
     assert with_fields(converted, fields).additional_kwargs == {"more": [2], FIELDS: fields}
@@ -94,7 +94,7 @@ def test_fields_survive_the_journal_and_change_no_key() -> None:
 
 
 def test_fields_that_cannot_be_stored_are_left_out() -> None:
-    fields = Fields(message={"count": 2**70}, calls={})
+    fields = ReplyFields(message={"count": 2**70}, calls={})
     stored = make_serializable(with_fields(AIMessage("Hello."), fields))
     assert (stored.text, stored.additional_kwargs) == ("Hello.", {})
 
@@ -110,7 +110,7 @@ def test_a_reply_of_the_past_has_only_the_fields_of_the_message() -> None:
 
 def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
     long = with_fields(
-        AIMessage("ok"), Fields(message={"reasoning_content": "é" * 9_000}, calls={})
+        AIMessage("ok"), ReplyFields(message={"reasoning_content": "é" * 9_000}, calls={})
     )
     assert 18_000 < size([long]) < 18_100
     messages: list[AnyMessage] = [HumanMessage("task"), *[long] * 8]
@@ -119,7 +119,7 @@ def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
 
 def test_in_a_small_context_the_fields_of_the_newest_reply_go_before_its_text() -> None:
     old, newest = (
-        with_fields(AIMessage(f"Reply {n}."), Fields(message={"reasoning": "x" * n}, calls={}))
+        with_fields(AIMessage(f"Reply {n}."), ReplyFields(message={"reasoning": "x" * n}, calls={}))
         for n in (20_000, 50_000)
     )
     _, note, *_, last_reply = cut([HumanMessage("task"), *[old] * 4, newest], 40_000)

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from agents.ports import CallKey, Event
-from agents.ports.environment import Environment
+from agents.ports.environment import SandboxEnvironment
 from jobs.model.credentials import OPERATOR
 from jobs.model.record import JobRecord
 from jobs.model.spec import Repo
@@ -208,7 +208,7 @@ async def installed(
     record: JobRecord,
     files: BaseFiles,
     sandbox: Sandbox,
-    environment: Environment,
+    environment: SandboxEnvironment,
     setups: Setups,
     ledger: Ledger,
 ) -> Installed | Setup | None:
@@ -256,7 +256,9 @@ async def emit_fetch_started(record: JobRecord, repo: Repo, ledger: Ledger) -> N
     await ledger.writer.send()
 
 
-async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) -> Setup | None:
+async def _setup(
+    record: JobRecord, files: BaseFiles, environment: SandboxEnvironment
+) -> Setup | None:
     """The setup that the job names, else the setup that its files suggest, else None."""
     command = record.spec.setup
     if command is not None:
