@@ -149,7 +149,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         runs=RunParts(
             sandboxes,
             partial(limits, settings),
-            Setups(repositories.places, Indexes.over(settings)),
+            Setups(repositories.folders, Indexes.over(settings)),
         ),
         tools=tool_parts,
         files=FileParts(

@@ -146,8 +146,8 @@ class Engine:
             settings.redis_url.url,
             lease_seconds=fleet.rules.lease_seconds,
             heartbeat_seconds=fleet.rules.heartbeat_seconds,
-            held=slots.held,
-            lost=lambda held: self._stop_soon(slots, held),
+            leases=slots.leases,
+            lost=lambda lease: self._stop_soon(slots, lease),
             facts=lambda: {
                 **facts,
                 **readiness.facts(),
@@ -162,7 +162,7 @@ class Engine:
         self._health.storage = lambda: self._storage_facts(readiness.storage)
         self._health.model = readiness.model.facts
         self._figures.watch(
-            "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(slots.held())
+            "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(slots.leases())
         )
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)
@@ -218,8 +218,8 @@ class Engine:
             return storage.facts()
         return {**storage.facts(), "works": False, "why": "it has not answered a probe yet"}
 
-    def _stop_soon(self, slots: JobSlots, held: LeaseRef) -> None:
-        self._loop.call_soon_threadsafe(slots.lease_lost, held)
+    def _stop_soon(self, slots: JobSlots, lease: LeaseRef) -> None:
+        self._loop.call_soon_threadsafe(slots.lease_lost, lease)
 
 
 def _stop_this_process() -> None:

@@ -170,8 +170,8 @@ class GraphRunner:
 
     async def _find_start(self) -> Begin | GoOn | Asked | Ended:
         """Where the graph continues; see `worker.resumption`."""
-        if (known := foreseen(self.record)) is not None:
-            return known
+        if (start := foreseen(self.record)) is not None:
+            return start
         snapshot = await self._snapshot()
         if self.record.inherits is not None and not snapshot.values:
             # If the parent has no checkpoints, or was removed, the job starts from the beginning.

@@ -80,8 +80,8 @@ class Health:
 
     def not_ready(self) -> str:
         """The reason that the worker takes no jobs; empty if it takes jobs."""
-        if why := self.not_alive():
-            return why
+        if reason := self.not_alive():
+            return reason
         if self._draining():
             return "the worker is stopping"
         if self.sandbox is None or self._beat is None:
@@ -130,8 +130,8 @@ def served(host: str, port: int, figures: Figures, health: Health) -> Iterator[i
     try:
         server = _Server((host, port), _handler(figures, health))
     except OSError as error:
-        said = f"FETTLE_WORKER_METRICS_PORT: {host}:{port} cannot be used: {error.strerror}"
-        raise OSError(error.errno, said) from error
+        message = f"FETTLE_WORKER_METRICS_PORT: {host}:{port} cannot be used: {error.strerror}"
+        raise OSError(error.errno, message) from error
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
     thread.start()
     log.info("metrics served", host=host, port=server.server_address[1])

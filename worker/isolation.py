@@ -92,12 +92,12 @@ class IsolatedRunner:
         safe = ["-P"] if sys.flags.safe_path else []
         argv = [sys.executable, *safe, "-m", "worker", "--alone", job_id]
         process = await asyncio.create_subprocess_exec(*argv)
-        ended = asyncio.create_task(process.wait())
+        exited = asyncio.create_task(process.wait())
         drained = asyncio.create_task(self._draining.wait())
-        await asyncio.wait({ended, drained}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({exited, drained}, return_when=asyncio.FIRST_COMPLETED)
         drained.cancel()
-        if not ended.done():
+        if not exited.done():
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
-        if code := await ended:
+        if code := await exited:
             log.warning("job's own process ended", job_id=job_id, exit_code=code)

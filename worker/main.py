@@ -153,7 +153,7 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
 
     picker = hints.JobPicker(broker_url)
 
-    def look(task: Task, job_id: str) -> None:
+    def take_hint(task: Task, job_id: str) -> None:
         step = (task.request.delivery_info or {}).get("priority")
         if is_job_id(picked := picker.pick(job_id, step)):
             engine.take(picked)
@@ -163,7 +163,7 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
     app.set_current()
     for name in list(app.tasks):
         app.tasks.unregister(name)
-    app.task(look, name=hints.NAME, bind=True, shared=False)
+    app.task(take_hint, name=hints.NAME, bind=True, shared=False)
     for name in list(Panel.data):
         if name not in REMOTE_CONTROL:
             del Panel.data[name]

@@ -108,8 +108,8 @@ class Figures:
             self._failures.labels(str(after.reason)).inc()
         if after.unapproved:
             self._unapproved.labels(_UNAPPROVED[after.status]).inc()
-        began = after.status is Status.RUNNING and after.attempts == 1
-        if began and after.claimed_at is not None:
+        is_first_start = after.status is Status.RUNNING and after.attempts == 1
+        if is_first_start and after.claimed_at is not None:
             self._started.observe(max(after.claimed_at - after.created_at, 0) / 1000)
 
     def paid(self, charges: Iterable[Charge]) -> None:

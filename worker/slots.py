@@ -51,7 +51,7 @@ class Running:
 
 
 class JobSlots:
-    """At most `slots` attempts at once. All methods but `held` belong to the loop's thread."""
+    """At most `slots` attempts at once. All methods except `leases` belong to the loop's thread."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class JobSlots:
         self._context = context
         self._slots = asyncio.Semaphore(slots)
         self._running: dict[LeaseRef, Running] = {}
-        self._held: tuple[LeaseRef, ...] = ()
+        self._leases: tuple[LeaseRef, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
         self._claiming: set[str] = set()
         self._passing_on = False
@@ -73,9 +73,9 @@ class JobSlots:
         self._isolated = IsolatedRunner(operations.store, self._draining)
         self._drained: asyncio.Task[None] | None = None
 
-    def held(self) -> tuple[LeaseRef, ...]:
+    def leases(self) -> tuple[LeaseRef, ...]:
         """The leases of this process; safe to call from any thread."""
-        return self._held
+        return self._leases
 
     async def take(self, job_id: str) -> None:
         """Take a hint: return when a slot is free, so that Celery fetches no hint too early.
@@ -123,14 +123,14 @@ class JobSlots:
                 if claimed.code == "alone" and not alone:
                     self._isolated.start(job_id)
                 return
-            held, work = self._begin(claimed)
+            lease, work = self._begin(claimed)
         finally:
             self._claiming.discard(job_id)
         try:
             await asyncio.wait({work})
         finally:
-            del self._running[held]
-            self._held = tuple(self._running)
+            del self._running[lease]
+            self._leases = tuple(self._running)
 
     async def _claim_unreadable(
         self, job_id: str, alone: bool, refusal: Refusal
@@ -174,10 +174,10 @@ class JobSlots:
             raise
 
     async def _disown(self, record: JobRecord) -> None:
-        held = LeaseRef(record.id, record.epoch)
+        lease = LeaseRef(record.id, record.epoch)
         ours = record.lease is not None and record.lease.worker == self._worker_id
-        if ours and held not in self._running:
-            await self._operations.requeue(held, "the answer to its claim was lost")
+        if ours and lease not in self._running:
+            await self._operations.requeue(lease, "the answer to its claim was lost")
 
     def _begin(self, claimed: JobRecord) -> tuple[LeaseRef, asyncio.Task[None]]:
         """Start an attempt.
@@ -193,35 +193,35 @@ class JobSlots:
         runner = GraphRunner(claimed, self._operations, self._context, control, writer)
         work = asyncio.create_task(Attempt(runner).run())
         self._running[lease] = Running(control, work)
-        self._held = tuple(self._running)
+        self._leases = tuple(self._running)
         return lease, work
 
     def stop_job(self, job_id: str) -> None:
         """Stop the attempts at a cancelled job. Kills its sandboxes."""
-        for held in self._held:
-            if held.job_id == job_id:
-                self._stop_soon(held, lost=False)
+        for lease in self._leases:
+            if lease.job_id == job_id:
+                self._stop_soon(lease, lost=False)
 
-    def lease_lost(self, held: LeaseRef) -> None:
+    def lease_lost(self, lease: LeaseRef) -> None:
         """Stop an attempt that has lost its lease. Kills its sandboxes."""
-        self._stop_soon(held, lost=True)
+        self._stop_soon(lease, lost=True)
 
-    def _stop_soon(self, held: LeaseRef, *, lost: bool) -> None:
+    def _stop_soon(self, lease: LeaseRef, *, lost: bool) -> None:
         """Stop an attempt after READ_SECONDS. If the whole process was frozen, a reply may have
         arrived that is not read yet; its price must be recorded. And an attempt that has just
         released its job has no lease either: it ends by itself in that time.
         """
-        if held in self._running:
-            asyncio.get_running_loop().call_later(READ_SECONDS, self._stop, held, lost)
+        if lease in self._running:
+            asyncio.get_running_loop().call_later(READ_SECONDS, self._stop, lease, lost)
 
-    def _stop(self, held: LeaseRef, lost: bool) -> None:
-        running = self._running.get(held)
+    def _stop(self, lease: LeaseRef, lost: bool) -> None:
+        running = self._running.get(lease)
         if running is None or running.work.done():
             return
         if not running.work.cancelling():  # log it only once
             if lost:
-                log.warning("lease lost", job_id=held.job_id, epoch=held.epoch)
-            log.info("attempt stopped", job_id=held.job_id)
+                log.warning("lease lost", job_id=lease.job_id, epoch=lease.epoch)
+            log.info("attempt stopped", job_id=lease.job_id)
         running.work.cancel()
 
     async def drain(self, seconds: float) -> None:
@@ -283,6 +283,6 @@ async def stop_cancelled(store: RedisStore, slots: JobSlots) -> None:
 
 async def _stop_lost(store: RedisStore, slots: JobSlots) -> None:
     """Check every lease of this process, because a message may have been missed."""
-    for held in slots.held():
-        if not await store.owns(held):
-            slots.lease_lost(held)
+    for lease in slots.leases():
+        if not await store.owns(lease):
+            slots.lease_lost(lease)

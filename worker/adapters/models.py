@@ -114,7 +114,7 @@ class RedisCapabilities:
 
     def __init__(self, records: CapabilityRecords) -> None:
         self._records = records
-        self._known: dict[str, Capabilities] = {}
+        self._records_by_model: dict[str, Capabilities] = {}
         self._read_at = float("-inf")
 
     async def read(self, model: str) -> Capabilities:
@@ -122,13 +122,13 @@ class RedisCapabilities:
         if time.monotonic() - self._read_at > FRESH_SECONDS:
             self._read_at = time.monotonic()
             await self._refresh()
-        return self._known.get(model, Capabilities())
+        return self._records_by_model.get(model, Capabilities())
 
     async def write(self, model: str, learned: Capabilities) -> None:
         """See CapabilityStore."""
         await self._refresh()
-        record = self._known.get(model, Capabilities()).merged(learned.dated())
-        self._known[model] = record
+        record = self._records_by_model.get(model, Capabilities()).merged(learned.dated())
+        self._records_by_model[model] = record
         fields = record.model_dump(mode="json", exclude_defaults=True)
         log.info("learned what a model's server accepts", model=model, record=fields)
         try:
@@ -140,10 +140,10 @@ class RedisCapabilities:
         """Read all records; those that no longer count are removed."""
         try:
             texts = await self._records.all()
-            known = {model: Capabilities.parse(text) for model, text in texts.items()}
-            for model, record in known.items():
+            by_model = {model: Capabilities.parse(text) for model, text in texts.items()}
+            for model, record in by_model.items():
                 if record == Capabilities():
                     await self._records.remove(model)
-            self._known = known
+            self._records_by_model = by_model
         except JobsError as error:
             log.warning("capabilities not read", why=str(error))

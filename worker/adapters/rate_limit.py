@@ -102,12 +102,12 @@ class RedisRateLimit:
         """See ModelRateLimit."""
         ends = time.monotonic() + self._most_seconds
         while True:
-            given = await self._given(model, tokens, ends - time.monotonic())
-            if given == 0.0:
+            seconds = await self._wait_seconds(model, tokens, ends - time.monotonic())
+            if seconds == 0.0:
                 return
-            await asyncio.sleep(given)
+            await asyncio.sleep(seconds)
             # a hold that was set during the pause makes all requests wait again
-            if await self._held(model) == 0.0:
+            if await self._hold_remaining(model) == 0.0:
                 return
 
     async def hold(self, model: str, seconds: float) -> None:
@@ -118,16 +118,16 @@ class RedisRateLimit:
             key = keys.hold(model)
             await retry_while_unavailable(lambda: await_redis(self._hold(keys=[key], args=[ms])))
 
-    async def _given(self, model: str, tokens: int, most_seconds: float) -> float:
+    async def _wait_seconds(self, model: str, tokens: int, most_seconds: float) -> float:
         """Seconds until the turn of this request. Raises ModelUnavailable."""
         pace = self._paces.get(model.partition(":")[0])
         if pace is None:
             fresh = time.monotonic() < self._free.get(model, 0.0)
-            wait = 0.0 if fresh else await self._held(model)
-            given = wait <= self._hold_seconds
+            wait = 0.0 if fresh else await self._hold_remaining(model)
+            is_granted = wait <= self._hold_seconds
         else:
-            wait, given = await self._turn_of(model, pace, tokens, most_seconds)
-        if not given or wait > most_seconds:
+            wait, is_granted = await self._turn_of(model, pace, tokens, most_seconds)
+        if not is_granted or wait > most_seconds:
             raise too_long(model, wait)
         return wait
 
@@ -138,12 +138,12 @@ class RedisRateLimit:
         bounds = ["" if bound is None else bound for bound in (pace.requests, pace.tokens)]
         args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000), pace.slot_ms]
         args.append(int(self._hold_seconds * 1000))
-        ms, given = await retry_while_unavailable(
+        ms, is_granted = await retry_while_unavailable(
             lambda: await_redis(self._turn(keys=names, args=args))
         )
-        return ms / 1000, bool(given)
+        return ms / 1000, bool(is_granted)
 
-    async def _held(self, model: str) -> float:
+    async def _hold_remaining(self, model: str) -> float:
         """The remaining seconds of the hold of a model; 0 if there is no hold."""
         ms: int = await retry_while_unavailable(
             lambda: await_redis(self._redis.pttl(keys.hold(model)))

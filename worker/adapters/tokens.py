@@ -36,24 +36,26 @@ class LiveTokens:
         """The port Tokens for one job."""
         return JobTokens(self, job_id)
 
-    def say(self, job_id: str, said: Message) -> None:
+    def send(self, job_id: str, message: Message) -> None:
         """Send a message with the next batch, if a client watches the job."""
         deaf_until = self._deaf_until.get(job_id)
         if deaf_until is not None and asyncio.get_running_loop().time() < deaf_until:
             return
         waiting = self._waiting.setdefault(job_id, [])
-        if waiting and _joins(waiting[-1], said):
-            waiting[-1]["text"] = f"{waiting[-1]['text']}{said['text']}"
+        if waiting and _joins(waiting[-1], message):
+            waiting[-1]["text"] = f"{waiting[-1]['text']}{message['text']}"
         else:
-            waiting.append(said)
+            waiting.append(message)
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
 
     def drop(self, job_id: str, call: str) -> None:
         """Remove the waiting messages of a call."""
-        kept = [said for said in self._waiting.pop(job_id, ()) if said["call"] != call]
-        if kept:
-            self._waiting[job_id] = kept
+        remaining = [
+            message for message in self._waiting.pop(job_id, ()) if message["call"] != call
+        ]
+        if remaining:
+            self._waiting[job_id] = remaining
 
     async def close(self) -> None:
         """Send no more."""
@@ -69,8 +71,8 @@ class LiveTokens:
             waiting, self._waiting = self._waiting, {}
             heard: frozenset[str] = frozenset()
             with contextlib.suppress(StoreUnavailable):
-                said = {job_id: json.dumps(messages) for job_id, messages in waiting.items()}
-                heard = await self._tokens.publish(said)
+                batches = {job_id: json.dumps(messages) for job_id, messages in waiting.items()}
+                heard = await self._tokens.publish(batches)
             now = asyncio.get_running_loop().time()
             deaf = {job_id: until for job_id, until in self._deaf_until.items() if until > now}
             deaf |= {job_id: now + DEAF_SECONDS for job_id in waiting if job_id not in heard}
@@ -105,12 +107,12 @@ class _Call:
 
     def receive(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
-            said: Message = {"call": self.call, "role": self.role, "part": chunk.part}
-            self.job.live.say(self.job.job_id, {**said, "text": chunk.text, "try": self.tries})
+            message: Message = {"call": self.call, "role": self.role, "part": chunk.part}
+            self.job.live.send(self.job.job_id, {**message, "text": chunk.text, "try": self.tries})
 
     def end(self) -> None:
         self.job.live.drop(self.job.job_id, self.call)
 
 
-def _joins(last: Message, said: Message) -> bool:
-    return all(last[name] == said[name] for name in ("call", "part", "try"))
+def _joins(last: Message, message: Message) -> bool:
+    return all(last[name] == message[name] for name in ("call", "part", "try"))

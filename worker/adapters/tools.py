@@ -90,18 +90,18 @@ def tools(settings: ToolSettings) -> tuple[Body, ...]:
 
 def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]:
     """The tools of these names. A plug-in that is installed but not named is not imported."""
-    known = {entry.name: entry for entry in installed}
-    found = []
+    entries = {entry.name: entry for entry in installed}
+    bodies = []
     for name in names:
-        if name not in known:
-            there = ", ".join(sorted(known)) or "none"
-            raise ToolUnfit(f"FETTLE_TOOLS: no tool {name!r} is installed; there are: {there}")
+        if name not in entries:
+            available = ", ".join(sorted(entries)) or "none"
+            raise ToolUnfit(f"FETTLE_TOOLS: no tool {name!r} is installed; there are: {available}")
         try:
-            body = known[name].load()
+            body = entries[name].load()
         except Exception as error:
             raise ToolUnfit(f"FETTLE_TOOLS: the tool {name!r} does not load: {error}") from error
-        found.append(guard_plugin(_checked_body(name, body)))
-    return found
+        bodies.append(guard_plugin(_checked_body(name, body)))
+    return bodies
 
 
 def _checked_body(name: str, body: Body) -> Body:

@@ -41,7 +41,7 @@ class ManifestWorkspace:
     ) -> None:
         self._blobs = blobs
         self._base = base
-        self._kept: dict[str, bytes] = {}
+        self._contents: dict[str, bytes] = {}
         self._manifest = manifest
         self._digest = digest
         self._sizes: Mapping[str, int] | None = None
@@ -227,7 +227,7 @@ class ManifestWorkspace:
     def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
         copy = ManifestWorkspace(self._blobs, self._manifest, self._digest, self._base)
-        copy._kept = self._kept  # all workspaces can share bytes by digest
+        copy._contents = self._contents  # all workspaces can share bytes by digest
         return copy
 
     async def checkout(self, digest: str | None) -> None:
@@ -298,7 +298,7 @@ class ManifestWorkspace:
         return files, replace(kinds, links=links)
 
     async def _bytes(self, entry: FileEntry) -> bytes:
-        content = self._kept.get(entry.digest)
+        content = self._contents.get(entry.digest)
         if content is None:
             content = await self._blobs.get(entry.digest)
             self._keep(entry.digest, content)
@@ -306,7 +306,7 @@ class ManifestWorkspace:
 
     def _keep(self, digest: str, content: bytes) -> None:
         if len(content) <= KEPT_BYTES:
-            self._kept[digest] = content
+            self._contents[digest] = content
 
 
 def _placed(path: str, base: Base) -> str:

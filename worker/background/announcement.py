@@ -83,12 +83,12 @@ def _shared_settings(settings: WorkerSettings) -> Facts:
 def _repositories(settings: WorkerSettings) -> Facts:
     """Whether jobs on repositories work at this worker, and the hosts of repositories, dependencies
     and deliveries."""
-    found = git.version()
-    why = git.fault(found)
+    git_version = git.version()
+    fault = git.fault(git_version)
     return {
-        "git": ".".join(map(str, found)) if found else None,
-        "works": why is None,
-        "why": why,
+        "git": ".".join(map(str, git_version)) if git_version else None,
+        "works": fault is None,
+        "why": fault,
         "hosts": list(settings.repo_hosts),
         "lacks": lacks(RepositoryHosts.over(settings)),
         "delivers": list(settings.deliver_hosts),

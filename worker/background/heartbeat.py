@@ -43,7 +43,7 @@ class Leases:
         *,
         lease_seconds: float,
         heartbeat_seconds: float,
-        held: Callable[[], Sequence[LeaseRef]],
+        leases: Callable[[], Sequence[LeaseRef]],
         lost: Callable[[LeaseRef], None],
         facts: Callable[[], Mapping[str, Any]],
         pulse: LoopWatchdog,
@@ -54,13 +54,13 @@ class Leases:
         self._redis_url = redis_url
         self._lease_ms = int(lease_seconds * 1000)
         self._every = heartbeat_seconds
-        self._held = held
+        self._current_leases = leases
         self._lost = lost
         self._facts = facts
         self._pulse = pulse
         self._drain = drain
         self._beaten = beaten
-        self._asked = False
+        self._is_drain_requested = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
 
@@ -107,13 +107,13 @@ class Leases:
             await store.close()
 
     async def _beat_once(self, store: RedisStore) -> None:
-        if held := self._held():
-            for lease in await store.renew(held, self._lease_ms):
+        if leases := self._current_leases():
+            for lease in await store.renew(leases, self._lease_ms):
                 self._lost(lease)
-        facts = {**self._facts(), "busy": len(held)}
+        facts = {**self._facts(), "busy": len(leases)}
         forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1
-        if await store.announce(self._worker_id, facts, forget) and not self._asked:
-            self._asked = True
+        if await store.announce(self._worker_id, facts, forget) and not self._is_drain_requested:
+            self._is_drain_requested = True
             log.info("asked to drain")
             self._drain()
         self._beaten()

@@ -141,11 +141,13 @@ async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) ->
 async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
     """Send a few due messages at once; return their number. Raises StoreUnavailable."""
     lease_ms = int((endpoint.transport.seconds + SPARE_SECONDS) * 1000)
-    taken = await store.outbox.lease(DELIVERIES_AT_ONCE, lease_ms)
-    if taken:
+    deliveries = await store.outbox.lease(DELIVERIES_AT_ONCE, lease_ms)
+    if deliveries:
         now = await store.now()
-        await asyncio.gather(*(_deliver(store.outbox, endpoint, each, now) for each in taken))
-    return len(taken)
+        await asyncio.gather(
+            *(_deliver(store.outbox, endpoint, delivery, now) for delivery in deliveries)
+        )
+    return len(deliveries)
 
 
 async def _deliver(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int) -> None:

@@ -125,16 +125,16 @@ return {'', trail}
 
 
 @contextlib.contextmanager
-def reading(place: str) -> Iterator[None]:
-    """Raise StateUnreadable, with the place, if the block cannot decode stored bytes."""
+def reading(location: str) -> Iterator[None]:
+    """Raise StateUnreadable, with the location, if the block cannot decode stored bytes."""
     try:
         yield
     except JobsError:
         raise
     except StateUnreadable as error:
-        raise StateUnreadable(f"{place}: {error}") from error
+        raise StateUnreadable(f"{location}: {error}") from error
     except Exception as error:  # damaged bytes may raise any
-        raise StateUnreadable(f"{place}: {type(error).__name__}: {error}") from error
+        raise StateUnreadable(f"{location}: {type(error).__name__}: {error}") from error
 
 
 WALK = 100
@@ -165,10 +165,10 @@ class Reader:
         self, keys: ThreadKeys, namespace: str, checkpoint_id: str
     ) -> StoredCheckpoint | None:
         """One checkpoint; '' is the newest of its namespace."""
-        found = await await_redis(
+        reply = await await_redis(
             self._read(keys=[keys.index], args=[encode(namespace), checkpoint_id])
         )
-        return StoredCheckpoint.from_reply(found) if found else None
+        return StoredCheckpoint.from_reply(reply) if reply else None
 
     async def ancestors(
         self, keys: ThreadKeys, namespace: str, checkpoint_id: str, channels: Sequence[str]
@@ -177,15 +177,15 @@ class Reader:
 
         Ends where each channel has met a stored value, or at the root.
         """
-        wanted = {encode(channel) for channel in channels}
-        while wanted:
+        missing = {encode(channel) for channel in channels}
+        while missing:
             walked = self._ancestors(
-                keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *wanted]
+                keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *missing]
             )
             checkpoint, trail = await await_redis(walked)
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
-                wanted -= seeds.keys()
+                missing -= seeds.keys()
                 yield Ancestor(ordered_writes(pairs(flat_writes)), seeds)
             checkpoint_id = checkpoint.decode()
             if not checkpoint_id:

@@ -77,17 +77,17 @@ class RedisSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, else the newest of its namespace. One round trip."""
-        thread_id, namespace = _place(config)
+        thread_id, namespace = _thread_and_namespace(config)
         checkpoint_id = get_checkpoint_id(config) or ""
         with reading(f"checkpoint {checkpoint_id or 'newest'}"):
-            found = await self._reader.checkpoint(ThreadKeys(thread_id), namespace, checkpoint_id)
-        return None if found is None else self._tuple(thread_id, namespace, found)
+            stored = await self._reader.checkpoint(ThreadKeys(thread_id), namespace, checkpoint_id)
+        return None if stored is None else self._tuple(thread_id, namespace, stored)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What rebuilds each channel: see the base class. One round trip for 100 ancestors."""
-        thread_id, namespace = _place(config)
+        thread_id, namespace = _thread_and_namespace(config)
         checkpoint_id = get_checkpoint_id(config) or ""
         history: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         with reading(f"ancestors of checkpoint {checkpoint_id or 'newest'}"):
@@ -113,7 +113,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint and the values that are new in it, in one write; answer its config."""
-        thread_id, namespace = _place(config)
+        thread_id, namespace = _thread_and_namespace(config)
         thread = ThreadKeys(thread_id)
         saved_metadata = get_serializable_checkpoint_metadata(config, metadata)
         name = member(namespace, checkpoint["id"])
@@ -140,7 +140,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         """
         if not writes:
             return
-        thread_id, namespace = _place(config)
+        thread_id, namespace = _thread_and_namespace(config)
         thread = ThreadKeys(thread_id)
         name = member(namespace, config["configurable"]["checkpoint_id"])
         commands: list[RedisCommand] = [("ZADD", thread.index, 0, name)]
@@ -255,7 +255,7 @@ def _check_shape(checkpoint: Any, metadata: Any) -> None:
             raise TypeError(f"{name} is {type(part).__name__}")
 
 
-def _place(config: RunnableConfig) -> tuple[str, str]:
+def _thread_and_namespace(config: RunnableConfig) -> tuple[str, str]:
     """Thread id and namespace that a config names."""
     configurable = config["configurable"]
     return str(configurable["thread_id"]), configurable.get("checkpoint_ns", "")

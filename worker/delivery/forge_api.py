@@ -122,11 +122,11 @@ def _pause(response: ApiResponse, headers: httpx.Headers) -> float | None:
     """The seconds after which the same request may succeed; None if the response is final. GitHub
     answers 403 for its rate limits; a secondary limit may have no header that names it. Source:
     docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api."""
-    asked = retry_after_seconds(headers, {})
+    seconds = retry_after_seconds(headers, {})
     exhausted = headers.get("x-ratelimit-remaining") == "0"
     limited = exhausted or _LIMIT.search(response.message) is not None
     if "retry-after" in headers and response.status >= 400:
-        return MAX_PAUSE_SECONDS if asked is None else asked
+        return MAX_PAUSE_SECONDS if seconds is None else seconds
     if response.status in {403, 429} and limited:
         return _until_reset(headers) if exhausted else LIMITED_SECONDS
     return 0.0 if response.status >= 500 or response.status in _TEMPORARY else None

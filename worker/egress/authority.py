@@ -46,7 +46,7 @@ class Authority:
 
     def certificate(self) -> bytes:
         """The authority's certificate as PEM. The code must trust it."""
-        made = (
+        builder = (
             self._builder(_NAME, self._signs)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_SIGNS, critical=True)
@@ -54,7 +54,7 @@ class Authority:
                 x509.SubjectKeyIdentifier.from_public_key(self._signs.public_key()), critical=False
             )
         )
-        return self._signed(made)
+        return self._sign(builder)
 
     def context(self, host: str) -> ssl.SSLContext:
         """The TLS context of a server with this name. Raises ToolRefused for too many names."""
@@ -65,7 +65,7 @@ class Authority:
         return self._contexts[host]
 
     def _served(self, host: str) -> ssl.SSLContext:
-        made = (
+        builder = (
             self._builder(x509.Name([]), self._serves)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName([_alternative(host)]), critical=True)
@@ -81,7 +81,7 @@ class Authority:
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with NamedTemporaryFile() as file:  # `ssl` reads keys only from files
-            file.write(key + self._signed(made))
+            file.write(key + self._sign(builder))
             file.flush()
             context.load_cert_chain(file.name)
         return context
@@ -98,8 +98,8 @@ class Authority:
             .not_valid_after(now + _DAY)
         )
 
-    def _signed(self, made: x509.CertificateBuilder) -> bytes:
-        return made.sign(self._signs, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    def _sign(self, builder: x509.CertificateBuilder) -> bytes:
+        return builder.sign(self._signs, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def _alternative(host: str) -> x509.GeneralName:

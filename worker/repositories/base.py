@@ -29,7 +29,7 @@ class Base:
     links: Mapping[str, str]
     """The targets of symbolic links, by path."""
     mirror: Mirror = field(repr=False)
-    places: RepositoryFolders = field(repr=False)
+    folders: RepositoryFolders = field(repr=False)
     use: Lock = field(repr=False)
 
     async def read(self, path: str) -> bytes | None:
@@ -73,14 +73,14 @@ class Base:
     async def unpacked(self, bundle: bytes) -> AsyncIterator[Git]:
         """Git on a scratch repository with the commit of a bundle from `bundle`. Raises
         RepositoryRefused."""
-        async with patches.unpacked(self.places, self.mirror, bundle) as git:
+        async with patches.unpacked(self.folders, self.mirror, bundle) as git:
             yield git
 
-    async def merged(self, began: str, bundle: bytes) -> Merged:
-        """Merge the change in a bundle from `bundle`, made on the commit `began`, onto this commit.
+    async def merged(self, start: str, bundle: bytes) -> Merged:
+        """Merge the change in a bundle from `bundle`, made on the commit `start`, onto this commit.
         The mirror must have both commits. Raises RepositoryRefused."""
         async with self.unpacked(bundle) as git:
-            return await merges.merged(git, began, self.commit, patches.tip(bundle))
+            return await merges.merged(git, start, self.commit, patches.tip(bundle))
 
     def release(self) -> None:
         """Release the layer and its mirror: they may be removed when their space is needed."""
@@ -90,5 +90,5 @@ class Base:
     def _change(
         self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds
     ) -> Change:
-        places, mirror = self.places, self.mirror
-        return Change(places, mirror, self.commit, self.entries, changed, removed, kinds)
+        folders, mirror = self.folders, self.mirror
+        return Change(folders, mirror, self.commit, self.entries, changed, removed, kinds)

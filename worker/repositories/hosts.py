@@ -87,20 +87,20 @@ class RepositoryHosts:
         )
 
     def _site(self, url: httpx.URL, tenant: str, *, private: bool) -> Site:
-        over_ssh, place = url.scheme == "ssh", authority(url)
+        over_ssh, host_name = url.scheme == "ssh", authority(url)
         web = url.copy_with(scheme="https", port=None) if over_ssh else url
         grants = self.credentials.of(tenant)
         granted = grants.get(authority(web))
         site = Site(
             str(url),
-            HostList((place,), http=url.scheme == "http"),
+            HostList((host_name,), http=url.scheme == "http"),
             private,
             f"{web.scheme}://{authority(web)}",
             token=None if granted is None else granted.credential.partition(":")[2],
         )
         if over_ssh:
             host, port = url.raw_host.decode("ascii"), url.port or ssh.PORT
-            key = grants.get(f"{SSH}{place}")
+            key = grants.get(f"{SSH}{host_name}")
             login = ssh.Login(host, port, key.credential if key else None, self.known)
             return replace(site, login=login, owner=key.owner if key else "")
         if granted is None:
@@ -146,10 +146,10 @@ def _of_ssh(url: httpx.URL) -> httpx.URL:
 
 def lacks(hosts: RepositoryHosts) -> list[str]:
     """The missing requirements of ssh for hosts that the list names in full. Blocks."""
-    named = [name for name in hosts.names if name.lower().startswith(SSH) and is_full_name(name)]
-    if named and ssh.program() is None:
-        return [f"{', '.join(named)}: {ssh.MISSING}"]
-    return [f"{name}: {reason}" for name in named for reason in _lacking(hosts, name)]
+    names = [name for name in hosts.names if name.lower().startswith(SSH) and is_full_name(name)]
+    if names and ssh.program() is None:
+        return [f"{', '.join(names)}: {ssh.MISSING}"]
+    return [f"{name}: {reason}" for name in names for reason in _lacking(hosts, name)]
 
 
 def _lacking(hosts: RepositoryHosts, name: str) -> Iterator[str]:

@@ -48,13 +48,13 @@ class _Blob(NamedTuple):
     oid: str
 
 
-async def merged(git: Git, began: str, onto: str, change: str) -> Merged:
-    """Merge the commit `change`, a child of `began`, onto the commit `onto`. The result depends
+async def merged(git: Git, start: str, onto: str, change: str) -> Merged:
+    """Merge the commit `change`, a child of `start`, onto the commit `onto`. The result depends
     only on the commits. Raises RepositoryRefused."""
     if (installed := await asyncio.to_thread(version) or ()) < OLDEST:
         number = ".".join(map(str, installed)) or "none"
         raise RepositoryRefused(f"a rebase needs git 2.38 or newer, and this worker has {number}")
-    tree, unmerged, conflicts = _read(await _merge(git, began, onto, change))
+    tree, unmerged, conflicts = _read(await _merge(git, start, onto, change))
     compared = ("diff-tree", "-r", "-z", "--no-renames", f"{onto}^{{tree}}", tree)
     after = {**unmerged, **dict(_compared(await git.run(*compared)))}
     files = {
@@ -68,11 +68,11 @@ async def merged(git: Git, began: str, onto: str, change: str) -> Merged:
     return Merged(files, removed, conflicts, executable, links)
 
 
-async def _merge(git: Git, began: str, onto: str, change: str) -> bytes:
-    """The output of git's merge. A commit of the new tree with the parent `began` makes `began` the
+async def _merge(git: Git, start: str, onto: str, change: str) -> bytes:
+    """The output of git's merge. A commit of the new tree with the parent `start` makes `start` the
     merge base, like `--merge-base` from git 2.40 on."""
     without_author = replace(git, environment=identity(Signature("", "", 0)))
-    output = await without_author.run("commit-tree", f"{onto}^{{tree}}", "-p", began, "-m", NOW)
+    output = await without_author.run("commit-tree", f"{onto}^{{tree}}", "-p", start, "-m", NOW)
     for name, commit in ((NOW, output.decode().strip()), (CHANGE, change)):
         await git.run("update-ref", f"refs/heads/{name}", commit)
     return await git.run("merge-tree", "--write-tree", "-z", NOW, CHANGE, ends=(0, _CONFLICTS))

@@ -104,13 +104,15 @@ class Mirror:
                     await origin.bring(git, commit, tags)
 
 
-async def opened(places: RepositoryFolders, origin: Origin, settings: RepositorySettings) -> Mirror:
+async def opened(
+    folders: RepositoryFolders, origin: Origin, settings: RepositorySettings
+) -> Mirror:
     """The mirror of the origin; created if this machine has none. Raises RepositoryRefused."""
-    folder = places.mirrors / origin.name
+    folder = folders.mirrors / origin.name
     while (use := use_folder(folder)) is None:
         if (reason := fault(await asyncio.to_thread(version))) is not None:
             raise RepositoryUnavailable(f"this worker cannot use repositories: {reason}")
-        async with places.workshop() as (workshop, lock):
+        async with folders.workshop() as (workshop, lock):
             new = workshop / "new"
             git = process(new, settings, lock)
             try:
@@ -120,11 +122,11 @@ async def opened(places: RepositoryFolders, origin: Origin, settings: Repository
                     f"no repository can be created: {error.message}"
                 ) from None
             (new / _WORK).touch()
-            async with places.turns:
+            async with folders.turns:
                 await origin.fill(git)
             if (use := publish_folder(new, folder)) is not None:
                 break
-    return Mirror(folder, use, settings, places.turns)
+    return Mirror(folder, use, settings, folders.turns)
 
 
 def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:

@@ -73,7 +73,7 @@ PLAIN = Kinds()
 class Change:
     """A change of a job, relative to a commit of a mirror."""
 
-    places: RepositoryFolders
+    folders: RepositoryFolders
     mirror: Mirror
     commit: str
     entries: Mapping[str, Entry]
@@ -84,7 +84,7 @@ class Change:
 
 async def patch(change: Change) -> Patch:
     """The difference between the commit and the files of the job. Raises RepositoryRefused."""
-    async with scratch(change.places, change.mirror) as git:
+    async with scratch(change.folders, change.mirror) as git:
         tree = await _tree(git, change)
         # The old and the new bytes of each file in base85, if they cannot be compressed.
         sizes = sum(entry.size for entry in change.entries.values())
@@ -97,7 +97,7 @@ async def patch(change: Change) -> Patch:
 async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
     """A bundle with one commit on `branch` that has the files of the job. Raises
     RepositoryRefused."""
-    async with scratch(change.places, change.mirror) as git:
+    async with scratch(change.folders, change.mirror) as git:
         tree = await _tree(git, change)
         signing = replace(git, config={"pack.threads": "1"}, environment=identity(signed))
         arguments = ("commit-tree", tree, "-p", change.commit, "-F", "-")
@@ -124,20 +124,22 @@ def tip(content: bytes) -> str:
 
 
 @asynccontextmanager
-async def unpacked(places: RepositoryFolders, mirror: Mirror, content: bytes) -> AsyncIterator[Git]:
+async def unpacked(
+    folders: RepositoryFolders, mirror: Mirror, content: bytes
+) -> AsyncIterator[Git]:
     """Git on a scratch repository with the commit of a bundle that `bundle` has made from the
     mirror. Raises RepositoryRefused."""
-    async with scratch(places, mirror) as git:
+    async with scratch(folders, mirror) as git:
         pack = content.partition(b"\n\n")[2]
         await git.run("index-pack", "--stdin", "--fix-thin", stdin=pack)
         yield git
 
 
 @asynccontextmanager
-async def scratch(places: RepositoryFolders, mirror: Mirror) -> AsyncIterator[Git]:
+async def scratch(folders: RepositoryFolders, mirror: Mirror) -> AsyncIterator[Git]:
     """Git on a bare repository for one change, which reads the mirror's objects. A failure of git
     there is a fault of the change, not an outage. Raises RepositoryRefused."""
-    async with places.workshop() as (workshop, lock):
+    async with folders.workshop() as (workshop, lock):
         folder = workshop / "scratch"
         await asyncio.to_thread(_make_scratch, folder, mirror.folder)
         try:
@@ -329,7 +331,7 @@ async def ignored(change: Change) -> frozenset[str]:
     rules = await _rules(change) if new else {}
     if not rules:
         return frozenset()
-    async with scratch(change.places, change.mirror) as git:
+    async with scratch(change.folders, change.mirror) as git:
         tree = git.folder / "tree"
         await asyncio.to_thread(_write_rules, tree, rules)
         names = b"".join(os.fsencode(path) + b"\0" for path in new)

@@ -70,12 +70,12 @@ class Listed:
         return listed_tags(self.objects)
 
 
-def _fetch_failed(url: str, said: str, _: bytes) -> RepositoryRefused:
-    return fetch_failed(url, said)
+def _fetch_failed(url: str, message: str, _: bytes) -> RepositoryRefused:
+    return fetch_failed(url, message)
 
 
-def _push_failed(url: str, said: str, errors: bytes) -> RepositoryRefused:
-    return push_failed(url, said, errors.decode(errors="replace"))
+def _push_failed(url: str, message: str, errors: bytes) -> RepositoryRefused:
+    return push_failed(url, message, errors.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _too_many(most: int) -> str:
 
 
 async def check_out(
-    places: RepositoryFolders,
+    folders: RepositoryFolders,
     mirror: Mirror,
     writing: Lock,
     commit: str,
@@ -163,14 +163,14 @@ async def check_out(
 ) -> Lock | None:
     """Make the layer `name` of a commit that the mirror has, with the tags in `packed_refs`.
     Returns the lock of its use; None if another process was first. Raises RepositoryRefused."""
-    async with places.turns, places.workshop() as (workshop, lock):
+    async with folders.turns, folders.workshop() as (workshop, lock):
         layer = workshop / "new"
         git = process(layer / ".git", mirror.settings, lock, writing)
         try:
             await _fill(mirror.git(), layer, git, commit, packed_refs)
         except GitFailed as error:
             raise RepositoryRefused(f"the commit cannot be checked out: {error.message}") from None
-        return publish_folder(layer, places.layers / name)
+        return publish_folder(layer, folders.layers / name)
 
 
 async def _fill(source: Git, layer: Path, git: Git, commit: str, packed_refs: bytes) -> None:

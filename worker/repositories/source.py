@@ -35,14 +35,14 @@ class Repositories:
     folder: Path
     settings: RepositorySettings
     hosts: RepositoryHosts = field(init=False)
-    places: RepositoryFolders = field(init=False)
+    folders: RepositoryFolders = field(init=False)
 
     def __post_init__(self) -> None:
         """Create the folders, because a sandbox needs the folder of layers, and read the operator's
         credentials. Raises RepositoriesUnfit."""
         object.__setattr__(self, "hosts", RepositoryHosts.over(self.settings))
-        object.__setattr__(self, "places", RepositoryFolders(self.folder.absolute()))
-        _ = self.places.layers
+        object.__setattr__(self, "folders", RepositoryFolders(self.folder.absolute()))
+        _ = self.folders.layers
 
     @classmethod
     def over(cls, settings: WorkerSettings) -> Repositories:
@@ -52,7 +52,7 @@ class Repositories:
     @property
     def layers(self) -> Path:
         """The folder of layers, for the sandbox."""
-        return self.places.layers
+        return self.folders.layers
 
     async def commit(self, repo: Repo, upload: Upload | None = None, tenant: str = OPERATOR) -> str:
         """Fetch the commit that the job's ref names now; return it in hexadecimal.
@@ -61,7 +61,7 @@ class Repositories:
         Raises RepositoryRefused.
         """
         origin = self._origin(repo, upload, tenant)
-        mirror = await mirrors.opened(self.places, origin, self.settings)
+        mirror = await mirrors.opened(self.folders, origin, self.settings)
         try:
             resolved = await origin.resolve(mirror.git(), repo.ref)
             await mirror.ensure(origin, resolved.commit, resolved.tags)
@@ -83,7 +83,7 @@ class Repositories:
         if not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{commit[:80]!r} is no commit: it has 40 hexadecimal digits")
         origin = self._origin(repo, upload, tenant)
-        mirror = await mirrors.opened(self.places, origin, self.settings)
+        mirror = await mirrors.opened(self.folders, origin, self.settings)
         try:
             await mirror.ensure(origin, commit)
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
@@ -95,20 +95,20 @@ class Repositories:
         except BaseException:
             mirror.use.release()
             raise
-        return Base(layer, commit, entries, links, mirror, self.places, use)
+        return Base(layer, commit, entries, links, mirror, self.folders, use)
 
     async def _checked_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """Make the layer, if it is missing; return the lock of its use."""
-        layer = self.places.layers / name
+        layer = self.folders.layers / name
         while (use := use_folder(layer)) is None:
             async with mirror.writing() as writing:
                 if not layer.exists():
                     use = await snapshots.check_out(
-                        self.places, mirror, writing, commit, tags, name
+                        self.folders, mirror, writing, commit, tags, name
                     )
             if use is not None:
                 await asyncio.to_thread(
-                    remove_old_folders, self.places, self.settings.repo_cache_bytes
+                    remove_old_folders, self.folders, self.settings.repo_cache_bytes
                 )
                 break
         return use

@@ -340,7 +340,7 @@ async def test_what_was_fetched_without_a_credential_or_with_everyones_is_shared
         own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
         layers = {(await own.base(repo, commit, tenant=each)).layer for each in ("acme", "other")}
         assert len(layers) == 1
-        assert len(list(own.places.mirrors.iterdir())) == (2 if lines else 1)
+        assert len(list(own.folders.mirrors.iterdir())) == (2 if lines else 1)
 
 
 def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> None:

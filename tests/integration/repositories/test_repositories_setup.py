@@ -57,7 +57,7 @@ class Bench:
         **settings: Any,
     ) -> Installed:
         asked = RepositorySettings.model_validate({"setup_index": self.index, **settings})
-        setups = Setups(self.uploads.repositories().places, Indexes.over(asked))
+        setups = Setups(self.uploads.repositories().folders, Indexes.over(asked))
 
         async def begins() -> None:
             self.begun += 1

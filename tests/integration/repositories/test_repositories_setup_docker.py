@@ -35,7 +35,7 @@ async def test_a_container_begins_with_what_a_setup_left(
     base = await uploads.base(project.bundle())
     settings = RepositorySettings(setup_index=serve(server, PACKAGES))
     repositories = uploads.repositories()
-    setups = Setups(repositories.places, Indexes(settings))
+    setups = Setups(repositories.folders, Indexes(settings))
     sandbox = DockerSandbox(
         engines.IMAGE, engine=docker_engine.host, pool_size=0, trees_directory=repositories.layers
     )

@@ -44,8 +44,8 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
         redis_url,
         lease_seconds=15,
         heartbeat_seconds=0.05,
-        held=attempts.held,
-        lost=lambda held: later(attempts.lease_lost, held),
+        leases=attempts.leases,
+        lost=lambda lease: later(attempts.lease_lost, lease),
         facts=dict,
         drain=lambda: None,
         pulse=LoopWatchdog(later, 60),
@@ -61,7 +61,7 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
                 await work
         finally:
             await asyncio.to_thread(leases.stop)
-    assert attempts.held() == ()
+    assert attempts.leases() == ()
     said = [entry["event"] for entry in logs]
     assert [each for each in said if each in {"lease lost", "attempt stopped"}] == [
         "lease lost",

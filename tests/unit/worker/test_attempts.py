@@ -69,7 +69,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back(store: Forgetful) -> 
     now = await service.record(job.id)
     assert (now.status, now.crashes, now.epoch) == (Status.QUEUED, 0, 1)
     assert [job_id for job_id, _ in service.hints] == [job.id]
-    assert attempts.held() == ()
+    assert attempts.leases() == ()
 
 
 async def test_a_job_that_another_worker_holds_is_left_alone(store: Forgetful) -> None:

@@ -93,7 +93,7 @@ class Within(NamedTuple):
 class Setups:
     """Runs each setup once on this machine."""
 
-    places: RepositoryFolders
+    folders: RepositoryFolders
     indexes: Indexes
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -121,18 +121,18 @@ class Setups:
                 "that (FETTLE_SETUP_HOSTS)"
             )
         name = self._name(base, setup, within)
-        path = self.places.layers / name
+        path = self.folders.layers / name
         if (use := use_folder(path)) is not None:
             return Installed(name, setup.command, None, use)
         await begins()
         patience = self.settings.setup_seconds + _WAIT_SECONDS
-        async with self.places.workshop(name, patience) as (workshop, _):
+        async with self.folders.workshop(name, patience) as (workshop, _):
             seconds = None
             while (use := use_folder(path)) is None:  # else another job has made the layer
                 seconds = await self._make(workshop, base, setup, within)
                 if (use := publish_folder(workshop / "new", path)) is not None:
                     await asyncio.to_thread(
-                        remove_old_folders, self.places, self.settings.repo_cache_bytes
+                        remove_old_folders, self.folders, self.settings.repo_cache_bytes
                     )
                     break
         return Installed(name, setup.command, seconds, use)
