@@ -130,7 +130,7 @@ async def test_each_language_is_known_by_its_definitions(make_map) -> None:
     assert (await make_map(files, "park a lot")).startswith("rs/lib.rs")
 
 
-async def test_files_of_strangers_cost_no_more_than_themselves(make_map) -> None:
+async def test_a_hostile_file_costs_only_itself(make_map) -> None:
     text = await make_map(HOSTILE, "deep.py, deep.js and deep.cpp are slow")
     lines = set(text.splitlines())
     assert {"good.py: good 1", "folder.py/x.py: inside 1"} <= lines
@@ -166,5 +166,5 @@ async def test_a_sandbox_without_grammars_makes_an_empty_map(make_map) -> None:
 
 
 @pytest.mark.parametrize("files", [{"README.md": b"text"}, {"empty.py": b""}])
-async def test_where_nothing_is_known_the_map_is_empty(make_map, files: dict[str, bytes]) -> None:
+async def test_the_map_is_empty_without_definitions(make_map, files: dict[str, bytes]) -> None:
     assert await make_map(files, "x") == ""

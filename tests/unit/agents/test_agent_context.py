@@ -1,4 +1,4 @@
-"""What a request repeats of a long conversation, and how a request is cut to a size."""
+"""The part of a long conversation that a request repeats, and the cut of a request to a size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXCHANGES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), m
 
 
 def exchange(number: int, *results: tuple[str, Trace | None], code: int = 10) -> list[AnyMessage]:
-    """A reply that calls a tool for each result, with so many characters of code in each."""
+    """A reply that calls a tool for each result, with `code` characters of code in each call."""
     calls: list[Any] = [
         {"name": "shell", "args": {"code": "x" * code}, "id": f"{number}.{n}", "type": "tool_call"}
         for n in range(len(results))
@@ -44,17 +44,17 @@ def read(number: int, path: str, characters: int = 3_000) -> list[AnyMessage]:
 
 
 def edited(number: int, path: str) -> list[AnyMessage]:
-    made = [Artifact(path, "0" * 64, 1, "text/plain")]
-    return exchange(number, ("done", of_use("edit_file", path, ok=True, artifacts=made)))
+    artifacts = [Artifact(path, "0" * 64, 1, "text/plain")]
+    return exchange(number, ("done", of_use("edit_file", path, ok=True, artifacts=artifacts)))
 
 
-def job(*said: list[AnyMessage]) -> list[AnyMessage]:
-    return [HumanMessage("the task"), *(message for each in said for message in each)]
+def job(*parts: list[AnyMessage]) -> list[AnyMessage]:
+    return [HumanMessage("the task"), *(message for part in parts for message in part)]
 
 
 def requests(messages: list[AnyMessage], most: int = MOST) -> list[list[BaseMessage]]:
     """Each request that led to this conversation, and the next one."""
-    ends = [place for place, message in enumerate(messages) if isinstance(message, AIMessage)]
+    ends = [index for index, message in enumerate(messages) if isinstance(message, AIMessage)]
     return [list(trim_exchanges(messages[:end], most)) for end in [*ends, len(messages)]]
 
 
@@ -67,58 +67,60 @@ def calls(messages: Any) -> list[str | None]:
 
 
 def test_a_conversation_that_fits_is_sent_unchanged() -> None:
-    said = job(*(ran(number) for number in range(6)))
-    assert requests(said)[-1] == said
+    conversation = job(*(ran(number) for number in range(6)))
+    assert requests(conversation)[-1] == conversation
 
 
 def test_five_files_of_one_reply_are_all_shown() -> None:
     reads = [(f"file {n} " + "x" * 9_000, of_use("read_file", f"{n}.py", ok=True)) for n in "abcde"]
-    said = job(*(ran(number) for number in range(5)), exchange(9, *reads))
-    shown = texts(requests(said)[-1])
-    assert [f"file {n} " + "x" * 9_000 in shown for n in "abcde"] == [True] * 5
-    assert "run 4" not in shown
+    conversation = job(*(ran(number) for number in range(5)), exchange(9, *reads))
+    last_request = texts(requests(conversation)[-1])
+    assert [f"file {n} " + "x" * 9_000 in last_request for n in "abcde"] == [True] * 5
+    assert "run 4" not in last_request
 
 
-def test_the_oldest_runs_go_in_one_cut_and_a_note_says_so() -> None:
-    said = job(*(ran(number) for number in range(7)))
-    said.insert(7, HumanMessage("Fix it."))
-    *_, before, after = requests(said)
-    assert before == said[:-2]
+def test_the_oldest_runs_are_left_out_together_with_a_note() -> None:
+    conversation = job(*(ran(number) for number in range(7)))
+    conversation.insert(7, HumanMessage("Fix it."))
+    *_, before, after = requests(conversation)
+    assert before == conversation[:-2]
     assert size(after) < MOST / 3 + 500
-    assert [str(after[place].text) for place in (0, 2)] == ["the task", "Fix it."]
+    assert [str(after[index].text) for index in (0, 2)] == ["the task", "Fix it."]
     assert "5 of your earlier replies" in str(after[1].text)
     assert "shell 5 times" in str(after[1].text)
-    assert after[3:] == said[-4:]
+    assert after[3:] == conversation[-4:]
 
 
-def test_files_that_have_not_changed_since_they_were_read_go_last() -> None:
+def test_files_that_have_not_changed_since_they_were_read_are_left_out_last() -> None:
     files = [read(0, "a.py"), read(1, "b.py")]
-    said = job(*files, edited(2, "a.py"), *(ran(number) for number in range(3, 11)))
-    shown = texts(requests(said, 30_000)[-1])
-    assert "content of b.py" in shown
-    assert "content of a.py" not in shown
-    assert "run 9" in shown  # the latest work stays, too
-    assert "run 8" not in shown
+    conversation = job(*files, edited(2, "a.py"), *(ran(number) for number in range(3, 11)))
+    last_request = texts(requests(conversation, 30_000)[-1])
+    assert "content of b.py" in last_request
+    assert "content of a.py" not in last_request
+    assert "run 9" in last_request  # the latest work stays, too
+    assert "run 8" not in last_request
 
 
 def test_the_beginning_stays_the_same_between_rare_cuts() -> None:
-    made = requests(job(read(0, "a.py"), *(ran(number) for number in range(1, 60))))
-    changed = [later[: len(before)] != before for before, later in pairwise(made)]
+    all_requests = requests(job(read(0, "a.py"), *(ran(number) for number in range(1, 60))))
+    changed = [after[: len(before)] != before for before, after in pairwise(all_requests)]
     assert 5 < sum(changed) <= 60 * 3_000 / (MOST * 2 / 3) + 1
     # Up to the note in place of the first exchange that is left out, nothing ever changes.
-    assert all(request[:3] == made[-1][:3] for request in made[2:])
+    assert all(request[:3] == all_requests[-1][:3] for request in all_requests[2:])
 
 
 @given(SIZES)
 def test_results_that_were_not_read_are_never_left_out(sizes: list[list[int]]) -> None:
-    said = job(*(exchange(n, *[("x" * each, None) for each in s]) for n, s in enumerate(sizes)))
-    made = requests(said)
-    for number, request in enumerate(made[1:]):
+    conversation = job(
+        *(exchange(n, *[("x" * length, None) for length in row]) for n, row in enumerate(sizes))
+    )
+    all_requests = requests(conversation)
+    for number, request in enumerate(all_requests[1:]):
         newest = exchanges(request)[-1]
         assert [len(str(m.text)) for m in request[newest.start + 1 : newest.end]] == sizes[number]
         assert size(request) <= max(MOST, newest.size) + 500
         assert calls(request) == [m.tool_call_id for m in request if isinstance(m, ToolMessage)]
-    for before, after in pairwise(made):
+    for before, after in pairwise(all_requests):
         assert (
             after[: len(before)] == before
             or size(after) < MOST / 3 + 500 + exchanges(after)[-1].size
@@ -128,15 +130,17 @@ def test_results_that_were_not_read_are_never_left_out(sizes: list[list[int]]) -
 @given(sizes=EXCHANGES, most=st.integers(20_000, 400_000))
 @settings(max_examples=60, deadline=None)
 def test_a_request_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], most: int) -> None:
-    said = job(*(exchange(n, ("x" * out, None), code=c) for n, (c, out) in enumerate(sizes)))
-    light = cut(said, most)
+    conversation = job(
+        *(exchange(n, ("x" * out, None), code=c) for n, (c, out) in enumerate(sizes))
+    )
+    light = cut(conversation, most)
     assert size(light) <= most
-    assert light[0] == said[0]
+    assert light[0] == conversation[0]
     assert calls(light) == [m.tool_call_id for m in light if isinstance(m, ToolMessage)]
-    assert calls(said)[-1:] == calls(light)[-1:]  # the latest is always there
+    assert calls(conversation)[-1:] == calls(light)[-1:]  # the latest is always there
 
 
-def test_what_people_type_is_no_mark() -> None:
+def test_typed_text_is_not_read_as_a_mark() -> None:
     typed = "{{ x | trimmable }} <0 0> _mark"
     values = {
         "earlier": [],

@@ -70,10 +70,14 @@ def test_only_a_rebase_has_words_on_the_merge_and_its_conflicts() -> None:
     values |= {"clarified": [], "joined": False}
     values |= {"repository": RepositoryFacts("c" * 40, 3, ("a.py",)), "repository_map": ""}
 
-    def said(*conflicts: str) -> str:
+    def render_task(*conflicts: str) -> str:
         return render("task", **values, rebased={"base": "b" * 40, "conflicts": conflicts})
 
-    plain, clean, marked = render("task", **values, rebased=None), said(), said("CONFLICT in a.py")
+    plain, clean, marked = (
+        render("task", **values, rebased=None),
+        render_task(),
+        render_task("CONFLICT in a.py"),
+    )
     assert (
         "Files that came with the task, over those of the repository, when the job began:\n\n- a.py"
         in plain

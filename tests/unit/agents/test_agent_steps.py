@@ -1,4 +1,4 @@
-"""What is reported of a plan's steps: what the executor says, and no more."""
+"""The reported progress of a plan: only the steps that the executor names."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ from agents.tools.registry import build_tools
 STEPS = 4
 
 
-def reply(*named: Any) -> AIMessage:
-    """A reply with a call for each of `named`: its steps, or None where it says nothing."""
+def reply(*steps_by_call: Any) -> AIMessage:
+    """A reply with one call for each argument: its steps, or None for a call without steps."""
     calls = [
         {
             "name": "python",
-            "args": {"code": "x"} | ({} if one is None else {"plan_steps": one}),
-            "id": f"c{place}",
+            "args": {"code": "x"} | ({} if steps is None else {"plan_steps": steps}),
+            "id": f"c{index}",
             "type": "tool_call",
         }
-        for place, one in enumerate(named)
+        for index, steps in enumerate(steps_by_call)
     ]
     return AIMessage("", tool_calls=calls)
 
 
-def ran(*ends: bool) -> list[AnyMessage]:
-    """The answers to a reply whose calls have run code, each with whether it succeeded."""
+def ran(*successes: bool) -> list[AnyMessage]:
+    """The answers to a reply with calls that ran code; each succeeded or failed."""
     return [
         ToolMessage(
             "report",
-            tool_call_id=f"c{place}",
-            artifact={"kind": "run_finished", "data": {"succeeded": well}, "files": []},
+            tool_call_id=f"c{index}",
+            artifact={"kind": "run_finished", "data": {"succeeded": succeeded}, "files": []},
         )
-        for place, well in enumerate(ends)
+        for index, succeeded in enumerate(successes)
     ]
 
 
 def test_a_step_begins_once_and_is_over_when_a_later_one_begins():
     assert changes_by_reply([], reply([1]), STEPS) == StepChanges((), (1,))
-    said = [reply([1]), *ran(True)]
-    assert changes_by_reply(said, reply([1]), STEPS) == StepChanges()
-    assert changes_by_reply(said, reply([2]), STEPS) == StepChanges((1,), (2,))
+    messages = [reply([1]), *ran(True)]
+    assert changes_by_reply(messages, reply([1]), STEPS) == StepChanges()
+    assert changes_by_reply(messages, reply([2]), STEPS) == StepChanges((1,), (2,))
 
 
 def test_a_call_that_names_none_is_for_the_step_before():
-    said = [reply([1]), *ran(True), reply(None), *ran(False)]
-    assert changes_by_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
+    messages = [reply([1]), *ran(True), reply(None), *ran(False)]
+    assert changes_by_reply(messages, reply([2]), STEPS) == StepChanges((), (2,))
 
 
 def test_nothing_is_done_while_the_last_run_has_failed():
-    said = [reply([1]), *ran(False)]
-    assert changes_by_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
-    assert changes_at_end(said, STEPS) == StepChanges()
-    said += [reply([2]), *ran(True)]
-    assert changes_by_reply(said, reply([3]), STEPS) == StepChanges((1, 2), (3,))
-    assert changes_at_end(said, STEPS) == StepChanges((1, 2))
+    messages = [reply([1]), *ran(False)]
+    assert changes_by_reply(messages, reply([2]), STEPS) == StepChanges((), (2,))
+    assert changes_at_end(messages, STEPS) == StepChanges()
+    messages += [reply([2]), *ran(True)]
+    assert changes_by_reply(messages, reply([3]), STEPS) == StepChanges((1, 2), (3,))
+    assert changes_at_end(messages, STEPS) == StepChanges((1, 2))
 
 
 @pytest.mark.parametrize("steps", ["two", 0, 5, -1, True, [], ["x"], {"n": 1}, 1.5, "9999999"])

@@ -1,4 +1,4 @@
-"""Merging what branches have made: no bytes are lost, and the order does not matter."""
+"""Merging the files of branches: no bytes are lost, and the order does not matter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BASE = {"a.py": "1", "b.py": "2"}
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "after"),
+    ("first", "second", "merged"),
     [
         (BASE, BASE, BASE),
         ({**BASE, "a.py": "9"}, BASE, {"a.py": "9", "b.py": "2"}),
@@ -26,20 +26,20 @@ BASE = {"a.py": "1", "b.py": "2"}
         ({"b.py": "2"}, {"b.py": "2"}, {"b.py": "2"}),
     ],
 )
-def test_what_one_has_changed_is_taken(
-    one: Mapping[str, str], two: Mapping[str, str], after: Mapping[str, str]
+def test_changes_of_different_files_are_combined(
+    first: Mapping[str, str], second: Mapping[str, str], merged: Mapping[str, str]
 ) -> None:
-    found = merge_branches(BASE, {1: one, 2: two})
-    assert (found.files, found.conflicts) == (after, [])
+    result = merge_branches(BASE, {1: first, 2: second})
+    assert (result.files, result.conflicts) == (merged, [])
 
 
-def test_of_two_versions_the_first_stands_and_the_other_lies_beside_it() -> None:
-    found = merge_branches(
+def test_the_second_version_of_a_file_becomes_a_copy_next_to_the_first() -> None:
+    result = merge_branches(
         {"src/sums.py": "0"},
         {3: {"src/sums.py": "three"}, 2: {"src/sums.py": "two"}, 4: {"src/sums.py": "three"}},
     )
-    assert found.files == {"src/sums.py": "two", "src/sums.conflict-step3.py": "three"}
-    assert found.conflicts == [
+    assert result.files == {"src/sums.py": "two", "src/sums.conflict-step3.py": "three"}
+    assert result.conflicts == [
         Conflict(
             "src/sums.py", (2, 3, 4), ("src/sums.conflict-step3.py",), "changed in different ways"
         )
@@ -47,19 +47,21 @@ def test_of_two_versions_the_first_stands_and_the_other_lies_beside_it() -> None
 
 
 def test_a_file_gives_way_to_a_directory() -> None:
-    found = merge_branches({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
-    assert found.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
-    assert [conflict.steps for conflict in found.conflicts] == [(1, 2)]
+    result = merge_branches({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
+    assert result.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
+    assert [conflict.steps for conflict in result.conflicts] == [(1, 2)]
 
 
 def test_links_and_modes_are_versions_like_others() -> None:
     plain, program = Version("a"), Version("a", executable=True)
-    link, other = Version("", target="a.py"), Version("", target="b.py")
+    link, other_link = Version("", target="a.py"), Version("", target="b.py")
     base = {"a.py": plain, "l": link}
-    found = merge_branches(base, {1: {**base, "a.py": program}, 2: {"a.py": plain, "l": other}})
-    assert (found.files, found.conflicts) == ({"a.py": program, "l": other}, [])
-    found = merge_branches(base, {1: {**base, "l": other}, 2: {**base, "l": plain}})
-    assert found.files == {"a.py": plain, "l": other, "l.conflict-step2": plain}
+    result = merge_branches(
+        base, {1: {**base, "a.py": program}, 2: {"a.py": plain, "l": other_link}}
+    )
+    assert (result.files, result.conflicts) == ({"a.py": program, "l": other_link}, [])
+    result = merge_branches(base, {1: {**base, "l": other_link}, 2: {**base, "l": plain}})
+    assert result.files == {"a.py": plain, "l": other_link, "l.conflict-step2": plain}
 
 
 def _possible(files: Mapping[str, str]) -> bool:
@@ -78,18 +80,20 @@ BRANCHES = st.dictionaries(st.integers(1, 4), MANIFESTS, min_size=1, max_size=4)
 
 
 @given(MANIFESTS, BRANCHES)
-def test_no_bytes_are_lost_and_nothing_is_made_up(
+def test_a_merge_loses_no_bytes_and_invents_none(
     base: dict[str, str], branches: dict[int, dict[str, str]]
 ) -> None:
-    found = merge_branches(base, branches)
-    sandbox_paths.require(found.files)  # it is a workspace
+    result = merge_branches(base, branches)
+    sandbox_paths.require(result.files)  # it is a workspace
     for path in {*base}.union(*branches.values()):
         values = {files.get(path) for files in branches.values()}
         changed = values - {base.get(path)} - {None}
-        conflicts = [conflict for conflict in found.conflicts if conflict.path == path]
-        places = {path, *(copy for conflict in conflicts for copy in conflict.copies)}
-        assert changed <= {found.files.get(place) for place in places}
+        conflicts = [conflict for conflict in result.conflicts if conflict.path == path]
+        paths = {path, *(copy for conflict in conflicts for copy in conflict.copies)}
+        assert changed <= {result.files.get(copy_or_path) for copy_or_path in paths}
         if values == {base.get(path)} and path in base:
-            assert found.files[path] == base[path]
-    known = set(base.values()).union(*(files.values() for files in branches.values()))
-    assert set(found.files.values()) <= known
+            assert result.files[path] == base[path]
+    base_and_branch_bytes = set(base.values()).union(
+        *(files.values() for files in branches.values())
+    )
+    assert set(result.files.values()) <= base_and_branch_bytes

@@ -62,8 +62,8 @@ def test_each_backend_has_its_rule(shape: Shape) -> None:
 def test_unusual_metadata(
     metadata: dict[str, str], directories: tuple[str, ...], modules: dict[str, str]
 ) -> None:
-    found = importable({"shop/__init__.py": "", **metadata})
-    assert (found.directories, dict(found.modules)) == (directories, modules)
+    result = importable({"shop/__init__.py": "", **metadata})
+    assert (result.directories, dict(result.modules)) == (directories, modules)
 
 
 @pytest.mark.parametrize(

@@ -91,13 +91,16 @@ def test_the_ci_comes_after_the_configuration_and_has_few_files() -> None:
     both = {**gitlab, "Cargo.toml": ""}
     assert project_tests(both, both, ALL) == ("cargo", "test")
     assert project_tests((), {".github/workflows/a.yml": "- run: go test\n"}, ()) == ()
-    many = [f".github/workflows/{number}.yaml" for number in range(500)]
-    assert len(configuration_paths(["go.mod", ".gitlab-ci.yml", "ci/.gitlab-ci.yml", *many])) == 21
+    workflows = [f".github/workflows/{number}.yaml" for number in range(500)]
+    assert (
+        len(configuration_paths(["go.mod", ".gitlab-ci.yml", "ci/.gitlab-ci.yml", *workflows]))
+        == 21
+    )
     assert configuration_paths(["ci/.gitlab-ci.yml", ".github/workflows/a/b.yml", "a.yml"]) == ()
 
 
 def test_long_lines_of_the_ci_take_no_time() -> None:
-    begun = time.monotonic()
+    started_at = time.monotonic()
     for line in (" " * 250_000, "- " * 125_000, "pytest" + " a" * 125_000, "\n" * 250_000):
         assert project_tests((), {".gitlab-ci.yml": f"{line}\n"}, ALL) == ()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - started_at < 5

@@ -12,23 +12,25 @@ from sandbox.protocol import End, Limits, RunResult, Stream
 WIDTH = 1_000
 
 
-def answer(*tests: pytest_runs.Test, seconds: float = 1.0, output: str = "", **more: Any) -> str:
+def answer(
+    *tests: pytest_runs.ReportedTest, seconds: float = 1.0, output: str = "", **more: Any
+) -> str:
     bad = any(test.outcome not in {"passed", "skipped"} for test in tests)
-    ended = {"end": End.EXITED, "exit_code": int(bad), "signal": None, **more}
-    result = RunResult(stdout=Stream(output), stderr=Stream(""), seconds=seconds, **ended)
+    outcome = {"end": End.EXITED, "exit_code": int(bad), "signal": None, **more}
+    result = RunResult(stdout=Stream(output), stderr=Stream(""), seconds=seconds, **outcome)
     report = PytestReport(tests=list(tests))
     return pytest_answer(report, why_failed(report, result), result, (), Limits(), WIDTH)
 
 
-def passed(name: str, seconds: float = 0.0) -> pytest_runs.Test:
+def passed(name: str, seconds: float = 0.0) -> pytest_runs.ReportedTest:
     return pytest_runs.ReportedTest(id=f"t.py::{name}", outcome="passed", seconds=seconds)
 
 
-def failed(name: str, lines: str) -> pytest_runs.Test:
+def failed(name: str, lines: str) -> pytest_runs.ReportedTest:
     return pytest_runs.ReportedTest(id=f"t.py::{name}", outcome="failed", detail=lines, lines=lines)
 
 
-def skipped(name: str) -> pytest_runs.Test:
+def skipped(name: str) -> pytest_runs.ReportedTest:
     return pytest_runs.ReportedTest(
         id=f"t.py::{name}", outcome="skipped", detail="Skipped: no network\nmore"
     )
@@ -41,8 +43,8 @@ def test_passed_tests_are_only_counted() -> None:
 def test_skipped_tests_are_named_with_their_reasons() -> None:
     text = answer(passed("a"), skipped("b"))
     assert text == "passed: 1 skipped, 1 passed\nskipped:\n    t.py::b (no network)"
-    many = answer(passed("a"), *(skipped(f"s{n}") for n in range(MOST_SKIPPED + 7)))
-    assert many.endswith("[7 more]")
+    long_text = answer(passed("a"), *(skipped(f"s{n}") for n in range(MOST_SKIPPED + 7)))
+    assert long_text.endswith("[7 more]")
 
 
 def test_the_slowest_tests_of_a_slow_run_are_named() -> None:

@@ -16,11 +16,11 @@ def source(path: str, *names: str, text: str = "") -> SourceFile:
 
 
 def order(task: str, *sources: SourceFile) -> list[str]:
-    return [each.path for each, _ in symbols.rank(list(sources), Task(task))]
+    return [file.path for file, _ in symbols.rank(list(sources), Task(task))]
 
 
 @pytest.mark.parametrize(
-    ("task", "named"),
+    ("task", "precision"),
     [
         ("see app/core.py", 2),
         ("see ./src/app/core.py:12.", 2),
@@ -31,23 +31,23 @@ def order(task: str, *sources: SourceFile) -> list[str]:
         ("other/core.js and app.other", 0),
     ],
 )
-def test_a_task_names_a_path(task: str, named: int) -> None:
-    assert Task(task).precision("src/app/core.py") == named
+def test_a_task_names_a_path(task: str, precision: int) -> None:
+    assert Task(task).precision("src/app/core.py") == precision
 
 
-def test_words_meet_in_other_forms() -> None:
+def test_different_forms_of_a_word_have_the_same_stem() -> None:
     assert symbols.stems("ParsedDates HTTPServer") == symbols.stems("parse_date http_servers")
     assert symbols.stems("the file is not of it") == frozenset()
 
 
-def test_the_file_that_defines_what_the_task_says_comes_first() -> None:
-    found = order(
+def test_the_file_with_definitions_of_the_task_comes_first() -> None:
+    paths = order(
         "Parsed dates before 1970 are wrong.",
         source("app/output.py", "shown"),
         source("app/when.py", "parse_date", "years"),
         source("tests/test_when.py", "test_parse_date"),
     )
-    assert found == ["app/when.py", "tests/test_when.py", "app/output.py"]
+    assert paths == ["app/when.py", "tests/test_when.py", "app/output.py"]
 
 
 def test_a_path_in_a_traceback_comes_before_all_words() -> None:
@@ -58,23 +58,23 @@ def test_a_path_in_a_traceback_comes_before_all_words() -> None:
     ]
 
 
-def test_what_many_files_use_comes_before_what_none_does() -> None:
+def test_a_definition_that_many_files_use_comes_before_an_unused_one() -> None:
     users = [source(f"u{number}.py", f"f{number}", text="shared_thing") for number in range(5)]
-    found = order("Make it better.", source("b.py", "shared_thing"), source("a.py", "x"), *users)
-    assert found[0] == "b.py"
+    paths = order("Make it better.", source("b.py", "shared_thing"), source("a.py", "x"), *users)
+    assert paths[0] == "b.py"
 
 
-def test_a_rare_word_says_more_than_one_of_every_file() -> None:
-    many = [source(f"app/a{number}.py", f"job_{number}") for number in range(9)]
-    assert order("a job in the ledger", *many, source("z.py", "Ledger"))[0] == "z.py"
+def test_a_rare_word_counts_more_than_a_word_of_every_file() -> None:
+    other_files = [source(f"app/a{number}.py", f"job_{number}") for number in range(9)]
+    assert order("a job in the ledger", *other_files, source("z.py", "Ledger"))[0] == "z.py"
 
 
 def test_the_same_input_gives_the_same_map_in_any_order() -> None:
     sources = [source(f"p{number}.py", f"name_{number % 3}", "common") for number in range(30)]
     task = Task("name_1 and common things")
-    one = symbols.render_map(symbols.rank(sources, task), 500)
-    assert symbols.render_map(symbols.rank(sources[::-1], task), 500) == one
-    assert len(one) <= 500
+    rendered = symbols.render_map(symbols.rank(sources, task), 500)
+    assert symbols.render_map(symbols.rank(sources[::-1], task), 500) == rendered
+    assert len(rendered) <= 500
 
 
 def test_the_map_is_as_long_as_may_be_in_bytes_and_no_longer() -> None:
@@ -86,36 +86,36 @@ def test_the_map_is_as_long_as_may_be_in_bytes_and_no_longer() -> None:
 
 
 def test_a_line_has_the_best_symbols_in_the_order_of_the_file() -> None:
-    listed = [
+    definitions = [
         Symbol("Thing", 3),
         Symbol("spare", 90),
         Symbol("run", 5, "Thing"),
         Symbol("run", 40),
         Symbol("late", 70, "Gone"),
     ]
-    assert symbols.render_file("a.py", listed[:1], 5) == "a.py: Thing 3"
-    shown = "a.py: Thing 3 (run 5), run 40, Gone (late 70), spare 90"
-    assert symbols.render_file("a.py", listed, 5) == shown
-    assert symbols.render_file("a.py", listed, 2) == "a.py: Thing 3, spare 90, and 3 more"
+    assert symbols.render_file("a.py", definitions[:1], 5) == "a.py: Thing 3"
+    full_line = "a.py: Thing 3 (run 5), run 40, Gone (late 70), spare 90"
+    assert symbols.render_file("a.py", definitions, 5) == full_line
+    assert symbols.render_file("a.py", definitions, 2) == "a.py: Thing 3, spare 90, and 3 more"
     assert symbols.render_file("a.py", [], 2) == "a.py"
 
 
-def test_what_ends_a_parser_or_takes_it_too_long_costs_one_file(
+def test_a_file_that_ends_its_parser_or_takes_too_long_costs_only_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(symbols, "FILE_SECONDS", 0.2)
     grammars = {"py": ("no_such_grammar", "", ""), "bad": ("sys", "exit", "")}
     grammars["slow"] = ("signal", "pause", "")
     paths = ["a.py", "b.bad", "c.slow", "d.py", "e.bad"]
-    found = symbols.definitions(paths, grammars, time.monotonic() + 30)
-    assert found == {"a.py": [], "d.py": []}
-    began = time.monotonic()
-    assert symbols.definitions(["c.slow", "d.py"], grammars, began + 0.1) == {}
-    assert symbols.definitions(["b.bad"] * 1_000, grammars, began + 30) == {}
-    assert time.monotonic() - began < 10
+    result = symbols.definitions(paths, grammars, time.monotonic() + 30)
+    assert result == {"a.py": [], "d.py": []}
+    started_at = time.monotonic()
+    assert symbols.definitions(["c.slow", "d.py"], grammars, started_at + 0.1) == {}
+    assert symbols.definitions(["b.bad"] * 1_000, grammars, started_at + 30) == {}
+    assert time.monotonic() - started_at < 10
 
 
-def test_of_too_many_files_those_are_looked_into_whose_paths_say_most() -> None:
+def test_the_files_with_the_most_relevant_paths_are_parsed_first() -> None:
     sizes = {f"lib/b{number:05}/x.py": 10 for number in range(20_000)}
     sizes |= {"lib/ledger.py": 10, "tests/test_ledger.py": 10, "huge.py": symbols.FILE_BYTES + 1}
     chosen = symbols.choose_paths(sizes, Task("The ledger is wrong, see b19999/x.py"))
@@ -146,12 +146,12 @@ def test_a_file_that_defines_a_name_of_the_task_comes_before_common_words(task: 
         source(f"app/order_value_{n}.py", f"value_{n}", "order", text=" ".join(words))
         for n in range(9)
     ]
-    named = source("app/z.py", "RateLimiter", "limit", "max_burst", "Ledger")
-    assert order(task, *common, named)[0] == "app/z.py"
+    named_file = source("app/z.py", "RateLimiter", "limit", "max_burst", "Ledger")
+    assert order(task, *common, named_file)[0] == "app/z.py"
 
 
-def test_a_name_that_many_files_define_says_little() -> None:
-    many = [source(f"m{n}.py", "set_up", text="x") for n in range(8)]
-    meant = source("app/billing.py", "charge", text="tariff")
-    found = order("set_up forgets the tariff of billing.", *many, meant)
-    assert found[0] == "app/billing.py"
+def test_a_name_that_many_files_define_counts_little() -> None:
+    other_files = [source(f"m{n}.py", "set_up", text="x") for n in range(8)]
+    relevant_file = source("app/billing.py", "charge", text="tariff")
+    paths = order("set_up forgets the tariff of billing.", *other_files, relevant_file)
+    assert paths[0] == "app/billing.py"
