@@ -29,8 +29,8 @@ from api.routes import (
     verifications,
     webhooks,
 )
-from api.services import opened
-from api.startup import check
+from api.services import open_services
+from api.startup import check_fitness
 from settings.api import ApiSettings
 from settings.starting.release import release
 
@@ -53,7 +53,7 @@ ROUTES = (
     pages,
 )
 DEPENDENCIES = {
-    keyless: [Depends(check_query)],  # a route with a key checks its query by `allowed_to`
+    keyless: [Depends(check_query)],  # a route with a key checks its query by `require_scope`
     downloads: [Depends(downloads.with_key)],
 }
 
@@ -63,8 +63,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opened(settings) as services:
-            await check(services)
+        async with open_services(settings) as services:
+            await check_fitness(services)
             app.state.services = services
             yield
 

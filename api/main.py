@@ -8,16 +8,16 @@ import sys
 
 from api.app import create_app
 from api.http.server import Server
-from api.services import opened
-from api.startup import Unfit, check
+from api.services import open_services
+from api.startup import Unfit, check_fitness
 from settings.api import ApiSettings
 from settings.base import Environment
-from settings.starting.start import started
+from settings.starting.start import load_settings
 
 
 def main() -> int:
     """Serve until a signal."""
-    settings = started(ApiSettings)
+    settings = load_settings(ApiSettings)
     if settings.env is Environment.PRODUCTION:
         try:
             asyncio.run(_check(settings))
@@ -30,5 +30,5 @@ def main() -> int:
 
 async def _check(settings: ApiSettings) -> None:
     """Check before the server runs, so that a refusal is plain text, not a traceback."""
-    async with opened(settings) as services:
-        await check(services)
+    async with open_services(settings) as services:
+        await check_fitness(services)

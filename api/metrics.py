@@ -79,12 +79,12 @@ class Metrics:
             registry=self.registry,
         )
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_response(self, method: str, route: str, status: int, seconds: float) -> None:
         """A response began."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def observed(
+    def set_state(
         self,
         jobs: Mapping[Status, int],
         queue: Mapping[Priority, int],
@@ -105,19 +105,19 @@ class Metrics:
         for priority in Priority:
             self._queue.labels(str(priority)).set(queue.get(priority, 0))
 
-    def depends(self, redis_fault: str, broker_fault: str, storage_fault: str) -> None:
+    def set_faults(self, redis_fault: str, broker_fault: str, storage_fault: str) -> None:
         """The faults of the dependencies when this process used them; empty: they work."""
         self._writable.set(not redis_fault)
         self._broker.set(not broker_fault)
         self._storage.set(not storage_fault)
 
-    def waited(self, longest: Mapping[Priority, float]) -> None:
+    def set_waits(self, longest: Mapping[Priority, float]) -> None:
         """Queue times in seconds; empty if the broker did not answer."""
         self._longest.clear()
         for priority, seconds in longest.items():
             self._longest.labels(str(priority)).set(seconds)
 
-    def unreachable(self) -> None:
+    def set_unreachable(self) -> None:
         """Redis did not answer: drop the earlier values."""
         self._up.set(0)
         self._used.set(0)

@@ -17,7 +17,7 @@ from api.http import hosts
 from api.http.answers import restore_head, serve_head_as_get
 from api.metrics import Metrics
 from api.pages import error_pages
-from api.problems import Refused, response
+from api.problems import Refused, problem_response
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -46,7 +46,7 @@ class RequestMiddleware:
         with structlog.contextvars.bound_contextvars(request_id=request.id):
             try:
                 if (refused := _refused_unread(scope)) is not None:
-                    await response(refused, request.id)(scope, receive, request.send)
+                    await problem_response(refused, request.id)(scope, receive, request.send)
                     return
                 await self._app(scope, receive, request.send)
             except Exception:
@@ -81,7 +81,7 @@ def _failure(request: Request, broken: Refused) -> Response:
     """The failure as a page if the request is for a page, else as a problem."""
     if error_pages.is_page_request(request):
         return error_pages.answer(request, broken)
-    return response(broken, request.scope["request_id"])
+    return problem_response(broken, request.scope["request_id"])
 
 
 def _logged_path(scope: Scope) -> str:
@@ -114,7 +114,7 @@ class _Request:
             headers["X-Request-Id"] = self.id
             for name, value in _ALWAYS.items():
                 headers.setdefault(name, value)
-            self._metrics().answered(
+            self._metrics().count_response(
                 self._scope["method"], self._route(), self.status, self._seconds()
             )
         await self._send(message)

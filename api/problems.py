@@ -28,7 +28,7 @@ class ProblemDefinition:
         """A URI reference that can be followed."""
         return f"/problems/{self.name}"
 
-    def explained(self) -> ProblemKind:
+    def to_schema(self) -> ProblemKind:
         """The entry as it goes over the wire."""
         return ProblemKind(
             type=self.type,
@@ -385,7 +385,7 @@ class Refused(Exception):
         return f"{self.kind.name}: {self.detail}"
 
 
-def response(refused: Refused, request_id: str) -> Response:
+def problem_response(refused: Refused, request_id: str) -> Response:
     """The problem as an HTTP response."""
     kind = refused.kind
     problem = Problem(

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 from api import problems
 from api.http.field_errors import invalid
 from api.pages import error_pages
-from api.problems import ProblemDefinition, Refused, response
+from api.problems import ProblemDefinition, Refused, problem_response
 from jobs.blobs.directory import describe_os_error
 from jobs.errors import (
     BlobMissing,
@@ -111,7 +111,7 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 def _answer(request: Request, refused: Refused) -> Response:
     if error_pages.is_page_request(request):
         return error_pages.answer(request, refused)
-    return response(refused, request.scope.get("request_id", ""))
+    return problem_response(refused, request.scope.get("request_id", ""))
 
 
 def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Refused:

@@ -72,7 +72,7 @@ class Services:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
+async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     """Services with the settings' Redis and data directory. They connect on first use."""
     redis = connect(settings.redis_url.url, seconds=settings.redis_seconds)
     hints = Hints(settings.broker_url.url)

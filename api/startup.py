@@ -32,7 +32,7 @@ class Unfit(Exception):
         self.exit_code = BAD_SETTINGS if of_settings else 1
 
 
-async def check(services: Services) -> None:
+async def check_fitness(services: Services) -> None:
     """Raise Unfit in production, and anywhere on a server that cannot be used; else warn."""
     production = services.settings.env is Environment.PRODUCTION
     of_settings, of_redis = list(key_reasons(services.settings)), list[str]()

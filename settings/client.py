@@ -82,16 +82,18 @@ class UpSettings(FettleSettings):
     )
 
 
-def inherited(values: Mapping[str, str]) -> dict[str, str]:
+def child_environment(values: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child process: the variables of this process that it may have, and
     `values`, which replace variables of the same name."""
     return {**allowed_environment(), **values}
 
 
-def sealed(values: Mapping[str, str]) -> dict[str, str]:
+def isolated_environment(values: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child process that does not use this deployment's settings and file:
     settings that are not in `values` have their defaults."""
-    variables = {name: value for name, value in inherited({}).items() if not _of_deployment(name)}
+    variables = {
+        name: value for name, value in child_environment({}).items() if not _of_deployment(name)
+    }
     return {**variables, VARIABLE: "", **values}
 
 

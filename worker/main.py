@@ -24,7 +24,7 @@ from celery.worker.control import Panel
 from jobs.errors import JobsError
 from jobs.model.record import is_job_id
 from jobs.queue import hints
-from settings.starting.start import BAD_SETTINGS, started
+from settings.starting.start import BAD_SETTINGS, load_settings
 from settings.worker import WorkerSettings
 from worker.adapters.tools import ToolUnfit
 from worker.engine import Engine
@@ -51,7 +51,7 @@ log = structlog.get_logger("worker")
 @click.option("--alone", metavar="JOB", help="work on this job only, in a process of its own")
 def main(alone: str | None) -> None:
     """Work on jobs until a signal."""
-    settings = started(WorkerSettings)
+    settings = load_settings(WorkerSettings)
     if alone:
         sys.exit(_work_alone(settings, alone))
     engine, worker_id = _started(settings)

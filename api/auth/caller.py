@@ -47,7 +47,7 @@ def configured_key(settings: ApiSettings) -> Credential | None:
     return replace(FIRST, name=name, person=name)
 
 
-def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
+def require_scope(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     """A dependency: the caller, if the key has one of these scopes; else 401, 403 or 429. An
     unknown query parameter is a 422."""
 
@@ -57,15 +57,15 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
         secret: Annotated[str | None, Security(_header)] = None,
     ) -> Credential:
         credential = await _authenticate(request, services, secret)
-        await admit(services, credential, *scopes)
+        await check_access(services, credential, *scopes)
         await check_query(request)
         return credential
 
     return caller
 
 
-async def operator(
-    caller: Annotated[Credential, Depends(allowed_to(Scope.ADMIN))],
+async def require_operator(
+    caller: Annotated[Credential, Depends(require_scope(Scope.ADMIN))],
 ) -> Credential:
     """A dependency: the caller, if it is the operator; else 401, 403 or 429."""
     if not caller.operates:
@@ -74,7 +74,7 @@ async def operator(
     return caller
 
 
-async def admit(services: Services, credential: Credential, *scopes: Scope) -> None:
+async def check_access(services: Services, credential: Credential, *scopes: Scope) -> None:
     """Check the rate limit and the scopes of a known key. Raises Refused: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
     if wait := await services.rate_limit.wait_seconds(credential.id):
@@ -86,14 +86,14 @@ async def admit(services: Services, credential: Credential, *scopes: Scope) -> N
         raise Refused(problems.FORBIDDEN, detail, {"scope": required})
 
 
-Submitter = Annotated[Credential, Depends(allowed_to(Scope.SUBMIT))]
-Reader = Annotated[Credential, Depends(allowed_to(Scope.READ))]
-Reviewer = Annotated[Credential, Depends(allowed_to(Scope.REVIEW))]
+Submitter = Annotated[Credential, Depends(require_scope(Scope.SUBMIT))]
+Reader = Annotated[Credential, Depends(require_scope(Scope.READ))]
+Reviewer = Annotated[Credential, Depends(require_scope(Scope.REVIEW))]
 
 
-Admin = Annotated[Credential, Depends(allowed_to(Scope.ADMIN))]
-Operator = Annotated[Credential, Depends(operator)]
-Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
+Admin = Annotated[Credential, Depends(require_scope(Scope.ADMIN))]
+Operator = Annotated[Credential, Depends(require_operator)]
+Overseer = Annotated[Credential, Depends(require_scope(Scope.READ, Scope.ADMIN))]
 
 
 def stamp_of(settings: ApiSettings, credential: Credential) -> str:

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
 from api import problems
-from api.pages.rendering import page
+from api.pages.rendering import render_page
 from api.problems import Refused
 
 
@@ -26,8 +26,10 @@ def answer(request: Request, refused: Refused) -> Response:
     headers = dict(refused.headers)
     if partial:
         headers |= {"HX-Retarget": "#notice", "HX-Reswap": "innerHTML"}
-        return page("notice.html", None, status=refused.kind.status, headers=headers, **values)
-    return page("error.html", None, status=refused.kind.status, headers=headers, **values)
+        return render_page(
+            "notice.html", None, status=refused.kind.status, headers=headers, **values
+        )
+    return render_page("error.html", None, status=refused.kind.status, headers=headers, **values)
 
 
 def _sign_in(request: Request, *, partial: bool) -> Response:

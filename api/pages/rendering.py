@@ -45,7 +45,7 @@ _FILTERS = (
 )
 
 
-def page(
+def render_page(
     template: str,
     visitor: Visitor | None,
     *,
@@ -54,23 +54,23 @@ def page(
     **values: Any,
 ) -> Response:
     """A page, or a part of one, as a response."""
-    html = drawn(template, visitor=visitor, **values)
+    html = render_template(template, visitor=visitor, **values)
     all_headers = {**HEADERS, **(headers or {})}
     return Response(html, status_code=status, headers=all_headers, media_type="text/html")
 
 
-async def long_page(template: str, visitor: Visitor | None, **values: Any) -> Response:
+async def render_page_in_thread(template: str, visitor: Visitor | None, **values: Any) -> Response:
     """A page that may render slowly: in a thread, so that no other request waits for it."""
-    return await asyncio.to_thread(page, template, visitor, **values)
+    return await asyncio.to_thread(render_page, template, visitor, **values)
 
 
-def drawn(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """A template with its values, which are escaped."""
     return environment().get_template(template).render(**values)
 
 
 @cache
-def known_templates() -> frozenset[str]:
+def list_templates() -> frozenset[str]:
     """The names of all templates."""
     return frozenset(environment().list_templates())
 
@@ -87,7 +87,7 @@ def environment() -> Environment:
     )
     templates.filters.update({filter_.__name__: filter_ for filter_ in _FILTERS})
     templates.filters.update(
-        coloured=code.coloured,
+        coloured=code.highlight,
         printed=untrusted.printed,
         prose=untrusted.prose,
         inline=untrusted.inline,

@@ -76,7 +76,7 @@ class Sessions(Clock):
         """The token that every form of this session has to send."""
         return Signer(await self._key(), salt="form").get_signature(session.nonce).decode()
 
-    async def link(self, key_id: str, stamp: str) -> str:
+    async def create_link(self, key_id: str, stamp: str) -> str:
         """The token of a link that signs in once, within `LINK_SECONDS`."""
         token = secrets.token_urlsafe(24)
         link = keys.sign_in_link(digest_secret(token))
@@ -84,13 +84,13 @@ class Sessions(Clock):
         await await_redis(self._urgently([("SET", link, fields, "EX", LINK_SECONDS)]))
         return token
 
-    async def linked(self, token: str) -> Session | None:
+    async def find_link_session(self, token: str) -> Session | None:
         """The session that a link would begin; the link stays valid."""
         link = keys.sign_in_link(digest_secret(token))
         fields = await await_redis(cast("Awaitable[Any]", self.redis.get(link)))
         return Session.begin(*json.loads(fields)) if fields else None
 
-    async def follow(self, token: str) -> Session | None:
+    async def use_link(self, token: str) -> Session | None:
         """The session that a link begins; None if the link was used or is too old."""
         link = keys.sign_in_link(digest_secret(token))
         fields = await await_redis(cast("Awaitable[Any]", self.redis.getdel(link)))

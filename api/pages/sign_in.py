@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from api.auth.caller import find_holder, find_key, stamp_of, try_secret
 from api.http.body import read_bytes
-from api.pages.rendering import page
+from api.pages.rendering import render_page
 from api.pages.session import COOKIE, Session
 from api.pages.visitor import Leaver, check_origin, find_visitor
 from api.services import Services, ServicesDep
@@ -27,7 +27,7 @@ async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Re
     """The form; a visitor who is signed in is redirected."""
     if await find_visitor(request, services):
         return RedirectResponse(_page_path(next), 303)
-    return page("sign_in.html", None, next=_page_path(next), wrong="")
+    return render_page("sign_in.html", None, next=_page_path(next), wrong="")
 
 
 @router.post("/sign-in")
@@ -41,7 +41,7 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     key = await try_secret(request, services, secret, find_key(services, secret))
     if key is None:
         wrong = "This key is unknown or revoked."
-        return page("sign_in.html", None, status=401, next=target, wrong=wrong)
+        return render_page("sign_in.html", None, status=401, next=target, wrong=wrong)
     session = Session.begin(key.id, stamp_of(services.settings, key))
     log.info("signed in", caller=key.name, by="key")
     return await _start_session(request, services, session, target)
@@ -53,11 +53,11 @@ async def ask(token: str, request: Request, services: ServicesDep) -> Response:
     program may prefetch it, and does not sign in without consent."""
     if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
-    session = await try_secret(request, services, token, services.sessions.linked(token))
+    session = await try_secret(request, services, token, services.sessions.find_link_session(token))
     key = await find_holder(services, session.key_id, session.stamp) if session else None
     if key is None:
         return _link_is_used()
-    return page("sign_in_link.html", None, token=token, name=key.name, tenant=key.tenant)
+    return render_page("sign_in_link.html", None, token=token, name=key.name, tenant=key.tenant)
 
 
 @router.post("/sign-in/{token}")
@@ -67,7 +67,7 @@ async def follow(token: str, request: Request, services: ServicesDep) -> Respons
     check_origin(request)
     if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
-    session = await try_secret(request, services, token, services.sessions.follow(token))
+    session = await try_secret(request, services, token, services.sessions.use_link(token))
     if session is None:
         return _link_is_used()
     log.info("signed in", caller=session.key_id, by="link")
@@ -76,7 +76,7 @@ async def follow(token: str, request: Request, services: ServicesDep) -> Respons
 
 def _link_is_used() -> Response:
     wrong = "This link was used before, or is too old. Sign in with your key."
-    return page("sign_in.html", None, status=401, next=FRONT, wrong=wrong)
+    return render_page("sign_in.html", None, status=401, next=FRONT, wrong=wrong)
 
 
 @router.post("/sign-out")

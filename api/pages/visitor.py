@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from api import problems
-from api.auth.caller import admit, find_holder
+from api.auth.caller import check_access, find_holder
 from api.pages.forms import posted_fields
 from api.pages.session import COOKIE, Session
 from api.problems import Refused
@@ -34,7 +34,7 @@ class Visitor:
         return self.credential.may(Scope(scope))
 
 
-def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
+def require_visitor(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     """A dependency: the visitor of a page, if the key has one of the scopes.
 
     Raises Refused: 401 (a page then shows the sign-in form), 403, 429.
@@ -44,19 +44,19 @@ def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
         visitor = await find_visitor(request, services)
         if visitor is None:
             raise Refused(problems.UNAUTHORIZED, "you are not signed in")
-        await admit(services, visitor.credential, *scopes)
+        await check_access(services, visitor.credential, *scopes)
         return visitor
 
     return dependency
 
 
-def posting(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
+def require_posting_visitor(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     """A dependency: the visitor who posts from one of these pages."""
-    require_visitor = looking(*scopes)
+    signed_in = require_visitor(*scopes)
 
     async def dependency(request: Request, services: ServicesDep) -> Visitor:
         check_origin(request)
-        visitor = await require_visitor(request, services)
+        visitor = await signed_in(request, services)
         token = await _token(request, services)
         if not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
             raise Refused(problems.FORBIDDEN, "this form has expired: reload the page")
@@ -99,9 +99,9 @@ def check_origin(request: Request) -> None:
 
 
 EVERYONE = tuple(Scope)
-Reader = Annotated[Visitor, Depends(looking(Scope.READ))]
-Overseer = Annotated[Visitor, Depends(looking(Scope.READ, Scope.ADMIN))]
-Author = Annotated[Visitor, Depends(looking(Scope.SUBMIT))]
-Submitter = Annotated[Visitor, Depends(posting(Scope.SUBMIT))]
-Reviewer = Annotated[Visitor, Depends(posting(Scope.REVIEW))]
-Leaver = Annotated[Visitor, Depends(posting(*EVERYONE))]
+Reader = Annotated[Visitor, Depends(require_visitor(Scope.READ))]
+Overseer = Annotated[Visitor, Depends(require_visitor(Scope.READ, Scope.ADMIN))]
+Author = Annotated[Visitor, Depends(require_visitor(Scope.SUBMIT))]
+Submitter = Annotated[Visitor, Depends(require_posting_visitor(Scope.SUBMIT))]
+Reviewer = Annotated[Visitor, Depends(require_posting_visitor(Scope.REVIEW))]
+Leaver = Annotated[Visitor, Depends(require_posting_visitor(*EVERYONE))]

@@ -72,7 +72,7 @@ async def metrics(services: ServicesDep) -> Response:
     Needs no key: these are counts and times over all tenants, without any job's content.
     """
     store, dependencies = services.store, services.dependencies
-    services.metrics.depends(
+    services.metrics.set_faults(
         *await asyncio.gather(
             dependencies.redis_fault(),
             dependencies.broker_fault(),
@@ -89,10 +89,10 @@ async def metrics(services: ServicesDep) -> Response:
             _longest_waits(services),
         )
     except StoreUnavailable:
-        services.metrics.unreachable()
+        services.metrics.set_unreachable()
     else:
-        services.metrics.observed(jobs, queue, memory, len(workers), webhooks)
-        services.metrics.waited(longest)
+        services.metrics.set_state(jobs, queue, memory, len(workers), webhooks)
+        services.metrics.set_waits(longest)
     return Response(services.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -116,4 +116,4 @@ async def problem(name: str) -> Response:
     kind = problems.KINDS.get(name)
     if kind is None:
         raise Refused(problems.NOT_FOUND, "there is no such type of problem")
-    return as_json(kind.explained())
+    return as_json(kind.to_schema())

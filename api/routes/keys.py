@@ -181,7 +181,7 @@ async def sign_in_link(services: ServicesDep, caller: Overseer) -> Response:
 
     A person who follows it acts with your key's scopes and name until the session ends.
     """
-    token = await services.sessions.link(caller.id, stamp_of(services.settings, caller))
+    token = await services.sessions.create_link(caller.id, stamp_of(services.settings, caller))
     log.info("sign-in link made", key=caller.id)
     link = SignInLink(path=f"/app/sign-in/{token}", expires_seconds=LINK_SECONDS)
     return as_json(link, 201, {"Cache-Control": "no-store"})

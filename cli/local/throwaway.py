@@ -18,7 +18,7 @@ from cli.local.deployment import Deployment, environment
 from cli.local.processes import LoggedProcesses, running
 from cli.output import Screen
 from cli.signals import Signals
-from settings.client import sealed
+from settings.client import isolated_environment
 
 READY_SECONDS = 90.0
 
@@ -61,8 +61,8 @@ def _servers(screen: Screen, programs: LoggedProcesses) -> dict[str, str]:
     folder = programs.folder
     redis_server.wait_gone(folder / "redis")
     redis_port, broker_port, api_port = ports.free(3)
-    server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
-    broker = redis_server.prepare_broker(folder / "broker", broker_port, sealed({}))
+    server = redis_server.prepare(folder / "redis", redis_port, isolated_environment({}))
+    broker = redis_server.prepare_broker(folder / "broker", broker_port, isolated_environment({}))
     for redis in (server, broker):
         try:
             redis_server.wait_ready(redis, programs.start(redis.program))
@@ -84,7 +84,7 @@ def _service(
 ) -> Service:
     """Start API and workers, and wait until a job could run."""
     port = int(env["FETTLE_PORT"])
-    deployment = Deployment(port, sealed(dict(env)))
+    deployment = Deployment(port, isolated_environment(dict(env)))
     children = [programs.start(p) for p in (deployment.api(), *deployment.workers(workers))]
     service = Service(f"http://{ports.LOOPBACK}:{port}", env["FETTLE_API_KEY"])
     with screen.waiting("starting the API and a worker"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cli.errors import CliError
-from settings.client import inherited
+from settings.client import child_environment
 
 _RUN_NO_PROGRAMS = (
     *("-c", "core.fsmonitor=false"),
@@ -44,7 +44,7 @@ class Git:
             result = subprocess.run(
                 ["git", *_RUN_NO_PROGRAMS, *words],
                 cwd=self.folder,
-                env=inherited({"LC_ALL": "C", **self.environment}),
+                env=child_environment({"LC_ALL": "C", **self.environment}),
                 input=stdin,
                 capture_output=True,
                 check=False,

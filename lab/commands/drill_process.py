@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 import click
 
 from cli.signals import Signals, Stopped
-from settings.client import inherited
+from settings.client import child_environment
 
 
 def run_drill(
@@ -26,7 +26,7 @@ def run_drill(
     with Signals() as signals:
         try:
             with signals.delayed():  # from the start of the drill on, this process must end it
-                process = subprocess.Popen(argv, env=inherited(environment or {}))
+                process = subprocess.Popen(argv, env=child_environment(environment or {}))
             return process.wait()
         except Stopped as stopped:
             signals.hold()  # the drill clears up first, even if more signals arrive

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from cli.errors import CliError
 from cli.signals import Signals
-from settings.client import inherited
+from settings.client import child_environment
 from settings.sandbox import Backend, SandboxSettings
 
 USUAL = "unix:///var/run/docker.sock"
@@ -86,7 +86,7 @@ def _script(name: str, *words: str, env: Mapping[str, str] | None = None) -> str
     """What one of the project's scripts prints. Raises CliError with the end of its complaints."""
     done = subprocess.run(
         [str(_DEPLOY / name), *words],
-        env=inherited(env or {}),
+        env=child_environment(env or {}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

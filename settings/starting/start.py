@@ -23,7 +23,7 @@ BAD_SETTINGS = 2
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
 
 
-def started(kind: type[Kind]) -> Kind:
+def load_settings(kind: type[Kind]) -> Kind:
     """Read the settings, and set up logs by them.
 
     Exits with BAD_SETTINGS, and writes the reason to stderr, if a value is invalid. Unknown names,

@@ -59,7 +59,7 @@ LEXERS: Final[Mapping[str, Sequence[str]]] = {
 and its other names. Pygments has lexers for 500 more languages, and some of them need minutes."""
 
 
-def coloured(code: str, language: str = "python", name: str = "") -> Markup:
+def highlight(code: str, language: str = "python", name: str = "") -> Markup:
     """A program, coloured. The language is that of the file `name`, if there is a name."""
     text = visible(code.rstrip("\n"))
     lexer = lexer_of(name) if name else _lexers_by_name().get(language.lower())

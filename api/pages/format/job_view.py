@@ -15,7 +15,7 @@ import structlog
 from markupsafe import Markup
 
 from api.auth.caller import keys_of_same_person
-from api.pages.rendering import drawn, known_templates
+from api.pages.rendering import list_templates, render_template
 from api.pages.visitor import Visitor
 from api.services import Services, find_job, fleet_for
 from jobs.model.events import Event, events_since_restart
@@ -38,7 +38,7 @@ OPEN_RUNS = 2
 """The newest runs, which the page shows with code and output."""
 
 
-class Facts(dict[str, Any]):
+class EventValues(dict[str, Any]):
     """An event's data for a template. A value that an older release did not record is None."""
 
     def __missing__(self, _: str) -> None:
@@ -65,7 +65,7 @@ class JobStory:
         return self.events[-1].seq if self.events else 0
 
 
-async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
+async def load_story(services: Services, visitor: Visitor, job_id: str) -> JobStory:
     """The job with its events, if it belongs to the visitor's tenant. Raises Refused: 404."""
     loaded = await find_job(services, visitor.credential, job_id)
     events, charges, same_person, fleet = await asyncio.gather(
@@ -78,7 +78,7 @@ async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
     return JobStory(loaded.record, events, charges, loaded.now, fleet, person_delivers, same_person)
 
 
-def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
+def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     """The values of a job page's templates. `base_url` has no trailing slash."""
     job = render_job(
         story.record,
@@ -89,7 +89,7 @@ def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
         person_delivers=story.person_delivers,
     )
     if job["review"]:
-        job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
+        job["review"] = {**job["review"], "payload": EventValues(job["review"]["payload"])}
     job.setdefault("checks", None)
     return {
         "visitor": visitor,
@@ -104,12 +104,12 @@ def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     }
 
 
-def regions(values: Mapping[str, Any]) -> dict[str, Markup]:
+def render_regions(values: Mapping[str, Any]) -> dict[str, Markup]:
     """Each region as HTML, with its digest, so that the page can ignore an unchanged one."""
     return {name: _region(name, values) for name in REGIONS}
 
 
-def timeline(
+def timeline_entries(
     job_id: str, events: Sequence[Event], created_at: int, open_runs: frozenset[int] = frozenset()
 ) -> list[dict[str, Any]]:
     """Events for the timeline's template, each rendered separately."""
@@ -120,7 +120,9 @@ def timeline(
             "at": format_time(event.at),
             "offset": max(event.at - created_at, 0) / 1000,
             "kind": event.kind,
-            "data": Facts(read_critique(event.data) if event.kind == "critiqued" else event.data),
+            "data": EventValues(
+                read_critique(event.data) if event.kind == "critiqued" else event.data
+            ),
             "open": event.kind == "run_finished" and event.data.get("number") in open_runs,
         }
         for event in events
@@ -132,15 +134,15 @@ def _body(entry: dict[str, Any]) -> Markup:
     """An event as HTML. If its template cannot render an event, such as another release's, the
     default template does, so that the page does not fail."""
     try:
-        return Markup(drawn(_template(entry["kind"]), entry=entry))  # noqa: S704 - a template's
+        return Markup(render_template(_template(entry["kind"]), entry=entry))  # noqa: S704 - a template's
     except Exception:
         log.exception("event not rendered", job_id=entry["job_id"], seq=entry["seq"])
-        return Markup(drawn("events/other.html", entry=entry))  # noqa: S704 - a template's
+        return Markup(render_template("events/other.html", entry=entry))  # noqa: S704 - a template's
 
 
 def _template(kind: str) -> str:
     name = f"events/{kind}.html"
-    return name if name in known_templates() else "events/other.html"
+    return name if name in list_templates() else "events/other.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class Gap:
         return self.before - self.after - 1
 
 
-def window(
+def split_events(
     events: Sequence[Event], after: int = 0
 ) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
     """The events above the number `after` that a page shows at first: all, or the first ones, the
@@ -165,11 +167,11 @@ def window(
     new = events[after:]
     if len(new) <= FIRST_EVENTS + LAST_EVENTS + FIRST_EVENTS:
         return (), None, new
-    middle = gap(events, after + FIRST_EVENTS, len(events) - LAST_EVENTS + 1)
+    middle = make_gap(events, after + FIRST_EVENTS, len(events) - LAST_EVENTS + 1)
     return new[:FIRST_EVENTS], middle, new[-LAST_EVENTS:]
 
 
-def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
+def make_gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
     """The gap between two numbers; None if it is empty."""
     if before - after <= 1:
         return None
@@ -189,20 +191,20 @@ def newest_runs(story: JobStory) -> frozenset[int]:
 
 def _region(name: str, values: Mapping[str, Any]) -> Markup:
     try:
-        html = drawn(f"job_{name}.html", **values)
+        html = render_template(f"job_{name}.html", **values)
     except Exception:  # the rest of the page is still useful
-        log.exception("region not rendered", job_id=values["job"]["id"], region=name)
-        html = drawn("region_lost.html", job=values["job"])
+        log.exception("region not rendered", job_id=page_values["job"]["id"], region=name)
+        html = render_template("region_lost.html", job=page_values["job"])
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
     wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
     return Markup(wrapped)  # noqa: S704 - a template has rendered it
 
 
-def shown_runs(job: Mapping[str, Any]) -> list[Facts]:
+def shown_runs(job: Mapping[str, Any]) -> list[EventValues]:
     """The runs of an open review, the evidence last; else the newest run, if any."""
     review = job["review"]
     covered = review["payload"].get("runs") if review and review["kind"] == "review" else None
-    return [Facts(run) for run in covered or job["runs"][-1:]]
+    return [EventValues(run) for run in covered or job["runs"][-1:]]
 
 
 def _barred(story: JobStory, visitor: Visitor) -> str:

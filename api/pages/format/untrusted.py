@@ -14,7 +14,7 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
 from api.http.foreign_text import visible
-from api.pages.format.code import coloured
+from api.pages.format.code import highlight
 
 MAX_CHARACTERS = 50_000
 """The longest text that is parsed as Markdown, which takes half a second. A longer text is shown
@@ -73,7 +73,7 @@ def _parser() -> MarkdownIt:
 
 
 def _highlight(code: str, language: str, _: str) -> str:
-    return str(coloured(code, language or "text"))
+    return str(highlight(code, language or "text"))
 
 
 def _open_link(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from api.pages.rendering import page
+from api.pages.rendering import render_page
 from api.pages.visitor import Overseer, Reader
 from api.routes import stats as stats_api
 from api.routes import system as system_api
@@ -84,7 +84,7 @@ async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) ->
     )
     costs = by_model(stats["cost"], list(counts))
     reasons = stats_view.stats_table("reasons", counts)
-    return page(
+    return render_page(
         "stats.html", visitor, stats=stats, costs=costs, reasons=reasons, days=days, spans=SPANS
     )
 
@@ -106,7 +106,7 @@ async def system(services: ServicesDep, visitor: Overseer) -> Response:
     state = (await system_api.read(services, visitor.credential)).model_dump(warnings=False)
     lately = services.settings.worker_seen_seconds
     workers = [_worker(worker, lately) for worker in state["workers"] or ()]
-    return page(
+    return render_page(
         "system.html",
         visitor,
         state=state,

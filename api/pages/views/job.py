@@ -12,7 +12,7 @@ from api.http.answers import untrusted_headers
 from api.pages.format import job_view
 from api.pages.format import patch as patches
 from api.pages.forms import as_request, form_values
-from api.pages.rendering import long_page
+from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import Refused
 from api.routes import jobs as jobs_api
@@ -38,22 +38,22 @@ View = Literal["unified", "split"]
 @router.get("")
 async def job(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
     """The page; of a long timeline the beginning and the end."""
-    story = await job_view.load(services, visitor, job_id)
+    story = await job_view.load_story(services, visitor, job_id)
     base_url = str(request.base_url).rstrip("/")
     values = await asyncio.to_thread(_page_values, story, visitor, base_url)
-    return await long_page("job.html", **values)
+    return await render_page_in_thread("job.html", **values)
 
 
 def _page_values(story: job_view.JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
-    values = job_view.values(story, visitor, base_url)
-    head, gap, tail = job_view.window(story.events)
+    values = job_view.page_values(story, visitor, base_url)
+    head, gap, tail = job_view.split_events(story.events)
     job_id, created = story.record.id, story.record.created_at
     return {
         **values,
-        "region": job_view.regions(values),
-        "head": job_view.timeline(job_id, head, created),
+        "region": job_view.render_regions(values),
+        "head": job_view.timeline_entries(job_id, head, created),
         "gap": gap,
-        "tail": job_view.timeline(job_id, tail, created, job_view.newest_runs(story)),
+        "tail": job_view.timeline_entries(job_id, tail, created, job_view.newest_runs(story)),
         "last": story.last,
     }
 
@@ -73,8 +73,12 @@ async def part(
     visible_events, hidden_events = events[:count], events[count:]
     runs = sum(event.kind == "run_finished" for event in hidden_events)
     gap = job_view.Gap(visible_events[-1].seq, before, runs) if hidden_events else None
-    entries = await asyncio.to_thread(job_view.timeline, job_id, visible_events, record.created_at)
-    return await long_page("timeline.html", visitor, entries=entries, gap=gap, job_id=job_id)
+    entries = await asyncio.to_thread(
+        job_view.timeline_entries, job_id, visible_events, record.created_at
+    )
+    return await render_page_in_thread(
+        "timeline.html", visitor, entries=entries, gap=gap, job_id=job_id
+    )
 
 
 @router.get("/runs/{number}/shown")
@@ -84,7 +88,9 @@ async def run(job_id: str, number: int, services: ServicesDep, visitor: Reader) 
     run_data = find_run(await services.store.events(job_id), number)
     if run_data is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
-    return await long_page("run.html", visitor, run=job_view.Facts(run_data), job_id=job_id)
+    return await render_page_in_thread(
+        "run.html", visitor, run=job_view.EventValues(run_data), job_id=job_id
+    )
 
 
 @router.get("/files/shown")
@@ -94,7 +100,9 @@ async def files(job_id: str, services: ServicesDep, visitor: Reader) -> Response
     workspace = await manifest.load(services.blobs, record.workspace)
     listed = sorted(workspace.files.items())
     links = sorted(workspace.links.items())
-    return await long_page("files.html", visitor, files=listed, links=links, job_id=job_id)
+    return await render_page_in_thread(
+        "files.html", visitor, files=listed, links=links, job_id=job_id
+    )
 
 
 @router.get("/pictures/{digest}")
@@ -177,7 +185,7 @@ async def _changes_page(
         content = await services.blobs.get(patch.digest)
         comments = _earlier_comments(review) if review else []
         rendered = await asyncio.to_thread(patches.render_patch, content, comments, split=split)
-    return await long_page(
+    return await render_page_in_thread(
         template,
         visitor,
         job_id=job_id,

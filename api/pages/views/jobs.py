@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from api.auth.caller import keys_of_same_person
 from api.pages.format import words
-from api.pages.rendering import HEADERS, drawn, long_page
+from api.pages.rendering import HEADERS, render_page_in_thread, render_template
 from api.pages.visitor import Reader, Visitor
 from api.routes.jobs import EMPTY_IS_NONE
 from api.services import Services, ServicesDep, fleet_for
@@ -73,7 +73,7 @@ ListQueryDep = Annotated[ListQuery, Depends(list_query)]
 async def jobs(services: ServicesDep, visitor: Reader, query: ListQueryDep) -> Response:
     """The page."""
     listed = await _list_values(services, visitor, query)
-    return await long_page(
+    return await render_page_in_thread(
         "jobs.html", visitor, query=query, statuses=list(Status), kinds=list(JobKind), **listed
     )
 
@@ -94,7 +94,9 @@ async def rows(
     listed = await _list_values(services, visitor, query)
     if listed["known"].partition("-")[2] == digest:
         return Response(status_code=204, headers={**HEADERS, "X-Known": listed["known"]})
-    return await long_page("jobs_list.html", visitor, query=query, titled=True, **listed)
+    return await render_page_in_thread(
+        "jobs_list.html", visitor, query=query, titled=True, **listed
+    )
 
 
 async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:
@@ -124,7 +126,7 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
         "waiting_exact": waiting.is_exact,
     }
     template_values = {"visitor": visitor, "query": query, **values}
-    body = await asyncio.to_thread(lambda: drawn("jobs_rows.html", **template_values))
+    body = await asyncio.to_thread(lambda: render_template("jobs_rows.html", **template_values))
     is_busy = any(not record.status.final for record in page.records)
     mark = _mark(version, then, BUSY_SECONDS if is_busy else QUIET_SECONDS)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]

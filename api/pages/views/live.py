@@ -20,7 +20,7 @@ from fastapi.sse import format_sse_event
 from api.http.event_stream import HEARTBEAT, next_events, stream_response, with_tokens
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
-from api.pages.rendering import drawn
+from api.pages.rendering import render_template
 from api.pages.visitor import Reader, Visitor, find_visitor
 from api.schemas import patterns
 from api.services import Services, ServicesDep, fleet_for
@@ -44,7 +44,7 @@ async def live(
     last_event_id: Annotated[str | None, Header(pattern=patterns.LAST_EVENT_ID)] = None,
 ) -> Response:
     """The stream; it ends after the final event, or soon after the session or its key ends."""
-    story = await job_view.load(services, visitor, job_id)
+    story = await job_view.load_story(services, visitor, job_id)
     services.streams.check(visitor.credential.id)
     start = min(max(after, int(last_event_id or 0)), story.last)
     base_url = str(request.base_url).rstrip("/")
@@ -105,13 +105,13 @@ class _Updates:
     def _new(self) -> bytes:
         """The events that the page does not have; of very many, the first and the last."""
         record, last = self._story.record, self._story.last
-        head, gap, tail = job_view.window(self._story.events, self._after)
+        head, gap, tail = job_view.split_events(self._story.events, self._after)
         runs = job_view.newest_runs(self._story)
         parts = ((head, gap), (tail, None))
         drawings = [
-            drawn(
+            render_template(
                 "timeline.html",
-                entries=job_view.timeline(record.id, events, record.created_at, runs),
+                entries=job_view.timeline_entries(record.id, events, record.created_at, runs),
                 gap=left_out,
                 job_id=record.id,
             )
@@ -135,7 +135,7 @@ class _Updates:
         return [format_sse_event(data_str=str(html), event=name) for name, html in changed.items()]
 
     def _regions(self, story: JobStory) -> Mapping[str, str]:
-        return job_view.regions(job_view.values(story, self._visitor, self._base_url))
+        return job_view.render_regions(job_view.page_values(story, self._visitor, self._base_url))
 
     async def _grow(self, seconds: float) -> bool:
         """Wait for more events; returns whether any arrived."""

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from api import problems
 from api.http.body import read_form
 from api.pages.forms import as_request
-from api.pages.rendering import page
+from api.pages.rendering import render_page
 from api.pages.views.deployment import offered_models
 from api.pages.visitor import Author, Submitter, Visitor
 from api.problems import Refused
@@ -112,7 +112,7 @@ async def new(
 ) -> Response:
     """The form."""
     defaults = JobRequest(task="x")
-    return page(
+    return render_page(
         "new.html",
         visitor,
         follows=follows,
@@ -181,7 +181,7 @@ def _refusal(visitor: Visitor, refused: Refused) -> Response:
     general = "; ".join(elsewhere) if errors else f"{refused.kind.title}: {refused.detail}"
     values = {"errors": errors, "general": general, "fields": _FIELDS}
     headers = {**refused.headers, "HX-Reswap": "none"}
-    return page("new_wrong.html", visitor, status=422, headers=headers, **values)
+    return render_page("new_wrong.html", visitor, status=422, headers=headers, **values)
 
 
 def _sentence(fields: Mapping[str, Any]) -> str:

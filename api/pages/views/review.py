@@ -15,9 +15,9 @@ from markupsafe import Markup
 from api import line_comments
 from api.http.field_errors import refuse
 from api.pages.format import job_view
-from api.pages.format.code import coloured, diff_of
+from api.pages.format.code import diff_of, highlight
 from api.pages.forms import as_request, form_values
-from api.pages.rendering import long_page
+from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Reviewer
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
@@ -91,17 +91,17 @@ def _parse_comments(text: str) -> list[dict[str, Any]]:
 @router.get("/edit")
 async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The form to edit the last Python program that ran; it is empty if only commands ran."""
-    story = await job_view.load(services, visitor, job_id)
+    story = await job_view.load_story(services, visitor, job_id)
     job = render_job(story.record, story.events, story.charges, story.now)
     programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
     code = await _full_text(services.blobs, programs[-1]) if programs else ""
-    return await long_page("review_edit.html", visitor, job=job, code=code)
+    return await render_page_in_thread("review_edit.html", visitor, job=job, code=code)
 
 
 @router.get("/changes")
 async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The changes since the last pause, or since the start at the first pause."""
-    story = await job_view.load(services, visitor, job_id)
+    story = await job_view.load_story(services, visitor, job_id)
     events_before = _events_before_last_pause(story.events)
     # At the first pause of a job on a repository, its patch shows every change.
     is_compared = bool(events_before) or story.record.spec.repo is None
@@ -109,7 +109,7 @@ async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Respon
     if is_compared:
         files = await changed_files(services, story.record, events_before, story.events)
     code = await _code_change(services, events_before, story.events)
-    return await long_page(
+    return await render_page_in_thread(
         "review_changes.html",
         visitor,
         changed=[*files, *code],
@@ -181,7 +181,7 @@ async def _compare_file(
     except BlobMissing:
         return Change(name, note="its bytes are missing from the artifact store")
     if old_digest is None:
-        code = await asyncio.to_thread(coloured, _decode(new), name=name)
+        code = await asyncio.to_thread(highlight, _decode(new), name=name)
         return Change(name, note="new", code=code)
     if len(old) > MAX_COMPARED_BYTES:
         return Change(name, note="changed; the earlier version is too large to show")
@@ -220,7 +220,7 @@ async def _code_change(
         return []
     if len(new) > MAX_COMPARED_BYTES:
         return [Change(name, note=f"{len(new):,} characters: too long to show here")]
-    return [Change(name, note="complete", code=await asyncio.to_thread(coloured, new))]
+    return [Change(name, note="complete", code=await asyncio.to_thread(highlight, new))]
 
 
 async def _full_text(blobs: Blobs, text: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from cli.render.parts import Tone
 from cli.signals import Signals, Stopped
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
-from settings.client import UpSettings, inherited, model_keys
+from settings.client import UpSettings, child_environment, model_keys
 from settings.worker import WorkerSettings
 
 TASK = "Write a binary search and test it on 20 numbers."
@@ -142,7 +142,7 @@ def _run(
         variables["FETTLE_LOG_FORMAT"] = "console"
     if flower_installed():
         variables.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
-    deployment = Deployment(api.port, inherited(variables))
+    deployment = Deployment(api.port, child_environment(variables))
     password = up.flower_password
     flower = password.get_secret_value() if password else secrets.token_urlsafe(12)
     for program in (deployment.api(), *deployment.workers(up.workers)):
@@ -180,8 +180,10 @@ def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[st
     if api.model_fields_set & {"redis_url", "broker_url"}:
         return api.redis_url.url, api.broker_url.url
     port, broker_port = ports.free(2)
-    server = redis_server.prepare(api.data_dir / "redis", port, inherited({}))
-    broker = redis_server.prepare_broker(api.data_dir / "broker", broker_port, inherited({}))
+    server = redis_server.prepare(api.data_dir / "redis", port, child_environment({}))
+    broker = redis_server.prepare_broker(
+        api.data_dir / "broker", broker_port, child_environment({})
+    )
     screen.line("redis", f"{server.program.argv[0]}, data in {api.data_dir / 'redis'}")
     for redis in (server, broker):
         redis_server.wait_ready(redis, supervisor.start(redis.program))

@@ -23,7 +23,7 @@ from jobs.queue.hints import Hints
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
 from lab.benchmarks.scale import model
-from settings.client import sealed
+from settings.client import isolated_environment
 
 READY_SECONDS = 60.0
 STORE_SECONDS = 20.0
@@ -70,7 +70,7 @@ def _start(
     programs: LoggedProcesses, workers: int, variables: Mapping[str, str]
 ) -> ScaleDeployment:
     redis_port, port = ports.free(2)
-    server = redis_server.prepare(programs.folder / "redis", redis_port, sealed({}))
+    server = redis_server.prepare(programs.folder / "redis", redis_port, isolated_environment({}))
     redis_server.wait_ready(server, programs.start(server.program))
     data = programs.folder / "data"
     env = environment(
@@ -82,7 +82,7 @@ def _start(
     )
     env |= {"FETTLE_LOG_LEVEL": "WARNING"}
     env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **variables}
-    env = sealed(env)
+    env = isolated_environment(env)
     children = [programs.start(each) for each in Deployment(port, env).workers(workers)]
     programs.wait_until(
         lambda: asyncio.run(_announced(server.url)) >= workers,
@@ -98,7 +98,7 @@ def _model_server(programs: LoggedProcesses) -> str:
     """Start the model's server; returns its base URL for Groq's client."""
     argv = (*Deployment(0, {}).api().argv[:3], "lab.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
-    child = programs.start(Program("model", argv, sealed({})))
+    child = programs.start(Program("model", argv, isolated_environment({})))
     log = programs.folder / "model.log"
     programs.wait_until(
         lambda: log.read_text().endswith("\n"), "it answers", child, seconds=READY_SECONDS

@@ -37,7 +37,7 @@ from lab.drills.attacks.outcome import AttackOutcome, VerdictKind
 from lab.drills.attacks.runner import Runner
 from lab.drills.attacks.summary import HEADS, failures, last_line, passed, printed, rows, summary
 from sandbox.protocol import SandboxUnavailable
-from settings.client import inherited
+from settings.client import child_environment
 from settings.sandbox import SandboxSettings
 
 _PR_SET_PDEATHSIG = 1
@@ -90,7 +90,7 @@ def _with_canaries() -> int:
         command = [sys.executable, *safely, "-m", "lab.drills.attacks", *sys.argv[1:]]
         process = subprocess.Popen(
             [*command, "--canary", str(canary.fileno())],
-            env=inherited({VARIABLE: secret}),
+            env=child_environment({VARIABLE: secret}),
             pass_fds=(canary.fileno(),),
         )
         # The terminal interrupts it by itself; other signals are passed on.

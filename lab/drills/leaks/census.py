@@ -19,7 +19,7 @@ from pathlib import Path
 from lab.drills import process_tree
 from sandbox import policy
 from sandbox.docker import profile
-from settings.client import inherited
+from settings.client import child_environment
 from settings.sandbox import Backend, SandboxSettings
 
 LABEL = "fettle.sandbox"
@@ -97,7 +97,7 @@ class Census:
             variables["DOCKER_CERT_PATH"] = str(self.settings.sandbox_engine_tls)
         output = subprocess.run(
             ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}"],
-            env=inherited(variables),
+            env=child_environment(variables),
             capture_output=True,
             text=True,
             check=True,

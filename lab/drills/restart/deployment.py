@@ -15,7 +15,7 @@ from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment
 from cli.local.processes import Child, LoggedProcesses, Processes, running
 from cli.signals import Signals
-from settings.client import sealed
+from settings.client import isolated_environment
 
 
 class ScratchDeployment:
@@ -24,7 +24,7 @@ class ScratchDeployment:
     def __init__(self, processes: Processes, folder: Path, settings: Mapping[str, str]) -> None:
         redis_port, api_port = ports.free(2)
         self._programs = LoggedProcesses(processes, folder)
-        self._redis = redis_server.prepare(folder / "redis", redis_port, sealed({}))
+        self._redis = redis_server.prepare(folder / "redis", redis_port, isolated_environment({}))
         self._url = f"http://{ports.LOOPBACK}:{api_port}"
         self._key = secrets.token_urlsafe(24)
         variables = environment(
@@ -35,7 +35,7 @@ class ScratchDeployment:
             port=api_port,
         )
         env = {**variables, "FETTLE_API_KEY": self._key, **settings}
-        self._deployment = Deployment(api_port, sealed(env))
+        self._deployment = Deployment(api_port, isolated_environment(env))
 
     def start_redis(self) -> Child:
         """Start Redis; returns when it answers."""

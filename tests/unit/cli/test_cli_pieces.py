@@ -14,7 +14,7 @@ from cli.follow.review_prompt import matching
 from cli.parameters import Duration
 from cli.render.review import choices, how_to_decide
 from cli.signals import Signals, Stopped
-from settings.client import inherited, model_keys, sealed
+from settings.client import child_environment, isolated_environment, model_keys
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alon
     monkeypatch.setenv("FETTLE_SANDBOX_IMAGE", "ours")
     monkeypatch.setenv("FETTLE_REPO_HOSTS", '["git.test"]')
     monkeypatch.setenv("FETTLE_REPO_DIR", "/of/production")
-    env = sealed({"FETTLE_PORT": "1"})
+    env = isolated_environment({"FETTLE_PORT": "1"})
     ours = {name for name in env if name.startswith(("FETTLE_", "GROQ_"))}
     models = {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY"}
     machine = {"FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_REPO_HOSTS"}
     assert ours == {*models, *machine, "FETTLE_PORT", "FETTLE_CONFIG"}
     assert env["FETTLE_CONFIG"] == ""
-    assert inherited({})["FETTLE_REDIS_URL"] == "redis://production/0"
+    assert child_environment({})["FETTLE_REDIS_URL"] == "redis://production/0"
     assert "GROQ_API_KEY" in model_keys()
 
 

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from support.jobs.event_examples import EXAMPLES
 
 from api.pages.format import job_view
-from api.pages.rendering import FOLDER, drawn
+from api.pages.rendering import FOLDER, render_template
 from jobs.model.events import Event
 
 
@@ -21,7 +21,7 @@ def test_every_template_has_an_example_here():
 def test_each_kind_is_reported_in_its_own_words(kind, opened):
     runs = frozenset({1} if opened else ())
     with capture_logs() as logs:
-        (entry,) = job_view.timeline("j", [Event(1, 0, kind, EXAMPLES[kind])], 0, runs)
+        (entry,) = job_view.timeline_entries("j", [Event(1, 0, kind, EXAMPLES[kind])], 0, runs)
     assert logs == []
     assert entry["body"].strip()
 
@@ -30,12 +30,12 @@ def test_each_kind_is_reported_in_its_own_words(kind, opened):
 @pytest.mark.parametrize("data", [{}, {"text": None, "number": None, "diff": 3, "steps": 1}])
 def test_no_shape_of_an_event_takes_the_page_away(kind, data):
     with capture_logs():
-        entries = job_view.timeline("j", [Event(1, 0, kind, data)], 0)
-    assert 'id="e1"' in drawn("timeline.html", entries=entries)
+        entries = job_view.timeline_entries("j", [Event(1, 0, kind, data)], 0)
+    assert 'id="e1"' in render_template("timeline.html", entries=entries)
 
 
 def test_an_edit_shows_what_it_changed():
-    (entry,) = job_view.timeline("j", [Event(1, 0, "tool_used", EXAMPLES["tool_used"])], 0)
+    (entry,) = job_view.timeline_entries("j", [Event(1, 0, "tool_used", EXAMPLES["tool_used"])], 0)
     assert '<span class="d-added">+new line</span>' in entry["body"]
 
 
@@ -56,7 +56,7 @@ UNMET = {"criterion": "floats", "location": "a.py:3", "reason": "it takes <int> 
 )
 def test_a_critique_shows_its_runs_and_the_unmet_criteria(critique, parts):
     data = {"revision": 1, "verdict": "revise", "feedback": "", "overruled": None, **critique}
-    (entry,) = job_view.timeline("j", [Event(1, 0, "critiqued", data)], 0)
+    (entry,) = job_view.timeline_entries("j", [Event(1, 0, "critiqued", data)], 0)
     assert all(part in entry["body"] for part in parts)
 
 
@@ -64,7 +64,7 @@ def test_the_critics_use_of_a_tool_is_shown_with_its_output():
     used = {"tool": "run_again", "path": None, "ok": False, "note": "pytest", "artifacts": []}
     by_critic = {**used, "by": "critic", "output": "exit code 1\n<b>"}
     critic, executor = (
-        job_view.timeline("j", [Event(1, 0, "tool_used", data)], 0)[0]["body"]
+        job_view.timeline_entries("j", [Event(1, 0, "tool_used", data)], 0)[0]["body"]
         for data in (by_critic, used)
     )
     assert all(part in critic for part in ("critic&#39;s tool", "exit code 1\n&lt;b&gt;"))

@@ -10,7 +10,7 @@ from support.pages.api_front import a_run, text
 
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
-from api.pages.rendering import drawn
+from api.pages.rendering import render_template
 from api.pages.session import Session
 from api.pages.visitor import Visitor
 from jobs.model.credentials import EVERY_SCOPE, Credential, Signer
@@ -38,7 +38,9 @@ def a_record(runs=(), **changed):
 def panel(name, record, events=(), charges=(), by="ada", **more):
     same_person = KeyRing(()).same_person(visitor(by).credential)
     answered = JobStory(record, events, charges, 60_000, same_person=same_person, **more)
-    return drawn(f"job_{name}.html", **job_view.values(answered, visitor(by), "http://h"))
+    return render_template(
+        f"job_{name}.html", **job_view.page_values(answered, visitor(by), "http://h")
+    )
 
 
 def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():

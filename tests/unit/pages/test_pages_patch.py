@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from api.pages.format import code
 from api.pages.format.patch import folder_tree, render_patch
-from api.pages.rendering import drawn
+from api.pages.rendering import render_template
 from jobs.model.record import PatchRef
 from jobs.view.patch import MAX_LINES, parse_patch
 
@@ -137,7 +137,7 @@ def test_links_and_submodules_are_named_and_a_change_of_kind_is_one_file(tmp_pat
 def test_names_are_shown_with_what_is_not_seen_escaped(patch):
     content = patch({}, {"Shot\u202fPM/\U0001f468\u200d\U0001f469.md": "1\n"})
     reference = PatchRef("d" * 64, len(content), 1, 1, 0, "c" * 40)
-    html = drawn(
+    html = render_template(
         "patch.html", job_id="j", patch=reference, rendered_patch=render_patch(content), split=False
     )
     visible_html = re.sub(r'data-path="[^"]*"', "", html)
@@ -241,7 +241,9 @@ def test_whatever_a_patch_has_can_be_shown(lines):
     patch = PatchRef("ab", 1, 1, 1, 1, "c" * 40)
     for split in (False, True):
         rendered = render_patch(content, split=split)
-        html = drawn("patch.html", job_id="j", patch=patch, rendered_patch=rendered, split=split)
+        html = render_template(
+            "patch.html", job_id="j", patch=patch, rendered_patch=rendered, split=split
+        )
         assert "changed" in html
 
 
@@ -304,6 +306,8 @@ def test_earlier_comments_stand_at_their_lines(patch, split):
     assert [item["text"] for item in first.apart] == ["Gone."]
     assert (second.apart, [item["text"] for item in rendered["apart"]]) == ((), ["Where?"])
     reference = PatchRef("ab", 1, 2, 2, 2, "c" * 40)
-    html = drawn("patch.html", job_id="j", patch=reference, rendered_patch=rendered, split=split)
+    html = render_template(
+        "patch.html", job_id="j", patch=reference, rendered_patch=rendered, split=split
+    )
     assert "<code>+&lt;x&gt;</code>\nGone." in html
     assert "c is no longer changed" in html

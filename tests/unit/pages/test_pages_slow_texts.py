@@ -107,13 +107,13 @@ def test_the_process_has_no_environment_and_ends_with_its_owner() -> None:
 )
 def test_a_file_of_another_language_has_no_colours(name: str) -> None:
     text = "(" * 16_384
-    assert code.coloured(text, name=name) == escape(text)
+    assert code.highlight(text, name=name) == escape(text)
 
 
 @pytest.mark.parametrize("lexer", code.LEXERS)
 def test_every_listed_language_has_colours(lexer: str) -> None:
     text = '# a\n<a b="c">\n[x]\nx = 1;\n{"a": 1}\nSELECT 1\n'
-    assert "<span" in code.coloured(text, lexer)
+    assert "<span" in code.highlight(text, lexer)
     for name in code.LEXERS[lexer]:
         assert code.lexer_of(f"src/x{name}" if name.startswith(".") else f"src/{name}") == lexer
 

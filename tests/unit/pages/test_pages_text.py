@@ -13,7 +13,7 @@ from api.pages.format import code, untrusted
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 
 
-@pytest.mark.parametrize("draw", [code.coloured, untrusted.printed, untrusted.prose, code.unified])
+@pytest.mark.parametrize("draw", [code.highlight, untrusted.printed, untrusted.prose, code.unified])
 def test_html_in_it_is_text(draw):
     drawn = str(draw(EVIL))
     assert "<script" not in drawn
@@ -23,7 +23,7 @@ def test_html_in_it_is_text(draw):
 
 @given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n\r \x00\u202e", max_size=60))
 def test_no_text_makes_a_tag_of_its_own(text):
-    for draw in (untrusted.printed, code.unified, code.coloured):
+    for draw in (untrusted.printed, code.unified, code.highlight):
         remaining = str(draw(text)).replace("</span>", "")
         for piece in remaining.split("<")[1:]:
             assert piece.startswith('span class="')

@@ -9,12 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from settings.base import DEVELOPMENT_KEY, StoreSettings
-from settings.client import ClientSettings, UpSettings, sealed
+from settings.client import ClientSettings, UpSettings, isolated_environment
 from settings.reading.config_file import ConfigFileError
 from settings.starting.carried import carried_settings
 from settings.starting.provenance import complaints, trace
 from settings.starting.sections import SECTIONS
-from settings.starting.start import started
+from settings.starting.start import load_settings
 from settings.starting.unknown import unread_settings
 from settings.worker import WorkerSettings
 
@@ -150,7 +150,7 @@ def test_a_named_file_that_cannot_be_read_ends_a_start(
         with pytest.raises(ConfigFileError, match=message):
             kind()
     with pytest.raises(SystemExit) as exit_info:
-        started(WorkerSettings)
+        load_settings(WorkerSettings)
     assert exit_info.value.code == 2
     assert f"the file of settings {path} " in capsys.readouterr().err
 
@@ -165,10 +165,10 @@ def test_an_unnamed_file_of_the_working_directory_is_reported(
     )
     monkeypatch.setenv("FETTLE_ENV", "production")
     with pytest.raises(SystemExit) as exit_info:
-        started(WorkerSettings)
+        load_settings(WorkerSettings)
     assert exit_info.value.code == 2
     assert message in capsys.readouterr().err
-    assert sealed({})["FETTLE_CONFIG"] == ""
+    assert isolated_environment({})["FETTLE_CONFIG"] == ""
     monkeypatch.setenv("FETTLE_CONFIG", "")
     assert unread_settings() == []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import AliasChoices, ValidationError
 
-from settings.client import inherited, sealed
+from settings.client import child_environment, isolated_environment
 from settings.providers import ProviderSettings
 from settings.starting.environment import (
     DROPPED,
@@ -167,8 +167,8 @@ def test_variables_of_libraries_are_named(
     monkeypatch.setenv(name, "on")
     assert library_variables() == [name]
     assert sends_data(name) is sends
-    assert name not in inherited({})
-    assert name not in sealed({})
+    assert name not in child_environment({})
+    assert name not in isolated_environment({})
     for off in ("", "0", "False", "none"):
         monkeypatch.setenv(name, off)
         assert library_variables() == []

@@ -28,7 +28,7 @@ from lab.drills import process_tree
 from lab.drills.chaos.checks.case import RecoveryBounds
 from lab.drills.chaos.faults.tcp_proxy import FaultProxy
 from lab.drills.process_tree import Process
-from settings.client import sealed
+from settings.client import isolated_environment
 
 READY_SECONDS = 90.0
 LOG_LINES = 15
@@ -58,7 +58,9 @@ class ChaosDeployment:
     def __post_init__(self) -> None:
         """Choose ports and write the settings; no program is started."""
         redis_port, self.api_port = ports.free(2)
-        self.redis = redis_server.prepare(self.folder / "redis", redis_port, sealed({}))
+        self.redis = redis_server.prepare(
+            self.folder / "redis", redis_port, isolated_environment({})
+        )
         self.proxy = FaultProxy(ports.LOOPBACK, redis_port)
         self.url = f"http://{ports.LOOPBACK}:{self.api_port}"
 
@@ -172,7 +174,7 @@ class ChaosDeployment:
             "FETTLE_CONCURRENCY": str(SLOTS),
             "FETTLE_RATE_LIMIT": "1000000/minute",
         }
-        return sealed({**variables, **self.settings})
+        return isolated_environment({**variables, **self.settings})
 
     def flush_hints(self) -> None:
         """Empty the broker's database."""
