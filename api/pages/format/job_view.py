@@ -193,8 +193,8 @@ def _region(name: str, values: Mapping[str, Any]) -> Markup:
     try:
         html = render_template(f"job_{name}.html", **values)
     except Exception:  # the rest of the page is still useful
-        log.exception("region not rendered", job_id=page_values["job"]["id"], region=name)
-        html = render_template("region_lost.html", job=page_values["job"])
+        log.exception("region not rendered", job_id=values["job"]["id"], region=name)
+        html = render_template("region_lost.html", job=values["job"])
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
     wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
     return Markup(wrapped)  # noqa: S704 - a template has rendered it
