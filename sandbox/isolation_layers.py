@@ -71,20 +71,20 @@ def network_and_files(findings: Mapping[str, Any]) -> tuple[IsolationLayer, ...]
         choose_layer(
             "network",
             "its own loopback, and no other interface",
-            f"interfaces in the sandbox: {interfaces or 'none'}; code may reach others by it",
+            f"interfaces in the sandbox: {interfaces or 'none'}; code may reach other machines",
             active=findings["interfaces"] == ["lo"],
         ),
         choose_layer(
             "filesystem",
-            "read-only but for four tmpfs of fixed size",
-            f"writable: {writable}; a run may leave something",
+            "read-only except for four tmpfs of fixed size",
+            f"writable: {writable}; a run may leave files for other runs",
             active=not writable,
         ),
         choose_layer(
             "files",
             f"at most {sum(file_limits):,}, counted by the kernel",
-            f"counted every 50 ms, and the run is ended beyond {policy.INODES:,}: a burst may for "
-            "a moment take more of the kernel's memory",
+            f"counted every 50 ms; a run with more than {policy.INODES:,} is ended, but a burst "
+            "may use more of the kernel's memory for a moment",
             active=all(0 < count <= _MAX_BOUNDED_FILES for count in file_limits),
         ),
     )
@@ -96,19 +96,19 @@ def privileges(findings: Mapping[str, Any]) -> tuple[IsolationLayer, ...]:
     """
     unshare_error, abi = findings["unshare"], findings["landlock"]
     scopes = " and signals and abstract sockets" if abi >= _ABI_WITH_SCOPES else ""
-    no_landlock = f"ABI {abi} is there and not used" if abi else "this kernel does not offer it"
+    no_landlock = f"ABI {abi} is available, but not used" if abi else "this kernel has none"
     return (
         choose_layer(
             "capabilities",
-            "none, and none to be gained (no_new_privs)",
-            "the code has some, or can gain some: do not rely on this",
+            "the code has none and cannot gain any (no_new_privs)",
+            "the code has some, or can gain some: do not rely on this sandbox",
             active=findings["capabilities"] == 0 and findings["no_new_privs"],
         ),
         choose_layer(
             "seccomp",
-            "an allow-list; a new namespace is answered EPERM",
-            f"mode {findings['seccomp']}; a new namespace is answered {unshare_error or 'yes'}: "
-            "the whole kernel is open to attack",
+            "an allow-list; a new namespace is refused with EPERM",
+            f"mode {findings['seccomp']}; result of a new namespace: {unshare_error or 'allowed'}. "
+            "The whole kernel is open to attack",
             active=findings["seccomp"] == 2 and unshare_error == "EPERM",
         ),
         choose_layer(
@@ -159,7 +159,7 @@ def _unprivileged(uid: int) -> IsolationLayer:
     return choose_layer(
         "unprivileged",
         f"sandboxes run as uid {uid} of the host",
-        "sandboxes run as root of the host: one hole is enough",
+        "sandboxes run as root of the host: one vulnerability is enough to control it",
         active=uid != 0,
     )
 
@@ -168,8 +168,8 @@ def _processes(findings: Mapping[str, Any]) -> IsolationLayer:
     count = findings["processes"]
     return choose_layer(
         "processes",
-        f"at most {count} at a time, threads too, for each sandbox",
-        "not counted: a fork bomb reaches the host's own limit",
+        f"at most {count} at a time for each sandbox, including threads",
+        "not limited: a fork bomb reaches the host's own limit",
         active=count > 0,
     )
 
@@ -179,6 +179,6 @@ def _cgroup(facts: Mapping[str, Any]) -> IsolationLayer:
         "cgroup",
         facts.get("cgroup") or "",
         f"{facts.get('no_cgroup') or 'not used'}; a burst between two samples may reach twice the "
-        f"memory limit, and processor time is not shared out; {ADDRESS_SPACE}",
+        f"memory limit, and runs compete for the processors; {ADDRESS_SPACE}",
         active=bool(facts.get("cgroup")),
     )

@@ -45,7 +45,7 @@ async def require_reliable(runtime: TestedRuntime, run: Callable[[], Awaitable[R
     if faults:
         raise SandboxUnavailable(
             f"the runtime {runtime.runtime} failed {len(faults)} of {RUNS} runs in its self-test, "
-            f"the last so: {faults[-1]}. Use another version of it, or the engine's own runtime"
+            f"the last with: {faults[-1]}. Use another version of it, or the engine's own runtime"
         )
 
 

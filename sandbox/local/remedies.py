@@ -27,7 +27,7 @@ _FULL = ("No space left on device", "Resource temporarily unavailable")
 _CONTAINER = (
     "let the container make namespaces: docker run --security-opt "
     "seccomp=deploy/seccomp-worker.json --security-opt systempaths=unconfined --security-opt "
-    "apparmor=unconfined (docs/deployment.md says what each gives away, and Kubernetes' words)"
+    "apparmor=unconfined (docs/deployment.md describes the risk of each, and Kubernetes' settings)"
 )
 
 
