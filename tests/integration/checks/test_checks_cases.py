@@ -1,4 +1,4 @@
-"""Cases: programs in sandboxes of their own, judged by what they print and leave."""
+"""Cases: programs in their own sandboxes, compared by their output and files."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ async def test_a_right_program_passes(sandbox: LocalSandbox, expected: dict[str,
         ({"argv": ("python", "app.py", "-1")}, "exit code: expected 0, actual 1\nstderr: a neg"),
         ({"argv": ("sh", "-c", "kill -9 $$")}, "exit code: expected 0, actual signal 9"),
         ({"expect_files": {"out/square.txt": "8"}}, "out/square.txt: expected '8', actual '9\\n'"),
-        ({"expect_files": {"none.txt": "8"}}, "none.txt: expected '8', there is no such file"),
+        ({"expect_files": {"none.txt": "8"}}, "none.txt: expected '8', but there is no such file"),
         (
             {"argv": ("rm", "data.txt"), "expect_files": {"data.txt": "5\n"}},
             "there is no such file",
         ),
     ],
 )
-async def test_a_wrong_one_fails_with_what_came_and_what_was_expected(
+async def test_a_wrong_program_fails_with_actual_and_expected_output(
     sandbox: LocalSandbox, expected: dict[str, Any], message: str
 ) -> None:
     report = await tried(sandbox, Case(**{"id": "case 1", "argv": THREE, **expected}))
@@ -104,10 +104,10 @@ async def test_a_wrong_one_fails_with_what_came_and_what_was_expected(
         (Case("c", ("echo", "a" * 40), stdout_matches="(a|a)*b"), "error", "timeout"),
         (Case("c", ("echo", "a"), stdout_matches="(a"), "error", "unterminated subpattern"),
         (Case("c", ("echo", "a"), files={"../a": "x"}), "error", "cannot be checked"),
-        (Case("c", ("yes",), stdout_matches="y.*"), "failed", "more than are kept"),
+        (Case("c", ("yes",), stdout_matches="y.*"), "failed", "more than the limit"),
     ],
 )
-async def test_nothing_goes_on_without_end(
+async def test_a_program_without_end_is_stopped(
     sandbox: LocalSandbox, case: Case, outcome: str, message: str
 ) -> None:
     report = await tried(sandbox, case, limits=replace(LIMITS, wall_seconds=2.0))

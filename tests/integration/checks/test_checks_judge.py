@@ -142,7 +142,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
         await backend.close()
 
 
-async def judged(
+async def run_checks(
     sandbox: LocalSandbox,
     solution: str,
     more: Mapping[str, str] | None = None,
@@ -154,7 +154,7 @@ async def judged(
 
 
 async def test_an_honest_solution_passes(sandbox: LocalSandbox) -> None:
-    report = await judged(sandbox, HONEST)
+    report = await run_checks(sandbox, HONEST)
     assert report.passed, report
     assert sorted(test.id for test in report.tests) == [
         "test_a.py::TestNegative::test_negative",
@@ -165,7 +165,7 @@ async def test_an_honest_solution_passes(sandbox: LocalSandbox) -> None:
     ]
 
 
-async def test_links_of_the_workspace_are_there_and_take_no_checks_place(
+async def test_links_are_copied_but_replace_no_file_of_the_checks(
     sandbox: LocalSandbox,
 ) -> None:
     honest = {"src/solution.py": HONEST.encode(), "data/n.txt": b"3", "evil/__init__.py": b""}
@@ -191,8 +191,8 @@ async def test_links_of_the_workspace_are_there_and_take_no_checks_place(
     assert (await judge(sandbox, honest, case, LIMITS, links)).passed
 
 
-async def test_a_wrong_one_fails_where_it_is_wrong(sandbox: LocalSandbox) -> None:
-    report = await judged(sandbox, "def add(a, b):\n    return abs(a) + abs(b)\n")
+async def test_a_wrong_solution_fails_the_test_of_its_fault(sandbox: LocalSandbox) -> None:
+    report = await run_checks(sandbox, "def add(a, b):\n    return abs(a) + abs(b)\n")
     assert not report.passed
     assert [test.id for test in report.tests if test.outcome == "failed"] == [
         "test_a.py::TestNegative::test_negative"
@@ -202,12 +202,12 @@ async def test_a_wrong_one_fails_where_it_is_wrong(sandbox: LocalSandbox) -> Non
 
 @pytest.mark.parametrize("solution", ENDS_EARLY)
 async def test_pytest_has_to_report_each_test(sandbox: LocalSandbox, solution: str) -> None:
-    report = await judged(sandbox, f"{WRONG}\n{ENDS_EARLY[solution]}\n", limits=SHORT)
+    report = await run_checks(sandbox, f"{WRONG}\n{ENDS_EARLY[solution]}\n", limits=SHORT)
     assert not report.passed, report
 
 
 async def test_a_run_without_a_report_says_so(sandbox: LocalSandbox) -> None:
-    report = await judged(sandbox, ENDS_EARLY["os._exit in a call"])
+    report = await run_checks(sandbox, ENDS_EARLY["os._exit in a call"])
     assert report.problem == (
         "pytest ended without a report: a test, or a limit, ended its process"
     )
@@ -231,7 +231,7 @@ def test_add():
 
 
 async def test_a_skipped_test_is_no_success_and_no_failure(sandbox: LocalSandbox) -> None:
-    report = await judged(sandbox, HONEST, None, Checks({"test_s.py": SELECTED}))
+    report = await run_checks(sandbox, HONEST, None, Checks({"test_s.py": SELECTED}))
     assert report.passed, report
     outcomes = {test.id.partition("::")[2]: test.outcome for test in report.tests}
     assert outcomes == {
@@ -262,7 +262,7 @@ async def test_a_skipped_test_is_no_success_and_no_failure(sandbox: LocalSandbox
 async def test_checks_do_not_pass_if_a_test_did_not_run(
     sandbox: LocalSandbox, test: str, command: str | None, problem: str | None
 ) -> None:
-    report = await judged(sandbox, HONEST, None, Checks({"test_s.py": test}, command))
+    report = await run_checks(sandbox, HONEST, None, Checks({"test_s.py": test}, command))
     assert not report.passed, report
     if problem is None:
         assert report.problem is None
@@ -279,34 +279,36 @@ SUMS = Case(
 
 
 @pytest.mark.parametrize("trick", OPEN)
-async def test_what_fools_tests_in_one_process_fools_no_case(
+async def test_a_solution_that_cheats_passes_tests_but_no_case(
     sandbox: LocalSandbox, trick: str
 ) -> None:
-    report = await judged(sandbox, OPEN[trick], None, replace(CHECKS, cases=(SUMS,)))
+    report = await run_checks(sandbox, OPEN[trick], None, replace(CHECKS, cases=(SUMS,)))
     assert [test.id for test in report.tests if test.outcome != "passed"] == ["case sums"]
 
 
-async def test_what_is_expected_of_a_case_is_not_in_its_sandbox(sandbox: LocalSandbox) -> None:
+async def test_the_expected_output_of_a_case_is_not_in_its_sandbox(sandbox: LocalSandbox) -> None:
     test = (
         "from solution import add\n\ndef test_add():\n    want = 3\n    assert add(1, 2) == want\n"
     )
     reads = "import sys\ndef add(a, b):\n    return sys._getframe(1).f_locals.get('want', 0)\n"
     checks = Checks({"test_a.py": test}, cases=(SUMS,))
-    report = await judged(sandbox, reads, None, checks)
+    report = await run_checks(sandbox, reads, None, checks)
     assert [test.outcome for test in report.tests] == ["passed", "failed"]
 
 
-async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox) -> None:
+async def test_an_endless_solution_fails_at_the_time_limit(sandbox: LocalSandbox) -> None:
     limits = replace(LIMITS, wall_seconds=3.0)
     endless = "def add(a, b):\n    while True:\n        pass"
-    report = await judged(sandbox, endless, limits=limits)
+    report = await run_checks(sandbox, endless, limits=limits)
     assert not report.passed, report
     assert report.problem == "the checks ran for longer than they may"
 
 
 @pytest.mark.parametrize("files", FILES)
-async def test_files_of_the_workspace_bend_nothing(sandbox: LocalSandbox, files: str) -> None:
-    both = (judged(sandbox, solution, FILES[files]) for solution in (HONEST, WRONG))
+async def test_files_of_the_workspace_do_not_configure_the_checks(
+    sandbox: LocalSandbox, files: str
+) -> None:
+    both = (run_checks(sandbox, solution, FILES[files]) for solution in (HONEST, WRONG))
     right, wrong = await asyncio.gather(*both)
     assert right.passed, right
     assert not wrong.passed, wrong
@@ -319,7 +321,7 @@ threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 if os.fork() == 0:
     os._exit(0)
 """
-    assert (await judged(sandbox, odd + HONEST)).passed
+    assert (await run_checks(sandbox, odd + HONEST)).passed
 
 
 RICH = """
@@ -389,7 +391,7 @@ class TestSub(Base):
 """
 
 
-async def test_what_pytest_can_the_judge_can(sandbox: LocalSandbox) -> None:
+async def test_checks_can_use_the_features_of_pytest(sandbox: LocalSandbox) -> None:
     checks = Checks(
         {
             "t/test_rich.py": RICH,
@@ -399,7 +401,7 @@ async def test_what_pytest_can_the_judge_can(sandbox: LocalSandbox) -> None:
         }
     )
     mine = {"queue.py": "class Mine: pass\n", "data.txt": "of the workspace"}
-    report = await judged(sandbox, HONEST, mine, checks)
+    report = await run_checks(sandbox, HONEST, mine, checks)
     assert report.passed, report
     assert len(report.tests) == 14
 
@@ -418,12 +420,12 @@ SCRIPT = {"check.py": "import sys\nfrom solution import add\nassert add(1, 2) ==
 )
 async def test_commands(sandbox: LocalSandbox, command: str, solution: str, passes: bool) -> None:
     limits = replace(LIMITS, wall_seconds=2.0) if "sleep" in command else LIMITS
-    report = await judged(sandbox, solution, None, Checks(SCRIPT, command), limits)
+    report = await run_checks(sandbox, solution, None, Checks(SCRIPT, command), limits)
     assert report.passed is passes, report
     assert len(report.tests) == 1
 
 
-async def test_what_the_settings_of_the_checks_name_is_there(sandbox: LocalSandbox) -> None:
+async def test_settings_of_the_checks_are_used(sandbox: LocalSandbox) -> None:
     ini = "[pytest]\naddopts = -v --ff --lf --durations=1 --tb=long\ncache_dir = .kept\n"
     test = (
         "from solution import add\n\n\ndef test_add(cache, request):\n"
@@ -449,7 +451,7 @@ async def test_what_the_settings_of_the_checks_name_is_there(sandbox: LocalSandb
         (SHAPES["no metadata, by python -m"].files, None, True),
     ],
 )
-async def test_checks_find_what_tests_find_in_a_clone(
+async def test_checks_import_the_same_modules_as_tests_in_a_clone(
     sandbox: LocalSandbox, files: Mapping[str, str], command: str | None, passed: bool
 ) -> None:
     tests = {path: text for path, text in files.items() if path.startswith("tests/")}
@@ -458,9 +460,9 @@ async def test_checks_find_what_tests_find_in_a_clone(
     assert report.passed is passed, report
 
 
-async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> None:
+async def test_a_pytest_command_selects_tests(sandbox: LocalSandbox) -> None:
     checks = Checks(CHECKS.files, "python -m pytest -q -x test_a.py::test_zero tests")
-    report = await judged(sandbox, "def add(a, b):\n    return a + abs(b)\n", None, checks)
+    report = await run_checks(sandbox, "def add(a, b):\n    return a + abs(b)\n", None, checks)
     assert report.passed, report
     names = {test.id.partition("[")[0] for test in report.tests}
     assert names == {"test_a.py::test_zero", "tests/test_b.py::test_more"}
@@ -475,7 +477,7 @@ async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> N
         ("sh -c 'python -m unittest test_u'", "exit_code"),
     ],
 )
-async def test_a_solution_that_leaves_early_fools_an_exit_code_alone(
+async def test_a_solution_that_exits_early_passes_only_an_exit_code(
     sandbox: LocalSandbox, command: str, judged_by: str
 ) -> None:
     suite = "import unittest\nfrom solution import add\n\nclass Sums(unittest.TestCase):\n"
@@ -483,21 +485,21 @@ async def test_a_solution_that_leaves_early_fools_an_exit_code_alone(
     suite += "\nif __name__ == '__main__':\n    unittest.main()\n"
     checks = Checks({"test_u.py": suite}, command)
     solutions = (HONEST, WRONG, f"{WRONG}import os\nos._exit(0)\n")
-    reports = await asyncio.gather(*(judged(sandbox, s, None, checks) for s in solutions))
+    reports = await asyncio.gather(*(run_checks(sandbox, s, None, checks) for s in solutions))
     assert {report.judged_by for report in reports} == {judged_by}
     assert [report.passed for report in reports] == [True, False, judged_by == "exit_code"]
 
 
 @pytest.mark.parametrize("text", ["def test_a(:", "import nothing_like_that\n", "(" * 5000])
 async def test_a_test_file_that_cannot_be_loaded_fails(sandbox: LocalSandbox, text: str) -> None:
-    report = await judged(sandbox, HONEST, None, Checks({"test_x.py": text, **CHECKS.files}))
+    report = await run_checks(sandbox, HONEST, None, Checks({"test_x.py": text, **CHECKS.files}))
     assert not report.passed
     assert [test.id for test in report.tests if test.outcome == "error"] == ["test_x.py"]
     assert len(report.tests) == 6  # the tests of the other files ran
 
 
 @pytest.mark.parametrize("backend", engines.BACKENDS)
-async def test_the_other_backend_judges_the_same(
+async def test_the_docker_backend_has_the_same_results(
     request: pytest.FixtureRequest, backend: str
 ) -> None:
     made = DockerSandbox(engines.IMAGE, engine=request.getfixturevalue("docker_engine").host)

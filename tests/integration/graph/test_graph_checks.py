@@ -89,7 +89,9 @@ MENDED = [
 ]
 
 
-async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox: Counted) -> None:
+async def test_the_critic_cannot_approve_while_checks_fail(
+    tmp_path: Path, sandbox: Counted
+) -> None:
     journey = journey_of(tmp_path, MENDED, sandbox)
     await journey.begin(job_fields(TASK, checks=True))
     first, second = journey.data_of("critiqued")
@@ -135,7 +137,7 @@ async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_a_person_may_override_them_and_sees_what_they_override(
+async def test_a_person_may_override_failed_checks_and_sees_them(
     tmp_path: Path, sandbox: Counted
 ) -> None:
     turns = [PLAN, *passing(TASK, WRONG, 0)]
@@ -162,7 +164,7 @@ def written_by_tester(files: Mapping[str, str]) -> dict[str, Any]:
     return turn("tester", TASK, call("Tests", interface="solution.py: add(a, b)", files=written))
 
 
-async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
+async def test_a_tester_writes_tests_first_and_useless_tests_are_dropped(
     tmp_path: Path, sandbox: Counted
 ) -> None:
     turns = [
@@ -272,7 +274,7 @@ def asking(*questions: tuple[str, str]) -> dict[str, Any]:
     )
 
 
-async def test_questions_wait_for_answers_and_what_is_left_blank_has_its_default(
+async def test_questions_wait_for_answers_and_a_blank_answer_gets_the_default(
     tmp_path: Path, sandbox: Counted
 ) -> None:
     answers_text = "- Floats too?\n  Yes, floats.\n- How to round?\n  Not at all."

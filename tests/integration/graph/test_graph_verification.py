@@ -71,14 +71,16 @@ async def done(
     turns += [turn("executor", ASKED, *(asked or ["There is none."]), after=2)]
     turns += [turn("executor", "", "It adds."), verdict("(revision 1)", "approve")]
     journey = Journey.plan(folder, turns, sandbox, files, bounds)
-    given = {"max_revisions": 1, "files": tuple(files or ()), **job}
-    await journey.begin(job_fields(TASK, **given))
+    fields = {"max_revisions": 1, "files": tuple(files or ()), **job}
+    await journey.begin(job_fields(TASK, **fields))
     return journey
 
 
-def tried(found: Mapping[str, Any], kind: str = "unloadable") -> list[tuple[list[str], bool]]:
-    experiments = [each for each in found["experiments"] if each["kind"] == kind]
-    return [(each["replaced"], each["still_green"]) for each in experiments]
+def tried(
+    verification: Mapping[str, Any], kind: str = "unloadable"
+) -> list[tuple[list[str], bool]]:
+    experiments = [entry for entry in verification["experiments"] if entry["kind"] == kind]
+    return [(experiment["replaced"], experiment["still_green"]) for experiment in experiments]
 
 
 NONE: dict[str, tuple[list[Written], str]] = {
@@ -105,20 +107,20 @@ NONE: dict[str, tuple[list[Written], str]] = {
 
 
 @pytest.mark.parametrize(("calls", "problem"), NONE.values(), ids=NONE)
-async def test_what_says_nothing_of_the_work_is_none(
+async def test_a_run_without_the_work_is_no_verification(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], problem: str
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    found = only(journey.data_of("verified"))
-    assert found["holds"] is False
-    assert problem in found["problem"]
+    verification = only(journey.data_of("verified"))
+    assert verification["holds"] is False
+    assert problem in verification["problem"]
     critique = only(journey.data_of("critiqued"))
-    assert (critique["verdict"], critique["overruled"]) == ("revise", found["problem"])
+    assert (critique["verdict"], critique["overruled"]) == ("revise", verification["problem"])
     ended = await journey.outcome()
     assert (ended.approved, ended.exhausted) == (False, True)
 
 
-async def test_an_experiment_shows_what_it_printed_and_changes_nothing(
+async def test_an_experiment_records_its_output_and_changes_no_file(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     journey = await done(
@@ -133,7 +135,7 @@ async def test_an_experiment_shows_what_it_printed_and_changes_nothing(
     assert files == {"sums.py": RIGHT.encode(), "check.py": CHECK.encode()}
 
 
-async def test_it_is_run_again_only_where_something_has_changed(
+async def test_a_verification_runs_again_only_after_a_change(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     calls = [WRITES, WRITES_TEST, pytest_over(), write("notes.md", "Done.")]
@@ -146,7 +148,7 @@ async def test_it_is_run_again_only_where_something_has_changed(
     assert only(journey.data_of("verified"))["run"] == "r2"
 
 
-async def test_what_a_verification_writes_is_not_handed_back_with_it(
+async def test_files_that_a_verification_writes_are_not_delivered(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     """Its `verify` left a file, so it is run again: on the files as they are then."""
@@ -159,22 +161,24 @@ async def test_what_a_verification_writes_is_not_handed_back_with_it(
     assert len(journey.ports.workspace.list()) == 2
 
 
-async def test_a_model_that_has_declared_none_is_asked_once(
+async def test_a_model_without_a_declared_verification_is_asked_once(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     journey = await done(tmp_path, sandbox, WRITES, asked=(WRITES_TEST, pytest_over()))
     assert only(journey.data_of("verified"))["source"] == "model"
     assert only(journey.data_of("answered"))["text"] == "It adds."
-    roles = [each["role"] for each in journey.data_of("model_called")]
-    assert roles.count("executor") == 4  # the work, an answer, what was asked for, an answer
+    roles = [data["role"] for data in journey.data_of("model_called")]
+    assert (
+        roles.count("executor") == 4
+    )  # the work, an answer, the requested verification, an answer
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_who_is_asked_and_looks_around_is_not_asked_again(
+async def test_a_model_that_only_looks_at_files_is_not_asked_again(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     journey = await done(tmp_path, sandbox, WRITES, asked=(call("list_dir"),))
-    roles = [each["role"] for each in journey.data_of("model_called")]
+    roles = [data["role"] for data in journey.data_of("model_called")]
     assert roles.count("executor") == 4
     assert only(journey.data_of("verified"))["problem"] == "nothing has been run"
 
@@ -188,21 +192,23 @@ async def test_who_is_asked_and_looks_around_is_not_asked_again(
     ],
     ids=["no source files", "the job's own", "no files"],
 )
-async def test_who_has_nothing_to_declare_is_not_asked(
+async def test_a_job_without_source_files_is_not_asked(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], job: dict[str, Any]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls, **job)
-    roles = [each["role"] for each in journey.data_of("model_called")]
+    roles = [data["role"] for data in journey.data_of("model_called")]
     assert roles.count("executor") == 2
 
 
-async def test_the_job_s_own_command_counts_and_is_told(
+async def test_the_command_of_the_job_counts_and_is_in_the_prompt(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    said = "has to end with exit code 0: `python -c 'import sums; assert sums.add(1, 2) == 3'`"
+    instruction = (
+        "has to end with exit code 0: `python -c 'import sums; assert sums.add(1, 2) == 3'`"
+    )
     turns = [
         PLAN,
-        turn("executor", said, write("sums.py", WRONG), python("import sums"), after=0),
+        turn("executor", instruction, write("sums.py", WRONG), python("import sums"), after=0),
         turn("executor", "exit code 0", "It adds.", after=1),
         verdict("(revision 1)", "approve"),
         turn("executor", "failed: AssertionError", WRITES, after=2),
@@ -219,42 +225,50 @@ async def test_the_job_s_own_command_counts_and_is_told(
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_files_that_the_job_was_given_are_not_its_work(
+async def test_files_that_the_job_started_with_are_not_its_work(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    """A test that imports a given module is no evidence of the one that the job wrote."""
-    given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
-    journey = await done(tmp_path, sandbox, write("shop.py", "x = 1\n"), pytest_over(), files=given)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], tried(found)) == (False, [(["shop.py"], True)])
+    """A test that imports an existing module is no evidence of the module that the job wrote."""
+    files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
+    journey = await done(
+        tmp_path, sandbox, write("shop.py", "x = 1\n"), pytest_over(), files=files_before
+    )
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], tried(verification)) == (False, [(["shop.py"], True)])
 
 
-async def test_the_change_is_what_makes_it_pass(tmp_path: Path, sandbox: LocalSandbox) -> None:
-    given = {"sums.py": WRONG.encode(), "test_old.py": b"def test_it():\n    import sums\n"}
-    journey = await done(tmp_path, sandbox, WRITES, WRITES_TEST, pytest_over(), files=given)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], found["notes"], found["judged_by"]) == (True, [], "report")
-    assert tried(found, "before") == tried(found) == [(["sums.py"], False)]
-    (before, _) = found["experiments"]
+async def test_a_verification_fails_without_the_change(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    files_before = {"sums.py": WRONG.encode(), "test_old.py": b"def test_it():\n    import sums\n"}
+    journey = await done(tmp_path, sandbox, WRITES, WRITES_TEST, pytest_over(), files=files_before)
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], verification["notes"], verification["judged_by"]) == (
+        True,
+        [],
+        "report",
+    )
+    assert tried(verification, "before") == tried(verification) == [(["sums.py"], False)]
+    (before, _) = verification["experiments"]
     assert "assert -1 == 3" in before["stdout"]["text"]
 
 
 async def test_a_change_that_makes_no_difference_is_noted(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
+    files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
     other = write("sums.py", RIGHT.replace("a + b", "b + a"))
-    journey = await done(tmp_path, sandbox, other, pytest_over(), files=given)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], tried(found, "before")) == (True, [(["sums.py"], True)])
-    assert found["notes"] == [PASSES_BEFORE]
+    journey = await done(tmp_path, sandbox, other, pytest_over(), files=files_before)
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], tried(verification, "before")) == (True, [(["sums.py"], True)])
+    assert verification["notes"] == [PASSES_BEFORE]
     assert (await journey.outcome()).approved_by == "critic"
 
 
 async def test_a_change_that_is_to_keep_the_behaviour_passes_before_it(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
+    files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
     plan = call("Plan", steps=["Swap the operands."], keeps_behaviour=True)
     other = write("sums.py", RIGHT.replace("a + b", "b + a"))
     turns = [
@@ -263,10 +277,10 @@ async def test_a_change_that_is_to_keep_the_behaviour_passes_before_it(
         turn("executor", "", "Done.", after=1),
         verdict("(revision 1)", "approve"),
     ]
-    journey = Journey.plan(tmp_path, turns, sandbox, given)
-    await journey.begin(job_fields(TASK, files=tuple(given)))
-    found = only(journey.data_of("verified"))
-    assert (tried(found, "before"), found["notes"]) == ([(["sums.py"], True)], [])
+    journey = Journey.plan(tmp_path, turns, sandbox, files_before)
+    await journey.begin(job_fields(TASK, files=tuple(files_before)))
+    verification = only(journey.data_of("verified"))
+    assert (tried(verification, "before"), verification["notes"]) == ([(["sums.py"], True)], [])
 
 
 OWN_WORD: dict[str, tuple[list[Written], bool]] = {
@@ -288,9 +302,9 @@ async def test_a_program_that_is_verified_by_itself_alone_is_its_own_word(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], own_word: bool
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], found["own_word"]) == (True, own_word)
-    assert found["judged_by"] == "exit_code"
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], verification["own_word"]) == (True, own_word)
+    assert verification["judged_by"] == "exit_code"
 
 
 async def test_unnoticed_mutations_are_given_to_the_executor_once(
@@ -316,21 +330,26 @@ async def test_unnoticed_mutations_are_given_to_the_executor_once(
 
 async def test_a_changed_setting_is_reverted(tmp_path: Path, sandbox: LocalSandbox) -> None:
     test = b"def test_limit():\n    assert open('limit.txt').read() == '5'\n"
-    given = {"limit.txt": b"4", "test_limit.py": test}
-    journey = await done(tmp_path, sandbox, write("limit.txt", "5"), pytest_over(), files=given)
-    found = only(journey.data_of("verified"))
-    assert (found["source"], found["holds"]) == ("model", True)
-    assert tried(found, "before") == [(["limit.txt"], False)]
+    files_before = {"limit.txt": b"4", "test_limit.py": test}
+    journey = await done(
+        tmp_path, sandbox, write("limit.txt", "5"), pytest_over(), files=files_before
+    )
+    verification = only(journey.data_of("verified"))
+    assert (verification["source"], verification["holds"]) == ("model", True)
+    assert tried(verification, "before") == [(["limit.txt"], False)]
 
 
-async def test_a_file_that_nothing_exercises_is_named(
+async def test_a_file_that_no_test_exercises_is_named(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     helper = write("release.py", "def release():\n    raise NotImplementedError\n")
     journey = await done(tmp_path, sandbox, WRITES, helper, WRITES_TEST, pytest_over())
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], tried(found)) == (True, [(["release.py"], True), (["sums.py"], False)])
-    (note,) = found["notes"]
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], tried(verification)) == (
+        True,
+        [(["release.py"], True), (["sums.py"], False)],
+    )
+    (note,) = verification["notes"]
     assert "does not exercise release.py" in note
 
 
@@ -375,9 +394,9 @@ async def test_a_verification_has_to_execute_a_changed_function(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    found = only(journey.data_of("verified"))
-    assert "executes none of the functions that the job wrote or changed" in found["problem"]
-    assert found["functions"] == {"executed": [], "not_executed": ["sums.py::add"]}
+    verification = only(journey.data_of("verified"))
+    assert "executes none of the functions that the job wrote or changed" in verification["problem"]
+    assert verification["functions"] == {"executed": [], "not_executed": ["sums.py::add"]}
     assert not (await journey.outcome()).approved
 
 
@@ -386,66 +405,66 @@ async def test_hooks_that_turn_failures_into_successes_are_no_evidence(
 ) -> None:
     calls = write("sums.py", WRONG), WRITES_TEST, write("conftest.py", HIDES), pytest_over()
     journey = await done(tmp_path, sandbox, *calls, bounds=MUTATED)
-    found = only(journey.data_of("verified"))
-    assert "the functions that it executes (sums.py::add) raise an error" in found["problem"]
+    verification = only(journey.data_of("verified"))
+    assert "the functions that it executes (sums.py::add) raise an error" in verification["problem"]
     assert not (await journey.outcome()).approved
 
 
 async def test_changed_tests_are_noted(tmp_path: Path, sandbox: LocalSandbox) -> None:
-    given = {"sums.py": WRONG.encode(), "test_sums.py": TEST.encode()}
+    files_before = {"sums.py": WRONG.encode(), "test_sums.py": TEST.encode()}
     calls = WRITES, write("test_sums.py", TEST.replace("== 3", "== +3")), pytest_over()
-    journey = await done(tmp_path, sandbox, *calls, files=given)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], found["notes"]) == (
+    journey = await done(tmp_path, sandbox, *calls, files=files_before)
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], verification["notes"]) == (
         True, ["The job changed existing tests: test_sums.py."],
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("calls", EXECUTED.values(), ids=EXECUTED)
-async def test_functions_are_found_wherever_they_run(
+async def test_a_function_counts_as_executed_in_any_process_or_thread(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls, bounds=MUTATED)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], found["notes"]) == (True, [])
-    assert found["functions"] == {"executed": ["sums.py::add"], "not_executed": []}
-    assert found["strength"]["noticed"] == found["strength"]["tried"] > 0
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], verification["notes"]) == (True, [])
+    assert verification["functions"] == {"executed": ["sums.py::add"], "not_executed": []}
+    assert verification["strength"]["noticed"] == verification["strength"]["tried"] > 0
     assert not any(path.startswith(".fettle") for path in journey.ports.workspace.list())
 
 
 async def test_a_weak_test_is_shown_as_weak(tmp_path: Path, sandbox: LocalSandbox) -> None:
     weak = write("test_sums.py", TEST.replace("== 3", "is not None"))
     journey = await done(tmp_path, sandbox, WRITES, weak, pytest_over(), bounds=MUTATED)
-    found = only(journey.data_of("verified"))
-    unnoticed = found["strength"]["unnoticed"]
+    verification = only(journey.data_of("verified"))
+    unnoticed = verification["strength"]["unnoticed"]
     assert {"path": "sums.py", "line": 2, "before": "return a + b", "after": "return a - b"} in (
         unnoticed
     )
-    assert len(unnoticed) == found["strength"]["tried"] - found["strength"]["noticed"]
-    assert (found["holds"], (await journey.outcome()).approved) == (True, True)
+    assert len(unnoticed) == verification["strength"]["tried"] - verification["strength"]["noticed"]
+    assert (verification["holds"], (await journey.outcome()).approved) == (True, True)
 
 
 async def test_the_mutations_of_a_workspace_are_always_the_same(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     long = write("sums.py", RIGHT + "".join(f"\n\ndef f{n}():\n    return {n}\n" for n in range(9)))
-    few, found = Bounds(mutations=3), list[Any]()
+    few, verification = Bounds(mutations=3), list[Any]()
     for name in ("once", "again"):
         journey = await done(tmp_path / name, sandbox, long, WRITES_TEST, pytest_over(), bounds=few)
-        found.append(only(journey.data_of("verified"))["strength"])
-    assert found[0] == found[1]
-    assert found[0]["tried"] == 3
+        verification.append(only(journey.data_of("verified"))["strength"])
+    assert verification[0] == verification[1]
+    assert verification[0]["tried"] == 3
 
 
 async def test_work_that_only_deletes_a_file_is_verified_by_the_tests(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    given = {"sums.py": RIGHT.encode(), "old.py": b"x = 1\n", "test_sums.py": TEST.encode()}
+    files_before = {"sums.py": RIGHT.encode(), "old.py": b"x = 1\n", "test_sums.py": TEST.encode()}
     deletes = call("shell", command="rm old.py")
-    journey = await done(tmp_path, sandbox, deletes, pytest_over(), files=given)
-    found = only(journey.data_of("verified"))
-    assert (found["source"], found["holds"]) == ("model", True)
-    assert tried(found, "before") == [(["old.py"], True)]
+    journey = await done(tmp_path, sandbox, deletes, pytest_over(), files=files_before)
+    verification = only(journey.data_of("verified"))
+    assert (verification["source"], verification["holds"]) == ("model", True)
+    assert tried(verification, "before") == [(["old.py"], True)]
 
 
 async def test_a_person_s_edit_is_verified_before_it_is_shown(
@@ -480,19 +499,19 @@ ASKS = turn("planner", "The task:", call("Plan", steps=["Answer it."], only_answ
 READS = call("read_file", path="sums.py")
 
 
-async def asked(
+async def answered(
     folder: Path,
     plan: Written,
     *calls: Written,
     files: Mapping[str, bytes] | None,
-    seen: str = "(revision 1)",
+    excerpt: str = "(revision 1)",
 ) -> Journey:
-    """A job that asks a question, makes these calls in one reply, and answers. The critic, whose
-    request contains `seen`, approves."""
+    """A job that asks a question, makes these calls in one reply, and answers. The
+    request of the critic contains `excerpt`, and the critic approves."""
     turns = [plan, turn("executor", QUESTION, *calls, after=0)]
     turns += [turn("executor", "", "It returns 3, by line 2 of sums.py.", after=1)]
     turns += [turn("executor", ASKED, "There is none.", after=2)]
-    turns += [verdict(seen, "approve")]
+    turns += [verdict(excerpt, "approve")]
     journey = Journey.plan(folder, turns, LocalSandbox(PYTHON, pool_size=0), files)
     job = job_fields(QUESTION, files=tuple(files or ()), start=journey.ports.workspace.digest)
     try:
@@ -503,27 +522,35 @@ async def asked(
 
 
 async def test_a_question_about_files_ends_with_an_answer(tmp_path: Path) -> None:
-    journey = await asked(tmp_path, ASKS, READS, files={"sums.py": RIGHT.encode()})
-    ended, found = await journey.outcome(), only(journey.data_of("verified"))
+    journey = await answered(tmp_path, ASKS, READS, files={"sums.py": RIGHT.encode()})
+    ended, verification = await journey.outcome(), only(journey.data_of("verified"))
     assert (ended.approved_by, ended.answer) == ("critic", "It returns 3, by line 2 of sums.py.")
-    assert (found["holds"], found["source"], found["run"]) == (True, "answer", None)
-    assert found["notes"] == ["The task only asks a question, and no run shows the answer."]
+    assert (verification["holds"], verification["source"], verification["run"]) == (
+        True,
+        "answer",
+        None,
+    )
+    assert verification["notes"] == ["The task only asks a question, and no run shows the answer."]
     assert only(journey.data_of("planned"))["note"].startswith("the task only asks a question")
 
 
 async def test_the_critic_reads_the_files_that_the_executor_read(tmp_path: Path) -> None:
     files = {"sums.py": RIGHT.encode(), "notes/units.txt": b"All sums are in cents.\n"}
     reads = call("read_file", path="notes/units.txt")
-    seen = "23 bytes\n```\nAll sums are in cents.\n```"
-    journey = await asked(tmp_path, ASKS, reads, files=files, seen=seen)
+    excerpt = "23 bytes\n```\nAll sums are in cents.\n```"
+    journey = await answered(tmp_path, ASKS, reads, files=files, excerpt=excerpt)
     assert (await journey.outcome()).approved_by == "critic"
 
 
 async def test_an_answer_that_a_run_shows_rests_on_the_run(tmp_path: Path) -> None:
     runs = call("python", code="import sums; print(sums.add(1, 2))")
-    journey = await asked(tmp_path, ASKS, READS, runs, files={"sums.py": RIGHT.encode()})
-    found = only(journey.data_of("verified"))
-    assert (found["source"], found["run"], found["notes"]) == ("program", "r1", [])
+    journey = await answered(tmp_path, ASKS, READS, runs, files={"sums.py": RIGHT.encode()})
+    verification = only(journey.data_of("verified"))
+    assert (verification["source"], verification["run"], verification["notes"]) == (
+        "program",
+        "r1",
+        [],
+    )
 
 
 NO_QUESTION = {
@@ -539,6 +566,6 @@ NO_QUESTION = {
 async def test_no_other_job_rests_on_its_answer(
     tmp_path: Path, plan: Written, calls: list[Written], files: Mapping[str, bytes] | None
 ) -> None:
-    journey = await asked(tmp_path, plan, *calls, files=files)
-    found = only(journey.data_of("verified"))
-    assert (found["holds"], (await journey.outcome()).approved) == (False, False)
+    journey = await answered(tmp_path, plan, *calls, files=files)
+    verification = only(journey.data_of("verified"))
+    assert (verification["holds"], (await journey.outcome()).approved) == (False, False)
