@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from agents.attempt import Ports
 from agents.calls.call_key import digest, message_values
 from agents.calls.journal import finished_call, journaled
-from agents.calls.serializable import make_serializable
+from agents.calls.serializer import make_serializable
 from agents.context.overflow import Draft, Messages, Shares, ask_within_context
 from agents.models.build import CallableModel
 from agents.models.call_context import TokenListener

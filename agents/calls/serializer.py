@@ -6,6 +6,9 @@ LangGraph's own serializer imports any name and calls it. With an allow-list, it
 in the place of a value of another class, and the job continues with the wrong state. This
 serializer imports nothing, builds only the classes below, and raises for everything else.
 
+Some valid JSON has no form in MessagePack: integers beyond 64 bits, half surrogate pairs in names,
+hundreds of levels of nesting. `make_serializable` replaces such values in a reply.
+
 Why: docs/decisions/0060-stored-bytes-are-data.md
 """
 
@@ -26,6 +29,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Interrupt, Send
 
 from agents.errors import StateUnreadable
+from agents.models.replies.ending import MALFORMED
 
 _POSITIONAL, _KEYWORDS, _MESSAGE, _SNAPSHOT = 1, 2, 5, 7
 """The codes of LangGraph's extensions that Fettle's values need.
@@ -166,3 +170,37 @@ def _extension_of(value: Any) -> str | ormsgpack.Ext:
 
 SERIALIZER: Final = Serializer()
 """It has no state."""
+
+
+UNSERIALIZABLE = "an integer beyond 64 bits, a name that is not valid text, or hundreds of levels"
+
+
+def make_serializable(message: AIMessage) -> AIMessage:
+    """`message`; if `SERIALIZER` cannot write it, then as plain text, with unserializable calls
+    marked as malformed, and without any other values that cannot be written."""
+    if _fits(message):
+        return message
+    calls = [
+        call if _fits(call["args"]) else {**call, "args": {MALFORMED: UNSERIALIZABLE}}
+        for call in message.tool_calls
+    ]
+    metadata = {key: value for key, value in message.response_metadata.items() if _fits(value)}
+    fields = {key: value for key, value in message.additional_kwargs.items() if _fits(value)}
+    usage = message.usage_metadata if _fits(message.usage_metadata) else None
+    return message.model_copy(
+        update={
+            "tool_calls": calls,
+            "content": str(message.text),  # Anthropic's replies list their calls in it, too
+            "response_metadata": metadata,
+            "additional_kwargs": fields,
+            "usage_metadata": usage,
+        }
+    )
+
+
+def _fits(value: Any) -> bool:
+    try:
+        SERIALIZER.dumps_typed(value)
+    except TypeError:
+        return False
+    return True

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from agents.attempt import Ports
 from agents.calls.call_key import for_reply
-from agents.calls.serializable import UNSERIALIZABLE
+from agents.calls.serializer import UNSERIALIZABLE
 from agents.history import Trace, runs_in, traces
 from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.prompts import render

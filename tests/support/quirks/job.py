@@ -89,15 +89,17 @@ async def _tried(row: Row, journey: Journey) -> tuple[Outcome | None, str, str]:
             if state != "waits" or not attempts_left:
                 return None, state, message
         else:
-            ended = await journey.outcome()
-            return ended, *_end_of(ended, journey)
+            job_outcome = await journey.outcome()
+            return job_outcome, *_end_of(job_outcome, journey)
     raise AssertionError("a row has at least one attempt")
 
 
 def _pool(row: Row, server: ProviderServer, stand_in: ProviderServer) -> ModelPool:
     second = {row.stand_in_name.partition(":")[0]: stand_in} if row.stand_in is not None else {}
     first = row.name.partition(":")[0]
-    addresses = {name: each.base_urls()[name] for name, each in second.items()}
+    addresses = {
+        name: provider_server.base_urls()[name] for name, provider_server in second.items()
+    }
     keys = {provider: f"{provider}-key" for provider in PROVIDERS}
     base_urls = {**addresses, first: server.base_urls()[first]}
     options = {"api_keys": keys, "base_urls": base_urls, **row.options}

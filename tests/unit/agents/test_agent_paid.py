@@ -20,12 +20,12 @@ from agents.redaction import Redaction
 
 @dataclass
 class Full(MemoryWorkspace):
-    """Keeps nothing."""
+    """A workspace that cannot store bytes."""
 
     error: BaseException
 
     async def keep(self, content: bytes) -> str:
-        raise self.why
+        raise self.error
 
 
 @pytest.mark.parametrize("error", [OSError("full"), asyncio.CancelledError()])

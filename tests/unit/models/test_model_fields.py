@@ -10,8 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from agents.calls.call_key import message_values
-from agents.calls.serializable import make_serializable
-from agents.calls.serializer import SERIALIZER
+from agents.calls.serializer import SERIALIZER, make_serializable
 from agents.context.overflow import cut
 from agents.context.trimming import size, trim_exchanges
 from agents.models.replies.fields import (
