@@ -145,7 +145,7 @@ async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     seconds = "16.180339"
     scene.deployment.worker(**DEAF)
     await scene.submit("long", Work((sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
     assert await scene.cancel("long")
     await until(lambda: not processes(seconds), 2, scene.deployment.logs)
     await asyncio.sleep(1.5)

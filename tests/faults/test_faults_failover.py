@@ -74,7 +74,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 scene.work["asked"] = Work()
                 shown: list[str] = []
                 submitting = asyncio.create_task(ask(client, shown))
-                await until(lambda: len(shown) > 1, shown=scene.deployment.logs)
+                await until(lambda: len(shown) > 1, show_details=scene.deployment.logs)
                 await approve(client, decided)
                 scene.log.add(Struck(fault=FAULT, blinds=True))
                 primary.kill()

@@ -51,7 +51,7 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     second = "open('n', 'a').write('2'); " + sleeps(seconds)
     work = Work((TWICE[0], second))
     job_id = await scene.submit("ran", work)
-    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
     (sandbox,) = processes(seconds)
     scene.kill(await scene.holder("ran"))
     await until(lambda: sandbox not in processes(seconds), 2)

@@ -82,7 +82,8 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         await asyncio.sleep(LEASE + 1)
         if fault in SILENT:
             await until(
-                lambda: "heartbeat missed" in scene.deployment.logs(), shown=scene.deployment.logs
+                lambda: "heartbeat missed" in scene.deployment.logs(),
+                show_details=scene.deployment.logs,
             )
         elif fault in COUNTED:
             assert proxy.counters()[COUNTED[fault]] > 0

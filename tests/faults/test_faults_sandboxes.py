@@ -23,7 +23,7 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
     scene.deployment.worker()
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("ran", work)
-    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
     (sandbox,) = processes(seconds)
     supervisor = scene.deployment.child_of_worker("sandbox.local")
     assert supervisor is not None

@@ -65,7 +65,7 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     seconds = "27.18281"
     worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
     asked = time.monotonic()
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
@@ -86,7 +86,7 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     worker = scene.deployment.worker(drain_seconds="60")
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("hurried", work)
-    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
     (pid,) = processes(seconds)
     worker.send_signal(signal.SIGTERM)
     await asyncio.sleep(1.5)  # two signals within a second are one wish

@@ -64,29 +64,29 @@ def corrupt_on_the_way(project: Repository, forge: GitServer) -> None:
     forge.sent = changed
 
 
-def cut(left: int) -> Spoil:
+def cut(remaining_bytes: int) -> Spoil:
     """The last bytes of the pack do not come."""
 
     def spoil(project: Repository, forge: GitServer) -> None:
         project.commit({"a.bin": os.urandom(5_000)})
-        forge.sent = lambda answer: answer[:-left]
+        forge.sent = lambda answer: answer[:-remaining_bytes]
 
     return spoil
 
 
 def changed(content: bytes) -> bytes:
     middle = len(content) // 2
-    other = bytes(each ^ 255 for each in content[middle:][:9])
-    return content[:middle] + other + content[middle:][9:]
+    flipped_bytes = bytes(byte ^ 255 for byte in content[middle:][:9])
+    return content[:middle] + flipped_bytes + content[middle:][9:]
 
 
-async def base(own: Repositories, forge: GitServer, ref: str) -> Base:
+async def base(repositories: Repositories, forge: GitServer, ref: str) -> Base:
     repo = Repo(url=forge.url("project/.git"), ref=ref)
-    return await own.base(repo, await own.commit(repo))
+    return await repositories.base(repo, await repositories.commit(repo))
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why", "passing"),
+    ("spoil", "reason", "passing"),
     [
         (named(".."), "not safe to check out: .*hasDotdot", False),
         (named(".git"), "not safe to check out: .*hasDotgit", False),
@@ -105,21 +105,21 @@ async def test_the_job_ends_with_the_reason_and_the_mirror_is_good(
     forge: GitServer,
     tmp_path: Path,
     spoil: Spoil,
-    why: str,
+    reason: str,
     passing: bool,
 ) -> None:
     """What may have been cut on its way is asked for again."""
     project.commit({"good.txt": b"1\n"})
     project.git("branch", "good")
     spoil(project, forge)
-    own = Repositories(tmp_path / "kept", RepositorySettings(repo_hosts=(forge.listed,)))
-    with pytest.raises(RepositoryRefused, match=why) as raised:
-        await base(own, forge, "main")
+    repositories = Repositories(tmp_path / "kept", RepositorySettings(repo_hosts=(forge.listed,)))
+    with pytest.raises(RepositoryRefused, match=reason) as raised:
+        await base(repositories, forge, "main")
     assert isinstance(raised.value, RepositoryUnavailable) == passing
-    assert list(own.layers.iterdir()) == []
+    assert list(repositories.layers.iterdir()) == []
     forge.sent = SENT
-    assert await (await base(own, forge, "good")).read("good.txt") == b"1\n"
-    assert list(own.folder.glob("mirrors/*/objects/pack/*tmp*")) == []
+    assert await (await base(repositories, forge, "good")).read("good.txt") == b"1\n"
+    assert list(repositories.folder.glob("mirrors/*/objects/pack/*tmp*")) == []
 
 
 async def test_links_lead_nowhere_and_names_are_as_they_are(
@@ -130,10 +130,10 @@ async def test_links_lead_nowhere_and_names_are_as_they_are(
         (project.folder / name).symlink_to(target)
     files = {"Name.txt": b"1\n", "name.txt": b"2\n", "NAME/a": b"3\n"}
     project.commit(files)
-    own = Repositories(tmp_path / "kept", RepositorySettings(repo_hosts=(forge.listed,)))
-    found = await base(own, forge, "main")
-    layer = own.layers / found.layer
+    repositories = Repositories(tmp_path / "kept", RepositorySettings(repo_hosts=(forge.listed,)))
+    base_commit = await base(repositories, forge, "main")
+    layer = repositories.layers / base_commit.layer
     assert {name: str((layer / name).readlink()) for name in links} == links
-    assert {name: await found.read(name) for name in links} == dict.fromkeys(links)
+    assert {name: await base_commit.read(name) for name in links} == dict.fromkeys(links)
     assert {path: (layer / path).read_bytes() for path in files} == files
-    assert {path: await found.read(path) for path in files} == files
+    assert {path: await base_commit.read(path) for path in files} == files

@@ -63,7 +63,7 @@ def test_a_full_disk_is_the_machines_and_leaves_nothing(
     bundle.write_bytes(project.bundle())
     folder = tmp_path / "disk"
     folder.mkdir()
-    found = on_a_disk(size, folder, bundle)
-    assert "this worker's disk does not take" in found["said"], found
-    assert (found["left"], found["layers"]) == ([], [])
+    outcome = on_a_disk(size, folder, bundle)
+    assert "this worker's disk does not take" in outcome["said"], outcome
+    assert (outcome["left"], outcome["layers"]) == ([], [])
     assert on_a_disk("40m", folder, bundle)["said"] is None

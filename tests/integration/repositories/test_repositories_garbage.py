@@ -14,7 +14,7 @@ ENOUGH = 10**12
 NOTHING = 1
 
 
-def kept(folder: Path) -> dict[str, set[str]]:
+def stored_names(folder: Path) -> dict[str, set[str]]:
     return {
         name: {path.name for path in (folder / name).iterdir()}
         for name in ("mirrors", "layers", "making")
@@ -33,14 +33,18 @@ async def test_what_nobody_uses_goes_when_its_place_is_needed(project: Repositor
     bundles = [await a_bundle(project, number) for number in range(3)]
     first = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)
     second = await uploads.base(bundles[1], repo_cache_bytes=ENOUGH)
-    assert len(kept(uploads.folder)["layers"]) == len(kept(uploads.folder)["mirrors"]) == 2
+    assert (
+        len(stored_names(uploads.folder)["layers"])
+        == len(stored_names(uploads.folder)["mirrors"])
+        == 2
+    )
     first.release()
     (uploads.folder / "layers" / "trial").mkdir()  # the sandbox's own
     third = await uploads.base(bundles[2], repo_cache_bytes=NOTHING)
-    left = kept(uploads.folder)
-    assert left["layers"] == {second.layer, third.layer, "trial"}
-    assert left["mirrors"] == {second.mirror.folder.name, third.mirror.folder.name}
-    assert left["making"] == set()
+    remaining_names = stored_names(uploads.folder)
+    assert remaining_names["layers"] == {second.layer, third.layer, "trial"}
+    assert remaining_names["mirrors"] == {second.mirror.folder.name, third.mirror.folder.name}
+    assert remaining_names["making"] == set()
     assert await second.read("n.txt") == b"1\n"
     assert (await second.patch({"n.txt": b"x\n"}, frozenset())).files == 1
 
@@ -51,11 +55,11 @@ async def test_the_longest_unused_goes_first(project: Repository, uploads) -> No
         (await uploads.base(bundle, repo_cache_bytes=ENOUGH)).release()
     again = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)  # used after the second
     again.release()
-    taken = sum(
+    used_bytes = sum(
         path.lstat().st_blocks * 512 for path in uploads.folder.rglob("*") if path.is_file()
     )
-    third = await uploads.base(bundles[2], repo_cache_bytes=taken * 5 // 4)
-    assert kept(uploads.folder)["layers"] == {again.layer, third.layer}
+    third = await uploads.base(bundles[2], repo_cache_bytes=used_bytes * 5 // 4)
+    assert stored_names(uploads.folder)["layers"] == {again.layer, third.layer}
 
 
 async def test_what_no_job_has_used_for_a_month_goes(project: Repository, uploads) -> None:
@@ -68,9 +72,9 @@ async def test_what_no_job_has_used_for_a_month_goes(project: Repository, upload
         os.utime(uploads.layer(base), (at, at))
         os.utime(base.mirror.folder, (at, at))
     new = await uploads.base(bundles[3], repo_cache_bytes=ENOUGH)
-    left = kept(uploads.folder)
-    assert left["layers"] == {used.layer, recent.layer, new.layer}
-    assert left["mirrors"] == {base.mirror.folder.name for base in (used, recent, new)}
+    remaining_names = stored_names(uploads.folder)
+    assert remaining_names["layers"] == {used.layer, recent.layer, new.layer}
+    assert remaining_names["mirrors"] == {base.mirror.folder.name for base in (used, recent, new)}
 
 
 async def test_a_base_that_is_dropped_is_used_no_more(project: Repository, uploads) -> None:
@@ -79,7 +83,7 @@ async def test_a_base_that_is_dropped_is_used_no_more(project: Repository, uploa
     del base
     gc.collect()
     await uploads.base(await a_bundle(project, 1), repo_cache_bytes=NOTHING)
-    assert layer not in kept(uploads.folder)["layers"]
+    assert layer not in stored_names(uploads.folder)["layers"]
 
 
 async def test_what_was_removed_is_made_again(project: Repository, uploads) -> None:
@@ -87,7 +91,7 @@ async def test_what_was_removed_is_made_again(project: Repository, uploads) -> N
     first = await uploads.base(bundle)
     first.release()
     await uploads.base(await a_bundle(project, 1), repo_cache_bytes=NOTHING)
-    assert first.layer not in kept(uploads.folder)["layers"]
+    assert first.layer not in stored_names(uploads.folder)["layers"]
     again = await uploads.base(bundle)
     assert (again.layer, await again.read("n.txt")) == (first.layer, b"0\n")
     assert (uploads.layer(again) / "n.txt").read_bytes() == b"0\n"
@@ -105,4 +109,4 @@ async def test_jobs_and_garbage_collection_at_one_time(project: Repository, uplo
             base.release()
 
     await asyncio.gather(*(work(number) for number in range(9)))
-    assert kept(uploads.folder)["making"] == set()
+    assert stored_names(uploads.folder)["making"] == set()

@@ -32,9 +32,9 @@ async def test_without_git_a_job_says_what_to_install(
         await uploads.base(bundle)
     with pytest.raises(RepositoryUnavailable, match="install Debian's package git"):
         await base.read("a.txt")
-    found = announcement(WorkerSettings())["repositories"]
-    assert (found["git"], found["works"]) == (None, False)
-    assert "install Debian's package git" in found["why"]
+    announced = announcement(WorkerSettings())["repositories"]
+    assert (announced["git"], announced["works"]) == (None, False)
+    assert "install Debian's package git" in announced["why"]
 
 
 async def test_a_git_that_is_too_old(
@@ -82,8 +82,8 @@ async def test_the_machine_is_an_outage_and_what_a_job_has_changed_is_none(
 def test_a_worker_announces_its_git_and_hosts() -> None:
     hosts = {"repo_hosts": "git.example.org", "deliver_hosts": "git.example.org=gitlab"}
     settings = WorkerSettings.model_validate(hosts)
-    found = announcement(settings)["repositories"]
-    assert found == {
+    announced = announcement(settings)["repositories"]
+    assert announced == {
         "git": ".".join(map(str, git.version() or ())),
         "works": True,
         "why": None,

@@ -65,12 +65,12 @@ async def test_rules_that_take_too_long_end_the_job(project: Repository, uploads
 async def test_those_at_the_top_count_before_many_others(project: Repository, uploads) -> None:
     """Those of the commit, and those of the job."""
     project.commit({".gitignore": b"*.log\n", "d/.gitignore": b"*.tmp\n"})
-    made = {f"made/n{number}/.gitignore": b"*\n" for number in range(510)}
-    files = {**made, "a.log": b"", "d/a.tmp": b"", "made/n0/a": b"", "made/n99/a": b""}
+    ignore_files = {f"made/n{number}/.gitignore": b"*\n" for number in range(510)}
+    files = {**ignore_files, "a.log": b"", "d/a.tmp": b"", "made/n0/a": b"", "made/n99/a": b""}
     base = await uploads.base(project.bundle())
-    found = await base.ignored(files, frozenset())
-    assert {"a.log", "d/a.tmp", "made/n0/a"} <= found
-    assert "made/n99/a" not in found  # the last ones by name are over the bound
+    ignored_paths = await base.ignored(files, frozenset())
+    assert {"a.log", "d/a.tmp", "made/n0/a"} <= ignored_paths
+    assert "made/n99/a" not in ignored_paths  # the last ones by name are over the bound
 
 
 async def test_rules_that_are_too_long_do_not_count(project: Repository, uploads) -> None:

@@ -48,17 +48,17 @@ def forge(tmp_path: Path) -> Iterator[GitServer]:
 
 
 @pytest.fixture
-def own(forge: GitServer, tmp_path: Path) -> Repositories:
+def repositories(forge: GitServer, tmp_path: Path) -> Repositories:
     return Repositories(tmp_path / "kept", RepositorySettings(repo_hosts=(forge.listed,)))
 
 
 class Process:
     """A process that makes a layer of the repository."""
 
-    def __init__(self, own: Repositories, forge: GitServer) -> None:
-        asked = json.dumps([str(own.folder), forge.listed, forge.url("project/.git")])
+    def __init__(self, repositories: Repositories, forge: GitServer) -> None:
+        arguments = json.dumps([str(repositories.folder), forge.listed, forge.url("project/.git")])
         self.popen = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, asked], cwd=TOP, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", PROGRAM, arguments], cwd=TOP, stdout=subprocess.PIPE, text=True
         )
 
     def kill(self) -> None:
@@ -67,11 +67,11 @@ class Process:
 
 
 @pytest.fixture
-def start(own: Repositories, forge: GitServer) -> Iterator[Callable[[], Process]]:
+def start(repositories: Repositories, forge: GitServer) -> Iterator[Callable[[], Process]]:
     started: list[Process] = []
 
     def one() -> Process:
-        started.append(Process(own, forge))
+        started.append(Process(repositories, forge))
         return started[-1]
 
     yield one
@@ -86,88 +86,88 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.001)
 
 
-async def whole(own: Repositories, project: Repository, forge: GitServer) -> str:
+async def complete_fetch(repositories: Repositories, project: Repository, forge: GitServer) -> str:
     """A layer of all of the repository, made or found now; and nothing else is left."""
     repo = Repo(url=forge.url("project/.git"))
-    base = await own.base(repo, await own.commit(repo))
-    layer = own.layers / base.layer
+    base = await repositories.base(repo, await repositories.commit(repo))
+    layer = repositories.layers / base.layer
     names = project.git("ls-files").splitlines()
     assert set(base.entries) == set(names)
     for name in names:
         assert (layer / name).read_bytes() == (project.folder / name).read_bytes()
     assert Repository(layer).git("status", "--porcelain") == ""
-    assert list((own.folder / "making").iterdir()) == []
-    mirror = next((own.folder / "mirrors").iterdir())
+    assert list((repositories.folder / "making").iterdir()) == []
+    mirror = next((repositories.folder / "mirrors").iterdir())
     assert [path.name for path in mirror.rglob("*") if "tmp_" in path.name] == []
     return base.layer
 
 
 async def test_killed_while_it_fetches(
-    project: Repository, forge: GitServer, own: Repositories, start: Callable[[], Process]
+    project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     project.commit({f"f{n}.bin": os.urandom(20_000) for n in range(50)})
     forge.pause = threading.Event()
     process = start()
     assert forge.packing.wait(60)
     process.kill()
-    assert list(own.layers.iterdir()) == []
+    assert list(repositories.layers.iterdir()) == []
     forge.pause.set()
-    await whole(own, project, forge)
+    await complete_fetch(repositories, project, forge)
 
 
 async def test_killed_at_any_time_while_it_fetches_and_checks_out(
-    project: Repository, forge: GitServer, own: Repositories, start: Callable[[], Process]
+    project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     """Twelve kills, each a little later: in fetch, in the checkout, before and after the rename."""
     project.commit({f"d{n % 20}/f{n}.bin": os.urandom(3_000) for n in range(1_500)})
-    making = own.folder / "making"
+    making = repositories.folder / "making"
     for number in range(12):
         process = start()
-        until(lambda: list(making.glob("*")) or list(own.layers.iterdir()))
+        until(lambda: list(making.glob("*")) or list(repositories.layers.iterdir()))
         await asyncio.sleep(number * 0.03)
         process.kill()
     project.commit({"last.txt": b"so that a layer is made in any case\n"})
-    await whole(own, project, forge)
+    await complete_fetch(repositories, project, forge)
 
 
 async def test_killed_while_it_checks_out(
-    project: Repository, forge: GitServer, own: Repositories, start: Callable[[], Process]
+    project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     project.commit({f"d{n % 20}/f{n}.txt": b"%d\n" % n for n in range(3_000)})
     process = start()
-    until(lambda: list(own.folder.glob("making/*/new/d1")))
+    until(lambda: list(repositories.folder.glob("making/*/new/d1")))
     process.kill()
-    assert list(own.layers.iterdir()) == []
-    await whole(own, project, forge)
+    assert list(repositories.layers.iterdir()) == []
+    await complete_fetch(repositories, project, forge)
 
 
 async def test_lock_files_of_a_git_that_was_killed_stop_nobody(
-    project: Repository, forge: GitServer, own: Repositories
+    project: Repository, forge: GitServer, repositories: Repositories
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    await whole(own, project, forge)
-    mirror = next((own.folder / "mirrors").iterdir())
+    await complete_fetch(repositories, project, forge)
+    mirror = next((repositories.folder / "mirrors").iterdir())
     for name in ("shallow.lock", "packed-refs.lock", "HEAD.lock", "objects/pack/tmp_pack_x"):
         (mirror / name).write_bytes(b"half")
     second = project.commit({"a.txt": b"2\n"})
     (mirror / "refs" / "fettle" / f"{second}.lock").write_bytes(b"half")
-    await whole(own, project, forge)
+    await complete_fetch(repositories, project, forge)
 
 
 async def test_a_layer_that_a_killed_process_used_can_be_removed(
-    project: Repository, forge: GitServer, own: Repositories, start: Callable[[], Process]
+    project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     process = start()
     assert process.popen.stdout is not None
     layer = process.popen.stdout.readline().strip()
     small = Repositories(
-        own.folder, RepositorySettings(repo_hosts=(forge.listed,), repo_cache_bytes=1)
+        repositories.folder, RepositorySettings(repo_hosts=(forge.listed,), repo_cache_bytes=1)
     )
     project.commit({"a.txt": b"2\n"})
-    await whole(small, project, forge)
-    assert (own.layers / layer).exists()
+    await complete_fetch(small, project, forge)
+    assert (repositories.layers / layer).exists()
     process.kill()
     project.commit({"a.txt": b"3\n"})
-    await whole(small, project, forge)
-    assert not (own.layers / layer).exists()
+    await complete_fetch(small, project, forge)
+    assert not (repositories.layers / layer).exists()

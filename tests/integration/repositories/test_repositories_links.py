@@ -144,12 +144,12 @@ async def test_tools_see_what_runs_see(job: Job) -> None:
     assert used.texts[:6] == [
         "1\tVALUE = 1\n" if path != "manual/guide.md" else "1\tguide\n" for path in readable
     ]
-    top, below, found = used.texts[6:]
+    top, below, search_result = used.texts[6:]
     assert "manual -> docs" in top.splitlines()
     assert "passwd -> /etc/passwd" in top.splitlines()
     assert "vendor/outer (a submodule, without its files)" in (await _deep(job, "vendor"))
     assert below.splitlines() == ["guide.md", "up -> ../src/app.py"]
-    assert found.splitlines() == ["docs/guide.md:1: guide", "src/app.py:1: VALUE = 1"]
+    assert search_result.splitlines() == ["docs/guide.md:1: guide", "src/app.py:1: VALUE = 1"]
 
 
 async def _deep(job: Job, path: str) -> list[str]:
@@ -228,11 +228,11 @@ async def test_files_can_take_the_place_of_a_removed_submodule(job: Job) -> None
 
 
 async def test_later_runs_see_the_links_and_modes_of_earlier_ones(job: Job) -> None:
-    look = "ls -l one tool.sh new | cut -c1-10; readlink one; test ! -e app; cat one"
+    listing_command = "ls -l one tool.sh new | cut -c1-10; readlink one; test ! -e app; cat one"
     used = await job.use(
         shell("ln -s src/app.py one; chmod +x tool.sh; rm app; cp tool.sh new"),
         call("edit_file", path="tool.sh", old_text="tool", new_text="edited"),
-        shell(look),
+        shell(listing_command),
         shell("rm one; chmod -x tool.sh new"),
         shell("ls; ls -l tool.sh new | cut -c1-10"),
     )

@@ -125,12 +125,15 @@ async def test_a_bundle_of_a_repository_with_several_work_trees(
     commit = project.commit({"a.txt": b"1\n"})
     linked = tmp_path / "linked"
     project.git("worktree", "add", "--detach", str(linked))
-    for tree, other in ((project, b"worktrees/linked"), (Repository(linked), b"main-worktree")):
+    for tree, link_target in (
+        (project, b"worktrees/linked"),
+        (Repository(linked), b"main-worktree"),
+    ):
         bundle = tree.bundle("--all")
-        assert b" " + other + b"/HEAD\n" in bundle
+        assert b" " + link_target + b"/HEAD\n" in bundle
         assert await uploads.commit(bundle) == commit
         with pytest.raises(RepositoryRefused, match="an invalid ref"):
-            await uploads.commit(bundle.replace(b" " + other, b" " + other + b"\0", 1))
+            await uploads.commit(bundle.replace(b" " + link_target, b" " + link_target + b"\0", 1))
 
 
 async def test_a_bundle_of_a_shallow_clone(project: Repository, uploads, tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ async def test_git_apply_on_a_clone_gives_the_same_tree(
 async def test_counts_are_those_that_git_shows(full: Repository, uploads) -> None:
     base = await uploads.base(full.bundle())
     patch = await base.patch(CHANGED, REMOVED)
-    shown = full.raw("apply", "--numstat", "-", stdin=patch.content).decode().splitlines()
-    rows = [line.split("\t") for line in shown]
+    numstat = full.raw("apply", "--numstat", "-", stdin=patch.content).decode().splitlines()
+    rows = [line.split("\t") for line in numstat]
     assert patch.files == len(rows)
     assert patch.insertions == sum(int(row[0]) for row in rows if row[0] != "-")
     assert patch.deletions == sum(int(row[1]) for row in rows if row[1] != "-")
@@ -82,11 +82,11 @@ async def test_the_same_change_is_the_same_patch_and_bundle_on_each_machine(
     backwards = dict(reversed(CHANGED.items()))
     for base in (first, second):
         assert await base.patch(backwards, REMOVED) == await first.patch(CHANGED, REMOVED)
-    made = [
+    commits = [
         await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
         for base in (first, second)
     ]
-    assert made[0] == made[1]
+    assert commits[0] == commits[1]
 
 
 async def test_nothing_changed_is_an_empty_patch(full: Repository, uploads) -> None:
@@ -149,9 +149,9 @@ async def test_line_ends_are_those_that_git_adds(
     patch = await base.patch(changed, frozenset())
     clone = cloned(project, tmp_path / "clone")
     clone.git("apply", "--index", "--cached", "-", stdin=patch.content)
-    kept = {"a.raw", "sub/new.bin", "sub/a.keep", "old.txt", "sub/.gitattributes"}
+    kept_paths = {"a.raw", "sub/new.bin", "sub/a.keep", "old.txt", "sub/.gitattributes"}
     for path, content in changed.items():
-        expected = content if path in kept else content.replace(b"\r\n", b"\n")
+        expected = content if path in kept_paths else content.replace(b"\r\n", b"\n")
         assert clone.raw("show", f":{path}") == expected, path
     assert (patch.insertions, b"@@ -28,3 +28,4 @@" in patch.content) == (9, True)
     assert clone.git("ls-files", "--stage", "new.sh").startswith("100755")
@@ -185,8 +185,8 @@ async def test_the_bundle_is_one_commit_that_a_clone_can_fetch(
     full: Repository, uploads, tmp_path: Path
 ) -> None:
     base = await uploads.base(full.bundle())
-    made = await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
-    (tmp_path / "job.bundle").write_bytes(made)
+    commits = await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
+    (tmp_path / "job.bundle").write_bytes(commits)
     clone = cloned(full, tmp_path / "clone")
     clone.git("fetch", "--quiet", str(tmp_path / "job.bundle"), "fettle/j1:fettle/j1")
     assert clone.git("rev-parse", "fettle/j1^") == base.commit

@@ -30,19 +30,21 @@ def forge(tmp_path: Path) -> Iterator[GitServer]:
 
 
 def opened(forge: GitServer, folder: Path, **settings: object) -> tuple[Repositories, RemoteOrigin]:
-    asked = {"repo_hosts": (forge.listed,), **settings}
-    own = Repositories(folder / "kept", RepositorySettings.model_validate(asked))
-    return own, RemoteOrigin(own.hosts.site(forge.url("project/.git")), own.settings)
+    setting_values = {"repo_hosts": (forge.listed,), **settings}
+    repositories = Repositories(folder / "kept", RepositorySettings.model_validate(setting_values))
+    return repositories, RemoteOrigin(
+        repositories.hosts.site(forge.url("project/.git")), repositories.settings
+    )
 
 
-async def base(own: Repositories, origin: RemoteOrigin) -> Base:
+async def base(repositories: Repositories, origin: RemoteOrigin) -> Base:
     repo = Repo(url=origin.site.url)
-    return await own.base(repo, await own.commit(repo))
+    return await repositories.base(repo, await repositories.commit(repo))
 
 
-async def push(origin: RemoteOrigin, found: Base, text: bytes = b"2\n") -> str:
-    bundle = await found.bundle({"a.txt": text}, frozenset(), **SIGNED)  # type: ignore[arg-type]
-    async with found.unpacked(bundle) as git:
+async def push(origin: RemoteOrigin, base_commit: Base, text: bytes = b"2\n") -> str:
+    bundle = await base_commit.bundle({"a.txt": text}, frozenset(), **SIGNED)  # type: ignore[arg-type]
+    async with base_commit.unpacked(bundle) as git:
         await origin.push(git, tip(bundle), "fettle/j")
     return tip(bundle)
 
@@ -52,10 +54,10 @@ async def test_a_shallow_mirror_sends_the_one_commit_although_the_branch_has_mov
 ) -> None:
     for number in range(3):
         project.commit({"a.txt": b"%d\n" % number, "large.bin": os.urandom(300_000)})
-    own, origin = opened(forge, tmp_path, repo_commits=2)
-    found = await base(own, origin)
+    repositories, origin = opened(forge, tmp_path, repo_commits=2)
+    base_commit = await base(repositories, origin)
     project.commit({"later.txt": b"1\n"})
-    commit = await push(origin, found)
+    commit = await push(origin, base_commit)
     assert project.git("rev-parse", "fettle/j") == commit
     assert project.git("log", "--format=%s", "fettle/j").splitlines() == ["x", *["Change"] * 3]
     assert 0 < forge.pushed < 10_000
@@ -65,9 +67,9 @@ async def test_a_change_that_is_larger_than_one_request(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, origin = opened(forge, tmp_path)
+    repositories, origin = opened(forge, tmp_path)
     large = os.urandom(5_000_000)
-    await push(origin, await base(own, origin), large)
+    await push(origin, await base(repositories, origin), large)
     assert project.raw("show", "fettle/j:a.txt") == large
 
 
@@ -78,16 +80,16 @@ async def test_a_branch_that_is_there_is_not_touched(
     """Neither one that the new commit follows, which a push could move without force."""
     project.commit({"a.txt": b"0\n"})
     project.commit({"a.txt": b"1\n"})
-    own, origin = opened(forge, tmp_path)
-    found = await base(own, origin)
+    repositories, origin = opened(forge, tmp_path)
+    base_commit = await base(repositories, origin)
     project.git("branch", "fettle/j", theirs)
     with pytest.raises(RepositoryRefused, match="declined the branch: stale info"):
-        await push(origin, found)
+        await push(origin, base_commit)
     assert project.git("rev-parse", "fettle/j") == project.git("rev-parse", theirs)
 
 
 @pytest.mark.parametrize(
-    ("status", "passing", "why"),
+    ("status", "passing", "reason"),
     [
         (401, False, "wants a credential"),
         (403, False, "answered 403: the operator's credential may not write"),
@@ -97,15 +99,15 @@ async def test_a_branch_that_is_there_is_not_touched(
     ],
 )
 async def test_what_a_host_answers_to_a_push(
-    project: Repository, forge: GitServer, tmp_path: Path, status: int, passing: bool, why: str
+    project: Repository, forge: GitServer, tmp_path: Path, status: int, passing: bool, reason: str
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, origin = opened(forge, tmp_path)
-    found = await base(own, origin)
+    repositories, origin = opened(forge, tmp_path)
+    base_commit = await base(repositories, origin)
     for refused in ("GET", "POST"):
         forge.pushing = lambda method, _, at=refused: status if method == at else None
-        with pytest.raises(RepositoryRefused, match=why) as raised:
-            await push(origin, found)
+        with pytest.raises(RepositoryRefused, match=reason) as raised:
+            await push(origin, base_commit)
         assert isinstance(raised.value, RepositoryUnavailable) == passing
 
 
@@ -113,18 +115,18 @@ async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, origin = opened(forge, tmp_path, repo_hosts=(forge.listed, "http://127.0.0.1:1"))
-    found = await base(own, origin)
-    gone = replace(origin, site=own.hosts.site("http://127.0.0.1:1/project"))
+    repositories, origin = opened(forge, tmp_path, repo_hosts=(forge.listed, "http://127.0.0.1:1"))
+    base_commit = await base(repositories, origin)
+    closed_origin = replace(origin, site=repositories.hosts.site("http://127.0.0.1:1/project"))
     with pytest.raises(RepositoryUnavailable, match="could not be reached"):
-        await push(gone, found)
+        await push(closed_origin, base_commit)
     forge.redirect = "http://127.0.0.1:1"
     with pytest.raises(RepositoryRefused, match="redirects to another host"):
-        await push(origin, found)
+        await push(origin, base_commit)
 
 
 @pytest.mark.parametrize(
-    ("errors", "why"),
+    ("errors", "reason"),
     [
         (
             f"remote:{' ' * 60_000}\nremote: \x1b[1mNo. \n ! [remote rejected] a -> b (hook (x))\n",
@@ -135,12 +137,12 @@ async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
     ],
     ids=["spaces", "brackets", "stale"],
 )
-def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, why: str) -> None:
+def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, reason: str) -> None:
     """It is read where all jobs of the worker wait for it."""
-    began = time.monotonic()
-    said = str(push_failed("https://git.test/a", "x", errors))
-    assert time.monotonic() - began < 2
-    assert said.startswith(f"https://git.test/a declined the branch: {why}")
+    started = time.monotonic()
+    message = str(push_failed("https://git.test/a", "x", errors))
+    assert time.monotonic() - started < 2
+    assert message.startswith(f"https://git.test/a declined the branch: {reason}")
 
 
 @pytest.mark.parametrize(
@@ -174,9 +176,9 @@ async def test_a_branch_below_a_branch_of_the_host_is_final(
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     project.git("branch", "fettle")
-    own, origin = opened(forge, tmp_path)
+    repositories, origin = opened(forge, tmp_path)
     with pytest.raises(RepositoryRefused, match="'refs/heads/fettle' exists") as raised:
-        await push(origin, await base(own, origin))
+        await push(origin, await base(repositories, origin))
     assert not isinstance(raised.value, RepositoryUnavailable)
 
 

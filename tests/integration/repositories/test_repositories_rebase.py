@@ -55,10 +55,12 @@ class Rebasing:
         project.write(FILES)
         (project.folder / "run.sh").chmod(0o755)
         project.commit()
-        asked = {"repo_hosts": (forge.listed,), **settings}
-        own = Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+        setting_values = {"repo_hosts": (forge.listed,), **settings}
+        repositories = Repositories(
+            folder / "kept", RepositorySettings.model_validate(setting_values)
+        )
         blobs = DirectoryBlobs(folder / "blobs")
-        return cls(project, own, blobs, Repo(forge.url("project/.git"), "main"))
+        return cls(project, repositories, blobs, Repo(forge.url("project/.git"), "main"))
 
     async def change(
         self,
@@ -80,12 +82,14 @@ class Rebasing:
     async def begun(self, record: JobRecord) -> Begun:
         return await rebase.begin_rebase(record, self.repositories, self.blobs)
 
-    async def files(self, begun: Begun) -> tuple[dict[str, bytes], set[str]]:
+    async def files(self, rebase: Begun) -> tuple[dict[str, bytes], set[str]]:
         """What differs from the new commit."""
-        manifest = await load(self.blobs, begun.workspace)
+        manifest = await load(self.blobs, rebase.workspace)
         assert manifest.base == self.project.git("rev-parse", "main")
-        found = {path: await self.blobs.get(each.digest) for path, each in manifest.files.items()}
-        return found, set(manifest.removed)
+        contents = {
+            path: await self.blobs.get(entry.digest) for path, entry in manifest.files.items()
+        }
+        return contents, set(manifest.removed)
 
 
 @pytest.fixture
@@ -116,13 +120,13 @@ async def test_links_and_modes_are_merged(rebasing: Rebasing) -> None:
     kinds = Kinds({"run.sh": False, "tool": True}, {"b.txt": "a.txt", "new": "../out", "l": "1"})
     record = await rebasing.change({"run.sh": FILES["run.sh"], "tool": b"x\n"}, kinds=kinds)
     rebasing.project.commit({"a.txt": LINES.replace(b"8\n", b"eight\n")})
-    begun = await rebasing.begun(record)
-    files, removed = await rebasing.files(begun)
+    rebase = await rebasing.begun(record)
+    files, removed = await rebasing.files(rebase)
     assert (files, removed) == ({"run.sh": FILES["run.sh"], "tool": b"x\n"}, set())
     base = await rebasing.repositories.base(
         rebasing.repo, rebasing.project.git("rev-parse", "main")
     )
-    workspace = await ManifestWorkspace.over(rebasing.blobs, begun.workspace, base)
+    workspace = await ManifestWorkspace.over(rebasing.blobs, rebase.workspace, base)
     tree = await workspace.tree()
     assert (tree.executable, tree.links) == ({"run.sh": False, "tool": True}, kinds.links)
     patch = await workspace.patch()
@@ -147,30 +151,30 @@ async def test_conflicts_are_marked_in_the_files_and_named(rebasing: Rebasing) -
     record = await rebasing.change(changed)
     rebasing.project.git("rm", "--quiet", "b.txt")
     rebasing.project.commit({"a.txt": LINES.replace(b"5\n", b"cinq\n"), "logo.bin": b"\0elsewhere"})
-    begun = await rebasing.begun(record)
-    files, removed = await rebasing.files(begun)
+    rebase = await rebasing.begun(record)
+    files, removed = await rebasing.files(rebase)
     marked = b"<<<<<<< repository\ncinq\n=======\nfive\n>>>>>>> approved-change\n"
     assert files["a.txt"] == LINES.replace(b"5\n", marked)
     assert (files["b.txt"], files["logo.bin"]) == (changed["b.txt"], b"\0approved")
     assert (files["run.sh"], removed) == (changed["run.sh"], set())
-    said = "\n".join(begun.facts.conflicts)
+    conflict_text = "\n".join(rebase.facts.conflicts)
     for words in (
         "Merge conflict in a.txt",
         "b.txt deleted in repository and modified in approved-change",
         "Cannot merge binary files: logo.bin",
     ):
-        assert words in said
-    assert "run.sh" not in said
+        assert words in conflict_text
+    assert "run.sh" not in conflict_text
 
 
 async def test_no_more_conflicts_are_named_than_a_prompt_can_take(rebasing: Rebasing) -> None:
     names = [f"n{number}.txt" for number in range(43)]
     record = await rebasing.change(dict.fromkeys(names, b"1\n"))
     rebasing.project.commit(dict.fromkeys(names, b"2\n"))
-    begun = await rebasing.begun(record)
-    assert len((await rebasing.files(begun))[0]) == 43
-    *named, last = begun.facts.conflicts
-    assert (len(named), last) == (40, "and 3 more")
+    rebase = await rebasing.begun(record)
+    assert len((await rebasing.files(rebase))[0]) == 43
+    *named_conflicts, last = rebase.facts.conflicts
+    assert (len(named_conflicts), last) == (40, "and 3 more")
 
 
 async def test_a_file_that_was_renamed_is_changed_where_it_is_now(rebasing: Rebasing) -> None:
@@ -178,9 +182,9 @@ async def test_a_file_that_was_renamed_is_changed_where_it_is_now(rebasing: Reba
     record = await rebasing.change(changed)
     rebasing.project.git("mv", "run.sh", "start.sh")
     rebasing.project.commit()
-    begun = await rebasing.begun(record)
-    assert await rebasing.files(begun) == ({"start.sh": changed["run.sh"]}, set())
-    assert begun.facts.conflicts == ()
+    rebase = await rebasing.begun(record)
+    assert await rebasing.files(rebase) == ({"start.sh": changed["run.sh"]}, set())
+    assert rebase.facts.conflicts == ()
 
 
 async def test_a_name_that_no_job_can_have_is_said(rebasing: Rebasing) -> None:
@@ -196,9 +200,9 @@ async def test_a_binary_file_that_one_side_has_changed_is_the_changes_own(
 ) -> None:
     record = await rebasing.change({"logo.bin": b"\0two"})
     rebasing.project.commit({"a.txt": b"1\n"})
-    begun = await rebasing.begun(record)
-    assert await rebasing.files(begun) == ({"logo.bin": b"\0two"}, set())
-    assert begun.facts.conflicts == ()
+    rebase = await rebasing.begun(record)
+    assert await rebasing.files(rebase) == ({"logo.bin": b"\0two"}, set())
+    assert rebase.facts.conflicts == ()
 
 
 async def test_where_nothing_is_left_to_do_the_job_says_why(rebasing: Rebasing) -> None:
@@ -227,8 +231,8 @@ async def test_files_of_the_task_that_git_ignores_come_along_and_no_others(
     sent = {"test.env": b"KEY=1\n", "note.txt": b"x\n", "gone.txt": b"x\n"}
     record = await rebasing.change({"note.txt": b"y\n"}, sent=sent)
     rebasing.project.commit({"a.txt": b"1\n"})
-    found, _ = await rebasing.files(await rebasing.begun(record))
-    assert found == {"test.env": b"KEY=1\n", "note.txt": b"y\n"}
+    contents, _ = await rebasing.files(await rebasing.begun(record))
+    assert contents == {"test.env": b"KEY=1\n", "note.txt": b"y\n"}
 
 
 async def test_a_shallow_mirror_is_enough_and_the_branch_may_have_been_replaced(
@@ -239,8 +243,8 @@ async def test_a_shallow_mirror_is_enough_and_the_branch_may_have_been_replaced(
     project.git("checkout", "--quiet", "--orphan", "other")
     project.commit({"b.txt": b"1\n"})
     project.git("branch", "--force", "main", "other")
-    begun = await rebasing.begun(record)
-    assert await rebasing.files(begun) == ({"a.txt": LINES + b"10\n"}, set())
+    rebase = await rebasing.begun(record)
+    assert await rebasing.files(rebase) == ({"a.txt": LINES + b"10\n"}, set())
 
 
 async def test_an_old_git_is_refused_with_what_is_needed(

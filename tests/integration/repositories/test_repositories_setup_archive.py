@@ -18,8 +18,12 @@ def entry(name: str, kind: bytes = FILE, content: bytes = b"x", size: int | None
     """`size`: what it says of its content."""
     if kind == FOLDER:
         content = b""
-    own = name.encode()
-    return ENTRY.pack(kind, 9, len(own), len(content) if size is None else size) + own + content
+    name_bytes = name.encode()
+    return (
+        ENTRY.pack(kind, 9, len(name_bytes), len(content) if size is None else size)
+        + name_bytes
+        + content
+    )
 
 
 def archive(folder: Path, *entries: bytes) -> Path:
@@ -81,7 +85,7 @@ def test_an_archive_that_is_up_to_no_good_is_not_kept(tmp_path: Path, entries: l
 
 
 @pytest.mark.parametrize(
-    ("entries", "why"),
+    ("entries", "reason"),
     [
         ([entry("a", LINK, size=2**40)], "256 bytes each"),
         ([entry("a", LINK, size=5_000)], "a name has more than 4096 bytes"),
@@ -91,12 +95,12 @@ def test_an_archive_that_is_up_to_no_good_is_not_kept(tmp_path: Path, entries: l
     ],
 )
 def test_an_archive_takes_little_of_the_workers_memory(
-    tmp_path: Path, entries: list[bytes], why: str
+    tmp_path: Path, entries: list[bytes], reason: str
 ) -> None:
     packed = archive(tmp_path, *entries)
     tracemalloc.start()
     try:
-        with pytest.raises(SetupFailed, match=why):
+        with pytest.raises(SetupFailed, match=reason):
             unpacked(packed, tmp_path / "new", 2**41, 1_000)
         assert tracemalloc.get_traced_memory()[1] < 4 * MIB
     finally:
@@ -112,10 +116,10 @@ def test_what_was_sent_is_there(tmp_path: Path) -> None:
         link("d", "/etc"),
         link("b/é", "../a"),
     )
-    taken = unpacked(archive(tmp_path, *entries), new, 4 * MIB, 10)
-    assert taken == 1 + 3 * MIB + 4 + 4
-    found = {str(path.relative_to(new)) for path in new.rglob("*")}
-    assert found == {"a", "b", "b/c", "d", "b/é"}
+    unpacked_size = unpacked(archive(tmp_path, *entries), new, 4 * MIB, 10)
+    assert unpacked_size == 1 + 3 * MIB + 4 + 4
+    unpacked_paths = {str(path.relative_to(new)) for path in new.rglob("*")}
+    assert unpacked_paths == {"a", "b", "b/c", "d", "b/é"}
     modes = {oct((new / path).stat().st_mode) for path in ("b", "b/c", "a")}
     assert modes == {"0o40755", "0o100755", "0o100644"}
     assert (new / "b/c").stat().st_mtime == 9

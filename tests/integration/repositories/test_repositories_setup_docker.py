@@ -45,15 +45,15 @@ async def test_a_container_begins_with_what_a_setup_left(
 
     try:
         setup = Setup("pip install -r requirements.txt", paths)
-        made = await setups.installed(base, setup, Within(sandbox, "a"), begins)
-        tree = Tree({}, (base.layer,), frozenset(), (made.layer,))
+        installed = await setups.installed(base, setup, Within(sandbox, "a"), begins)
+        tree = Tree({}, (base.layer,), frozenset(), (installed.layer,))
         looks = "hey; python -m pytest -q tests; git status --porcelain"
-        seen = await sandbox.run(placed(Program.verify(["bash", "-c", looks]), tree, {}), QUICK)
+        result = await sandbox.run(placed(Program.verify(["bash", "-c", looks]), tree, {}), QUICK)
         again = await sandbox.run(
             placed(Program.python("import shout; shout.main()"), tree, {}), QUICK
         )
     finally:
         await sandbox.close()
-    assert seen.stdout.text.startswith("HEY\n.")
-    assert "1 passed" in seen.stdout.text.splitlines()[-1]
+    assert result.stdout.text.startswith("HEY\n.")
+    assert "1 passed" in result.stdout.text.splitlines()[-1]
     assert again.stdout.text == "HEY\n"

@@ -34,26 +34,30 @@ def host(tmp_path: Path) -> Iterator[SshServer]:
 
 
 def opened(host: SshServer, folder: Path, **settings: object) -> Repositories:
-    asked = {**host.settings(), **settings}
-    return Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+    setting_values = {**host.settings(), **settings}
+    return Repositories(folder / "kept", RepositorySettings.model_validate(setting_values))
 
 
-async def base(own: Repositories, url: str) -> Base:
+async def base(repositories: Repositories, url: str) -> Base:
     repo = Repo(url=url)
-    return await own.base(repo, await own.commit(repo))
+    return await repositories.base(repo, await repositories.commit(repo))
 
 
-async def refused(own: Repositories, url: str, ref: str | None = None) -> RepositoryRefused:
+async def refused(
+    repositories: Repositories, url: str, ref: str | None = None
+) -> RepositoryRefused:
     with pytest.raises(RepositoryRefused) as raised:
-        await own.commit(Repo(url=url, ref=ref))
+        await repositories.commit(Repo(url=url, ref=ref))
     return raised.value
 
 
-async def push(own: Repositories, found: Base, url: str) -> str:
+async def push(repositories: Repositories, base_commit: Base, url: str) -> str:
     signed = {"branch": "fettle/j", "message": "x", "author": "A <a@b>", "at": 1}
-    bundle = await found.bundle({"a.txt": b"2\n"}, frozenset(), **signed)  # type: ignore[arg-type]
-    async with found.unpacked(bundle) as git:
-        await RemoteOrigin(own.hosts.site(url), own.settings).push(git, tip(bundle), "fettle/j")
+    bundle = await base_commit.bundle({"a.txt": b"2\n"}, frozenset(), **signed)  # type: ignore[arg-type]
+    async with base_commit.unpacked(bundle) as git:
+        await RemoteOrigin(repositories.hosts.site(url), repositories.settings).push(
+            git, tip(bundle), "fettle/j"
+        )
     return tip(bundle)
 
 
@@ -63,15 +67,15 @@ async def test_a_branch_a_tag_and_a_commit(
     first = project.commit({"a.txt": b"1\n"})
     project.git("tag", "--annotate", "v1", "--message", "Release")
     second = project.commit({"a.txt": b"2\n"})
-    own, url = opened(host, tmp_path), host.url("project/.git")
+    repositories, url = opened(host, tmp_path), host.url("project/.git")
     for ref, commit in {None: second, "main": second, "v1": first, first: first}.items():
-        assert await own.commit(Repo(url=url, ref=ref)) == commit
-    assert await (await base(own, url)).read("a.txt") == b"2\n"
+        assert await repositories.commit(Repo(url=url, ref=ref)) == commit
+    assert await (await base(repositories, url)).read("a.txt") == b"2\n"
     host.forget()
-    again = await own.base(Repo(url=url, ref="main"), first)  # as a job that continues
+    again = await repositories.base(Repo(url=url, ref="main"), first)  # as a job that continues
     assert (await again.read("a.txt"), host.commands) == (b"1\n", [])
     secret = host.key.read_bytes().splitlines()[2]
-    for path in own.folder.rglob("*"):
+    for path in repositories.folder.rglob("*"):
         assert not path.is_file() or secret not in path.read_bytes()
 
 
@@ -79,26 +83,26 @@ async def test_a_branch_is_pushed_once_and_one_that_is_there_is_not_touched(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, url = opened(host, tmp_path), host.url("project/.git")
-    found = await base(own, url)
-    later = project.commit({"later.txt": b"1\n"})
-    commit = await push(own, found, url)
+    repositories, url = opened(host, tmp_path), host.url("project/.git")
+    base_commit = await base(repositories, url)
+    later_commit = project.commit({"later.txt": b"1\n"})
+    commit = await push(repositories, base_commit, url)
     assert project.git("rev-parse", "fettle/j") == commit
-    project.git("branch", "--force", "fettle/j", later)
+    project.git("branch", "--force", "fettle/j", later_commit)
     with pytest.raises(RepositoryRefused, match="declined the branch: stale info"):
-        await push(own, found, url)
-    assert project.git("rev-parse", "fettle/j") == later
+        await push(repositories, base_commit, url)
+    assert project.git("rev-parse", "fettle/j") == later_commit
 
 
 async def test_a_hosts_own_words_for_a_push_that_it_refuses(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, url = opened(host, tmp_path), host.url("project/.git")
-    found = await base(own, url)
+    repositories, url = opened(host, tmp_path), host.url("project/.git")
+    base_commit = await base(repositories, url)
     host.says("ERROR: The key you are authenticating with has been marked as read only.\n")
     with pytest.raises(RepositoryRefused, match=r"cannot be pushed to: .*read only") as raised:
-        await push(own, found, url)
+        await push(repositories, base_commit, url)
     assert not isinstance(raised.value, RepositoryUnavailable)
     host.says(None)
     hook = project.folder / ".git" / "hooks" / "pre-receive"
@@ -106,7 +110,7 @@ async def test_a_hosts_own_words_for_a_push_that_it_refuses(
     hook.write_text("#!/bin/sh\necho Only Ada may push.\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(RepositoryRefused, match="hook declined: Only Ada may push"):
-        await push(own, found, url)
+        await push(repositories, base_commit, url)
 
 
 @pytest.mark.parametrize("case", ["other key", "password", "no key"])
@@ -163,10 +167,10 @@ async def test_a_repository_a_branch_and_a_commit_that_are_not_there(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, url = opened(host, tmp_path), host.url("project/.git")
-    assert "has no repository" in str(await refused(own, host.url("none/.git")))
-    assert "no branch or tag 'gone'" in str(await refused(own, url, "gone"))
-    assert "no longer has the commit" in str(await refused(own, url, "f" * 40))
+    repositories, url = opened(host, tmp_path), host.url("project/.git")
+    assert "has no repository" in str(await refused(repositories, host.url("none/.git")))
+    assert "no branch or tag 'gone'" in str(await refused(repositories, url, "gone"))
+    assert "no longer has the commit" in str(await refused(repositories, url, "f" * 40))
 
 
 async def test_a_server_without_gits_protocol_2(project: Repository, tmp_path: Path) -> None:
@@ -174,10 +178,10 @@ async def test_a_server_without_gits_protocol_2(project: Repository, tmp_path: P
     project.git("tag", "--annotate", "v1", "--message", "Release")
     second = project.commit({"a.txt": b"2\n"})
     with ssh_server(tmp_path, protocol_2=False) as host:
-        own, url = opened(host, tmp_path), host.url("project/.git")
-        assert await own.commit(Repo(url=url)) == second
-        assert "AcceptEnv GIT_PROTOCOL" in str(await refused(own, url, "v1"))
-        pushed = await push(own, await base(own, url), url)
+        repositories, url = opened(host, tmp_path), host.url("project/.git")
+        assert await repositories.commit(Repo(url=url)) == second
+        assert "AcceptEnv GIT_PROTOCOL" in str(await refused(repositories, url, "v1"))
+        pushed = await push(repositories, await base(repositories, url), url)
     assert project.git("rev-parse", "fettle/j") == pushed
 
 
@@ -187,11 +191,14 @@ def _hang_up(listening: socket.socket) -> None:
 
 async def test_a_host_that_is_away_and_one_that_hangs_up(host: SshServer, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        place = f"ssh://127.0.0.1:{listening.getsockname()[1]}"
-        own = opened(host, tmp_path, repo_hosts=(place, "ssh://127.0.0.1:1"))
+        silent_url = f"ssh://127.0.0.1:{listening.getsockname()[1]}"
+        repositories = opened(host, tmp_path, repo_hosts=(silent_url, "ssh://127.0.0.1:1"))
         thread = threading.Thread(target=_hang_up, args=(listening,))
         thread.start()
-        errors = [await refused(own, f"{place}/x"), await refused(own, "ssh://127.0.0.1:1/x")]
+        errors = [
+            await refused(repositories, f"{silent_url}/x"),
+            await refused(repositories, "ssh://127.0.0.1:1/x"),
+        ]
         thread.join()
     for error in errors:
         assert isinstance(error, RepositoryUnavailable)
@@ -202,10 +209,13 @@ async def test_a_repository_that_is_too_large_ends_at_its_bytes(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.bin": os.urandom(24 * 2**20)})
-    own = opened(host, tmp_path, repo_bytes=1_000_000)
-    error = await refused(own, host.url("project/.git"))
+    repositories = opened(host, tmp_path, repo_bytes=1_000_000)
+    error = await refused(repositories, host.url("project/.git"))
     assert "sent more than 1000000 bytes (FETTLE_REPO_BYTES)" in str(error)
-    assert sum(each.stat().st_size for each in own.folder.rglob("*") if each.is_file()) < 2_000_000
+    assert (
+        sum(item.stat().st_size for item in repositories.folder.rglob("*") if item.is_file())
+        < 2_000_000
+    )
 
 
 async def test_a_host_that_does_not_answer_ends_at_its_time(
@@ -246,8 +256,8 @@ async def test_an_address_that_git_never_gets(
     host: SshServer, tmp_path: Path, url: str, reason: str
 ) -> None:
     mark = tmp_path / "mark"
-    own = opened(host, tmp_path)
-    error = await refused(own, url.format(mark=mark, place=host.place))
+    repositories = opened(host, tmp_path)
+    error = await refused(repositories, url.format(mark=mark, place=host.place))
     assert reason in str(error)
     assert "s3cret" not in str(error)
     assert (mark.exists(), host.commands) == (False, [])
@@ -260,7 +270,7 @@ async def test_a_path_is_a_path(host: SshServer, tmp_path: Path, path: str) -> N
     mark = tmp_path / "mark"
     user = host.url("").removesuffix(f"{host.root}/")
     await refused(opened(host, tmp_path), f"{user}/{path.format(mark=mark)}")
-    assert [each.partition(" ")[0] for each in host.commands] == ["git-upload-pack"]
+    assert [item.partition(" ")[0] for item in host.commands] == ["git-upload-pack"]
     assert not mark.exists()
 
 
@@ -332,5 +342,5 @@ async def test_no_other_key_of_this_machine_is_offered(
     project.commit({"a.txt": b"1\n"})
     monkeypatch.setenv("GIT_SSH_COMMAND", f"ssh -i {host.key}")
     monkeypatch.setenv("GIT_SSH", "/bin/false")
-    own = opened(host, tmp_path, **host.settings(new_key(tmp_path / "other")))
-    assert "takes no key" in str(await refused(own, host.url("project/.git")))
+    repositories = opened(host, tmp_path, **host.settings(new_key(tmp_path / "other")))
+    assert "takes no key" in str(await refused(repositories, host.url("project/.git")))

@@ -122,7 +122,7 @@ async def test_refs_are_branches_tags_and_commits(project: Repository, uploads) 
     project.git("branch", "team/topic")
     second = project.commit({"a.txt": b"2\n"})
     bundle = project.bundle()
-    named = {
+    named_refs = {
         None: second,
         "HEAD": second,
         "main": second,
@@ -130,8 +130,8 @@ async def test_refs_are_branches_tags_and_commits(project: Repository, uploads) 
         "team/topic": first,
         first: first,
     }
-    named |= {"refs/tags/v1": first, first[:10]: first}
-    assert {ref: await uploads.commit(bundle, ref) for ref in named} == named
+    named_refs |= {"refs/tags/v1": first, first[:10]: first}
+    assert {ref: await uploads.commit(bundle, ref) for ref in named_refs} == named_refs
     assert uploads.loaded == 1
 
 
@@ -172,9 +172,9 @@ async def test_a_second_job_makes_nothing_anew(project: Repository, uploads) -> 
     project.commit({"a.txt": b"1\n"})
     first = await uploads.base(project.bundle())
     made_at = uploads.layer(first).stat().st_ino
-    began = time.monotonic()
+    started = time.monotonic()
     second = await uploads.base(project.bundle())
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - started < 5
     assert first.layer == second.layer
     assert uploads.layer(second).stat().st_ino == made_at
     assert uploads.loaded == 1

@@ -33,9 +33,9 @@ class Api:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[GitServer]:
-    with git_server(tmp_path) as made:
-        made.api = Api()
-        yield made
+    with git_server(tmp_path) as server_in_folder:
+        server_in_folder.api = Api()
+        yield server_in_folder
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "asked"),
+    ("status", "headers", "expected_seconds"),
     [
         (500, {}, 0.0),
         (502, {}, 0.0),
@@ -77,12 +77,12 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
     ],
 )
 async def test_what_may_pass(
-    server: GitServer, api: Api, status: int, headers: dict[str, str], asked: float
+    server: GitServer, api: Api, status: int, headers: dict[str, str], expected_seconds: float
 ) -> None:
     api.said = (status, {"message": "later"}, headers)
     with pytest.raises(DeliveryUnavailable, match=f"answered {status}: later") as raised:
         await client(server).post("/x", {})
-    assert raised.value.asked_seconds == asked
+    assert raised.value.asked_seconds == expected_seconds
 
 
 @pytest.mark.parametrize("status", [403, 429])
@@ -103,16 +103,16 @@ async def test_a_secondary_rate_limit_needs_no_header(
 
 
 @pytest.mark.parametrize(
-    ("status", "why"),
+    ("status", "reason"),
     [
         (401, "the operator's credential is wrong, or has run out"),
         (403, "the operator's credential does not allow it"),
         (404, "no such repository for the operator's credential"),
     ],
 )
-async def test_what_is_final(server: GitServer, api: Api, status: int, why: str) -> None:
+async def test_what_is_final(server: GitServer, api: Api, status: int, reason: str) -> None:
     api.said = (status, {"message": ["no \x1b[31m" + "x" * 1_000]}, {})
-    with pytest.raises(DeliveryRefused, match=why) as raised:
+    with pytest.raises(DeliveryRefused, match=reason) as raised:
         await client(server).get("/x", {})
     assert not isinstance(raised.value, DeliveryUnavailable)
     assert str(raised.value).isprintable()
@@ -123,15 +123,18 @@ async def test_what_is_final(server: GitServer, api: Api, status: int, why: str)
 async def test_a_redirect_is_followed_on_the_same_host_alone(server: GitServer, api: Api) -> None:
     api.by_path = {"/api/v4/x": (307, {}, {"Location": "/api/v4/moved"})}
     await client(server).post("/x", {"a": 1})
-    assert [each[:2] for each in api.seen] == [("POST", "/api/v4/x"), ("POST", "/api/v4/moved")]
+    assert [received[:2] for received in api.seen] == [
+        ("POST", "/api/v4/x"),
+        ("POST", "/api/v4/moved"),
+    ]
     assert api.seen[0][3] == api.seen[1][3] != b""
-    with git_server(server.root) as other:
-        other.api = Api()
-        for place in (other.url("api/x"), f"http://me:x@{server.place}/api/x", "http://["):
-            api.by_path = {"/api/v4/x": (307, {}, {"Location": place})}
+    with git_server(server.root) as other_server:
+        other_server.api = Api()
+        for url in (other_server.url("api/x"), f"http://me:x@{server.place}/api/x", "http://["):
+            api.by_path = {"/api/v4/x": (307, {}, {"Location": url})}
             with pytest.raises(DeliveryRefused, match="redirect"):
                 await client(server).post("/x", {})
-        assert other.requests == []
+        assert other_server.requests == []
     api.by_path = {"/api/v4/x": (307, {}, {"Location": "/api/v4/x"})}
     with pytest.raises(DeliveryRefused, match="more than 2 redirects"):
         await client(server).post("/x", {})

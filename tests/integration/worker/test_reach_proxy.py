@@ -23,14 +23,17 @@ async def get(proxy: Proxy, *urls: str) -> list[httpx.Response]:
 
 async def test_listed_hosts_are_reached_and_others_are_not(server: WebServer) -> None:
     server.answers["/page"] = Answer(b"text")
-    with web_server() as other:
+    with web_server() as other_server:
         proxy = a_proxy(f"127.0.0.1:{server.port}")
-        urls = [server.url("/page"), other.url("/page"), server.url("/page")]
+        urls = [server.url("/page"), other_server.url("/page"), server.url("/page")]
         answers = await get(proxy, *urls)
-        assert [each.status_code for each in answers] == [200, 403, 200]
+        assert [answer.status_code for answer in answers] == [200, 403, 200]
         assert answers[0].text == "text"
-        assert other.asked == []
-        assert f"the host 127.0.0.1:{other.port} is not on the operator's list" in proxy.refused[0]
+        assert other_server.asked == []
+        assert (
+            f"the host 127.0.0.1:{other_server.port} is not on the operator's list"
+            in proxy.refused[0]
+        )
     assert "proxy-connection" not in server.headers[0]
 
 
@@ -71,5 +74,5 @@ async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer
             writer.write(f"GET {server.url('/page')} HTTP/1.1\r\n{lines}\r\n\r\n".encode())
             await reader.read()
             writer.close()
-    assert {each["host"] for each in server.headers} == {f"127.0.0.1:{server.port}"}
+    assert {answer["host"] for answer in server.headers} == {f"127.0.0.1:{server.port}"}
     assert "x" not in server.headers[0]

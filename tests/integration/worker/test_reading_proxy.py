@@ -33,12 +33,14 @@ async def reading(
     **credentials: str,
 ) -> AsyncIterator[tuple[Proxy, str]]:
     """The proxy of a setup, and its address."""
-    own = {place.replace("_", ":"): each for place, each in credentials.items()}
-    async with SetupNetwork.open(hosts, own, folder / "left.tar", 1, most_bytes) as made:
-        made.proxy.resolver = resolver
-        server = await asyncio.start_server(made.proxy.answer, "127.0.0.1", 0)
+    own_credentials = {authority.replace("_", ":"): item for authority, item in credentials.items()}
+    async with SetupNetwork.open(
+        hosts, own_credentials, folder / "left.tar", 1, most_bytes
+    ) as network:
+        network.proxy.resolver = resolver
+        server = await asyncio.start_server(network.proxy.answer, "127.0.0.1", 0)
         async with server:
-            yield made.proxy, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            yield network.proxy, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 def client(proxy: Proxy, address: str) -> httpx.AsyncClient:
@@ -55,25 +57,26 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
 
 
 async def test_the_worker_adds_a_password_over_tls(tmp_path: Path, trusted: ssl.SSLContext) -> None:
-    with web_server(trusted) as index, web_server(trusted) as other:
+    with web_server(trusted) as index, web_server(trusted) as other_server:
         index.answers["/page"] = Answer(b"text", headers={"Content-Length": "4"})
-        other.answers["/page"] = Answer(b"other")
-        places = [f"localhost:{each.port}" for each in (index, other)]
-        own = {f"localhost_{index.port}": "Basic ours"}
+        other_server.answers["/page"] = Answer(b"other")
+        authorities = [f"localhost:{item.port}" for item in (index, other_server)]
+        own_credentials = {f"localhost_{index.port}": "Basic ours"}
         sent = {"Authorization": "Basic theirs", "Host": "other.example"}
-        asked = (places[0], places[0], places[1])
+        requested = (authorities[0], authorities[0], authorities[1])
         async with (
-            reading(tmp_path, *places, **own) as (proxy, address),
+            reading(tmp_path, *authorities, **own_credentials) as (proxy, address),
             client(proxy, address) as asks,
         ):
             first, again, second = [
-                await asks.get(f"https://{place}/page?a=%2F", headers=sent) for place in asked
+                await asks.get(f"https://{authority}/page?a=%2F", headers=sent)
+                for authority in requested
             ]
         assert (first.status_code, again.status_code) == (404, 404)
         assert second.text == ""
-        assert [each["authorization"] for each in index.headers] == ["Basic ours"] * 2
-        assert [each["authorization"] for each in other.headers] == ["Basic theirs"]
-        assert {each["host"] for each in index.headers} == {places[0]}
+        assert [item["authorization"] for item in index.headers] == ["Basic ours"] * 2
+        assert [item["authorization"] for item in other_server.headers] == ["Basic theirs"]
+        assert {item["host"] for item in index.headers} == {authorities[0]}
         assert index.asked == ["/page?a=%2F"] * 2
 
 
@@ -82,12 +85,12 @@ async def test_code_reads_and_does_nothing_else(
     tmp_path: Path, trusted: ssl.SSLContext, scheme: str
 ) -> None:
     tls = trusted if scheme == "https" else None
-    with web_server(tls) as server, web_server(tls) as other:
+    with web_server(tls) as server, web_server(tls) as other_server:
         server.answers["/page"] = Answer(b"text")
-        place = f"localhost:{server.port}"
-        listed = place if tls else f"http://{place}"
+        authority = f"localhost:{server.port}"
+        listed = authority if tls else f"http://{authority}"
         async with reading(tmp_path, listed) as (proxy, address), client(proxy, address) as asks:
-            page = f"{scheme}://{place}/page"
+            page = f"{scheme}://{authority}/page"
             answers = [
                 await asks.get(page),
                 await asks.head(page),
@@ -97,16 +100,16 @@ async def test_code_reads_and_does_nothing_else(
                 await asks.post(f"{page}/git-upload-pack", content=b"x"),
             ]
             with pytest.raises(httpx.ProxyError) if tls else pytest.raises(AssertionError):
-                answer = await asks.get(f"{scheme}://localhost:{other.port}/page")
+                answer = await asks.get(f"{scheme}://localhost:{other_server.port}/page")
                 assert answer.status_code != 403
-        assert [each.status_code for each in answers] == [200, 501, 403, 403, 403, 403]
+        assert [item.status_code for item in answers] == [200, 501, 403, 403, 403, 403]
         assert server.asked == ["/page"]
-        assert other.asked == []
+        assert other_server.asked == []
         assert proxy.refused == [
             "a setup may only read: POST is refused",
             "a setup may only read: a body of over 0 bytes is refused",
             "a setup may only read: PUT is refused",
-            f"the host localhost:{other.port} is not on the operator's list: {listed}",
+            f"the host localhost:{other_server.port} is not on the operator's list: {listed}",
         ]
 
 
@@ -119,9 +122,9 @@ async def test_git_fetches_from_a_private_repository(
     made(tmp_path / "served" / "app").commit({"a.txt": b"hello\n"})
     with git_server(tmp_path / "served", trusted) as server:
         server.credential = "ada:secret"
-        own = {f"localhost_{server.port}": basic("ada:secret")}
+        own_credentials = {f"localhost_{server.port}": basic("ada:secret")}
         async with (
-            reading(tmp_path, server.listed, **own) as (proxy, address),
+            reading(tmp_path, server.listed, **own_credentials) as (proxy, address),
             client(proxy, address) as asks,
         ):
             authority = tmp_path / "authority.pem"
@@ -137,7 +140,7 @@ async def test_git_fetches_from_a_private_repository(
             )
             assert await git.wait() == 0
             assert (tmp_path / "clone" / "a.txt").read_bytes() == b"hello\n"
-            asked = len(server.requests)
+            requested = len(server.requests)
             fetch = server.url("app/.git/git-upload-pack")
             answers = [
                 await asks.post(server.url(path), content=b"0000", headers=FETCH)
@@ -151,8 +154,8 @@ async def test_git_fetches_from_a_private_repository(
             ]
             answers.append(await asks.post(fetch, content=b"x"))
             answers.append(await asks.post(fetch, content=b"x" * 2_000_000, headers=FETCH))
-            assert [each.status_code for each in answers] == [403] * 7
-            assert len(server.requests) == asked
+            assert [item.status_code for item in answers] == [403] * 7
+            assert len(server.requests) == requested
     assert proxy.refused == [
         "a setup may only read: POST is refused",
         "a setup may only read: a POST that is not from git is refused",
@@ -169,18 +172,18 @@ async def test_a_repository_is_one_that_its_host_offers(tmp_path: Path, server: 
     server.answers[f"/x;/../c/{offer}"] = Answer(b"text", kind)
     server.answers[f"/d?{offer}"] = Answer(b"text", kind)
     server.answers[f"/e/{offer}"] = Answer(b"text", kind)
-    place = f"http://127.0.0.1:{server.port}"
-    async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
-        found = {}
+    authority = f"http://127.0.0.1:{server.port}"
+    async with reading(tmp_path, authority) as (proxy, address), client(proxy, address) as asks:
+        bodies = {}
         for path in ("/a/", "/b/", "/x;/../c/", "/d?", "/e/"):
-            await asks.get(f"{place}{path}{offer}")
-            answer = await asks.post(f"{place}{path}git-upload-pack", headers=FETCH)
-            found[path] = answer.status_code
-    assert found == {"/a/": 403, "/b/": 403, "/x;/../c/": 403, "/d?": 403, "/e/": 501}
+            await asks.get(f"{authority}{path}{offer}")
+            answer = await asks.post(f"{authority}{path}git-upload-pack", headers=FETCH)
+            bodies[path] = answer.status_code
+    assert bodies == {"/a/": 403, "/b/": 403, "/x;/../c/": 403, "/d?": 403, "/e/": 501}
 
 
 async def test_only_headers_that_reading_needs_go_on(tmp_path: Path, server: WebServer) -> None:
-    place = f"http://127.0.0.1:{server.port}"
+    authority = f"http://127.0.0.1:{server.port}"
     headers = {
         "User-Agent": "pip/25",
         "Range": "bytes=0-9",
@@ -193,8 +196,8 @@ async def test_only_headers_that_reading_needs_go_on(tmp_path: Path, server: Web
         "Content-Type": "text/plain",
         "Npm-Session": "secret",
     }
-    async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
-        await asks.get(f"{place}/page", headers=headers)
+    async with reading(tmp_path, authority) as (proxy, address), client(proxy, address) as asks:
+        await asks.get(f"{authority}/page", headers=headers)
     (sent,) = server.headers
     assert sorted(sent) == [
         *("accept", "accept-encoding", "authorization", "host", "if-none-match", "range"),
@@ -206,18 +209,18 @@ async def test_requests_without_end_take_no_memory(tmp_path: Path) -> None:
     async def inside(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    asked = [f"https://n{n}.listed.test/" for n in range(MOST_HOSTS + 20)]
-    others = [f"http://n{n}.other.test/" for n in range(50)]
+    requested = [f"https://n{n}.listed.test/" for n in range(MOST_HOSTS + 20)]
+    other_urls = [f"http://n{n}.other.test/" for n in range(50)]
     async with (
         reading(tmp_path, "*.listed.test", resolver=inside) as (proxy, address),
         client(proxy, address) as asks,
     ):
-        for url in asked[:MOST_HOSTS]:
+        for url in requested[:MOST_HOSTS]:
             assert (await asks.get(url)).status_code == 403
-        for url in asked[MOST_HOSTS:]:
+        for url in requested[MOST_HOSTS:]:
             with pytest.raises(httpx.ProxyError, match="403"):
                 await asks.get(url)
-        for url in others:
+        for url in other_urls:
             assert (await asks.get(url)).status_code == 403
     assert len(proxy.refused) == len(set(proxy.refused)) == MAX_NOTES
 
@@ -226,44 +229,46 @@ async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -
     """Two readers of one text may find two ends of a request: here only one reads it."""
     with web_server() as server:
         server.answers["/page"] = Answer(b"text", headers={"Content-Length": "4"})
-        place = f"127.0.0.1:{server.port}"
-        async with reading(tmp_path, f"http://{place}") as (_, address):
+        authority = f"127.0.0.1:{server.port}"
+        async with reading(tmp_path, f"http://{authority}") as (_, address):
             for lines in ("Content-Length: 60", "Transfer-Encoding: chunked", "Host : x", "X: y"):
                 reader, writer = await asyncio.open_connection(
                     *address.removeprefix("http://").split(":")
                 )
-                inner = f"GET http://{place}/inner HTTP/1.1\r\nHost: other\r\n\r\n"
-                head = f"GET http://{place}/page HTTP/1.1\r\nHost: {place}\r\n{lines}\r\n\r\n"
+                inner = f"GET http://{authority}/inner HTTP/1.1\r\nHost: other\r\n\r\n"
+                head = (
+                    f"GET http://{authority}/page HTTP/1.1\r\nHost: {authority}\r\n{lines}\r\n\r\n"
+                )
                 writer.write((head + inner).encode())
                 writer.write_eof()
                 await reader.read()
                 writer.close()
     # `inner` follows where the first one ended: it is asked of the listed host, by its name.
     assert server.asked == ["/page", "/inner"]
-    assert {each["host"] for each in server.headers} == {place}
+    assert {item["host"] for item in server.headers} == {authority}
 
 
 async def test_what_comes_back_is_bounded_over_all_connections(
     tmp_path: Path, server: WebServer
 ) -> None:
     server.answers["/page"] = Answer(b"x" * 60_000, headers={"Content-Length": "60000"})
-    place = f"http://127.0.0.1:{server.port}"
-    async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
-        await asks.get(f"{place}/page")
+    authority = f"http://127.0.0.1:{server.port}"
+    async with reading(tmp_path, authority) as (proxy, address), client(proxy, address) as asks:
+        await asks.get(f"{authority}/page")
         with pytest.raises(httpx.RemoteProtocolError):
-            await asks.get(f"{place}/page")
+            await asks.get(f"{authority}/page")
     assert proxy.refused == ["the hosts sent more than 100000 bytes"]
 
 
 async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:
     _, context = self_signed(tmp_path, "localhost")
     with web_server(context) as server:
-        place = f"localhost:{server.port}"
-        async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
-            assert (await asks.get(f"https://{place}/page")).status_code == 403
+        authority = f"localhost:{server.port}"
+        async with reading(tmp_path, authority) as (proxy, address), client(proxy, address) as asks:
+            assert (await asks.get(f"https://{authority}/page")).status_code == 403
     assert proxy.unreached == {}
-    (why,) = proxy.refused
-    assert why.startswith(f"{place} has no certificate that this worker trusts: ")
+    (reason,) = proxy.refused
+    assert reason.startswith(f"{authority} has no certificate that this worker trusts: ")
 
 
 async def test_an_intranet_is_reached_by_names_in_full_alone(
@@ -288,11 +293,11 @@ async def test_a_tunnel_leads_to_its_own_host_alone(
 ) -> None:
     """A server may take the host that a request's first line names for the one it is sent to."""
     with web_server(trusted) as server:
-        place = f"localhost:{server.port}"
-        async with reading(tmp_path, place) as (proxy, address):
+        authority = f"localhost:{server.port}"
+        async with reading(tmp_path, authority) as (proxy, address):
             host, port = address.removeprefix("http://").split(":")
             reader, writer = await asyncio.open_connection(host, port)
-            writer.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
+            writer.write(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
             certificate = proxy.authority.certificate().decode()
             await writer.start_tls(

@@ -56,14 +56,14 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    kept = Receiver()
+    kept_receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            status = kept.take(self)
+            status = kept_receiver.take(self)
             with contextlib.suppress(OSError):
                 self.send_response(status)
-                self.send_header("Location", kept.url)
+                self.send_header("Location", kept_receiver.url)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -71,10 +71,10 @@ def receiver() -> Iterator[Receiver]:
             """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    kept.port = server.server_port
+    kept_receiver.port = server.server_port
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield kept
+    yield kept_receiver
     server.shutdown()
     server.server_close()
 
@@ -82,9 +82,9 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 async def service(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    made = JobService(store)
-    made.operations = Operations(store, lambda *_: None, Policy(), webhooks=True)
-    yield made
+    made_service = JobService(store)
+    made_service.operations = Operations(store, lambda *_: None, Policy(), webhooks=True)
+    yield made_service
     await store.close()
 
 
@@ -95,18 +95,20 @@ def endpoint(
     return Endpoint(httpx.URL(url or receiver.url), (parse_key(SECRET),), transport)
 
 
-async def ended(service) -> str:
+async def finished_job(service) -> str:
     record = await service.running()
     job(await service.operations.succeed(held(record), RESULT, "did it"))
     return record.id
 
 
 async def test_a_message_arrives_signed_and_is_gone(service, receiver):
-    job_id = await ended(service)
+    job_id = await finished_job(service)
     assert await send_some(service.store, endpoint(receiver)) == 1
     ((sent, body),) = receiver.got
-    made = headers([parse_key(SECRET)], sent["webhook-id"], int(sent["webhook-timestamp"]), body)
-    assert sent["webhook-signature"] == made["webhook-signature"]
+    made_service = headers(
+        [parse_key(SECRET)], sent["webhook-id"], int(sent["webhook-timestamp"]), body
+    )
+    assert sent["webhook-signature"] == made_service["webhook-signature"]
     assert abs(int(sent["webhook-timestamp"]) - time.time()) < 60
     data = json.loads(body)
     assert (data["type"], data["data"]["job_id"]) == ("job.finished", job_id)
@@ -115,7 +117,7 @@ async def test_a_message_arrives_signed_and_is_gone(service, receiver):
 
 
 async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver):
-    await ended(service)
+    await finished_job(service)
     receiver.answers = [500, 302]
     for tries in (1, 2):
         await send_some(service.store, endpoint(receiver))
@@ -133,7 +135,7 @@ async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
 async def test_private_addresses_are_refused_unless_allowed(service, receiver, host):
-    await ended(service)
+    await finished_job(service)
     url = f"http://{host}:{receiver.port}/hook"
     await send_some(service.store, endpoint(receiver, private=False, url=url))
     (waits,), _ = await service.store.outbox.waiting(9)
@@ -142,11 +144,11 @@ async def test_private_addresses_are_refused_unless_allowed(service, receiver, h
 
 
 async def test_a_receiver_that_hangs_is_given_up(service, receiver):
-    await ended(service)
+    await finished_job(service)
     receiver.slow = 30.0
-    begun = time.monotonic()
+    started = time.monotonic()
     await send_some(service.store, endpoint(receiver, seconds=0.2))
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - started < 20
     (waits,), _ = await service.store.outbox.waiting(9)
     assert waits.error == "the receiver took longer than 0.2 s"
 
@@ -155,7 +157,7 @@ async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(
     service, receiver, redis_url
 ):
     """At least once: the message comes again, under its id, when the dead one's lease is over."""
-    job_id = await ended(service)
+    job_id = await finished_job(service)
     args = [sys.executable, str(SENDER), redis_url, receiver.url, SECRET]
     process = await asyncio.create_subprocess_exec(*args, stdin=asyncio.subprocess.PIPE)
     receiver.kills = process.pid

@@ -27,8 +27,8 @@ LOADED_SECONDS = 90
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path) as made:
-        yield made
+    with running_deployment(tmp_path) as started_deployment:
+        yield started_deployment
 
 
 async def crashed_twice(deployment: Deployment, operations: Operations, model: str) -> str:
@@ -45,9 +45,11 @@ async def crashed_twice(deployment: Deployment, operations: Operations, model: s
 def alone(deployment: Deployment) -> int:
     """How many processes of its workers work on one job alone."""
     workers = {worker.pid for worker in deployment.workers}
-    found = [p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives]
-    lone = {p.pid for p in found}
-    return len([p for p in found if p.parent not in lone])  # a child is called so until its exec
+    lone_processes = [p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives]
+    lone = {p.pid for p in lone_processes}
+    return len(
+        [p for p in lone_processes if p.parent not in lone]
+    )  # a child is called so until its exec
 
 
 async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
@@ -68,10 +70,10 @@ async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
                 most = max(most, alone(deployment))
                 await asyncio.sleep(0.25)
                 records = [await deployment.record_of(operations, job_id) for job_id in waiting]
-                waiting -= {each.id for each in records if each.status.final}
+                waiting -= {job.id for job in records if job.status.final}
         hints.close()
-        ended = [await deployment.record_of(operations, job_id) for job_id in ids]
-    assert {each.status for each in ended} == {Status.SUCCEEDED}, deployment.logs()
+        finished_jobs = [await deployment.record_of(operations, job_id) for job_id in ids]
+    assert {job.status for job in finished_jobs} == {Status.SUCCEEDED}, deployment.logs()
     assert deployment.logs().count(STARTED) == JOBS
     assert 0 < most <= AT_ONCE * len(workers)
 
@@ -94,8 +96,8 @@ async def test_a_process_that_ends_before_its_claim_leaves_the_job_to_another_wo
         await deployment.ready(2)
         await operations.hint_again(job_id)
         await deployment.logged(STARTED, processes + 1, START_MS / 2_000)
-        ended = await deployment.until(operations, job_id, seconds=LOADED_SECONDS)
-    assert ended.status is Status.SUCCEEDED, deployment.logs()
+        finished_jobs = await deployment.until(operations, job_id, seconds=LOADED_SECONDS)
+    assert finished_jobs.status is Status.SUCCEEDED, deployment.logs()
 
 
 @pytest.mark.invariant("J8")
@@ -113,5 +115,5 @@ async def test_a_worker_that_dies_with_its_process_leaves_the_job_to_another_wor
         deadly.wait()
         deployment.worker()
         await deployment.logged(STARTED, 2, START_MS / 1_000 + 30)
-        ended = await deployment.until(operations, job_id, seconds=LOADED_SECONDS)
-    assert ended.status is Status.SUCCEEDED, deployment.logs()
+        finished_jobs = await deployment.until(operations, job_id, seconds=LOADED_SECONDS)
+    assert finished_jobs.status is Status.SUCCEEDED, deployment.logs()

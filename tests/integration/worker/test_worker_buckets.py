@@ -21,15 +21,15 @@ SLOW = "import time\nprint(open('first.txt').read(), flush=True)\ntime.sleep(2)"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with s3_server.bucket() as bucket, running_deployment(tmp_path) as made:
-        made.bucket = bucket
-        made.env |= {
+    with s3_server.bucket() as bucket, running_deployment(tmp_path) as started_deployment:
+        started_deployment.bucket = bucket
+        started_deployment.env |= {
             "FETTLE_BLOBS_BUCKET": f"{bucket.name}/{bucket.prefix}",
             "FETTLE_S3_ENDPOINT": bucket.endpoint,
             "FETTLE_S3_ACCESS_KEY": bucket.access_key,
             "FETTLE_S3_SECRET_KEY": bucket.secret_key,
         }
-        yield made
+        yield started_deployment
 
 
 async def test_two_workers_with_disjoint_directories_finish_one_job_between_them(
@@ -44,8 +44,8 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
         approves("r2"),
     ]
     model = deployment.record("two", turns)
-    one, two = deployment.folder / "one", deployment.folder / "two"
-    deployment.worker(data_dir=str(one), lease_seconds=MORTAL)
+    first_folder, two = deployment.folder / "one", deployment.folder / "two"
+    deployment.worker(data_dir=str(first_folder), lease_seconds=MORTAL)
     async with deployment.operations() as operations:
         job_id = await deployment.submit(operations, JobSpec("two runs", model=model))
         await deployment.wait_for_event(operations, job_id, "run_finished")
@@ -60,7 +60,7 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
         assert kinds.count("run_finished") == 2
         files = await manifest.load(S3Blobs(deployment.bucket), job.workspace)
         assert set(files.files) == {"first.txt"}
-        assert not list(one.rglob("blobs/*"))
+        assert not list(first_folder.rglob("blobs/*"))
         assert not list(two.rglob("blobs/*"))
     deployment.workers.pop(0)
     assert deployment.stop_workers() == [0]

@@ -55,8 +55,8 @@ def billed(request: Request) -> Reply:
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 async def keyed(deployment: Deployment, operations: Operations, **limits: str | int) -> None:
@@ -84,9 +84,11 @@ async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_da
             await keyed(deployment, operations, max_cost_usd_per_day=str(cap))
             await deployment.ready(workers=2)
             jobs = [await submit(operations) for _ in range(50)]
-            ended = [await deployment.until(operations, job_id, seconds=60) for job_id in jobs]
+            finished_jobs = [
+                await deployment.until(operations, job_id, seconds=60) for job_id in jobs
+            ]
             [today] = await operations.store.budgets.of_keys_today([KEY])
-        failed = [job for job in ended if job.status is Status.FAILED]
+        failed = [job for job in finished_jobs if job.status is Status.FAILED]
         assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, deployment.logs()
         assert "fettle keys limit" in failed[0].detail
         assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
@@ -131,13 +133,13 @@ async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: 
     with ProviderServer(honest) as server:
         deployment.worker(groq_base_url=server.groq_url, max_output_tokens="1000")
         async with deployment.operations() as operations:
-            whole = await submit(operations)
-            assert (await deployment.until(operations, whole)).status is Status.SUCCEEDED, (
+            unlimited_job = await submit(operations)
+            assert (await deployment.until(operations, unlimited_job)).status is Status.SUCCEEDED, (
                 deployment.logs()
             )
-            paid = await operations.store.charges(whole)
+            paid = await operations.store.charges(unlimited_job)
             assert len(paid) == 4
-            before = [Decimal(each.cost_usd or 0) for each in paid if each.role != "critic"]
+            before = [Decimal(charge.cost_usd or 0) for charge in paid if charge.role != "critic"]
             cap = sum(before) + Decimal("0.0018")
             job_id = await submit(operations, max_cost_usd=str(cap))
             job = await deployment.until(operations, job_id)

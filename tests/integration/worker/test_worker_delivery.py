@@ -19,8 +19,8 @@ from cli.client.service import Service
 
 @pytest.fixture
 def forge(tmp_path: Path) -> Iterator[Delivering]:
-    with delivering(tmp_path) as made:
-        yield made
+    with delivering(tmp_path) as started_forge:
+        yield started_forge
 
 
 def approve(forge: Delivering, job_id: str) -> None:
@@ -60,10 +60,17 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
     text = opened["body" if kind == "github" else "description"]
     assert (job_id in text, TASK in text, ANSWER in text) == (True, True, True)
     assert opened["base" if kind == "github" else "target_branch"] == "main"
-    (event,) = [each for each in events if each.kind == "delivered"]
+    (event,) = [
+        event_candidate for event_candidate in events if event_candidate.kind == "delivered"
+    ]
     assert dict(event.data) == done
-    for shown in (json.dumps(job), repr(events), forge.deployment.logs(), *forge.git.requests):
-        assert SECRET not in shown
+    for visible_text in (
+        json.dumps(job),
+        repr(events),
+        forge.deployment.logs(),
+        *forge.git.requests,
+    ):
+        assert SECRET not in visible_text
 
 
 def test_a_tenants_jobs_fetch_and_push_with_its_own_credential_alone(forge: Delivering) -> None:
@@ -75,8 +82,8 @@ def test_a_tenants_jobs_fetch_and_push_with_its_own_credential_alone(forge: Deli
     assert "no token for" in job["detail"]
     job = forge.job(forge.submit(deliver=None), "failed")
     assert (job["reason"], "wants a credential" in job["detail"]) == ("repository", True)
-    asked = {"name": "ann", "tenant": "acme", "scopes": ["submit", "read"]}
-    with Service(forge.service.url, str(forge.service.create_key(asked)["secret"])) as acme:
+    key_fields = {"name": "ann", "tenant": "acme", "scopes": ["submit", "read"]}
+    with Service(forge.service.url, str(forge.service.create_key(key_fields)["secret"])) as acme:
         acmes = replace(forge, service=acme)
         done = acmes.job(acmes.submit())["result"]["delivery"]
     assert forge.branches() == {done["branch"]: done["commit"]}

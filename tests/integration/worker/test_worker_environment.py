@@ -21,15 +21,15 @@ FILES = {"sales.csv": b"day,amount\n2026-01-02,19.90\n", "logo.png": b"\x89PNG\r
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 def _version(package: str) -> str:
     """That of the sandbox's environment."""
-    (place,) = sandbox_python().parent.parent.glob("lib/python*/site-packages")
-    (found,) = importlib.metadata.distributions(name=package, path=[str(place)])
-    return found.version
+    (site_packages,) = sandbox_python().parent.parent.glob("lib/python*/site-packages")
+    (distribution,) = importlib.metadata.distributions(name=package, path=[str(site_packages)])
+    return distribution.version
 
 
 async def test_a_model_is_sent_the_sandbox_and_the_files_as_they_are(
@@ -45,8 +45,8 @@ async def test_a_model_is_sent_the_sandbox_and_the_files_as_they_are(
     planner, executor, *_ = server.requests
     for request in (planner, executor):
         assert f"numpy {_version('numpy')}, " in request.messages[0].text
-        asked = request.messages[1].text
-        assert "- sales.csv, complete:\n```\nday,amount\n2026-01-02,19.90\n```\n" in asked
-        assert "- logo.png, 9 bytes, binary" in asked
+        first_message = request.messages[1].text
+        assert "- sales.csv, complete:\n```\nday,amount\n2026-01-02,19.90\n```\n" in first_message
+        assert "- logo.png, 9 bytes, binary" in first_message
     assert "A run may take 21 s and 512 MiB" in executor.messages[0].text
     assert "You have 8 replies" in executor.messages[0].text

@@ -27,38 +27,38 @@ class Cut(Exception):
 async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str) -> None:
     store = RedisStore(connect(redis_url, seconds=20))
     service = JobService(store)
-    save, left = unfenced(store.redis), 0
+    save, writes_left = unfenced(store.redis), 0
 
     async def dying(commands: Sequence[RedisCommand]) -> None:
-        nonlocal left
-        if left == 0:
+        nonlocal writes_left
+        if writes_left == 0:
             raise Cut
-        left -= 1
+        writes_left -= 1
         await save(commands)
 
     builder = StateGraph(Log).add_edge(START, "one").add_edge("one", "two").add_edge("two", END)
     for name in ("one", "two"):
         builder.add_node(name, lambda _, name=name: {"steps": [name]})
     graph = builder.compile(RedisSaver(store.redis, dying))
-    seen = set()
+    positions = set()
     for cut in range(12):
         job = await service.running()
         config = {"configurable": {"thread_id": job.id}}
-        left = cut
+        writes_left = cut
         try:
             await graph.ainvoke({"steps": []}, config, durability="sync")
         except Cut:
-            seen.add(cut)
-        left = 100
-        where = resumption(job, await graph.aget_state(config))
-        match where:
+            positions.add(cut)
+        writes_left = 100
+        resumption_point = resumption(job, await graph.aget_state(config))
+        match resumption_point:
             case Begin():
                 state = await graph.ainvoke({"steps": []}, config, durability="sync")
             case GoOn(feed):
                 state = await graph.ainvoke(feed, config, durability="sync")
             case Ended(state):
                 pass
-        assert state["steps"] == ["one", "two"], (cut, where)
-    assert len(seen) > 4
-    assert 11 not in seen  # every save was cut once
+        assert state["steps"] == ["one", "two"], (cut, resumption_point)
+    assert len(positions) > 4
+    assert 11 not in positions  # every save was cut once
     await store.close()

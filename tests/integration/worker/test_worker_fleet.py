@@ -24,8 +24,8 @@ SHORT = {"FETTLE_RETENTION_DAYS": "0.000001", "FETTLE_RETENTION_SWEEP_SECONDS": 
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, FETTLE_RETENTION_SWEEP_SECONDS="0.2") as made:
-        yield made
+    with running_deployment(tmp_path, FETTLE_RETENTION_SWEEP_SECONDS="0.2") as started_deployment:
+        yield started_deployment
 
 
 def differing(deployment: Deployment, **env: str) -> None:
@@ -48,7 +48,7 @@ async def on_record(operations: Operations) -> FleetRecord:
     return load(text)
 
 
-async def kept(operations: Operations, job_ids: list[str]) -> int:
+async def stored_jobs(operations: Operations, job_ids: list[str]) -> int:
     return sum([await operations.store.load(job_id) is not None for job_id in job_ids])
 
 
@@ -66,7 +66,7 @@ async def test_a_worker_with_another_retention_removes_nothing(deployment: Deplo
         differing(deployment, **SHORT, FETTLE_RETRIES="1")
         await deployment.ready()
         await asyncio.sleep(3)  # in which it would have removed them all
-        assert await kept(operations, job_ids) == 20
+        assert await stored_jobs(operations, job_ids) == 20
         ignored = {
             line["name"]: (line["value"], line["counts"])
             for line in logged(deployment, "fleet setting ignored")
@@ -93,7 +93,7 @@ async def test_the_first_of_all_workers_does_not_remove_what_is_there(
         assert record.rules.retention_days == 30
         assert record.rules.retention_sweep_seconds == 0.1  # the rest of its environment counts
         await asyncio.sleep(2)
-        assert await kept(operations, job_ids) == 5
+        assert await stored_jobs(operations, job_ids) == 5
         (line,) = logged(deployment, "retention not taken from the environment")
         assert line["would_remove_jobs"] == 5
 
@@ -108,7 +108,7 @@ async def test_the_first_record_removes_no_job_however_old(deployment: Deploymen
         await deployment.ready()
         assert (await on_record(operations)).rules.retention_days == 81
         await asyncio.sleep(2)
-        assert await kept(operations, job_ids) == 5
+        assert await stored_jobs(operations, job_ids) == 5
         (line,) = logged(deployment, "retention not taken from the environment")
         assert (line["retention_days"], line["would_remove_jobs"]) == (30, 1)
 
@@ -131,7 +131,7 @@ async def test_running_workers_follow_a_change_of_the_record(deployment: Deploym
         await deployment.ready()
         job_ids = await finished(deployment, operations, 3)
         await asyncio.sleep(1)
-        assert await kept(operations, job_ids) == 3
+        assert await stored_jobs(operations, job_ids) == 3
         record, store = await on_record(operations), operations.store
         values = {
             "retention_days": 1e-6,
@@ -142,7 +142,7 @@ async def test_running_workers_follow_a_change_of_the_record(deployment: Deploym
         assert await store.fleet.replace(changed)
         assert not await store.fleet.replace(changed), "another change came first"
         async with asyncio.timeout(20):
-            while await kept(operations, job_ids):
+            while await stored_jobs(operations, job_ids):
                 await asyncio.sleep(0.1)
 
 
@@ -159,4 +159,4 @@ async def test_a_damaged_record_is_not_guessed(
         assert deployment.workers[0].wait(60) == 1
         assert "fettle:fleet" in deployment.logs()
         assert "Traceback" not in deployment.logs()
-        assert await kept(operations, job_ids) == 2
+        assert await stored_jobs(operations, job_ids) == 2

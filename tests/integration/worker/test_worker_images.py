@@ -28,24 +28,24 @@ LOOK = "import os; print('marked' if os.path.exists('/opt/venv/mark') else 'plai
 def deployment(tmp_path: Path, docker_engine: engines.Engine) -> Iterator[Deployment]:
     """Workers that offer a second image: the first one with a file more."""
     _mark(docker_engine.host)
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        made.env |= {
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as created:
+        created.env |= {
             "FETTLE_SANDBOX": "docker",
             "FETTLE_SANDBOX_ENGINE": docker_engine.host,
             "FETTLE_SANDBOX_IMAGES": OTHER,
         }
-        yield made
+        yield created
 
 
 def _mark(host: str) -> None:
     client = docker.DockerClient(base_url=host)
-    made = client.containers.create(engines.IMAGE, "none")
+    created = client.containers.create(engines.IMAGE, "none")
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         archive.addfile(tarfile.TarInfo("mark"))
-    made.put_archive("/opt/venv", content.getvalue())
-    made.commit(*OTHER.split(":"))
-    made.remove()
+    created.put_archive("/opt/venv", content.getvalue())
+    created.commit(*OTHER.split(":"))
+    created.remove()
     client.close()
 
 

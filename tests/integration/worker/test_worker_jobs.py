@@ -21,17 +21,17 @@ from jobs.model.spec import JobSpec
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path) as made:
-        yield made
+    with running_deployment(tmp_path) as started_deployment:
+        yield started_deployment
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A deployment with one worker, for tests that leave it as it was."""
-    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
-        made.worker()
-        yield made
-        assert made.stop_workers() == [0]
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as started_deployment:
+        started_deployment.worker()
+        yield started_deployment
+        assert started_deployment.stop_workers() == [0]
 
 
 async def test_a_job_goes_through_a_whole_deployment(shared: Deployment) -> None:
@@ -97,9 +97,9 @@ async def test_a_review_outlives_every_process_and_another_worker_goes_on(
             assert job.result is not None
             assert job.result.approved_by == "ann"
             assert job.attempts == 2
-            said = await deployment.kinds(operations, job_id)
-            assert said.count("run_finished") == 1
-            assert "critiqued" not in said
+            event_kinds = await deployment.kinds(operations, job_id)
+            assert event_kinds.count("run_finished") == 1
+            assert "critiqued" not in event_kinds
         deployment.stop_workers()
 
 
@@ -169,8 +169,8 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deplo
         spec = JobSpec(task="first part", model=model, review=True, conversation_id="talk")
         first = await shared.submit(operations, spec)
         paused = await shared.until(operations, first, Status.AWAITING_REVIEW)
-        later = JobSpec(task="second part", model=model, conversation_id="talk")
-        second = await shared.submit(operations, later)
+        follow_up = JobSpec(task="second part", model=model, conversation_id="talk")
+        second = await shared.submit(operations, follow_up)
         await asyncio.sleep(1)
         waiting = await operations.store.load(second)
         assert waiting is not None
@@ -181,7 +181,7 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deplo
         job = await shared.until(operations, second)
         assert job.status is Status.SUCCEEDED, shared.logs()
         turns_told = await operations.store.conversation(TENANT, "talk", 3)
-        assert [shown.task for shown in turns_told] == ["second part", "first part"]
+        assert [turn.task for turn in turns_told] == ["second part", "first part"]
         assert turns_told[1].summary.endswith('People said: ann: "Dates stay ISO.".')
         assert "notes.txt" in (await manifest.load(shared.blobs, job.workspace)).files
 

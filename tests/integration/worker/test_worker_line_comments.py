@@ -31,8 +31,8 @@ class RevisingModel(RepairingModel):
     """After the first review it edits the test that a comment is on."""
 
     def turn(self, request: Request) -> Turn:
-        said = sum(message.speaker == "assistant" for message in request.messages)
-        if request.forced_tool is None and said == len(REPLIES) + 1:
+        reply_count = sum(message.speaker == "assistant" for message in request.messages)
+        if request.forced_tool is None and reply_count == len(REPLIES) + 1:
             self.seen.append(request)
             return Reply(
                 tool_calls=(
@@ -45,8 +45,8 @@ class RevisingModel(RepairingModel):
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 def reviewed(service: Service, job_id: str, other_than: str, deployment: Deployment) -> Any:
@@ -71,8 +71,10 @@ def test_comments_reach_the_model_and_are_marked_in_the_next_review(
             spec = {**SPEC, "repo": {"ref": "main"}}
             job_id = str(service.submit(spec, bundle=repository.bundle())["id"])
             first = reviewed(service, job_id, "", deployment)["review"]
-            named = {"review_id": first["id"], "digest": first["digest"]}
-            service.decide(job_id, {"action": "revise", "comments": [OPEN, DONE], **named})
+            review_reference = {"review_id": first["id"], "digest": first["digest"]}
+            service.decide(
+                job_id, {"action": "revise", "comments": [OPEN, DONE], **review_reference}
+            )
             job = reviewed(service, job_id, first["id"], deployment)
     heard = _heard(model)
     assert "Comment on line 6 of `days/count.py`, marked with `>` in the change:" in heard
@@ -80,9 +82,11 @@ def test_comments_reach_the_model_and_are_marked_in_the_next_review(
     assert "```\n\nSay what a negative number means.\n" in heard
     (decision,) = job["review"]["payload"]["decisions"]
     assert decision["feedback"] == ""
-    told = [(each["text"], each["outdated"], each["now"]) for each in decision["comments"]]
-    assert told == [(OPEN["text"], False, 6), (DONE["text"], True, None)]
-    assert [each["text"] for each in job["decisions"][0]["comments"]] == [
+    sent_comments = [
+        (comment["text"], comment["outdated"], comment["now"]) for comment in decision["comments"]
+    ]
+    assert sent_comments == [(OPEN["text"], False, 6), (DONE["text"], True, None)]
+    assert [comment["text"] for comment in job["decisions"][0]["comments"]] == [
         OPEN["text"],
         DONE["text"],
     ]
@@ -91,5 +95,5 @@ def test_comments_reach_the_model_and_are_marked_in_the_next_review(
 
 def _heard(model: RepairingModel) -> str:
     """What the model was sent with the decision."""
-    every = (message.text for request in model.seen for message in request.messages)
-    return next(text for text in every if "Comment on line" in text)
+    sent_texts = (message.text for request in model.seen for message in request.messages)
+    return next(text for text in sent_texts if "Comment on line" in text)

@@ -23,8 +23,8 @@ SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 def speaks_slowly(request: Request) -> Turn:
@@ -52,19 +52,19 @@ async def test_tokens_are_seen_while_they_come_and_kept_nowhere(deployment: Depl
         async with api.client() as client:
             body = {"task": "6 times 7", "model": "groq:llama-3.3-70b-versatile"}
             job_id = (await client.post("/jobs", json=body)).json()["id"]
-            shown, plain = await asyncio.gather(
+            live_events, plain = await asyncio.gather(
                 follow(client, job_id, tokens="true"), follow(client, job_id)
             )
             again = await follow(client, job_id, tokens="true")
-    assert shown[-1][0] == "succeeded", deployment.logs()
-    spoken = [data for kind, _, data in shown if kind == "tokens"]
+    assert live_events[-1][0] == "succeeded", deployment.logs()
+    spoken = [data for kind, _, data in live_events if kind == "tokens"]
     answer = [data for data in spoken if data["part"] == "text" and data["role"] == "executor"]
     heard = "".join(data["text"] for data in answer)
     assert len(answer) > 3
     assert heard
     assert heard in SAID  # nobody hears what was said before he listened
-    kinds = [kind for kind, _, _ in shown]
+    kinds = [kind for kind, _, _ in live_events]
     assert kinds.index("tokens") < len(kinds) - 1 - kinds[::-1].index("model_called")
-    events = [(kind, number) for kind, number, _ in shown if kind != "tokens"]
+    events = [(kind, number) for kind, number, _ in live_events if kind != "tokens"]
     assert events == [(kind, number) for kind, number, _ in plain]
     assert [kind for kind, _, _ in again if kind == "tokens"] == []

@@ -24,17 +24,17 @@ Figures = dict[tuple[str, ...], float]
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with a_scene(tmp_path, FETTLE_WORKER_METRICS_PORT="0") as made:
-        yield made
+    async with a_scene(tmp_path, FETTLE_WORKER_METRICS_PORT="0") as started_scene:
+        yield started_scene
 
 
 async def address(scene: Scene, started: int = 1) -> str:
     """Where the last of the workers that were `started` serves its figures."""
     served = re.compile(r'"port": (\d+), "event": "metrics served"')
     async with asyncio.timeout(60):
-        while len(found := served.findall(scene.deployment.logs())) < started:
+        while len(figures_of_worker := served.findall(scene.deployment.logs())) < started:
             await asyncio.sleep(0.02)
-    return f"http://127.0.0.1:{found[-1]}"
+    return f"http://127.0.0.1:{figures_of_worker[-1]}"
 
 
 async def figures(url: str) -> Figures:
@@ -59,14 +59,16 @@ async def until_answered(url: str, status: int) -> str:
 async def until_figures(url: str, holds: Callable[[Figures], bool]) -> Figures:
     """The figures, as soon as it holds."""
     async with asyncio.timeout(60):
-        while not holds(found := await figures(url)):
+        while not holds(figures_of_worker := await figures(url)):
             await asyncio.sleep(0.05)
-    return found
+    return figures_of_worker
 
 
-def _all_sandboxes_ready(found: Figures) -> bool:
-    wanted = found["fettle_sandboxes_wanted",]
-    return wanted >= 1 and found["fettle_sandboxes_ready",] == wanted
+def _all_sandboxes_ready(figures_of_worker: Figures) -> bool:
+    wanted_sandboxes = figures_of_worker["fettle_sandboxes_wanted",]
+    return (
+        wanted_sandboxes >= 1 and figures_of_worker["fettle_sandboxes_ready",] == wanted_sandboxes
+    )
 
 
 async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
@@ -85,29 +87,38 @@ async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
         async with asyncio.timeout(60):
             while await scene.operations.store.load(job_id) is not None:
                 await asyncio.sleep(0.05)
-    found = await figures(url)
-    assert found["fettle_worker_slots",] == 7
-    assert found["fettle_worker_busy_slots",] == found["fettle_runs_in_progress",] == 0
-    assert found["fettle_worker_sandbox_up",] == 1
+    figures_of_worker = await figures(url)
+    assert figures_of_worker["fettle_worker_slots",] == 7
+    assert (
+        figures_of_worker["fettle_worker_busy_slots",]
+        == figures_of_worker["fettle_runs_in_progress",]
+        == 0
+    )
+    assert figures_of_worker["fettle_worker_sandbox_up",] == 1
     await until_figures(url, _all_sandboxes_ready)  # the count comes once a second at most
-    assert found["fettle_worker_heartbeat_age_seconds",] < 20
-    assert found["fettle_worker_loop_lag_seconds_count",] > 0
+    assert figures_of_worker["fettle_worker_heartbeat_age_seconds",] < 20
+    assert figures_of_worker["fettle_worker_loop_lag_seconds_count",] > 0
     kinds = {
-        name[1]: value for name, value in found.items() if name[0] == "fettle_job_events_total"
+        name[1]: value
+        for name, value in figures_of_worker.items()
+        if name[0] == "fettle_job_events_total"
     }
     assert kinds == {"started": 2, "succeeded": 1, "failed": 1}
-    assert found["fettle_job_failures_total", "model_unavailable"] == 1
-    assert found["fettle_job_start_seconds_count",] == 2
+    assert figures_of_worker["fettle_job_failures_total", "model_unavailable"] == 1
+    assert figures_of_worker["fettle_job_start_seconds_count",] == 2
     calls = scene.work["good"].calls
-    assert found["fettle_model_requests_total", "answered", "groq"] == calls
-    assert found["fettle_model_requests_total", "refused", "groq"] == 1
-    assert found["fettle_model_request_seconds_count", "groq"] == calls + 1
-    assert found["fettle_model_tokens_total", "output", "groq"] > 0
-    assert found["fettle_runs_total", "succeeded"] >= 1
-    ran = sum(value for name, value in found.items() if name[0] == "fettle_runs_total")
-    assert found["fettle_run_seconds_count",] == found["fettle_sandbox_overhead_seconds_count",]
-    assert found["fettle_run_seconds_count",] == ran
-    assert found["process_resident_memory_bytes",] > 0
+    assert figures_of_worker["fettle_model_requests_total", "answered", "groq"] == calls
+    assert figures_of_worker["fettle_model_requests_total", "refused", "groq"] == 1
+    assert figures_of_worker["fettle_model_request_seconds_count", "groq"] == calls + 1
+    assert figures_of_worker["fettle_model_tokens_total", "output", "groq"] > 0
+    assert figures_of_worker["fettle_runs_total", "succeeded"] >= 1
+    ran = sum(value for name, value in figures_of_worker.items() if name[0] == "fettle_runs_total")
+    assert (
+        figures_of_worker["fettle_run_seconds_count",]
+        == figures_of_worker["fettle_sandbox_overhead_seconds_count",]
+    )
+    assert figures_of_worker["fettle_run_seconds_count",] == ran
+    assert figures_of_worker["process_resident_memory_bytes",] > 0
 
 
 async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
@@ -137,7 +148,7 @@ async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene)
 
 
 @pytest.mark.parametrize(
-    ("model", "env", "why"),
+    ("model", "env", "reason"),
     [
         ("anthropic:m", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
         ("groq:m", {"FETTLE_CRITIC_MODEL": "anthropic:c, openai:c"}, "anthropic:c needs a key"),
@@ -146,16 +157,16 @@ async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene)
     ],
 )
 async def test_a_worker_that_cannot_build_its_default_model_takes_no_job(
-    scene: Scene, model: str, env: dict[str, str], why: str
+    scene: Scene, model: str, env: dict[str, str], reason: str
 ) -> None:
     scene.deployment.env.update(env)
     scene.deployment.worker(model=model)
     url = await address(scene)
-    said = ""
+    body = ""
     async with asyncio.timeout(60):
-        while "default model" not in said:
-            said = await until_answered(f"{url}/readyz", 503)
-    assert why in said
+        while "default model" not in body:
+            body = await until_answered(f"{url}/readyz", 503)
+    assert reason in body
     job_id = await scene.submit("waits")
     await until_hint_is_taken(scene)
     job = await scene.deployment.record_of(scene.operations, job_id)
@@ -178,10 +189,10 @@ async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene:
     scene.deployment.worker(sandbox_python=str(scene.deployment.folder / "no" / "bin" / "python"))
     url = await address(scene)
     await scene.deployment.ready()
-    said = ""
+    body = ""
     async with asyncio.timeout(60):
-        while "sandbox" not in said:
-            said = await until_answered(f"{url}/readyz", 503)
-    assert "make install" in said
+        while "sandbox" not in body:
+            body = await until_answered(f"{url}/readyz", 503)
+    assert "make install" in body
     assert (await figures(url))["fettle_worker_sandbox_up",] == 0
     assert await until_answered(f"{url}/metric", 404) == "/metrics, /healthz, /readyz\n"

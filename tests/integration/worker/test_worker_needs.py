@@ -34,17 +34,17 @@ open("answer.bin", "wb").write(bytes([255, 0]))
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as created:
+        yield created
 
 
 def database(folder: Path) -> bytes:
-    place = folder / "sales.sqlite"
-    with sqlite3.connect(place) as made:
-        made.execute("create table sales (amount)")
-        made.executemany("insert into sales values (?)", [(1,), (41,)])
-    made.close()
-    return place.read_bytes()
+    database_path = folder / "sales.sqlite"
+    with sqlite3.connect(database_path) as created:
+        created.execute("create table sales (amount)")
+        created.executemany("insert into sales values (?)", [(1,), (41,)])
+    created.close()
+    return database_path.read_bytes()
 
 
 def picture() -> bytes:
@@ -60,7 +60,7 @@ def picture() -> bytes:
     return signature + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def ended(
+def finished_job(
     deployment: Deployment,
     code: str,
     spec: Mapping[str, Any],
@@ -79,8 +79,8 @@ def ended(
             for _ in service.events(job_id):
                 pass
             job = service.job(job_id)
-            made = {file["path"] for file in service.files(job_id)}
-            return job, service.file(job_id, "answer.bin") if "answer.bin" in made else b""
+            created = {file["path"] for file in service.files(job_id)}
+            return job, service.file(job_id, "answer.bin") if "answer.bin" in created else b""
 
 
 def test_a_job_works_on_files_of_any_kind(deployment: Deployment, tmp_path: Path) -> None:
@@ -90,17 +90,17 @@ def test_a_job_works_on_files_of_any_kind(deployment: Deployment, tmp_path: Path
         "data/plot.png": picture(),
         "large.bin": large,
     }
-    job, made = ended(deployment, LOOK, {}, files)
+    job, created = finished_job(deployment, LOOK, {}, files)
     printed = job["runs"][0]["stdout"]["text"]
     assert printed == f"42\n(2, 3)\n{hashlib.sha256(large).hexdigest()}\n", deployment.logs()
     assert job["status"] == "succeeded", job
-    assert made == b"\xff\x00"
+    assert created == b"\xff\x00"
 
 
 def test_a_job_may_take_more_time_and_memory_for_a_run_than_others(deployment: Deployment) -> None:
     code = "import time\nheld = bytearray(700 << 20)\ntime.sleep(1.5)\nprint(len(held) >> 20)"
     spec = {"run_seconds": 60, "run_memory_bytes": 1024 * MIB}
-    job, _ = ended(deployment, code, spec, run_seconds="1")
+    job, _ = finished_job(deployment, code, spec, run_seconds="1")
     assert job["runs"][0]["stdout"]["text"] == "700\n", job["runs"]
     assert job["status"] == "succeeded"
     assert {name: job["spec"][name] for name in spec} == spec
@@ -108,6 +108,6 @@ def test_a_job_may_take_more_time_and_memory_for_a_run_than_others(deployment: D
 
 def test_a_job_may_ask_for_less(deployment: Deployment) -> None:
     spec = {"run_seconds": 1, "max_steps": 1, "max_revisions": 0}
-    job, _ = ended(deployment, "import time; time.sleep(50)", spec, run_seconds="60")
+    job, _ = finished_job(deployment, "import time; time.sleep(50)", spec, run_seconds="60")
     assert [run["end"] for run in job["runs"]][:1] == ["timeout"], job["runs"]
     assert job["cost"]["roles"]["executor"]["calls"] == 1

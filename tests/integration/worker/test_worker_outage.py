@@ -19,31 +19,31 @@ SHORT = {"model_wait_seconds": "0.1", "retry_seconds": "0.05", "retry_longest_se
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with a_scene(tmp_path) as made:
-        yield made
+    async with a_scene(tmp_path) as started_scene:
+        yield started_scene
 
 
 async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scene: Scene) -> None:
     scene.deployment.worker(concurrency="1")
     await scene.deployment.ready()
-    asked = Refusal(429, "slow down", retry_after=600)
-    waiting = await scene.submit("waiting", Work(instead={2: asked}))
+    refusal = Refusal(429, "slow down", retry_after=600)
+    waiting = await scene.submit("waiting", Work(instead={2: refusal}))
     operations = scene.operations
     await scene.deployment.wait_for_event(operations, waiting, "given_back")
     job = await scene.deployment.record_of(operations, waiting)
     assert (job.status, job.lease) == (Status.QUEUED, None)
-    shown = render_summary(job)["waits"]
-    assert (shown["on"], shown["tries"]) == ("groq", 1)
-    assert "groq:waiting: too many requests" in shown["why"]
+    shown_waits = render_summary(job)["waits"]
+    assert (shown_waits["on"], shown_waits["tries"]) == ("groq", 1)
+    assert "groq:waiting: too many requests" in shown_waits["why"]
     assert 600_000 <= job.due_at - job.updated_at <= 660_000
-    other = await scene.submit("other")
+    other_job = await scene.submit("other")
     await scene.succeeds("other")
     # another worker's job with the same model waits, too: the provider is not asked
     scene.work["waiting"] = Work()
     third = await scene.deployment.submit(operations, job.spec)
     await scene.deployment.wait_for_event(operations, third, "given_back")
     assert len(scene.asked["waiting"]) == 2
-    assert other
+    assert other_job
 
 
 async def test_a_wait_that_was_asked_for_is_kept_and_the_work_goes_on(scene: Scene) -> None:
@@ -100,5 +100,5 @@ async def test_a_deadline_names_the_model_that_does_not_answer(scene: Scene) -> 
     await scene.submit("silent", Work(instead={2: Hang()}), timeout_seconds=2)
     job = await scene.end("silent")
     assert job.reason is Reason.DEADLINE
-    said = "the job ran for 2 s, its timeout_seconds; groq:silent had not answered for "
-    assert job.detail.startswith(said)
+    expected_detail = "the job ran for 2 s, its timeout_seconds; groq:silent had not answered for "
+    assert job.detail.startswith(expected_detail)

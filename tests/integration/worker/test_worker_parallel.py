@@ -36,36 +36,38 @@ class TwoAtOnce:
     at: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, request: Request) -> Turn:
-        who = self._who(request)
-        name = f"{who} {request.replies_so_far}"
+        sender = self._who(request)
+        name = f"{sender} {request.replies_so_far}"
         self.asked[name] += 1
         self.at.setdefault(name, request.at)
         if name == "step 2 1" and self.asked[name] == 1:
             return Hang()
-        return self._answer(who, first=request.replies_so_far == 0)
+        return self._answer(sender, first=request.replies_so_far == 0)
 
     @staticmethod
     def _who(request: Request) -> str:
         if request.forced_tool:
             return request.forced_tool
-        asked = " ".join(each.text for each in request.messages if each.speaker == "user")
-        found = (step for step in ("step 1", "step 2") if f"Do {step} of" in asked)
-        return next(found, "joining")
+        user_text = " ".join(
+            message.text for message in request.messages if message.speaker == "user"
+        )
+        matching_steps = (step for step in ("step 1", "step 2") if f"Do {step} of" in user_text)
+        return next(matching_steps, "joining")
 
     @staticmethod
-    def _answer(who: str, *, first: bool) -> Reply:
-        match who, first:
+    def _answer(sender: str, *, first: bool) -> Reply:
+        match sender, first:
             case "ParallelPlan", _:
-                return Reply(tool_calls=(ToolCall(who, {"steps": STEPS}),))
+                return Reply(tool_calls=(ToolCall(sender, {"steps": STEPS}),))
             case "Verdict", _:
-                return Reply(tool_calls=(ToolCall(who, {"verdict": "approve", "runs": ["r3"]}),))
+                return Reply(tool_calls=(ToolCall(sender, {"verdict": "approve", "runs": ["r3"]}),))
             case "step 1", True:
                 return _run("open('one.txt', 'w').write('1')", APART_SECONDS)
             case "step 2", True:
                 return _run("open('two.txt', 'w').write('2')", APART_SECONDS)
             case "joining", True:
                 return _run("print(open('one.txt').read() + open('two.txt').read())")
-        return Reply(f"Done: {who}.")
+        return Reply(f"Done: {sender}.")
 
 
 @pytest.mark.invariant("J13")
@@ -92,7 +94,7 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
             charges = await operations.store.charges(job_id)
     assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.result is not None
-    assert [made["name"] for made in job.result.artifacts] == ["one.txt", "two.txt"]
+    assert [artifact["name"] for artifact in job.result.artifacts] == ["one.txt", "two.txt"]
     assert abs(script.at["step 1 0"] - script.at["step 2 0"]) < APART_SECONDS  # before any answer
     assert script.asked.pop("step 2 1") == 2  # the one call in flight
     assert set(script.asked.values()) == {1}

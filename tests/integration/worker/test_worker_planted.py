@@ -37,9 +37,9 @@ JOB_ID = "0" * 20
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
-        made.record("planted", TURNS)
-        yield made
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as started_deployment:
+        started_deployment.record("planted", TURNS)
+        yield started_deployment
 
 
 async def paused(deployment: Deployment, operations: Operations) -> JobRecord:
@@ -55,16 +55,16 @@ async def approved(deployment: Deployment, operations: Operations, job: JobRecor
     """The job after a person's approval, as the worker leaves it."""
     assert job.review is not None
     ok(await operations.decide(job.id, Decision(job.review.id, Action.APPROVE, "ann")))
-    ended = (Status.AWAITING_REVIEW, Status.SUCCEEDED, Status.FAILED)
-    return await deployment.until(operations, job.id, *ended)
+    finished = (Status.AWAITING_REVIEW, Status.SUCCEEDED, Status.FAILED)
+    return await deployment.until(operations, job.id, *finished)
 
 
-def is_parked(job: JobRecord, place: str) -> bool:
+def is_parked(job: JobRecord, position: str) -> bool:
     """Whether a person is asked about the job, since what is stored at the place is unreadable."""
     assert job.status is Status.AWAITING_REVIEW, (job.status, job.reason, job.detail)
     assert job.review is not None
     assert job.review.kind is ReviewKind.UPGRADE
-    return place in job.review.payload["place"]
+    return position in job.review.payload["place"]
 
 
 @pytest.mark.parametrize("planted", planted_extensions(), ids=str)
@@ -166,9 +166,9 @@ async def test_other_bytes_under_a_digest_are_not_used(tmp_path: Path) -> None:
             assert job.review is not None
             approval = Decision(job.review.id, Action.APPROVE, "ann")
             ok(await operations.decide(job.id, approval))
-            ended = await deployment.until(operations, job.id)
-            assert (ended.status, ended.reason) == (Status.FAILED, Reason.STORAGE)
-            assert "damaged" in (ended.detail or "")
+            finished = await deployment.until(operations, job.id)
+            assert (finished.status, finished.reason) == (Status.FAILED, Reason.STORAGE)
+            assert "damaged" in (finished.detail or "")
     assert not marker.exists()
 
 

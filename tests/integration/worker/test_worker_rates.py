@@ -23,8 +23,8 @@ LATE = 1.2
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 async def test_two_workers_together_keep_to_a_rate_and_to_a_hold(
@@ -44,14 +44,16 @@ async def test_two_workers_together_keep_to_a_rate_and_to_a_hold(
         async with deployment.operations() as operations:
             await deployment.ready(workers=2)
             spec = JobSpec(task="work", model=LLAMA)
-            begun = time.monotonic()
+            started = time.monotonic()
             jobs = [await deployment.submit(operations, spec) for _ in range(8)]
-            ended = [await deployment.until(operations, job_id, seconds=60) for job_id in jobs]
-        assert {job.status for job in ended} == {Status.SUCCEEDED}, deployment.logs()
-        assert len({job.retries for job in ended}) == 1  # to wait is not to fail
+            finished_jobs = [
+                await deployment.until(operations, job_id, seconds=60) for job_id in jobs
+            ]
+        assert {job.status for job in finished_jobs} == {Status.SUCCEEDED}, deployment.logs()
+        assert len({job.retries for job in finished_jobs}) == 1  # to wait is not to fail
         times = sorted(request.at for request in server.requests)
         assert len(times) == 8 * 4 + 1
-        for place, at in enumerate(times):  # none before its turn, though some may be late
-            assert at - begun > place // RATE * PERIOD - 0.1
+        for turn, at in enumerate(times):  # none before its turn, though some may be late
+            assert at - started > turn // RATE * PERIOD - 0.1
         (refused,) = refused_at
         assert not [at for at in times if refused + LATE < at < refused + 2.5 - 0.05]

@@ -27,8 +27,8 @@ SAID = "merged onto commit"
 
 @pytest.fixture
 def forge(tmp_path: Path) -> Iterator[Delivering]:
-    with delivering(tmp_path) as made:
-        yield made
+    with delivering(tmp_path) as started_forge:
+        yield started_forge
 
 
 def approved(forge: Delivering, job_id: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_ow
     done = approved(forge, first)
     note = done["result"]["delivery"]["note"]
     assert f"`fettle rebase {first}` carries the change on" in note
-    seen = len(forge.model.seen)
+    requests_before = len(forge.model.seen)
     assert not any(SAID in message.text for each in forge.model.seen for message in each.messages)
     forge.model.replies = (VERIFY,)
     second = str(forge.service.rebase(first)["id"])
@@ -76,11 +76,11 @@ def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_ow
     assert (job["spec"]["labels"], job["spec"]["steps"]) == (["l"], [])
     kinds = [event.kind for event in forge.service.events(second)]
     assert (kinds.count("fetch_started"), kinds.count("review_opened")) == (1, 1)
-    planner, executor = forge.model.seen[seen : seen + 2]
+    planner, executor = forge.model.seen[requests_before : requests_before + 2]
     for request in (planner, executor):
         text = "\n".join(message.text for message in request.messages)
-        began = done["result"]["patch"]["base"][:12]
-        assert f"its change was made on commit {began}, and approved" in text
+        first_base = done["result"]["patch"]["base"][:12]
+        assert f"its change was made on commit {first_base}, and approved" in text
         assert f"{SAID} {onto[:12]}" in text
         assert "The merge has no conflicts." in text
         assert "Files of the change, over those of the repository, when the job began:" in text
@@ -91,12 +91,12 @@ def test_a_conflict_is_resolved_by_the_model_and_reviewed_by_the_critic(forge: D
     forge.worker()
     first = forge.submit()
     forge.job(first)
-    there = FILES[CHANGED].replace(b"    return abs(year - EPOCH)\n", ELSEWHERE)
-    onto = moved(forge, {CHANGED: there})
+    changed_line = FILES[CHANGED].replace(b"    return abs(year - EPOCH)\n", ELSEWHERE)
+    onto = moved(forge, {CHANGED: changed_line})
     forge.model.replies = ((RESOLVES, *VERIFY),)
     job = forge.job(str(forge.service.rebase(first)["id"]))
     branch = delivered(forge, job, onto)
-    text = there.replace(ELSEWHERE, RESOLVED.encode())
+    text = changed_line.replace(ELSEWHERE, RESOLVED.encode())
     assert forge.bare.raw("show", f"{branch}:{CHANGED}") == text
     assert (job["result"]["approved_by"], job["result"]["patch"]["files"]) == ("critic", 1)
     assert len(forge.model.seen) == 2 * CALLS

@@ -22,8 +22,8 @@ KEY = "the-operators-own-key"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY=KEY) as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY=KEY) as started_deployment:
+        yield started_deployment
 
 
 def learns(request: Request) -> Turn:
@@ -31,8 +31,8 @@ def learns(request: Request) -> Turn:
     if request.forced_tool == "Verdict":
         right = "stdout:\n42" in request.last_text
         verdict = {"verdict": "approve", "runs": ["r2"]} if right else {"verdict": "revise"}
-        shown = {"feedback": "It must print 42.", **verdict}
-        return Reply(tool_calls=(ToolCall("Verdict", shown),))
+        shown_events = {"feedback": "It must print 42.", **verdict}
+        return Reply(tool_calls=(ToolCall("Verdict", shown_events),))
     repaired = "must print 42" in request.last_text
     return works(request, "print(6 * 7)" if repaired else "print(6 + 7)", "It is printed.")
 
@@ -42,8 +42,8 @@ async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: D
         with ProviderServer(learns) as server:
             cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}
             deployment.worker(groq_base_url=server.groq_url, **cut)
-            asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
-            job_id = await deployment.submit(operations, asked)
+            recorded_spec = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
+            job_id = await deployment.submit(operations, recorded_spec)
             await deployment.wait_for_event(operations, job_id, "model_called", times=2)
             deployment.worker(groq_base_url=server.groq_url)
             for _ in range(2):
@@ -53,9 +53,9 @@ async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: D
                 ok(await operations.decide(job_id, delegate))
             job = await deployment.until(operations, job_id)
             assert (job.status, job.attempts > 3) == (Status.SUCCEEDED, True)
-            shown = await operations.store.events(job_id)
-            assert "lease_lost" in [event.kind for event in shown]
-            written = await build_recording(job_id, shown, deployment.blobs)
+            shown_events = await operations.store.events(job_id)
+            assert "lease_lost" in [event.kind for event in shown_events]
+            written = await build_recording(job_id, shown_events, deployment.blobs)
             assert written is not None
             roles = re.findall("^- role: (.*)", written.decode(), re.MULTILINE)
             assert roles == ["planner", *(["executor"] * 2 + ["critic"]) * 2]

@@ -31,8 +31,8 @@ SPEC = {"task": TASK, "model": MODEL, "repo": {"ref": "main"}, "run_seconds": 60
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def in_status(service: Service, job_id: str, status: str) -> Callable[[], bool]:
     return lambda: service.job(job_id)["status"] == status
 
 
-def said(request: Request) -> str:
+def request_text(request: Request) -> str:
     return "\n".join(message.text for message in request.messages)
 
 
@@ -72,13 +72,13 @@ def test_a_change_is_reviewed_and_applied(
             deployment.wait_until(in_status(service, job_id, "succeeded"))
             job, patch = service.job(job_id), service.patch(job_id)
             bundle = service.bundle(job_id)
-    shown = [message.text for request in model.seen for message in request.messages]
-    assert any("AGENTS.md" in text and "Every function has a test." in text for text in shown)
-    assert any("`pytest` runs the project's tests" in text for text in shown)
-    assert any("\ndays/count.py: years 4\n" in text for text in shown)
+    sent_texts = [message.text for request in model.seen for message in request.messages]
+    assert any("AGENTS.md" in text and "Every function has a test." in text for text in sent_texts)
+    assert any("`pytest` runs the project's tests" in text for text in sent_texts)
+    assert any("\ndays/count.py: years 4\n" in text for text in sent_texts)
     logged = f"{repository.git('rev-parse', '--short=7', 'HEAD')} Change\n"
-    assert any(text.startswith(logged) for text in shown)
-    assert any("6\t    return abs(year - EPOCH)" in text for text in shown)
+    assert any(text.startswith(logged) for text in sent_texts)
+    assert any("6\t    return abs(year - EPOCH)" in text for text in sent_texts)
     assert review["payload"]["patch"] == job["result"]["patch"]
     counts = {name: job["result"]["patch"][name] for name in ("files", "insertions", "deletions")}
     assert counts == {"files": 4, "insertions": 6, "deletions": 3}
@@ -114,11 +114,11 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
             job, patch = service.job(job_id), service.patch(job_id)
     assert job["attempts"] == 2
     assert len(model.seen) == 9  # the call in flight was made again, and no other
-    (map_,) = {found[0] for each in model.seen if (found := MAP.findall(said(each)))}
+    (map_,) = {maps[0] for request in model.seen if (maps := MAP.findall(request_text(request)))}
     assert map_.startswith("days/count.py: years 4\n")
     assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
     applied(repository, tmp_path / "clone", patch)
-    (judged,) = [said(each) for each in model.seen if "Verdict" in each.tools]
+    (judged,) = [request_text(request) for request in model.seen if "Verdict" in request.tools]
     assert "-    return abs(year - EPOCH)\n" in judged
     assert "+    return year - EPOCH\n" in judged
     assert "=== days/old.py, deleted\n```\n--- a/days/old.py" in judged

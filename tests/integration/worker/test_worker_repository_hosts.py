@@ -24,8 +24,8 @@ SECRET = "s3cret-token"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ def test_a_worker_that_is_killed_while_it_fetches(
             events = list(service.events(job_id))
     assert job["attempts"] == 2
     cloned(repository, tmp_path / "clone").raw("apply", "--index", "-", stdin=patch)
-    asked = [message.text for request in model.seen for message in request.messages]
-    for shown in (json.dumps(job), repr(events), *asked, deployment.logs()):
-        assert SECRET not in shown
+    sent_texts = [message.text for request in model.seen for message in request.messages]
+    for visible_text in (json.dumps(job), repr(events), *sent_texts, deployment.logs()):
+        assert SECRET not in visible_text
     assert forge.headers[-1]["authorization"].startswith("Basic ")
 
 

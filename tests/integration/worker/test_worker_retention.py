@@ -23,15 +23,15 @@ BIG = "open('big.txt', 'w').write('x' * 100_000)\nprint('y' * 50_000)"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, FETTLE_RETENTION_SWEEP_SECONDS="0.2") as made:
-        yield made
+    with running_deployment(tmp_path, FETTLE_RETENTION_SWEEP_SECONDS="0.2") as started_deployment:
+        yield started_deployment
 
 
-def kept(deployment: Deployment) -> list[Path]:
+def stored_paths(deployment: Deployment) -> list[Path]:
     return [path for path in (deployment.folder / "data" / "blobs").rglob("*") if path.is_file()]
 
 
-async def left(operations) -> set[str]:
+async def remaining_keys(operations) -> set[str]:
     keys = {key.decode() for key in await operations.store.redis.keys("fettle:*")}
     return {key for key in keys if not key.startswith(CONSTANT)}
 
@@ -53,7 +53,7 @@ async def test_after_all_jobs_have_expired_everything_is_where_it_was(
         await operations.cancel(cancelled, "test")
         waiting = await deployment.submit(operations, JobSpec("write", model=model, review=True))
         await deployment.until(operations, waiting, Status.AWAITING_REVIEW)
-        assert len(kept(deployment)) >= 3
+        assert len(stored_paths(deployment)) >= 3
         deployment.stop_workers()
 
         deployment.worker(retention_days="0.000001", blob_grace_seconds="0.2")
@@ -62,9 +62,9 @@ async def test_after_all_jobs_have_expired_everything_is_where_it_was(
                 await asyncio.sleep(0.05)
         # what waits for a person has lost nothing
         assert (await deployment.record_of(operations, waiting)).status is Status.AWAITING_REVIEW
-        assert len(kept(deployment)) > 0
+        assert len(stored_paths(deployment)) > 0
         await operations.cancel(waiting, "test")
         async with asyncio.timeout(20):
-            while await left(operations) or kept(deployment):
+            while await remaining_keys(operations) or stored_paths(deployment):
                 await asyncio.sleep(0.05)
         assert deployment.stop_workers() == [0]

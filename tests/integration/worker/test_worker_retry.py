@@ -19,9 +19,9 @@ from jobs.service import Operations
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path) as made:
-        made.worker()
-        yield made
+    with running_deployment(tmp_path) as started_deployment:
+        started_deployment.worker()
+        yield started_deployment
 
 
 async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) -> None:
@@ -42,12 +42,12 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         job = await deployment.until(operations, retry_job.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.spec.retry_of) == (1, first)
-        shown = await deployment.kinds(operations, retry_job.id)
-        assert (shown.count("planned"), shown.count("run_finished")) == (1, 2)
+        event_kinds = await deployment.kinds(operations, retry_job.id)
+        assert (event_kinds.count("planned"), event_kinds.count("run_finished")) == (1, 2)
         # the planner's call and the executor's first two are the first job's; two were left
         paid = await operations.store.charges(retry_job.id)
         assert sorted(charge.role for charge in paid) == ["critic", "executor"]
-        assert shown.count("model_called") == 5
+        assert event_kinds.count("model_called") == 5
         # once more, from a job that has itself inherited: nothing is left to do but the end
         assert (await deployment.record_of(operations, first)).status is Status.CANCELLED
 
@@ -62,24 +62,31 @@ def priced(turns: list[Turn]) -> list[Turn]:
 
 
 async def test_a_larger_budget_and_another_model_continue_the_pass(deployment: Deployment) -> None:
-    begun = [plans("greet"), runs("greet", "print('hello')", 0), answers("hello", "never", 1)]
-    model = deployment.record("small", priced(begun))
-    rest = [answers("hello", "it greets", 1), approves("r1")]
-    other = deployment.record("large", priced(rest))
+    first_replies = [
+        plans("greet"),
+        runs("greet", "print('hello')", 0),
+        answers("hello", "never", 1),
+    ]
+    model = deployment.record("small", priced(first_replies))
+    later_replies = [answers("hello", "it greets", 1), approves("r1")]
+    large_recording = deployment.record("large", priced(later_replies))
     async with deployment.operations() as operations:
         spec = JobSpec("greet", model=model, max_tokens=2 * CALL)
-        ended = await deployment.until(operations, await deployment.submit(operations, spec))
-        assert (ended.status, ended.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
-        more = replace(spec, model=other, max_tokens=2 * CALL)
-        retry_job = ok(await operations.retry_as_new_job(ended.id, more, by="test"))
+        finished_job = await deployment.until(operations, await deployment.submit(operations, spec))
+        assert (finished_job.status, finished_job.reason) == (
+            Status.FAILED,
+            Reason.BUDGET_EXHAUSTED,
+        )
+        more = replace(spec, model=large_recording, max_tokens=2 * CALL)
+        retry_job = ok(await operations.retry_as_new_job(finished_job.id, more, by="test"))
         job = await deployment.until(operations, retry_job.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert job.result is not None
         assert (job.result.answer, job.result.approved_by) == ("it greets", "critic")
         paid = await operations.store.charges(retry_job.id)
         assert {(charge.role, charge.model) for charge in paid} == {
-            ("executor", other),
-            ("critic", other),
+            ("executor", large_recording),
+            ("critic", large_recording),
         }
         assert (await deployment.kinds(operations, retry_job.id)).count("critiqued") == 1
 
@@ -96,10 +103,12 @@ async def test_a_longer_time_continues_the_pass(deployment: Deployment) -> None:
     ]
     async with deployment.operations() as operations:
         spec = JobSpec("twice", model=deployment.record("slow", turns), timeout_seconds=4)
-        ended = await deployment.until(operations, await deployment.submit(operations, spec))
-        assert (ended.reason, "retry" in ended.detail) == (Reason.DEADLINE, True), ended.detail
+        finished_job = await deployment.until(operations, await deployment.submit(operations, spec))
+        assert (finished_job.reason, "retry" in finished_job.detail) == (Reason.DEADLINE, True), (
+            finished_job.detail
+        )
         longer = replace(spec, timeout_seconds=60)
-        retry_job = ok(await operations.retry_as_new_job(ended.id, longer, by="test"))
+        retry_job = ok(await operations.retry_as_new_job(finished_job.id, longer, by="test"))
         job = await deployment.until(operations, retry_job.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         paid = await operations.store.charges(retry_job.id)
@@ -110,10 +119,10 @@ async def test_a_retry_changes_who_decides(deployment: Deployment) -> None:
     model = deployment.record("asks", priced(one_run("asks", "print('x')")))
     async with deployment.operations() as operations:
         spec = JobSpec("asks", model=model, max_tokens=3 * CALL)
-        ended = await deployment.until(operations, await deployment.submit(operations, spec))
-        assert ended.reason is Reason.BUDGET_EXHAUSTED  # the critic's call did not fit
+        finished_job = await deployment.until(operations, await deployment.submit(operations, spec))
+        assert finished_job.reason is Reason.BUDGET_EXHAUSTED  # the critic's call did not fit
         reviewed = replace(spec, review=True)
-        asks = ok(await operations.retry_as_new_job(ended.id, reviewed, by="test"))
+        asks = ok(await operations.retry_as_new_job(finished_job.id, reviewed, by="test"))
         paused = await deployment.until(operations, asks.id, Status.AWAITING_REVIEW)
         assert paused.review is not None
         assert paused.review.payload["unproven"] is None
@@ -166,11 +175,13 @@ def reopened(deployment: Deployment, name: str) -> JobSpec:
 async def unapproved(deployment: Deployment, operations: Operations, name: str) -> JobRecord:
     """The job as it has failed."""
     first = await deployment.submit(operations, reopened(deployment, name))
-    ended = await deployment.until(operations, first)
-    assert (ended.status, ended.reason) == (Status.FAILED, Reason.UNAPPROVED), deployment.logs()
-    assert ended.result is not None
-    assert ended.result.answer == "it says one"
-    return ended
+    finished_job = await deployment.until(operations, first)
+    assert (finished_job.status, finished_job.reason) == (Status.FAILED, Reason.UNAPPROVED), (
+        deployment.logs()
+    )
+    assert finished_job.result is not None
+    assert finished_job.result.answer == "it says one"
+    return finished_job
 
 
 async def approved(
@@ -181,9 +192,9 @@ async def approved(
     assert (job.status, job.reason) == (Status.SUCCEEDED, None), deployment.logs()
     assert job.result is not None
     assert (job.result.answer, job.result.approved_by) == ("it says two", "critic")
-    shown = await deployment.kinds(operations, retry_job.id)
-    assert (shown.count("planned"), shown.count("critiqued")) == (1, 2)
-    assert shown.count("summarized") == 1
+    event_kinds = await deployment.kinds(operations, retry_job.id)
+    assert (event_kinds.count("planned"), event_kinds.count("critiqued")) == (1, 2)
+    assert event_kinds.count("summarized") == 1
     paid = await operations.store.charges(retry_job.id)
     assert "planner" not in {charge.role for charge in paid}
     return job
@@ -193,20 +204,23 @@ async def test_an_unapproved_job_goes_on_from_its_end_with_fresh_revisions(
     deployment: Deployment,
 ) -> None:
     async with deployment.operations() as operations:
-        ended = await unapproved(deployment, operations, "reopened")
-        retry_job = ok(await operations.retry_as_new_job(ended.id, by="test"))
-        assert (retry_job.inherits, retry_job.workspace) == (ended.id, ended.workspace)
+        finished_job = await unapproved(deployment, operations, "reopened")
+        retry_job = ok(await operations.retry_as_new_job(finished_job.id, by="test"))
+        assert (retry_job.inherits, retry_job.workspace) == (
+            finished_job.id,
+            finished_job.workspace,
+        )
         await approved(deployment, operations, retry_job)
-        assert await deployment.record_of(operations, ended.id) == ended
+        assert await deployment.record_of(operations, finished_job.id) == finished_job
 
 
 async def test_the_next_revision_of_an_unapproved_job_may_go_to_a_person(
     deployment: Deployment,
 ) -> None:
     async with deployment.operations() as operations:
-        ended = await unapproved(deployment, operations, "person")
-        reviewed = replace(ended.spec, review=True)
-        retry_job = ok(await operations.retry_as_new_job(ended.id, reviewed, by="test"))
+        finished_job = await unapproved(deployment, operations, "person")
+        reviewed = replace(finished_job.spec, review=True)
+        retry_job = ok(await operations.retry_as_new_job(finished_job.id, reviewed, by="test"))
         paused = await deployment.until(operations, retry_job.id, Status.AWAITING_REVIEW)
         assert paused.review is not None
         assert (paused.review.payload["answer"], paused.review.payload["revision"]) == (
@@ -217,10 +231,10 @@ async def test_the_next_revision_of_an_unapproved_job_may_go_to_a_person(
 
 async def test_a_crash_does_not_take_the_parents_end_for_its_own(deployment: Deployment) -> None:
     async with deployment.operations() as operations:
-        ended = await unapproved(deployment, operations, "cut")
+        finished_job = await unapproved(deployment, operations, "cut")
         deployment.stop_workers()
         doomed = deployment.worker(fail_point="after_checkpoint:1", lease_seconds=MORTAL)
-        retry_job = ok(await operations.retry_as_new_job(ended.id, by="test"))
+        retry_job = ok(await operations.retry_as_new_job(finished_job.id, by="test"))
         await asyncio.to_thread(doomed.wait, 60)
         deployment.worker()
         job = await approved(deployment, operations, retry_job)

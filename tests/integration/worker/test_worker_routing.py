@@ -24,8 +24,8 @@ HARD = "A simple asyncio scheduler, short"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 def judges(request: Request) -> Turn:
@@ -53,16 +53,23 @@ async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_again(
             kinds = await deployment.kinds(operations, job_id)
             assert kinds.count("routed") == 1
             assert kinds.index("routed") < kinds.index("planned")
-            asked = [request.model for request in server.requests]
-            assert asked == ["router", *["large"] * 4]
+            requested_models = [request.model for request in server.requests]
+            assert requested_models == ["router", *["large"] * 4]
             server.requests.clear()
 
             job_id = await deployment.submit(operations, JobSpec(task="Print hello", model="auto"))
             assert (await deployment.until(operations, job_id)).status is Status.SUCCEEDED, (
                 deployment.logs()
             )
-            asked = [request.model for request in server.requests]
-            assert (asked[0], set(asked[1:])) == ("router", {"small"})
-            shown = {each.kind: each.data for each in await operations.store.events(job_id)}
-            assert (shown["routed"]["difficulty"], shown["routed"]["by"]) == ("simple", "model")
-            assert shown["planned"]["source"] == "default"  # a simple task goes without a planner
+            requested_models = [request.model for request in server.requests]
+            assert (requested_models[0], set(requested_models[1:])) == ("router", {"small"})
+            data_by_kind = {
+                event.kind: event.data for event in await operations.store.events(job_id)
+            }
+            assert (data_by_kind["routed"]["difficulty"], data_by_kind["routed"]["by"]) == (
+                "simple",
+                "model",
+            )
+            assert (
+                data_by_kind["planned"]["source"] == "default"
+            )  # a simple task goes without a planner

@@ -76,16 +76,16 @@ def index() -> Iterator[WebServer]:
 def jobs(tmp_path: Path, model: GreetingModel, index: WebServer) -> Iterator[Jobs]:
     with ExitStack() as stack:
         provider = stack.enter_context(ProviderServer(model.turn))
-        made = stack.enter_context(running_deployment(tmp_path, GROQ_API_KEY="a"))
-        made.env |= {
+        started_deployment = stack.enter_context(running_deployment(tmp_path, GROQ_API_KEY="a"))
+        started_deployment.env |= {
             "FETTLE_GROQ_BASE_URL": provider.groq_url,
             "FETTLE_SETUP_INDEX": index.url("/simple/"),
             "FETTLE_RETRY_SECONDS": "0.1",
             "FETTLE_RETRIES": "1",
         }
-        api = stack.enter_context(front(made))
+        api = stack.enter_context(front(started_deployment))
         service = stack.enter_context(Service(api.url, DEVELOPMENT_KEY))
-        yield Jobs(made, service, project(tmp_path / "project"))
+        yield Jobs(started_deployment, service, project(tmp_path / "project"))
 
 
 def test_a_job_whose_tests_need_a_package(
@@ -95,31 +95,31 @@ def test_a_job_whose_tests_need_a_package(
     first = jobs.submit()
     job = jobs.ended(first)
     command = "pip install -r requirements.txt"
-    said = f"The project's dependencies are installed, by `{command}`."
-    assert any(said in each for each in model.texts)
+    expected_text = f"The project's dependencies are installed, by `{command}`."
+    assert any(expected_text in each for each in model.texts)
     python, shell, verified = job["runs"]
     packages = "/work/.setup/lib/python3.11/site-packages"
     assert python["stdout"]["text"] == f"{packages}/shout.py HEY\n"
     assert python["refused"] == [".setup/evil: what is installed stays as it is"]
-    said = shell["stdout"]["text"].splitlines()
-    assert (said[0], said[3]) == ("HEY", "/run/venv")
-    assert [line.split(" in ")[0] for line in said[1:3]] == ["1 passed", "1 passed"]
-    assert len(said) == 4  # git sees nothing of it
+    expected_text = shell["stdout"]["text"].splitlines()
+    assert (expected_text[0], expected_text[3]) == ("HEY", "/run/venv")
+    assert [line.split(" in ")[0] for line in expected_text[1:3]] == ["1 passed", "1 passed"]
+    assert len(expected_text) == 4  # git sees nothing of it
     assert verified["tests"]["counts"]["passed"] == 1
     assert job["result"]["patch"]["files"] == 1
     listed = next(text for text in model.texts if text.startswith("greet.py\n"))
-    found = next(text for text in model.texts if text.startswith("greet.py:"))
+    file_text = next(text for text in model.texts if text.startswith("greet.py:"))
     assert listed.splitlines() == ["greet.py", "requirements.txt", "tests/", "tests/test_greet.py"]
-    assert len(found.splitlines()) == 5  # nothing of the package
+    assert len(file_text.splitlines()) == 5  # nothing of the package
     started, finished = jobs.setups(first)
     assert started == {"kind": "started", "command": command}
     assert (finished["ok"], finished["reused"], finished["output"]) == (True, False, "")
-    asked = len(index.asked)
+    index_requests = len(index.asked)
     second = jobs.submit()
     jobs.ended(second)
     (again,) = jobs.setups(second)
     assert (again["ok"], again["reused"]) == (True, True)
-    assert len(index.asked) == asked
+    assert len(index.asked) == index_requests
     assert len(jobs.layers()) == 1
 
 
@@ -131,14 +131,16 @@ def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) ->
     (left_out,) = jobs.setups(job_id)
     command = "pip install -r requirements.txt"
     assert left_out == {"kind": "left_out", "command": command}
-    said = f"dependencies are not installed (`{command}`), because the operator has not set "
-    assert any(said in each for each in model.texts)
+    expected_text = (
+        f"dependencies are not installed (`{command}`), because the operator has not set "
+    )
+    assert any(expected_text in text for text in model.texts)
     ran, model.seen[:] = len(model.seen), []
     assert ran > 1
     quiet = jobs.submit(setup="")
     jobs.until(lambda: jobs.service.job(quiet)["status"] not in ("queued", "running"))
     assert jobs.setups(quiet) == []
-    assert not any("dependencies are" in each for each in model.texts)
+    assert not any("dependencies are" in text for text in model.texts)
 
 
 def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -> None:
@@ -157,7 +159,7 @@ def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -
     assert jobs.layers() == []
     again = str(jobs.service.retry(failed["id"], {"setup": "pip install shout"})["id"])
     assert jobs.ended(again)["spec"]["setup"] == "pip install shout"
-    assert [each["kind"] for each in jobs.setups(again)] == ["started", "finished"]
+    assert [text["kind"] for text in jobs.setups(again)] == ["started", "finished"]
 
 
 def test_a_setup_where_nothing_is_installed_ends_with_what_works(jobs: Jobs) -> None:
@@ -191,6 +193,6 @@ def test_a_job_goes_on_after_its_worker_was_killed_in_the_setup(
     jobs.deployment.worker(lease_seconds=MORTAL)
     job = jobs.ended(job_id)
     assert job["attempts"] == 2
-    assert [each["kind"] for each in jobs.setups(job_id)] == ["started", "started", "finished"]
+    assert [text["kind"] for text in jobs.setups(job_id)] == ["started", "started", "finished"]
     making = jobs.deployment.folder / "data" / "repositories" / "making"
     assert list(making.iterdir()) == []

@@ -24,8 +24,8 @@ MODEL = "groq:llama-3.3-70b-versatile"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as started_deployment:
+        yield started_deployment
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def host(repository: Repository, tmp_path: Path) -> Iterator[SshServer]:
         yield server
 
 
-def asked(host: SshServer, **deliver: bool) -> dict[str, Any]:
+def job_request(host: SshServer, **deliver: bool) -> dict[str, Any]:
     repo = {"url": host.url("project/.git"), "ref": "main"}
     return {"task": TASK, "model": MODEL, "repo": repo, "run_seconds": 60, "deliver": deliver}
 
@@ -58,7 +58,7 @@ def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
         settings = settings_for(host, server, "git")
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
-            job_id = str(service.submit(asked(host, branch=True))["id"])
+            job_id = str(service.submit(job_request(host, branch=True))["id"])
             deployment.wait_until(lambda: host.commands)
             doomed.kill()
             doomed.wait()
@@ -72,13 +72,13 @@ def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
     done = job["result"]["delivery"]
     assert repository.git("rev-parse", f"fettle/{job_id}") == done["commit"]
     assert (done["base"], done["base_moved"], done["pull_request"]) == ("main", False, None)
-    pushes = [each for each in host.commands if each.startswith("git-receive-pack")]
+    pushes = [command for command in host.commands if command.startswith("git-receive-pack")]
     assert len(pushes) == 1
     secret = host.key.read_text().splitlines()[2]
     sent = [message.text for request in model.seen for message in request.messages]
-    for shown in (json.dumps(job), repr(events), *sent, deployment.logs()):
-        assert secret not in shown
-        assert str(host.key) not in shown
+    for visible_text in (json.dumps(job), repr(events), *sent, deployment.logs()):
+        assert secret not in visible_text
+        assert str(host.key) not in visible_text
 
 
 def test_a_pull_request_needs_a_token_before_it_costs_anything(
@@ -88,7 +88,7 @@ def test_a_pull_request_needs_a_token_before_it_costs_anything(
     with ProviderServer(model.turn) as server:
         deployment.worker(**settings_for(host, server, "gitlab"))
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
-            job_id = str(service.submit(asked(host, pull_request=True))["id"])
+            job_id = str(service.submit(job_request(host, pull_request=True))["id"])
             deployment.wait_until(lambda: service.job(job_id)["status"] == "failed")
             job = service.job(job_id)
     assert (job["reason"], model.seen) == ("delivery", [])

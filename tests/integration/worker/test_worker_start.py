@@ -25,7 +25,7 @@ from worker.adapters.tools import GROUP
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("variables", "message"),
     [
         (
             {"FETTLE_ENV": "production", "FETTLE_MAXSTEPS": "9"},
@@ -46,23 +46,29 @@ from worker.adapters.tools import GROUP
     ],
 )
 def test_a_setting_that_does_not_fit_ends_the_start(
-    tmp_path: Path, given: dict[str, str], said: str
+    tmp_path: Path, variables: dict[str, str], message: str
 ) -> None:
-    env = {"PATH": os.environ["PATH"], **given}
+    env = {"PATH": os.environ["PATH"], **variables}
     argv = [sys.executable, "-m", "worker"]
-    ended = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2
-    assert said in ended.stderr
-    assert "hush" not in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process_result = subprocess.run(
+        argv, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert process_result.returncode == 2
+    assert message in process_result.stderr
+    assert "hush" not in process_result.stderr
+    assert "Traceback" not in process_result.stderr
 
 
 async def test_variables_of_libraries_have_no_effect_and_are_named_once(tmp_path: Path) -> None:
     with ProviderServer(works) as server, collector() as traces:
-        named = {**traces.environment(), "GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url}
-        with running_deployment(tmp_path, **named) as deployment:
+        environment = {
+            **traces.environment(),
+            "GROQ_API_KEY": "a",
+            "GROQ_API_BASE": server.groq_url,
+        }
+        with running_deployment(tmp_path, **environment) as deployment:
             deployment.worker()
-            front = {**api_environment(deployment.redis_url, tmp_path), **named}
+            front = {**api_environment(deployment.redis_url, tmp_path), **environment}
             front["FETTLE_BROKER_URL"] = deployment.broker_url
             with running(front, tmp_path / "api.log") as api, Service(api.url, KEY) as service:
                 job_id = str(service.submit({"task": "Say 6 times 7."})["id"])
@@ -73,11 +79,11 @@ async def test_variables_of_libraries_have_no_effect_and_are_named_once(tmp_path
     assert traces.received == []
     for log in (deployment.logs(), (tmp_path / "api.log").read_text()):
         assert "Say 6 times 7." not in log
-        (said,) = [
+        (message,) = [
             json.loads(line) for line in log.splitlines() if "variables of libraries" in line
         ]
         dropped = set(traces.environment()) - {"GROQ_PROXY", "PYTHONUNBUFFERED"}
-        assert said["names"] == sorted(dropped)
+        assert message["names"] == sorted(dropped)
 
 
 SENDS = """
@@ -98,8 +104,12 @@ async def test_a_package_of_tools_does_not_turn_tracing_on(tmp_path: Path) -> No
     (info / "entry_points.txt").write_text(f"[{GROUP}]\nsends = sends:sends\n")
     with ProviderServer(works) as server, collector() as traces:
         (info.parent / "sends.py").write_text(SENDS.format(url=traces.url))
-        named = {"GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url, "FETTLE_TOOLS": "sends"}
-        with running_deployment(tmp_path, PYTHONPATH=str(info.parent), **named) as deployment:
+        environment = {
+            "GROQ_API_KEY": "a",
+            "GROQ_API_BASE": server.groq_url,
+            "FETTLE_TOOLS": "sends",
+        }
+        with running_deployment(tmp_path, PYTHONPATH=str(info.parent), **environment) as deployment:
             deployment.worker()
             async with deployment.operations() as operations:
                 job_id = await deployment.submit(operations, JobSpec("6 times 7"))
@@ -112,26 +122,26 @@ async def test_a_package_of_tools_does_not_turn_tracing_on(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("process", ["api", "worker", "cli flower", "cli up", "cli config"])
 @pytest.mark.parametrize(
-    ("variable", "address", "said"),
+    ("variable", "address", "message"),
     [
         ("REDIS_URL", "redis://:hush/hush@h:6379/0", "an address names a host"),
         ("BROKER_URL", "redis://:hushhush@h:6379/99", "the database is a number from 0 to 15"),
     ],
 )
 def test_an_unfit_address_ends_each_process_with_one_sentence_and_no_secret(
-    tmp_path: Path, process: str, variable: str, address: str, said: str
+    tmp_path: Path, process: str, variable: str, address: str, message: str
 ) -> None:
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(tmp_path)}
     env |= {f"FETTLE_{variable}": address, "FETTLE_FLOWER_PASSWORD": "f"}
     argv = [sys.executable, "-P", "-m", *process.split()]
-    ended = subprocess.run(
+    process_result = subprocess.run(
         argv, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert ended.returncode == 2, ended.stderr
-    assert f"FETTLE_{variable} (environment): " in ended.stderr
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert "hush" not in ended.stdout + ended.stderr
+    assert process_result.returncode == 2, process_result.stderr
+    assert f"FETTLE_{variable} (environment): " in process_result.stderr
+    assert message in process_result.stderr
+    assert "Traceback" not in process_result.stderr
+    assert "hush" not in process_result.stdout + process_result.stderr
 
 
 def test_units_do_not_restart_a_process_whose_settings_do_not_fit() -> None:
@@ -142,8 +152,8 @@ def test_units_do_not_restart_a_process_whose_settings_do_not_fit() -> None:
 
 async def test_requests_go_where_langchains_name_says(tmp_path: Path) -> None:
     with ProviderServer(works) as server:
-        named = {"GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url}
-        with running_deployment(tmp_path, **named) as deployment:
+        environment = {"GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url}
+        with running_deployment(tmp_path, **environment) as deployment:
             deployment.worker()
             async with deployment.operations() as operations:
                 job_id = await deployment.submit(operations, JobSpec("6 times 7"))

@@ -23,8 +23,8 @@ from settings.sandbox import sandbox_python
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path) as made:
-        yield made
+    with running_deployment(tmp_path) as started_deployment:
+        yield started_deployment
 
 
 MARK = f"runs-until-asked-{secrets.token_hex(4)}"
@@ -65,21 +65,23 @@ async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
     async with deployment.operations() as operations:
         client = operations.store.redis  # type: ignore[attr-defined]
         job_id = await deployment.submit(operations, JobSpec(task="once", model=model))
-        made: set[int] = set()
+        started_deployment: set[int] = set()
         async with asyncio.timeout(20):
-            while not (made := processes(MARK)):
+            while not (started_deployment := processes(MARK)):
                 await asyncio.sleep(0.01)
             await client.config_set("min-replicas-to-write", 1)
-            for process in made:
+            for process in started_deployment:
                 os.kill(process, signal.SIGUSR1)
             while processes(MARK):
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
         await client.config_set("min-replicas-to-write", 0)
         while not (job := await deployment.record_of(operations, job_id)).status.final:
-            made |= processes(MARK)
+            started_deployment |= processes(MARK)
             await asyncio.sleep(0.01)
-        assert (job.status, job.attempts, len(made)) == (Status.SUCCEEDED, 1, 1), deployment.logs()
+        assert (job.status, job.attempts, len(started_deployment)) == (Status.SUCCEEDED, 1, 1), (
+            deployment.logs()
+        )
         assert "given_back" not in await deployment.kinds(operations, job_id)
 
 
@@ -107,9 +109,9 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
         link.symlink_to(sandbox_python().parent.parent)
         job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
-        shown = await deployment.kinds(operations, job_id)
-        assert (shown.count("given_back"), shown.count("run_finished")) == (1, 1)
-        assert shown.count("model_called") == len(await operations.store.charges(job_id)) == 4
+        event_kinds = await deployment.kinds(operations, job_id)
+        assert (event_kinds.count("given_back"), event_kinds.count("run_finished")) == (1, 1)
+        assert event_kinds.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
 def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(deployment: Deployment) -> None:

@@ -22,16 +22,16 @@ SLOW = f"import time\ntime.sleep(2)\n{TEST}"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path) as made:
-        yield made
+    with running_deployment(tmp_path) as started_deployment:
+        yield started_deployment
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A deployment with one worker, for tests that leave it as it was."""
-    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
-        made.worker()
-        yield made
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as started_deployment:
+        started_deployment.worker()
+        yield started_deployment
 
 
 async def verification(deployment: Deployment, solution: str, test: str = TEST) -> JobSpec:
@@ -90,13 +90,15 @@ async def test_a_verification_whose_worker_died_is_made_again_once(deployment: D
 
 
 async def test_cases_are_judged_by_a_worker(shared: Deployment) -> None:
-    asked = [
+    expected_questions = [
         {"argv": ["python", "app.py", "2"], "stdout": "4\n"},
         {"name": "three", "argv": ["python", "app.py"], "stdin": "3", "stdout_matches": "10."},
     ]
     app = b"import sys\nprint(int((sys.argv[1:] or [sys.stdin.read()])[0]) ** 2)\n"
     async with shared.operations() as operations:
-        cases = await manifest.save(shared.blobs, {CASES_PATH: json.dumps(asked).encode()})
+        cases = await manifest.save(
+            shared.blobs, {CASES_PATH: json.dumps(expected_questions).encode()}
+        )
         assert cases is not None
         checks = CheckSpec(cases, (), cases=("case 1", "case three"))
         files = await manifest.save(shared.blobs, {"app.py": app})
@@ -117,12 +119,12 @@ async def test_questions_outlive_their_worker_and_get_their_defaults_in_time(
     deployment: Deployment,
 ) -> None:
     question = {"question": "Which sum?", "default": "That of two."}
-    said = "- Which sum?\n  That of two."
+    answers_text = "- Which sum?\n  That of two."
     model = deployment.record(
         "asked",
         [
             turn("planner", "ask first?", calls("Questions", questions=[question])),
-            *one_run(said, "print('ok')", seen="ok"),
+            *one_run(answers_text, "print('ok')", seen="ok"),
         ],
     )
     deployment.worker()

@@ -32,10 +32,10 @@ async def test_its_files_are_those_of_the_commit_with_the_changes_over_them(
     workspace = await ManifestWorkspace.over(blobs, None, BASE)
     assert dict(workspace.list()) == {"README.md": 6, "app/main.py": 9, "app/old.py": 0}
     assert await workspace.tree() == Tree({}, ("repo-fixed",))
-    made = await workspace.apply(
+    artifacts = await workspace.apply(
         {"app/main.py": b"print(2)\n", "app/new.py": b"x = 1\n"}, frozenset({"app/old.py", "docs"})
     )
-    assert [each.name for each in made] == ["app/main.py", "app/new.py"]
+    assert [item.name for item in artifacts] == ["app/main.py", "app/new.py"]
     assert list(workspace.list()) == ["README.md", "app/main.py", "app/new.py"]
     assert await workspace.read("app/main.py") == b"print(2)\n"
     assert await workspace.original("app/main.py") == b"print(1)\n"
@@ -61,7 +61,7 @@ async def test_a_file_that_an_earlier_job_deleted_is_no_change(blobs: DirectoryB
     of_job: Any = {"job": {"start": workspace.digest}, "artifacts": {}}
     await workspace.apply({"app/main.py": b"print(2)\n"})
     changed = await changed_files(of_job, workspace)
-    assert [(each.path, each.before, each.after) for each in changed] == [
+    assert [(item.path, item.before, item.after) for item in changed] == [
         ("app/main.py", b"print(1)\n", b"print(2)\n")
     ]
     await workspace.apply({"app/old.py": b"x = 1\n"})
@@ -85,23 +85,23 @@ async def test_the_code_that_tests_of_a_repository_test_is_its_code(
 
 async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:
     workspace = await ManifestWorkspace.over(blobs, None, BASE)
-    own = {".git/HEAD": b"x", "app/.Git/config": b"x", ".gitignore": b"*.log\n"}
-    made = await workspace.apply(own, frozenset({".git/packed-refs", "a\x1bname"}))
-    assert [each.name for each in made] == [".gitignore"]
+    own_files = {".git/HEAD": b"x", "app/.Git/config": b"x", ".gitignore": b"*.log\n"}
+    artifacts = await workspace.apply(own_files, frozenset({".git/packed-refs", "a\x1bname"}))
+    assert [item.name for item in artifacts] == [".gitignore"]
     assert await workspace.tree() == Tree({".gitignore": b"*.log\n"}, ("repo-fixed",))
 
 
 async def test_another_attempt_finds_it_by_its_digest(blobs: DirectoryBlobs) -> None:
-    given = await save(blobs, {"README.md": b"of the request"})
-    first = await ManifestWorkspace.over(blobs, given, BASE)
+    submitted_digest = await save(blobs, {"README.md": b"of the request"})
+    first = await ManifestWorkspace.over(blobs, submitted_digest, BASE)
     assert await first.read("README.md") == b"of the request"
     await first.apply({"a.py": b"1"}, frozenset({"app/old.py"}))
     assert (await load(blobs, first.digest)).base == COMMIT
     second = await ManifestWorkspace.over(blobs, first.digest, BASE)
     assert await second.tree() == await first.tree()
-    other = second.fork()
-    await other.checkout(None)
-    assert await other.tree() == Tree({}, ("repo-fixed",))
+    fork = second.fork()
+    await fork.checkout(None)
+    assert await fork.tree() == Tree({}, ("repo-fixed",))
     with pytest.raises(ValueError, match="commit"):
         await ManifestWorkspace.over(blobs, first.digest, FixedBase(FILES, commit="d" * 40))
 

@@ -76,8 +76,8 @@ class ApiProcess:
         while not self.url:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < ends, self.log.read_text()
-            found = [line["url"] for line in self.logged() if line["event"] == "listening"]
-            self.url = found[0] if found else ""
+            addresses = [line["url"] for line in self.logged() if line["event"] == "listening"]
+            self.url = addresses[0] if addresses else ""
             time.sleep(0.02)
 
 

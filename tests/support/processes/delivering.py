@@ -76,8 +76,8 @@ class Delivering:
     def branches(self) -> dict[str, str]:
         """The forge's branches, without main: commits by name."""
         rows = self.bare.git("for-each-ref", "--format=%(refname:short) %(objectname)")
-        found = dict(row.split() for row in rows.splitlines())
-        return {name: commit for name, commit in found.items() if name.startswith("fettle/")}
+        refs = dict(row.split() for row in rows.splitlines())
+        return {name: commit for name, commit in refs.items() if name.startswith("fettle/")}
 
 
 @contextlib.contextmanager

@@ -124,13 +124,13 @@ class Deployment:
 
     def child_of_worker(self, word: str) -> int | None:
         """The pid of the last worker's child whose command line has the word."""
-        for place in Path("/proc").glob("[0-9]*"):
+        for process_path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                parent = (place / "stat").read_text().rpartition(")")[2].split()[1]
+                parent = (process_path / "stat").read_text().rpartition(")")[2].split()[1]
                 if int(parent) == self.workers[-1].pid and word in (
-                    (place / "cmdline").read_text().split("\0")
+                    (process_path / "cmdline").read_text().split("\0")
                 ):
-                    return int(place.name)
+                    return int(process_path.name)
         return None
 
     def restart_redis(self) -> contextlib.AbstractContextManager[redis_servers.RedisServer]:
@@ -202,19 +202,19 @@ class Deployment:
         self, operations: Operations, job_id: str, *statuses: Status, seconds: float = 30
     ) -> JobRecord:
         """Wait until the job is in one of the statuses (final ones, unless named)."""
-        wanted = statuses or tuple(status for status in Status if status.final)
+        expected_statuses = statuses or tuple(status for status in Status if status.final)
         try:
             async with asyncio.timeout(seconds):
                 while True:
                     loaded = await operations.store.load(job_id)
                     assert loaded is not None
-                    if loaded.record.status in wanted:
+                    if loaded.record.status in expected_statuses:
                         as_declared(await operations.store.events(job_id))
                         return loaded.record
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(
-                f"job {job_id} is {loaded.record.status}, not {wanted}:\n{self.logs()}"
+                f"job {job_id} is {loaded.record.status}, not {expected_statuses}:\n{self.logs()}"
             ) from None
 
 

@@ -48,19 +48,19 @@ _STEPS = {
 class FailPoint:
     """One point, as it was named. Points come in pairs around something done."""
 
-    def __init__(self, named: str) -> None:
-        self._name, number, how = [*named.split(":"), "1", ""][:3]
+    def __init__(self, fail_point: str) -> None:
+        self._name, number, manner = [*fail_point.split(":"), "1", ""][:3]
         self._left = int(number)
-        self._stuck = how == "stuck"
+        self._stuck = manner == "stuck"
 
     @contextmanager
     def around(self, *done: str) -> Iterator[None]:
         """`before_` and `after_` something; the latter is not reached where it raised."""
-        for each in done:
-            self._reach(f"before_{each}")
+        for step in done:
+            self._reach(f"before_{step}")
         yield
-        for each in done:
-            self._reach(f"after_{each}")
+        for step in done:
+            self._reach(f"after_{step}")
 
     def _reach(self, name: str) -> None:
         if name != self._name:
@@ -72,10 +72,10 @@ class FailPoint:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def install(named: str) -> None:
+def install(fail_point: str) -> None:
     """Have this process, and those that it starts, die at the point."""
     os.environ["PYTHONPATH"] = INHERITED
-    point = FailPoint(named)
+    point = FailPoint(fail_point)
     create, commit, write = RedisStore.create, RedisStore.commit, RedisStore.write
     send = Hints.hint
 

@@ -22,7 +22,7 @@ REAPER = Path(__file__).with_name("reaper.py")
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """No settings and no model keys of this machine; everything temporary below `home`."""
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("FETTLE_", "COLUMNS", "LINES", "NO_COLOR"))
@@ -30,7 +30,13 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     }
     temporary = home / "tmp"
     temporary.mkdir(exist_ok=True)
-    return {**kept, "HOME": str(home), "TMPDIR": str(temporary), "TERM": "xterm-256color", **more}
+    return {
+        **environment,
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "TERM": "xterm-256color",
+        **more,
+    }
 
 
 def fettle(*args: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -60,12 +66,12 @@ class Running:
     """After its end: the processes that it had not collected."""
     _raw: bytearray = field(default_factory=bytearray)
 
-    def wait_for(self, wanted: str, seconds: float = 60) -> None:
+    def wait_for(self, expected_text: str, seconds: float = 60) -> None:
         """Read until `wanted` is among the output."""
         deadline = time.monotonic() + seconds
-        while wanted not in self.text:
-            assert time.monotonic() < deadline, f"{wanted!r} never came:\n{self.text}"
-            assert self._read(0.5), f"ended without {wanted!r}:\n{self.text}"
+        while expected_text not in self.text:
+            assert time.monotonic() < deadline, f"{expected_text!r} never came:\n{self.text}"
+            assert self._read(0.5), f"ended without {expected_text!r}:\n{self.text}"
 
     def type(self, keys: str) -> None:
         """Type on the terminal."""
@@ -84,13 +90,13 @@ class Running:
     @property
     def pid(self) -> int:
         """The command's own; 0 before it has begun."""
-        shown = self.report.read_text() if self.report.exists() else ""
-        return int(json.loads(shown)["pid"]) if shown else 0
+        content = self.report.read_text() if self.report.exists() else ""
+        return int(json.loads(content)["pid"]) if content else 0
 
     def worked(self) -> float:
         """Seconds of a core that the command has used so far: whatever else the machine does."""
-        shown = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(shown[11]) + int(shown[12])) / os.sysconf("SC_CLK_TCK")
+        content = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(content[11]) + int(content[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_until_caught(self, signum: int, seconds: float = 60) -> None:
         """Wait until a signal that would end any program is the command's own affair."""
@@ -102,8 +108,8 @@ class Running:
     def _caught(self) -> int:
         if not self.pid:
             return 0
-        shown = Path(f"/proc/{self.pid}/status").read_text()
-        return int(shown.partition("SigCgt:")[2].split()[0], 16)
+        content = Path(f"/proc/{self.pid}/status").read_text()
+        return int(content.partition("SigCgt:")[2].split()[0], 16)
 
     def end(self, seconds: float = 60) -> int:
         """Wait for the end; returns the exit code, and fails where a process remains."""

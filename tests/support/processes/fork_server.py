@@ -43,11 +43,11 @@ class Server:
                     poll.unregister(descriptor)
                     self._bury(descriptor)
                     continue
-                wanted, log, channel = self._asked()
+                order, log, channel = self._asked()
                 pid = os.fork()
                 if pid == 0:
                     self._let_go(log, channel)
-                    return wanted
+                    return order
                 os.close(log)
                 os.write(channel, f"{pid} ".encode())
                 pidfd = os.pidfd_open(pid)
@@ -76,9 +76,9 @@ class Server:
 
     def _let_go(self, log: int, channel: int) -> None:
         """The child holds its log, and nothing of the server or of other children."""
-        for pidfd, (_, other) in self._children.items():
+        for pidfd, (_, child_channel) in self._children.items():
             os.close(pidfd)
-            os.close(other)
+            os.close(child_channel)
         os.close(channel)
         os.close(self._control)
         os.dup2(log, 1)
@@ -94,14 +94,14 @@ def main(control: int, package: str, *lazy: str) -> None:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()
-    wanted = Server(control).serve()
+    order = Server(control).serve()
     gc.unfreeze()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
-    os.environ.update(wanted["env"])
-    if named := os.environ.get("FETTLE_FAIL_POINT"):
+    os.environ.update(order["env"])
+    if fail_point := os.environ.get("FETTLE_FAIL_POINT"):
         sys.path.append(str(REPOSITORY / "tests"))
-        importlib.import_module("support.processes.fail_points").install(named)
+        importlib.import_module("support.processes.fail_points").install(fail_point)
     sys.argv = [package]
     runpy.run_module(package, run_name="__main__", alter_sys=True)
 

@@ -62,12 +62,14 @@ class Caller:
 
     async def submit(self, key: str, **body: Any) -> httpx.Response | None:
         """POST /jobs with an Idempotency-Key."""
-        asked = Moment.now()
+        requested_at = Moment.now()
         answer = await self._ask("/jobs", body, {"Idempotency-Key": key})
         status = answer.status_code if answer is not None else None
         job_id = answer.json()["id"] if answer is not None and status == 202 else None
         name = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:8]
-        self.log.add(Submitted(asked=asked, status=status, key=key, body=name, job_id=job_id))
+        self.log.add(
+            Submitted(asked=requested_at, status=status, key=key, body=name, job_id=job_id)
+        )
         return answer
 
     async def submit_until_told(self, key: str, seconds: float = 60, **body: Any) -> str:
@@ -82,12 +84,12 @@ class Caller:
 
     async def decide(self, job_id: str, review_id: str, **body: Any) -> httpx.Response | None:
         """POST /jobs/{id}/review for the review that is named."""
-        asked = Moment.now()
+        requested_at = Moment.now()
         answer = await self._ask(f"/jobs/{job_id}/review", {"review_id": review_id, **body})
         status = answer.status_code if answer is not None else None
         self.log.add(
             Decided(
-                asked=asked,
+                asked=requested_at,
                 status=status,
                 job_id=job_id,
                 review_id=review_id,
@@ -98,15 +100,15 @@ class Caller:
 
     async def cancel(self, job_id: str) -> httpx.Response | None:
         """POST /jobs/{id}/cancel."""
-        asked = Moment.now()
+        requested_at = Moment.now()
         answer = await self._ask(f"/jobs/{job_id}/cancel", {})
         status = answer.status_code if answer is not None else None
-        self.log.add(Cancelled(asked=asked, status=status, job_id=job_id))
+        self.log.add(Cancelled(asked=requested_at, status=status, job_id=job_id))
         return answer
 
     async def follow(self, job_id: str, reader: str, after: int = 0) -> list[int]:
         """The numbers of the events of one stream, until it ends or breaks."""
-        seen: list[int] = []
+        statuses: list[int] = []
         self.log.add(Connected(job_id=job_id, reader=reader, after=after))
         headers = {"Last-Event-ID": str(after)} if after else {}
         with contextlib.suppress(httpx.TransportError):
@@ -114,13 +116,13 @@ class Caller:
                 self.client, "GET", f"/jobs/{job_id}/events", headers=headers
             ) as source:
                 if source.response.status_code != 200:
-                    return seen
+                    return statuses
                 async for event in source.aiter_sse():
-                    seen.append(int(event.id))
+                    statuses.append(int(event.id))
                     self.log.add(
-                        Received(job_id=job_id, reader=reader, seq=seen[-1], kind=event.event)
+                        Received(job_id=job_id, reader=reader, seq=statuses[-1], kind=event.event)
                     )
-        return seen
+        return statuses
 
     async def _ask(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None

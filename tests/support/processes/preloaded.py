@@ -71,8 +71,8 @@ class Forked:
         self._said = ""
         self._channel, other_answer = socket.socketpair()
         with other_answer:
-            asked = json.dumps({"env": dict(env)}).encode()
-            socket.send_fds(server, [asked], [log.fileno(), other_answer.fileno()])
+            order = json.dumps({"env": dict(env)}).encode()
+            socket.send_fds(server, [order], [log.fileno(), other_answer.fileno()])
         self._hear(1, None)
         self.pid = int(self._said.split()[0])
 
@@ -106,9 +106,9 @@ class Forked:
         while self.returncode is None and self._said.count(" ") < words:
             if not received.poll(None if timeout is None else timeout * 1000):
                 return
-            said = self._channel.recv(64).decode()
-            assert said, f"the server of forks is gone: {self._said}"
-            self._said += said
+            answer = self._channel.recv(64).decode()
+            assert answer, f"the server of forks is gone: {self._said}"
+            self._said += answer
             if self._said.count(" ") == 2:
                 self.returncode = int(self._said.split()[1])
                 self._channel.close()

@@ -28,9 +28,11 @@ def main() -> None:
     process = subprocess.Popen(argv)
     report.write_text(json.dumps({"pid": process.pid}))
     code = process.wait()
-    ended, _ = reap()
+    ended_count, _ = reap()
     report.write_text(
-        json.dumps({"pid": process.pid, "code": code, "orphans": ended, "left": survivors(grace)})
+        json.dumps(
+            {"pid": process.pid, "code": code, "orphans": ended_count, "left": survivors(grace)}
+        )
     )
 
 
@@ -39,24 +41,24 @@ def survivors(grace: float) -> list[str]:
     deadline = time.monotonic() + grace
     while time.monotonic() < deadline and reap()[1]:
         time.sleep(0.02)
-    left = [(pid, command(pid)) for pid in reap()[1]]
-    for pid, _ in left:
+    remaining = [(pid, command(pid)) for pid in reap()[1]]
+    for pid, _ in remaining:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    return [name for _, name in left]
+    return [name for _, name in remaining]
 
 
 def reap() -> tuple[int, list[int]]:
     """Collect children that have ended; returns their number, and those that live."""
-    ended = 0
+    ended_count = 0
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
-            ended += 1
+            ended_count += 1
     except ChildProcessError:
-        return ended, []
-    own = str(os.getpid())
+        return ended_count, []
+    own_pid = str(os.getpid())
     pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-    return ended, [pid for pid in pids if parent(pid) == own]
+    return ended_count, [pid for pid in pids if parent(pid) == own_pid]
 
 
 def parent(pid: int) -> str:

@@ -58,15 +58,15 @@ class Work:
         if number in self.instead:
             return self.instead[number]
         if request.forced_tool == "Plan":
-            said = ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]})
+            tool_call = ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]})
         elif request.forced_tool == "Verdict":
-            said = ToolCall("Verdict", {"verdict": "approve", "run": f"r{len(self.codes)}"})
+            tool_call = ToolCall("Verdict", {"verdict": "approve", "run": f"r{len(self.codes)}"})
         else:
             runs = sum(message.speaker == "tool" for message in request.messages)
             if runs == len(self.codes):
                 return Reply("It is done.", delay_seconds=self.seconds)
-            said = ToolCall("python", {"code": self.codes[runs]})
-        return Reply(tool_calls=(said,), delay_seconds=self.seconds)
+            tool_call = ToolCall("python", {"code": self.codes[runs]})
+        return Reply(tool_calls=(tool_call,), delay_seconds=self.seconds)
 
 
 @dataclass(repr=False)  # what a model says may be huge
@@ -83,12 +83,12 @@ class Scene:
 
     def script(self, request: Request) -> Turn:
         """The provider's script; a complete reply is a paid call."""
-        seen = self.asked.setdefault(request.model, [])
-        seen.append(request)
-        turn = self.work[request.model].turn(request, len(seen))
+        requests = self.asked.setdefault(request.model, [])
+        requests.append(request)
+        turn = self.work[request.model].turn(request, len(requests))
         if isinstance(turn, Reply):
-            said = hashlib.sha256(json.dumps(request.body["messages"]).encode()).hexdigest()
-            self.log.add(Called(key=request.model, said=said))
+            tool_call = hashlib.sha256(json.dumps(request.body["messages"]).encode()).hexdigest()
+            self.log.add(Called(key=request.model, said=tool_call))
         return turn
 
     async def submit(self, name: str, work: Work | None = None, **spec: object) -> str:
@@ -138,8 +138,8 @@ class Scene:
         """Wait until the jobs have ended; fails where one has not succeeded."""
         for name in names:
             job = await self.end(name, seconds)
-            shown = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
-            assert job.status is Status.SUCCEEDED, shown
+            show_details = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
+            assert job.status is Status.SUCCEEDED, show_details
 
     async def event_kinds(self, name: str) -> list[str]:
         """The kinds of a job's events."""
@@ -177,13 +177,13 @@ class Scene:
         """Check that each call of these jobs was made, recorded and charged once."""
         for name in names:
             calls = self.work[name].calls
-            shown = await self.event_kinds(name)
+            show_details = await self.event_kinds(name)
             charged = len(await self.operations.store.charges(self.ids[name]))
-            found = (len(self.asked[name]), shown.count("model_called"), charged)
-            assert found == (calls,) * 3, (
-                f"{name}: {calls} calls; requested, recorded, charged: {found}"
+            counts = (len(self.asked[name]), show_details.count("model_called"), charged)
+            assert counts == (calls,) * 3, (
+                f"{name}: {calls} calls; requested, recorded, charged: {counts}"
             )
-            assert shown.count("run_finished") == len(self.work[name].codes)
+            assert show_details.count("run_finished") == len(self.work[name].codes)
 
 
 @contextlib.asynccontextmanager
@@ -200,7 +200,7 @@ async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
 
 
 async def until(
-    holds: Callable[[], bool], seconds: float = 30, shown: Callable[[], str] = str
+    holds: Callable[[], bool], seconds: float = 30, show_details: Callable[[], str] = str
 ) -> None:
     """Wait for the condition `holds`; `shown()` explains a time-out."""
     try:
@@ -208,17 +208,19 @@ async def until(
             while not holds():
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        raise AssertionError(f"the condition does not hold after {seconds} s:\n{shown()}") from None
+        raise AssertionError(
+            f"the condition does not hold after {seconds} s:\n{show_details()}"
+        ) from None
 
 
 def processes(argument: str) -> set[int]:
     """The processes of this machine with this argument."""
-    found = set()
-    for place in Path("/proc").glob("[0-9]*"):
+    counts = set()
+    for process_path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
-            if argument.encode() in (place / "cmdline").read_bytes().split(b"\0"):
-                found.add(int(place.name))
-    return found
+            if argument.encode() in (process_path / "cmdline").read_bytes().split(b"\0"):
+                counts.add(int(process_path.name))
+    return counts
 
 
 def sleeps(seconds: str) -> str:
