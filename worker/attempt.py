@@ -142,11 +142,11 @@ class Attempt:
         """
         runner, readiness = self.runner, self.runner.context.readiness
         counted = True
-        if retry.reason is Reason.SANDBOX_UNAVAILABLE and not await readiness.sandbox.look():
+        if retry.reason is Reason.SANDBOX_UNAVAILABLE and not await readiness.sandbox.try_now():
             detail = f"no code can be run on this worker: {retry.wait.why}"
             return await self._requeue(detail, Cause.SANDBOX, error)
         if retry.reason is Reason.STORAGE:
-            counted = await readiness.storage.look()
+            counted = await readiness.storage.try_now()
         released = await retry_while_unavailable(
             lambda: runner.operations.retry(
                 runner.writer.lease,

@@ -138,7 +138,7 @@ class Engine:
         context = build_context(settings, store, self._figures)
         opened.push_async_callback(context.close)
         readiness = context.readiness
-        await readiness.look()
+        await readiness.try_now()
         facts = announcement(settings)
         slots = JobSlots(self._worker_id, operations, context, settings.concurrency)
         leases = Leases(
@@ -211,7 +211,7 @@ class Engine:
 
     def _storage_facts(self, storage: Readiness) -> Mapping[str, Any]:
         """The facts of the storage; tries it first if the last try is old. For other threads."""
-        probe = asyncio.run_coroutine_threadsafe(storage.look_if_older(FRESH_SECONDS), self._loop)
+        probe = asyncio.run_coroutine_threadsafe(storage.try_if_older(FRESH_SECONDS), self._loop)
         with contextlib.suppress(TimeoutError, RuntimeError):
             probe.result(PROBE_SECONDS)
         if probe.done():

@@ -1,6 +1,6 @@
 """Health of a worker, and the port with `/metrics`, `/healthz` and `/readyz`, without a key.
 
-The port has threads of its own: a worker whose event loop hangs can still answer.
+The port has threads of its own: a worker with a hanging event loop can still answer.
 
 Why: docs/decisions/0037-figures-of-a-worker.md
 """

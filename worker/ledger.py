@@ -178,7 +178,7 @@ class Ledger:
         self.tokens = tokens
         """Input and output tokens that the job has spent."""
         self.unreported = 0
-        """The calls of this attempt whose usage the provider did not report."""
+        """The calls of this attempt without a reported usage."""
         self._entries = dict(entries)
 
     async def recall(self, key: str) -> bytes | None:
@@ -229,7 +229,7 @@ class LeaseCheck:
 
 
 def _retrieve_exception(task: asyncio.Task[None]) -> None:
-    """Keep asyncio from logging the exception of a write whose caller was cancelled."""
+    """Keep asyncio from logging the exception of a write after its caller was cancelled."""
     if not task.cancelled():
         task.exception()
 

@@ -90,10 +90,10 @@ class PortsBuilder:
         if record.spec.rebase is None:
             return replace(self, record=record), None
         await self._emit_fetching()
-        begun = await rebase.begin_rebase(record, self.context.files.repositories, self.blobs)
-        self.writer.batch.workspace = begun.workspace
+        start = await rebase.begin_rebase(record, self.context.files.repositories, self.blobs)
+        self.writer.batch.workspace = start.workspace
         await self.writer.send()  # from here on the commit is chosen, even if the branch moves
-        return replace(self, record=replace(record, workspace=begun.workspace)), begun.facts
+        return replace(self, record=replace(record, workspace=start.workspace)), start.facts
 
     async def workspace(self, earlier: str | None = None) -> ManifestWorkspace:
         """The files of the job after its last finished call."""

@@ -65,10 +65,10 @@ class Readiness:
         self._part = part
         self._again_seconds = again_seconds
         self._idle_seconds = idle_seconds
-        self._looked_at = -math.inf
+        self._tried_at = -math.inf
         self._works = asyncio.Event()
         self._broken = asyncio.Event()
-        self._looking: asyncio.Task[None] | None = None
+        self._trying: asyncio.Task[None] | None = None
         self._facts = self._new_facts(works=False, why="not tried yet")
 
     def facts(self) -> Mapping[str, Any]:
@@ -84,18 +84,18 @@ class Readiness:
         """Return when the part works."""
         await self._works.wait()
 
-    async def look(self) -> bool:
+    async def try_now(self) -> bool:
         """Try the part now; return whether it works. Callers during a try share its result."""
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
-            self._looking.add_done_callback(self._looked)
-        await asyncio.shield(self._looking)
+        if self._trying is None:
+            self._trying = asyncio.create_task(self._try())
+            self._trying.add_done_callback(self._clear_try)
+        await asyncio.shield(self._trying)
         return self.works
 
-    async def look_if_older(self, seconds: float) -> None:
+    async def try_if_older(self, seconds: float) -> None:
         """Try the part if the last try began more than `seconds` ago."""
-        if time.monotonic() - self._looked_at > seconds:
-            await self.look()
+        if time.monotonic() - self._tried_at > seconds:
+            await self.try_now()
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -113,15 +113,15 @@ class Readiness:
                 async with asyncio.timeout(self._idle_seconds):
                     await self._broken.wait()
             if self.works:
-                await self.look()
+                await self.try_now()
             pause = self._again_seconds
             while not self.works:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, MOST_AGAIN_SECONDS)
-                await self.look()
+                await self.try_now()
 
-    async def _look(self) -> None:
-        self._looked_at = time.monotonic()
+    async def _try(self) -> None:
+        self._tried_at = time.monotonic()
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 layers = await self._checked.check()
@@ -135,8 +135,8 @@ class Readiness:
         else:
             self._set_working(layers)
 
-    def _looked(self, _: asyncio.Task[None]) -> None:
-        self._looking = None
+    def _clear_try(self, _: asyncio.Task[None]) -> None:
+        self._trying = None
 
     def _set_working(self, layers: tuple[IsolationLayer, ...]) -> None:
         rows = [
@@ -232,10 +232,10 @@ class WorkerReadiness:
             for part in self._parts():
                 await part.wait()
 
-    async def look(self) -> bool:
+    async def try_now(self) -> bool:
         """Try all parts; returns whether all of them work."""
         for part in self._parts():
-            await part.look()
+            await part.try_now()
         return self.works
 
     def facts(self) -> Mapping[str, Any]:

@@ -54,8 +54,8 @@ def _is_fettles(error: Exception) -> bool:
         return True
     if isinstance(error, OSError) and describe_os_error(error) is None:
         return False  # a file or a host of the tool
-    meant = classify_failure(error)
-    return not (isinstance(meant, Fail) and meant.unforeseen)
+    failure = classify_failure(error)
+    return not (isinstance(failure, Fail) and failure.unforeseen)
 
 
 def _checked_answer(answer: Any) -> Answer:

@@ -31,7 +31,7 @@ from worker.repositories import git
 from worker.repositories.hosts import RepositoryHosts, lacks
 
 REQUEST_TOKENS = 8_000
-"""Beside the last reply: what a small job's calls use before it, and what its request sets aside
+"""The tokens that a small job needs before its last reply, with the reservation of its request
 (`agents.models.token_bounds`)."""
 LIMITS = (
     "max_job_cost_usd",

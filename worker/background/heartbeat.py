@@ -53,7 +53,7 @@ class Leases:
         self._worker_id = worker_id
         self._redis_url = redis_url
         self._lease_ms = int(lease_seconds * 1000)
-        self._every = heartbeat_seconds
+        self._interval_seconds = heartbeat_seconds
         self._current_leases = leases
         self._lost = lost
         self._facts = facts
@@ -70,7 +70,7 @@ class Leases:
 
     def use(self, lease_seconds: float, heartbeat_seconds: float) -> None:
         """Change the length of a renewed lease and the time between two renewals."""
-        self._lease_ms, self._every = int(lease_seconds * 1000), heartbeat_seconds
+        self._lease_ms, self._interval_seconds = int(lease_seconds * 1000), heartbeat_seconds
 
     def stop(self) -> None:
         """Stop the thread, and withdraw the announcement."""
@@ -91,7 +91,7 @@ class Leases:
                 if not self._pulse.beats(wait):
                     faulthandler.dump_traceback(sys.stderr)  # the traceback shows the cause
                     abort_process(TimeoutError("the worker's event loop does not answer"))
-                wait = self._every
+                wait = self._interval_seconds
                 try:
                     await self._beat_once(store)
                 except StoreUnavailable as error:
@@ -111,7 +111,7 @@ class Leases:
             for lease in await store.renew(leases, self._lease_ms):
                 self._lost(lease)
         facts = {**self._facts(), "busy": len(leases)}
-        forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1
+        forget = int(self._interval_seconds * MISSED_ANNOUNCEMENTS) + 1
         if await store.announce(self._worker_id, facts, forget) and not self._is_drain_requested:
             self._is_drain_requested = True
             log.info("asked to drain")

@@ -155,7 +155,7 @@ async def _deliver(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: 
     try:
         await endpoint.deliver(delivery, now)
     except DeliveryFailed as failed:
-        delay = None if failed.gone else retry_delay_ms(delivery.tries)
+        delay = None if failed.is_final else retry_delay_ms(delivery.tries)
         await outbox.fail(delivery, failed.reason, delay)
         say.warning("webhook missed", why=failed.reason, tries=delivery.tries, dead=delay is None)
     else:

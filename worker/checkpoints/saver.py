@@ -52,7 +52,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
 
     It has what LangGraph calls while a graph runs, `adelete_thread` and `acopy_thread`; lists,
     pruning and the synchronous half raise NotImplementedError. `redis` reads, and answers bytes
-    (`decode_responses=False`). `write` changes, and may refuse: what it raises passes through.
+    (`decode_responses=False`). `write` saves, and may refuse: its exceptions pass through.
     `check` gets each value that is read of a thread's root graph. Safe for any number of graphs in
     one event loop.
     """
@@ -133,7 +133,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Save what a graph task wrote, in one write, be its checkpoint there yet or not.
+        """Save the writes of a graph task in one write, also before its checkpoint is saved.
 
         A task's ordinary writes are kept as they first came: on a second branch from the same
         checkpoint the first branch still needs them. Errors, interrupts and resumes are replaced.
@@ -182,16 +182,16 @@ class RedisSaver(BaseCheckpointSaver[str]):
 
     def _tuple(self, thread_id: str, namespace: str, stored: StoredCheckpoint) -> CheckpointTuple:
         load = self.serde.loads_typed
-        place = f"checkpoint {stored.checkpoint_id}"
-        with reading(place):
+        location = f"checkpoint {stored.checkpoint_id}"
+        with reading(location):
             checkpoint = load(stored.checkpoint)
             metadata = load(stored.metadata)
             _check_shape(checkpoint, metadata)
         values = {}
         for name, value in stored.values.items():
-            with reading(f"{place}, {name}"):
+            with reading(f"{location}, {name}"):
                 values[name] = self._value(name, value, namespace)
-        with reading(f"{place}, pending writes"):
+        with reading(f"{location}, pending writes"):
             pending = [self._pending(write, namespace) for write in stored.writes]
         checkpoint["channel_values"] = values
         parent = stored.parent_id

@@ -59,7 +59,7 @@ class Forge(Protocol):
 
 def forge_of(kind: ForgeKind, site: Site) -> Forge:
     """The forge at this site. Raises DeliveryRefused if the address is no repository of the forge,
-    or if there is no token."""
+    or if no token is set."""
     if kind == "git":
         raise DeliveryRefused(
             f"{site.host} is listed for branches alone: leave the pull request out, or the "

@@ -1,6 +1,6 @@
 """Pushes an approved change as one commit, and then opens one pull request.
 
-Each step looks at the host first and does only what is missing there. No state is kept between the
+Each step looks at the host first and does only the missing part there. No state is kept between the
 steps: after a crash the next attempt looks at the host again.
 """
 

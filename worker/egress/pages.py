@@ -67,7 +67,7 @@ class PageClient:
 
 
 def _content_type(head: Head) -> tuple[str, str | None]:
-    """Media type ('' if there is none) and charset. Raises ToolRefused."""
+    """Media type ('' if the header is missing) and charset. Raises ToolRefused."""
     message = Message()  # the standard library parses media types and their parameters
     message["content-type"] = head.headers.get("content-type", "")
     try:

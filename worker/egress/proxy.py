@@ -5,9 +5,9 @@ that reading and git need; the host's own name replaces the request's header `Ho
 bytes are bounded over all connections.
 
 Without an authority, TLS passes through unread (git of a worker). With an authority, which code
-trusts for one run, TLS ends here and begins again to the host, whose certificate is checked. Then
-the proxy reads each request: it allows only reading, and adds the operator's credential for the
-host, which the code does not see.
+trusts for one run, TLS ends here and begins again to the host, after a check of its certificate.
+Then the proxy reads each request: it allows only reading, and adds the operator's credential for
+the host, which the code does not see.
 """
 
 from __future__ import annotations

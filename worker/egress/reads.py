@@ -35,7 +35,7 @@ _POST_HEADERS = _HEADERS | {b"content-type", b"content-encoding"}
 @dataclass(slots=True)
 class ReadRules:
     """The rules of one run. A POST may go only to a repository that its host has offered to git, so
-    that no other path can be written to, whatever its name is."""
+    that no other path can be written to."""
 
     _offered: set[tuple[str, bytes]] = field(default_factory=set)
 

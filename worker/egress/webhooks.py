@@ -25,7 +25,7 @@ from worker.egress.transport import Transport, TransportError
 
 MAX_RESPONSE_BYTES = 65_536
 """Bytes of a response that are read. Only its status counts."""
-GONE = 410
+STATUS_GONE = 410
 PREFIX = "whsec_"
 
 
@@ -34,7 +34,7 @@ class DeliveryFailed(Exception):
     """A message did not arrive."""
 
     reason: str
-    gone: bool = False
+    is_final: bool = False
     """Whether the receiver answered 410: it wants no more tries."""
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Endpoint:
             raise DeliveryFailed(str(error)) from None
         status = response.head.status
         if not 200 <= status < 300:
-            raise DeliveryFailed(f"the receiver answered {status}", gone=status == GONE)
+            raise DeliveryFailed(f"the receiver answered {status}", is_final=status == STATUS_GONE)
 
 
 def message(delivery: Delivery) -> bytes:
@@ -81,7 +81,7 @@ def message(delivery: Delivery) -> bytes:
 
 
 def webhook_endpoint(settings: WebhookSettings) -> Endpoint | None:
-    """The operator's webhook; None if there is none."""
+    """The operator's webhook; None if the settings have no address."""
     if not settings.webhook_url:
         return None
     return Endpoint(

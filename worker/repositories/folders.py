@@ -188,7 +188,8 @@ async def wait_for_lock(path: Path, seconds: float) -> AsyncIterator[Lock]:
 
 
 def use_folder(path: Path) -> Lock | None:
-    """The shared lock of a mirror or a layer, whose last use is now; None if it does not exist."""
+    """The shared lock of a mirror or a layer. Sets the time of its last use; None if it does not
+    exist."""
     lock = try_lock(path, shared=True)
     if lock is not None:
         lock.touch()

@@ -58,17 +58,19 @@ class RepositoryHosts:
     names: tuple[str, ...]
     """The operator's list."""
     credentials: Credentials = field(default_factory=Credentials, repr=False)
-    known: Path | None = None
+    known_hosts_file: Path | None = None
     """The file of ssh's known hosts."""
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> RepositoryHosts:
         """Raises RepositoriesUnfit if a file that the settings name cannot be used."""
-        file, known = settings.repo_credentials, settings.repo_known_hosts
+        file, known_hosts_file = settings.repo_credentials, settings.repo_known_hosts
         return cls(
             settings.repo_hosts,
             Credentials() if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
-            None if known is None else known_hosts(known, "FETTLE_REPO_KNOWN_HOSTS"),
+            None
+            if known_hosts_file is None
+            else known_hosts(known_hosts_file, "FETTLE_REPO_KNOWN_HOSTS"),
         )
 
     def site(self, address: str, tenant: str = OPERATOR) -> Site:
@@ -101,7 +103,7 @@ class RepositoryHosts:
         if over_ssh:
             host, port = url.raw_host.decode("ascii"), url.port or ssh.PORT
             key = grants.get(f"{SSH}{host_name}")
-            login = ssh.Login(host, port, key.credential if key else None, self.known)
+            login = ssh.Login(host, port, key.credential if key else None, self.known_hosts_file)
             return replace(site, login=login, owner=key.owner if key else "")
         if granted is None:
             return site

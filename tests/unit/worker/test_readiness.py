@@ -58,7 +58,7 @@ async def test_it_reports_what_it_found() -> None:
     sandbox = Breakable(working=True)
     readiness = Readiness(sandbox, "local")
     assert not readiness.works
-    assert await readiness.look()
+    assert await readiness.try_now()
     layer_fields = {"name": "network", "active": True, "detail": "none"}
     assert readiness.facts() == {
         "backend": "local",
@@ -67,7 +67,7 @@ async def test_it_reports_what_it_found() -> None:
         "layers": [layer_fields],
     }
     sandbox.working = False
-    assert not await readiness.look()
+    assert not await readiness.try_now()
     assert readiness.facts()["why"] == "the engine is away"
     assert readiness.facts()["layers"] == []
 
@@ -78,7 +78,7 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
     async with readiness.watched():
         await asyncio.sleep(0.1)
         assert sandbox.checks == 0  # nothing is known to be broken yet
-        await readiness.look()
+        await readiness.try_now()
         async with asyncio.timeout(20):
             while sandbox.checks < 4:
                 await asyncio.sleep(0.01)
@@ -94,7 +94,7 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
 async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, JobSlots, Readiness]:
     service = JobService(store)
     readiness = Readiness(sandbox, "local", again_seconds=0.01)
-    await readiness.look()
+    await readiness.try_now()
     context = cast("WorkerContext", SimpleNamespace(readiness=readiness))
     return service, JobSlots("worker-1", service.operations, context, slots=1), readiness
 

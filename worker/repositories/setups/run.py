@@ -279,12 +279,12 @@ def pip() -> bytes:
 def _failure(
     result: RunResult, limits: Limits, network: SetupNetwork
 ) -> SetupFailed | SetupUnavailable:
-    how = ending(result.end, result.exit_code, result.signal, limits)
+    reason = ending(result.end, result.exit_code, result.signal, limits)
     if (setting := _SETTINGS.get(result.end)) is not None:
-        how += f" ({setting})"
-    refused = [f"refused: {reason}" for reason in network.proxy.refused]
+        reason += f" ({setting})"
+    refused = [f"refused: {request}" for request in network.proxy.refused]
     unreached = [f"no answer from {host}" for host in network.proxy.unreached]
     output = "\n".join(part.text.strip() for part in (result.stdout, result.stderr) if part.text)
-    text = "\n".join((how, *refused, *unreached))
+    text = "\n".join((reason, *refused, *unreached))
     error = SetupUnavailable if unreached and not refused else SetupFailed
     return error(text, output[-OUTPUT_CHARACTERS:], round(result.seconds, 1))

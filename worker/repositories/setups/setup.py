@@ -179,13 +179,13 @@ def _finish(layer: Path, entries: Collection[str], size: int) -> None:
 
 def _new(layer: Path, entries: Collection[str]) -> Iterator[str]:
     """The topmost paths that the commit does not have, as rules for git to ignore."""
-    known = {str(parent) for path in entries for parent in PurePosixPath(path).parents}
+    commit_folders = {str(parent) for path in entries for parent in PurePosixPath(path).parents}
     for walked, folders, names in os.walk(layer):
         folder = Path(walked).relative_to(layer)
         for name in names:
             yield _rule(folder / name)
         for name in list(folders):
-            if str(folder / name) not in known:
+            if str(folder / name) not in commit_folders:
                 folders.remove(name)
                 yield _rule(folder / name)
 
@@ -212,7 +212,7 @@ async def installed(
     setups: Setups,
     ledger: Ledger,
 ) -> Installed | Setup | None:
-    """The installed dependencies of the job's repository; None if there are none to install. If
+    """The installed dependencies of the job's repository; None if it has no dependencies. If
     this deployment installs nothing, the result is the setup that the files suggest.
 
     Raises SetupFailed with a text for the person who sent the job, SetupUnavailable,
