@@ -1,4 +1,4 @@
-"""A verification is what the same command is in a clone with the project's editable install."""
+"""A verification has the result of the same command in a clone with an editable install."""
 
 from __future__ import annotations
 

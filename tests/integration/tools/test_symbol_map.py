@@ -135,8 +135,8 @@ async def test_a_hostile_file_costs_only_itself(make_map) -> None:
     lines = set(text.splitlines())
     assert {"good.py: good 1", "folder.py/x.py: inside 1"} <= lines
     assert any(line.startswith("latin.py: ") and line.endswith("right 2") for line in lines)
-    named = ("binary", "line", "link", "gone", "minified", "vendor", "odd", "root:")
-    assert [line for line in lines if line.startswith(named)] == []
+    unmapped = ("binary", "line", "link", "gone", "minified", "vendor", "odd", "root:")
+    assert [line for line in lines if line.startswith(unmapped)] == []
 
 
 async def test_a_large_repository_takes_bounded_time_and_size(make_map) -> None:
@@ -158,11 +158,11 @@ async def test_a_sandbox_without_grammars_makes_an_empty_map(make_map) -> None:
         top = Path(name) / "layers"
         top.mkdir()
         layers.make(top, "files", files)
-        other = LocalSandbox(Path("/usr/bin/python3"), pool_size=0, trees_directory=top)
+        without_grammars = LocalSandbox(Path("/usr/bin/python3"), pool_size=0, trees_directory=top)
         try:
-            assert await make_map(files, "x", other) == ""
+            assert await make_map(files, "x", without_grammars) == ""
         finally:
-            await other.close()
+            await without_grammars.close()
 
 
 @pytest.mark.parametrize("files", [{"README.md": b"text"}, {"empty.py": b""}])

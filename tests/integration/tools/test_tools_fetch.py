@@ -1,4 +1,4 @@
-"""`fetch`: an operator's hosts and no others, whatever a name or a redirect says."""
+"""`fetch` reads pages of an operator's hosts only, also after redirects and changes of names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
 def reach(
     server: WebServer, *names: str, addresses: Sequence[str] = ("127.0.0.1",), **more: Any
 ) -> PageClient:
-    """What reaches hosts below `.test` at the server, where a resolver says that they are."""
+    """A client for hosts below `.test`. Its resolver gives these hosts the `addresses`."""
 
     async def resolver(host: str, port: int) -> Sequence[str]:
         assert host.endswith(".test")
@@ -67,7 +67,7 @@ async def test_a_page_is_read_without_credentials(server: WebServer) -> None:
     assert server.headers[1]["host"] == f"docs.test:{server.port}"
 
 
-async def test_a_name_is_looked_at_before_it_is_connected_to(server: WebServer) -> None:
+async def test_a_host_is_checked_before_the_connection(server: WebServer) -> None:
     url = server.url("/", "docs.test")
     for addresses in (["127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::1"], ["::ffff:127.0.0.1"]):
         words = await refused(reach(server, addresses=addresses, private=False), url)
@@ -77,8 +77,8 @@ async def test_a_name_is_looked_at_before_it_is_connected_to(server: WebServer) 
     assert server.asked == []
 
 
-async def test_a_name_that_changes_its_meaning_leads_nowhere(server: WebServer) -> None:
-    """DNS rebinding: asked once for each connection, and connected to what was looked at."""
+async def test_a_name_that_changes_its_address_has_no_effect(server: WebServer) -> None:
+    """DNS rebinding: a name is resolved once for each connection, and then checked."""
     server.answers["/"] = Answer(b"inside")
     meanings = [["127.0.0.1"], ["10.255.255.1"]]
     requests = []
@@ -91,7 +91,7 @@ async def test_a_name_that_changes_its_meaning_leads_nowhere(server: WebServer) 
     assert (page.body, requests) == (b"inside", ["docs.test"])
 
 
-async def test_each_redirect_is_looked_at(server: WebServer) -> None:
+async def test_each_redirect_is_checked(server: WebServer) -> None:
     def to(location: str, status: int = 302) -> Answer:
         return Answer(status=status, headers={"Location": location})
 

@@ -99,7 +99,7 @@ async def test_a_file_is_edited_in_place(tmp_path: Path) -> None:
     assert [file["name"] for file in used.data[0]["artifacts"]] == ["src/a.py"]
 
 
-async def test_what_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:
     used = await use(
         tmp_path,
         NONE,
@@ -115,7 +115,7 @@ async def test_what_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:
     assert await used.files() == FILES
 
 
-async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> None:
+async def test_the_answer_distinguishes_a_replaced_file_from_a_new_one(tmp_path: Path) -> None:
     used = await use(
         tmp_path,
         NONE,

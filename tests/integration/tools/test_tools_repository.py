@@ -40,7 +40,7 @@ class AnsweringSandbox:
         return ()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """This sandbox has no resources to release."""
 
 
 async def used(
@@ -83,7 +83,7 @@ async def test_an_edit_changes_the_text_without_its_number(tmp_path: Path) -> No
     assert await done.files() == {"src/app.py": b"def f():\n    return 2\n"}
 
 
-async def test_nothing_is_written_to_what_is_gits(tmp_path: Path) -> None:
+async def test_no_file_of_git_is_written(tmp_path: Path) -> None:
     done, _ = await used(tmp_path, call("write_file", path="/work/.git/hooks/x", content=""))
     assert "belongs to git" in done.texts[0]
     assert await done.files() == {}
@@ -95,7 +95,7 @@ async def test_a_listing_goes_as_deep_as_it_fits(tmp_path: Path) -> None:
     assert done.texts[1] == "README.md\nsrc/\nsrc/app.py\nsrc/parts/ (500 files)"
 
 
-async def test_a_search_is_ripgreps(tmp_path: Path) -> None:
+async def test_ripgrep_searches_a_repository(tmp_path: Path) -> None:
     search_output = printed("./src/app.py\0001:def f():\n./src/app.py\0002:    return 1\n")
     search_call = call("search", pattern="f|1", glob="*.py", max_results=1)
     done, sandbox = await used(tmp_path, search_call, results=[search_output])
@@ -105,7 +105,7 @@ async def test_a_search_is_ripgreps(tmp_path: Path) -> None:
     assert command.argv[-4:] == ("--glob=*.py", "--regexp", "f|1", "./")
 
 
-async def test_a_search_that_ripgrep_cannot_make_is_pythons(tmp_path: Path) -> None:
+async def test_python_searches_if_ripgrep_rejects_the_pattern(tmp_path: Path) -> None:
     python = printed('{"matches": [["src/app.py", 1, "def f():"]], "more": false, "files": 2}')
     failed = printed(error="regex parse error", code=2)
     done, sandbox = await used(

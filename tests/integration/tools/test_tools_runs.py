@@ -205,7 +205,7 @@ HOLLOW = {
 
 
 @pytest.mark.parametrize("case", HOLLOW)
-async def test_what_shows_nothing_has_not_passed(
+async def test_a_verification_without_evidence_has_not_passed(
     tmp_path: Path, sandbox: LocalSandbox, case: str
 ) -> None:
     files, words = HOLLOW[case]
@@ -522,7 +522,7 @@ async def test_pytest_with_variables_reports_each_test(
     assert used.runs[0]["tests"]["counts"] == {"passed": 1}
 
 
-async def test_texts_that_are_no_unicode_do_not_lose_the_report(
+async def test_texts_with_half_surrogates_do_not_lose_the_report(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     test = (

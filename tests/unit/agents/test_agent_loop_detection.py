@@ -23,13 +23,13 @@ def pass_of(*lines: str, model: str = "m", **more: Any) -> list[AnyMessage]:
 SAME = ["ls"] * MAX_REPEATS
 
 
-def test_the_same_call_again_and_again_is_a_circle_whatever_it_is_told_to_be_for() -> None:
+def test_repeated_equal_calls_end_a_pass_also_for_different_steps() -> None:
     reason = "the same call was made 5 times in a row"
     assert repeated_call(pass_of(*SAME)) == reason
     assert repeated_call([*pass_of("pwd", *SAME[1:], plan_steps=[1]), *pass_of("ls")[1:]]) == reason
 
 
-def test_what_differs_is_none() -> None:
+def test_different_calls_do_not_end_a_pass() -> None:
     assert repeated_call(pass_of(*SAME[1:])) is None
     assert repeated_call(pass_of(*SAME[1:], "pwd")) is None
     assert repeated_call(pass_of("ls", "ls", "pwd", "ls", "ls")) is None

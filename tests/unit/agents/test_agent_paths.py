@@ -44,7 +44,7 @@ def test_a_directory_is_listed(path: str, names: list[str] | None) -> None:
     assert listing(FILES, path) == names
 
 
-def test_what_would_stop_the_next_run_is_refused() -> None:
+def test_a_write_that_would_stop_the_next_run_is_refused() -> None:
     limits = Limits(file_bytes=10, workspace_bytes=14, workspace_files=4)
     assert objection(FILES, {"b.py": 8}, limits) is None
     assert "a file and a directory at once" in str(objection(FILES, {"a.py/b": 1}, limits))
@@ -55,7 +55,7 @@ def test_what_would_stop_the_next_run_is_refused() -> None:
     assert "too deep" in str(objection(FILES, {"/".join("d" * 40): 1}, limits))
 
 
-def test_what_is_not_seen_is_shown_escaped_and_taken_so() -> None:
+def test_invisible_characters_are_shown_and_accepted_in_escaped_form() -> None:
     for code in [*range(0xA0, 0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)]:
         name = f"a{chr(code)}b"
         assert visible(name) == visible_path(name), hex(code)

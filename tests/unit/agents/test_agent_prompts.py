@@ -1,4 +1,4 @@
-"""Every prompt is a whole template, is in the docs, and hints fit what a job may do."""
+"""Every prompt is a complete template and is in the docs, and hints fit the job's permissions."""
 
 from __future__ import annotations
 

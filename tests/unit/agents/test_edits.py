@@ -1,4 +1,4 @@
-"""Exact replacement: once and only once, and words that help where it is not."""
+"""Exact replacement of a text that occurs once, and helpful refusals otherwise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.tools.edit_file import replace_once
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
 
-def test_a_text_that_is_there_once_is_replaced() -> None:
+def test_a_text_that_occurs_once_is_replaced() -> None:
     edit = replace_once(TEXT, "    return 2\n", "    return 3\n", "a.py")
     assert edit.text == TEXT.replace("return 2", "return 3")
     assert edit.line == 6
@@ -28,7 +28,7 @@ def test_a_text_that_is_there_once_is_replaced() -> None:
         ("class Three: pass", "No line in it is similar"),
     ],
 )
-def test_what_is_not_there_once_is_refused(old: str, words: str) -> None:
+def test_a_text_that_does_not_occur_once_is_refused(old: str, words: str) -> None:
     with pytest.raises(ToolRefused) as refused:
         replace_once(TEXT, old, "return 2", "a.py")
     assert words in str(refused.value)
@@ -48,7 +48,7 @@ def test_line_ends_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("ends", ["\n\n\n\n", "\r\r\r\r", "\r\n\r\n", "\n\r\n\r"])
 def test_untouched_lines_stay_byte_for_byte(ends: str) -> None:
-    """`ends`: an LF stands for itself, a CR for CR LF."""
+    """In `ends`, an LF means LF, and a CR means CR LF."""
     file = "".join(f"line {n}" + end.replace("\r", "\r\n") for n, end in enumerate(ends))
     file = "\ufeff" + file + "no end"
     lines = file.splitlines(keepends=True)

@@ -32,7 +32,7 @@ def applied(before: str, diff: list[str]) -> str:
 
 
 @given(TEXTS, TEXTS)
-def test_the_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
+def test_the_diff_turns_the_first_text_into_the_second(before: str, after: str) -> None:
     difference = change({"a": before.encode()}, {"a": after.encode()})
     if before == after:
         assert difference.diff == ""
@@ -46,7 +46,7 @@ def test_the_difference_makes_one_text_of_the_other(before: str, after: str) -> 
     ("before", "after"),
     [("a\nb\nc", "a\nB\nc"), ("", "a"), ("a", ""), ("a\n" * 50, "a\n" * 20 + "b\n" + "a\n" * 30)],
 )
-def test_it_is_written_as_difflib_writes_it(before: str, after: str) -> None:
+def test_the_diff_has_the_form_of_difflib(before: str, after: str) -> None:
     lines = difflib.unified_diff(before.split("\n"), after.split("\n"), "a/x", "b/x", lineterm="")
     assert change({"x": before.encode()}, {"x": after.encode()}).diff == "\n".join(lines)
 

@@ -192,9 +192,7 @@ _TEXTS = st.lists(_PIECES | st.text(max_size=20), max_size=12).map("\n".join)
 
 
 @given(out=_TEXTS, err=_TEXTS, code=st.integers(0, 255), end=st.sampled_from(End))
-def test_every_end_has_a_class_whatever_was_printed(
-    out: str, err: str, code: int, end: End
-) -> None:
+def test_every_end_has_a_class_for_any_output(out: str, err: str, code: int, end: End) -> None:
     number = 11 if end is End.SIGNALED else None
     classified = classify(run_result(code, out, err, end, number)).fields()
     assert classified["class"]

@@ -114,7 +114,7 @@ def test_the_next_model_takes_over_when_repairs_fail(runs: list[Round], level: i
         (grepped(*"aaaa"), "the repairs do not change the failure: exit code 1 without any output"),
     ],
 )
-def test_the_last_model_ends_the_pass_where_it_gets_no_further(
+def test_the_last_model_ends_the_pass_without_progress(
     runs: list[Round], reason: str | None
 ) -> None:
     decision = escalation(runs, 0, 1)

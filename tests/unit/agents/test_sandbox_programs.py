@@ -1,4 +1,4 @@
-"""The programs that run inside a sandbox, as far as they are functions."""
+"""Functions of the programs that run inside a sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tree: what a sandbox starts with."""
+"""Tree: the files with which a sandbox starts."""
 
 from __future__ import annotations
 
