@@ -56,10 +56,10 @@ def tried_alone(
         return []
     code = _no_tests(paths) or _no_tests(sources) or paths
     code = [path for path in code if path != INSTALLER] or code
-    places = {path: at for path in code if (at := _named_at(command, path)) is not None}
-    if len(places) < len(code):
-        return [path for path in code if path not in places]
-    driver = min(code, key=lambda path: places[path])
+    positions = {path: at for path in code if (at := _named_at(command, path)) is not None}
+    if len(positions) < len(code):
+        return [path for path in code if path not in positions]
+    driver = min(code, key=lambda path: positions[path])
     return [path for path in code if path != driver] or code
 
 
@@ -223,8 +223,8 @@ class Experiments:
         """Run the verification over `tree`; None if no time is left for it."""
         attempt = await self._run(tree)
         if attempt is not None:
-            made = experiment(kind, list(paths), green=attempt.passed, result=attempt.result)
-            self.results.experiments.append({**made, "undecided": attempt.cut})
+            record = experiment(kind, list(paths), green=attempt.passed, result=attempt.result)
+            self.results.experiments.append({**record, "undecided": attempt.cut})
         return attempt
 
     async def _change_code(self) -> None:

@@ -43,22 +43,22 @@ class MemoryRecord:
     def post(self, charge: Charge) -> None:
         """Post a charge once, and settle its reservation as far as its cost is known."""
         self.charges.setdefault(charge.call, charge)
-        made = self.reserved.pop(charge.reservation or "", None)
-        if made is not None:
-            tokens = 0 if charge.input_tokens + charge.output_tokens else made.tokens
-            cost = made.cost_usd if charge.cost_usd is None else Decimal(0)
-            self.reserved[charge.reservation or ""] = MaxSpend(made.model, tokens, cost)
+        reservation = self.reserved.pop(charge.reservation or "", None)
+        if reservation is not None:
+            tokens = 0 if charge.input_tokens + charge.output_tokens else reservation.tokens
+            cost = reservation.cost_usd if charge.cost_usd is None else Decimal(0)
+            self.reserved[charge.reservation or ""] = MaxSpend(reservation.model, tokens, cost)
 
     @property
     def tokens(self) -> int:
         """The usage of all model calls, and the reserved amounts."""
-        used = sum(each.input_tokens + each.output_tokens for each in self.charges.values())
+        used = sum(charge.input_tokens + charge.output_tokens for charge in self.charges.values())
         return used + sum(most.tokens for most in self.reserved.values())
 
     @property
     def cost_usd(self) -> Decimal:
         """The cost of all model calls, and the reserved cost; unknown prices do not count."""
-        paid = sum((Decimal(each.cost_usd or 0) for each in self.charges.values()), Decimal(0))
+        paid = sum((Decimal(charge.cost_usd or 0) for charge in self.charges.values()), Decimal(0))
         return paid + sum((most.cost_usd or 0 for most in self.reserved.values()), Decimal(0))
 
 
@@ -113,16 +113,16 @@ class MemoryBudget:
         """See `agents.ports.spending.Budget`."""
         if self._most is None and self._cost_usd is None:
             return None
-        asked = most()
-        if self._cost_usd is not None and asked.cost_usd is None:
-            raise PriceUnknown(f"no price is known for {asked.model}")
-        if self._most is not None and self._record.tokens + asked.tokens > self._most:
+        max_spend = most()
+        if self._cost_usd is not None and max_spend.cost_usd is None:
+            raise PriceUnknown(f"no price is known for {max_spend.model}")
+        if self._most is not None and self._record.tokens + max_spend.tokens > self._most:
             raise BudgetExhausted(f"{self._record.tokens} of {self._most} tokens are spent")
-        cost = self._record.cost_usd + (asked.cost_usd or 0)
+        cost = self._record.cost_usd + (max_spend.cost_usd or 0)
         if self._cost_usd is not None and cost > self._cost_usd:
             raise BudgetExhausted(f"${self._record.cost_usd} of ${self._cost_usd} are spent")
         name = secrets.token_hex(8)
-        self._record.reserved[name] = asked
+        self._record.reserved[name] = max_spend
         return name
 
     async def release(self, reservation: str) -> None:
@@ -169,7 +169,7 @@ class MemoryWorkspace:
     def links(self) -> Mapping[str, str]:
         """See `agents.ports.Workspace`."""
         entries = self._manifest.items()
-        return {path: each.target for path, each in entries if each.target is not None}
+        return {path: entry.target for path, entry in entries if entry.target is not None}
 
     def submodules(self) -> Collection[str]:
         """See `agents.ports.Workspace`: there is no repository."""
@@ -190,7 +190,7 @@ class MemoryWorkspace:
     async def tree(self) -> Tree:
         """See `agents.ports.Workspace`."""
         entries = self._manifest.items()
-        modes = {path: each.executable for path, each in entries if each.executable is not None}
+        modes = {path: entry.executable for path, entry in entries if entry.executable is not None}
         return Tree(self._files(), executable=modes, links=self.links())
 
     async def original(self, path: str) -> bytes | None:  # noqa: ARG002
@@ -238,11 +238,11 @@ class MemoryWorkspace:
 
     def _loaded(self, digest: str) -> dict[str, Version]:
         plain = json.loads(self._record.blobs[digest])
-        return {path: Version(*each) for path, each in plain.items()}
+        return {path: Version(*fields) for path, fields in plain.items()}
 
     def _files(self) -> dict[str, bytes]:
         blobs, entries = self._record.blobs, self._manifest.items()
-        return {path: blobs[each.digest] for path, each in entries if each.target is None}
+        return {path: blobs[entry.digest] for path, entry in entries if entry.target is None}
 
     def _write(
         self,

@@ -56,11 +56,11 @@ async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 async def questions(state: State) -> dict[str, Any]:
     """Pause, then put the answers into the state."""
-    asked = state["asked"]
-    answered = interrupt(
-        {"task": state["job"]["task"], "questions": asked}, response_schema=Answers
+    open_questions = state["asked"]
+    answers = interrupt(
+        {"task": state["job"]["task"], "questions": open_questions}, response_schema=Answers
     )
-    return {"clarified": with_answers(asked, answered), "asked": []}
+    return {"clarified": with_answers(open_questions, answers), "asked": []}
 
 
 def with_answers(questions: Sequence[dict[str, str]], answers: Answers) -> list[dict[str, str]]:
