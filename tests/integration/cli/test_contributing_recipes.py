@@ -75,7 +75,7 @@ async def test_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tool not in TOOLS
     assert used.texts == [
         "notes.txt: 3 words",
-        "error: there is no file 'none.txt'; list_dir shows what is",
+        "error: there is no file 'none.txt'; list_dir shows the files",
     ]
 
 
