@@ -1,4 +1,4 @@
-"""The local provider itself: what a test, a bench or a drill can rely on."""
+"""The local provider: its guarantees for tests, benchmarks and drills."""
 
 from __future__ import annotations
 

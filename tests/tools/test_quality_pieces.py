@@ -1,4 +1,4 @@
-"""Pieces of the harness: what goes on at once, what a verdict says, what is drawn."""
+"""Pieces of the harness: tries in parallel, verdicts, plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task's environment: what is asked of pip, and how its own project is found. Pure."""
+"""A task's environment: the requests to pip, and the search for its project. Pure."""
 
 from __future__ import annotations
 

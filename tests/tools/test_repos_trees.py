@@ -1,4 +1,4 @@
-"""Patches over a task's base: what is tested."""
+"""Patches over a task's base: the tested files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BASE = {
 
 @dataclass
 class Clone:
-    """A repository whose changes become patches."""
+    """A repository that turns its changes into patches."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""The drill's judgement: a job that is well passes, and whatever may go wrong is named."""
+"""The drill's judgement: a good job passes, and each fault is named."""
 
 from __future__ import annotations
 

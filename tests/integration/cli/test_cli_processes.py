@@ -56,8 +56,8 @@ def end(tmp_path: Path, signum: int | None, *children: str, grace: float = 0) ->
 
 
 def test_the_end_of_the_block_ends_them_stubborn_ones_and_their_own_children_too(tmp_path):
-    shown = end(tmp_path, None, SLEEPER, STUBBORN, FORKER)
-    assert (shown["code"], shown["left"]) == (0, [])
+    output = end(tmp_path, None, SLEEPER, STUBBORN, FORKER)
+    assert (output["code"], output["left"]) == (0, [])
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -66,8 +66,8 @@ def test_a_signal_ends_them(tmp_path, signum):
 
 
 def test_a_killed_parent_takes_its_children_with_it(tmp_path):
-    shown = end(tmp_path, signal.SIGKILL, SLEEPER, SLEEPER, grace=20)
-    assert (shown["code"], shown["left"]) == (-signal.SIGKILL, [])
+    output = end(tmp_path, signal.SIGKILL, SLEEPER, SLEEPER, grace=20)
+    assert (output["code"], output["left"]) == (-signal.SIGKILL, [])
 
 
 def test_nothing_is_started_for_a_parent_that_has_gone(tmp_path):

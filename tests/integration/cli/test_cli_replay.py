@@ -24,8 +24,8 @@ MODEL = "groq:llama-3.3-70b-versatile"
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
-        yield made
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -70,10 +70,10 @@ def test_a_job_is_recorded_and_played_again_with_its_decisions(
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = worked(service)
             deployment.stop_workers()
-            asked = len(server.requests)
+            request_count = len(server.requests)
             assert run(["--url", api.url, "replay", job_id]) == 0, capsys.readouterr()
-        assert len(server.requests) == asked
-    shown = capsys.readouterr().out
+        assert len(server.requests) == request_count
+    output = capsys.readouterr().out
     for part in ("plan", "run 1", "run 2", "run 3", "checks 1", "files", "outcome"):
-        assert f"{part}\tsame\t\n" in shown
-    assert "everything is the same" in shown
+        assert f"{part}\tsame\t\n" in output
+    assert "everything is the same" in output

@@ -29,26 +29,26 @@ SPELLED_IN_SETTINGS = {"google_genai": "google"}
 
 def recipe(title: str) -> str:
     """A recipe's text."""
-    found = re.search(
+    matched = re.search(
         rf"^## Recipe: {title}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL
     )
-    assert found is not None, title
-    return found[1]
+    assert matched is not None, title
+    return matched[1]
 
 
 def module(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The code block of this name, as a module."""
-    found = re.search(rf"```python title={name}\.py\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found is not None
+    matched = re.search(rf"```python title={name}\.py\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert matched is not None
     path = folder / f"{name}.py"
-    path.write_text(found[1])
+    path.write_text(matched[1])
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, made)
-    spec.loader.exec_module(made)
-    return made
+    loaded = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, loaded)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,10 @@ def module(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
     ["a tool", "a provider of models", "a field of a job", "an endpoint", "a sandbox backend"],
 )
 def test_what_a_recipe_names_exists(title: str) -> None:
-    made = {"agents/tools/word_count.py"}
-    paths = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:yml|toml))`", recipe(title))) - made
+    new_files = {"agents/tools/word_count.py"}
+    paths = (
+        set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:yml|toml))`", recipe(title))) - new_files
+    )
     assert paths
     assert not [path for path in paths if not (REPOSITORY / path).exists()]
 
@@ -84,8 +86,10 @@ def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
     provider, spelled = PROVIDERS[name], SPELLED_IN_SETTINGS.get(name, name)
     compose = (REPOSITORY / "docker-compose.yml").read_text()
     of_provider = (provider.key, provider.address, *provider.settings.values())
-    known = {variable(ProviderSettings, *each) for each in ProviderSettings.model_fields.items()}
-    assert {*of_provider} <= known
+    variables = {
+        variable(ProviderSettings, *each) for each in ProviderSettings.model_fields.items()
+    }
+    assert {*of_provider} <= variables
     assert f"rate_{spelled}" in RateSettings.model_fields
     for each in (*of_provider, f"FETTLE_RATE_{spelled.upper()}"):
         assert f" {each}:" in compose, each
@@ -118,9 +122,9 @@ async def test_an_endpoint(redis_url: str, tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", Backend)
 def test_a_backend_of_each_name_is_made(name: Backend) -> None:
-    made = backend(SandboxSettings(sandbox=name))
-    wanted = [each for each in vars(Sandbox) if not each.startswith("_")]
-    assert {"run", "check", "close"} <= set(wanted)
-    assert not [each for each in wanted if not hasattr(made, each)]
+    instance = backend(SandboxSettings(sandbox=name))
+    methods = [each for each in vars(Sandbox) if not each.startswith("_")]
+    assert {"run", "check", "close"} <= set(methods)
+    assert not [each for each in methods if not hasattr(instance, each)]
     suite = (REPOSITORY / "tests" / "contract" / "test_sandbox_contract.py").read_text()
     assert f"{name.value.capitalize()}Sandbox(" in suite

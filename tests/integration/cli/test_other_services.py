@@ -168,8 +168,8 @@ def leaves(name: str, command: click.Command) -> Iterator[str]:
 def test_every_command_that_calls_a_service_is_tried():
     context = click.Context(fettle)
     names = [name for section in SECTIONS for name in section.commands if name not in LOCAL]
-    called = [leaf for name in names for leaf in leaves(name, fettle.get_command(context, name))]
-    assert set(called) <= CALLS.keys()
+    calls = [leaf for name in names for leaf in leaves(name, fettle.get_command(context, name))]
+    assert set(calls) <= CALLS.keys()
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -203,9 +203,9 @@ def sample(schema: dict[str, Any], components: dict[str, Any]) -> Any:
     match schema.get("type"):
         case "object":
             more = schema.get("additionalProperties")
-            named = {"k": more} if isinstance(more, dict) else {}
-            named |= schema.get("properties", {})
-            return {name: sample(each, components) for name, each in named.items()}
+            extra_fields = {"k": more} if isinstance(more, dict) else {}
+            extra_fields |= schema.get("properties", {})
+            return {name: sample(each, components) for name, each in extra_fields.items()}
         case "array":
             return [sample(schema["items"], components)]
         case "string":
@@ -225,10 +225,10 @@ def nodes(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
     content = copy.deepcopy(value)
-    place = content
+    parent = content
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = odd
+        parent = parent[key]
+    parent[path[-1]] = odd
     return content
 
 
@@ -245,10 +245,10 @@ class GoodService:
         self.calls: dict[str, Any] = {}
         self.changed: tuple[str, Any] | None = None
 
-    def answer(self, asked: Asked) -> Answer:
-        path = asked.path.partition("?")[0]
-        call = f"{asked.method} {path}"
-        status, content = self._good(asked.method, path)
+    def answer(self, request: Asked) -> Answer:
+        path = request.path.partition("?")[0]
+        call = f"{request.method} {path}"
+        status, content = self._good(request.method, path)
         self.calls[call] = content
         if self.changed and self.changed[0] == call:
             content = self.changed[1]

@@ -31,8 +31,8 @@ OF_THE_ATTEMPT = {"submitted", "started"}
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GOOGLE_API_KEY="a", ANTHROPIC_API_KEY="b") as made:
-        yield made
+    with running_deployment(tmp_path, GOOGLE_API_KEY="a", ANTHROPIC_API_KEY="b") as running:
+        yield running
 
 
 def fixes(request: Request) -> Turn:
@@ -41,11 +41,11 @@ def fixes(request: Request) -> Turn:
         return works(request)
     if request.forced_tool == "Tests":
         files = [{"path": "test_add.py", "content": TEST}]
-        said = {"interface": "solution.py: add(a, b)", "files": files}
-        return Reply(tool_calls=(ToolCall("Tests", said),))
+        reply_fields = {"interface": "solution.py: add(a, b)", "files": files}
+        return Reply(tool_calls=(ToolCall("Tests", reply_fields),))
     if request.forced_tool == "Verdict":
-        said = {"verdict": "approve", "runs": ["r2"]}
-        return Reply(tool_calls=(ToolCall("Verdict", said),))
+        reply_fields = {"verdict": "approve", "runs": ["r2"]}
+        return Reply(tool_calls=(ToolCall("Verdict", reply_fields),))
     if request.forced_tool == "Plan":
         return works(request)
     if request.messages[-1].speaker != "tool":
@@ -84,9 +84,9 @@ async def test_what_was_recorded_is_played_back_alike_without_a_network(
         {"task": job.spec.task, "write_tests": job.spec.write_tests, "model": f"recording:{job.id}"}
         for job, _ in recorded
     ]
-    there = played(folder, bodies)
-    assert there["interfaces"] == ["lo"]
-    for (job, events), again in zip(recorded, there["jobs"], strict=True):
+    elsewhere = played(folder, bodies)
+    assert elsewhere["interfaces"] == ["lo"]
+    for (job, events), again in zip(recorded, elsewhere["jobs"], strict=True):
         assert again["job"]["status"] == "succeeded", again["job"]["detail"]
         assert job.result is not None
         assert again["job"]["result"]["answer"] == job.result.answer

@@ -187,16 +187,16 @@ def test_stored_commands_load_no_library_and_follow_no_server(tmp_path, put_on_p
     folder.mkdir(parents=True)
     manifest = "file appendonly.aof.1.incr.aof seq 1 type i\n"
     (folder / "appendonly.aof.manifest").write_text(manifest)
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with socket.create_server(("127.0.0.1", 0)) as other_server:
         words = {
             "MODULE": ["MODULE", "LOAD", f"{tmp_path}/module.so"],
             "DEBUG": ["DEBUG", "SET-ACTIVE-EXPIRE", "1"],
-        }.get(name, [name, "127.0.0.1", str(other.getsockname()[1])])
+        }.get(name, [name, "127.0.0.1", str(other_server.getsockname()[1])])
         command = "".join([f"*{len(words)}\r\n", *(f"${len(w)}\r\n{w}\r\n" for w in words)])
         select = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n"
         (folder / "appendonly.aof.1.incr.aof").write_text(select + command, newline="")
         with pytest.raises(CliError, match="did not start"), started(tmp_path / "redis"):
             pass
-        other.settimeout(0)
+        other_server.settimeout(0)
         with pytest.raises(BlockingIOError):
-            other.accept()
+            other_server.accept()

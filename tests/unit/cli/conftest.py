@@ -19,8 +19,8 @@ def tiny() -> Iterator[TinyService]:
 @pytest.fixture
 def finished(tiny: TinyService) -> TinyService:
     """A job that is submitted, followed, and has succeeded."""
-    asked = {"by": "me", "task": "x", "review": False, "model": None, "priority": "normal"}
-    events = stream(event(1, "submitted", **asked), event(2, "succeeded", approved_by="critic"))
+    fields = {"by": "me", "task": "x", "review": False, "model": None, "priority": "normal"}
+    events = stream(event(1, "submitted", **fields), event(2, "succeeded", approved_by="critic"))
     tiny.on("POST /jobs", Answer(202, job(status="queued")))
     tiny.on("GET /jobs/j1/events", events)
     tiny.on("GET /jobs/j1", Answer(200, job()))
@@ -31,7 +31,7 @@ def finished(tiny: TinyService) -> TinyService:
 def fettle(
     tiny: TinyService, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    """The command against the small service: how it exited, what it printed where."""
+    """Run the command against the small service; returns exit code, stdout and stderr."""
 
     def call(*args: str) -> tuple[int, str, str]:
         code = run(["--url", tiny.url, *args])

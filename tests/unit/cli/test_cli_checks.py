@@ -25,21 +25,21 @@ CHECKED = {
 }
 
 
-def shown(kind: str, **data) -> list[str]:
+def rendered_lines(kind: str, **data) -> list[str]:
     at = datetime(2026, 11, 21, tzinfo=UTC)
     drawn = parts(Event(1, at, kind, data), Detail())
     return [line for part in drawn for line in plain_lines(part)]
 
 
 def test_checks_say_how_many_passed_and_what_did_not():
-    assert shown("checked", **CHECKED) == [
+    assert rendered_lines("checked", **CHECKED) == [
         "checks: 1 of 2 passed in 0.25 s",
         "failed: test_a.py::test_one",
         "    > assert 1 == 2",
         "    > \\x1b[2J",
     ]
-    found = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
-    assert found == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
+    lines = rendered_lines("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
+    assert lines == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_checks_say_how_many_passed_and_what_did_not():
 )
 def test_a_verdict_names_its_runs_and_the_unmet_criteria(critique, texts):
     data = {"revision": 1, "verdict": "revise", "feedback": "", "overruled": None, **critique}
-    assert shown("critiqued", **data) == texts
+    assert rendered_lines("critiqued", **data) == texts
 
 
 def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     used = {"tool": "run_again", "path": None, "ok": False, "note": "pytest -q", "artifacts": []}
     by_critic = {**used, "by": "critic", "output": "exit code 1"}
-    assert shown("tool_used", **used) == ["tool: run_again: pytest -q"]
-    assert shown("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
+    assert rendered_lines("tool_used", **used) == ["tool: run_again: pytest -q"]
+    assert rendered_lines("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
     in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), FULL_DETAIL)]
     assert [line for part in in_full for line in plain_lines(part)][1:] == ["    > exit code 1"]
 

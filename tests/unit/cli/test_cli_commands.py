@@ -1,4 +1,4 @@
-"""Commands against a small service: what they send, what they print, how they exit."""
+"""Commands against a small service: their requests, their output, their exit codes."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def test_run_sends_a_directory_without_what_is_hidden(
     (data / ".git").mkdir()
     (data / ".env").write_text("SECRET=1")
     (data / "link.csv").symlink_to("/etc/passwd")
-    here = {"data/north/a.csv": b"1,2\n", "data/sales.xlsx": b"PK\xff\x00"}
+    expected_files = {"data/north/a.csv": b"1,2\n", "data/sales.xlsx": b"PK\xff\x00"}
     monkeypatch.chdir(tmp_path)
-    for given in ("data", str(data), "../" + tmp_path.name + "/data"):
-        code, _, err = fettle("run", "Sort", "--file", given)
-        assert (code, tiny.asked[-3].body["files"]) == (0, here), given
+    for folder in ("data", str(data), "../" + tmp_path.name + "/data"):
+        code, _, err = fettle("run", "Sort", "--file", folder)
+        assert (code, tiny.asked[-3].body["files"]) == (0, expected_files), folder
         assert "left out of the directories: 2 (hidden)" in err
         assert "left out of the directories: 1 (no regular file)" in err
     monkeypatch.chdir(data)
     fettle("run", "Sort", "--file", ".")
     assert tiny.asked[-3].body["files"] == {
-        name.removeprefix("data/"): content for name, content in here.items()
+        name.removeprefix("data/"): content for name, content in expected_files.items()
     }
 
 
@@ -78,7 +78,7 @@ def test_run_says_before_it_sends_what_is_too_large(fettle, finished, tiny, tmp_
     code, _, err = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
     assert code == 1
     assert "at most 11534336 bytes (FETTLE_MAX_FILES_BYTES), not 20971520" in err
-    assert [asked.path for asked in tiny.asked] == ["/system"]
+    assert [request.path for request in tiny.asked] == ["/system"]
     tiny.on("GET /system", problem(403, "Forbidden"))  # a key that may only submit
     code, _, _ = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
     assert code == 0
@@ -177,14 +177,14 @@ def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys, tmp_path):
 
 def test_a_file_of_settings_is_named_by_an_option(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for text, code, said in (
+    for text, code, expected in (
         ("max_files = -1\n", 2, "FETTLE_MAX_FILES (fettle.toml): "),
         ("max_files: 3\n", 2, f"the file of settings {tmp_path}/fettle.toml is not valid TOML: "),
         ("max_files = 3\n", 0, "FETTLE_MAX_FILES"),
     ):
         (tmp_path / "fettle.toml").write_text(text)
         assert run(["--config", "fettle.toml", "config"]) == code
-        assert said in "".join(capsys.readouterr())
+        assert expected in "".join(capsys.readouterr())
     for words in (["list"], ["config"], ["up"], ["doctor"], ["flower"]):
         assert run(["--config", "missing.toml", *words]) == 2
         assert "'missing.toml' does not exist" in capsys.readouterr().err
@@ -230,8 +230,13 @@ def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(
 
 
 def test_list_prints_rows_for_a_pipe(fettle, tiny):
-    one = {"id": "j1", "status": "queued", "created_at": "2026-11-21T12:00:00Z", "task": "Sort\nit"}
-    tiny.on("GET /jobs", Answer(200, {"jobs": [one], "total": 1, "limit": 5, "offset": 0}))
+    listed_job = {
+        "id": "j1",
+        "status": "queued",
+        "created_at": "2026-11-21T12:00:00Z",
+        "task": "Sort\nit",
+    }
+    tiny.on("GET /jobs", Answer(200, {"jobs": [listed_job], "total": 1, "limit": 5, "offset": 0}))
     code, out, _ = fettle("list", "--limit", "5", "--status", "queued")
     heads, row = (line.split("\t") for line in out.splitlines())
     assert (code, heads) == (0, ["ID", "STATUS", "AGE", "TASK"])
@@ -248,14 +253,19 @@ def test_list_and_show_say_what_a_job_waits_for(fettle, tiny):
         "tries": 2,
         "why": "groq:x: busy (429)",
     }
-    one = {"id": "j1", "status": "queued", "created_at": "2026-11-21T12:00:00Z", "task": "Sort"}
-    page = {"jobs": [{**one, "waits": waits}], "total": 1, "limit": 20, "offset": 0}
+    listed_job = {
+        "id": "j1",
+        "status": "queued",
+        "created_at": "2026-11-21T12:00:00Z",
+        "task": "Sort",
+    }
+    page = {"jobs": [{**listed_job, "waits": waits}], "total": 1, "limit": 20, "offset": 0}
     tiny.on("GET /jobs", Answer(200, page))
     waits_text = f"waits for groq until {until.astimezone():%Y-%m-%d %H:%M}"
     assert f"queued, {waits_text}" in fettle("list")[1]
     tiny.on("GET /jobs/j1", Answer(200, job(status="queued", waits=waits)))
-    shown = fettle("show", "j1")[1]
-    assert f"{waits_text} (try 2 failed: groq:x: busy (429))" in shown
+    output = fettle("show", "j1")[1]
+    assert f"{waits_text} (try 2 failed: groq:x: busy (429))" in output
 
 
 def test_show_prints_the_job_and_saves_its_files(fettle, tiny, tmp_path):
@@ -290,7 +300,7 @@ def test_review_sends_the_decision(fettle, tiny, tmp_path):
     fettle("review", "j1", "edit", "--code", str(tmp_path / "mine.py"))
     comments = ("--comment", "a b.py:12: see c.py:3: why?", "--comment", "a.py:-7:No\nway.")
     assert fettle("review", "j1", "revise", *comments)[0] == 0
-    assert [asked.body for asked in tiny.asked] == [
+    assert [request.body for request in tiny.asked] == [
         {"action": "approve"},
         {"action": "revise", "feedback": "smaller", "review_id": "v1"},
         {"action": "edit", "code": "print(1)\n"},
@@ -336,9 +346,9 @@ def test_drain(fettle, tiny):
     tiny.on("POST /workers/host:7:ab/drain", Answer(202, {}))
     code, events_seen, _ = fettle("drain", "host:7:ab")
     assert (code, events_seen) == (0, "asked: host:7:ab returns its jobs to the queue, and stops\n")
-    code, _, said = fettle("drain", "nobody")
+    code, _, error = fettle("drain", "nobody")
     assert code == 1
-    assert "`fettle doctor` names the workers" in said
+    assert "`fettle doctor` names the workers" in error
 
 
 def test_retry(fettle, tiny):
@@ -390,8 +400,8 @@ def test_config_and_doctor_name_dropped_variables(fettle, tiny, monkeypatch):
     assert "LANGSMITH_TRACING" in json.loads(fettle("config", "--json")[1])["dropped"]
     assert "LANGSMITH_TRACING" in fettle("config")[2]
     findings = json.loads(fettle("doctor", "--json")[1])["findings"]
-    (found,) = [each for each in findings if each["name"] == "environment"]
-    assert (found["health"], "LANGSMITH_TRACING" in found["text"]) == ("warn", True)
+    (finding,) = [each for each in findings if each["name"] == "environment"]
+    assert (finding["health"], "LANGSMITH_TRACING" in finding["text"]) == ("warn", True)
     assert "yes-please" not in "".join(fettle("config")[1:] + fettle("doctor")[1:])
 
 
@@ -460,8 +470,13 @@ def test_a_key_that_no_header_takes_is_not_sent_and_not_shown(key, fettle, tiny,
 
 def test_a_queued_job_is_shown_with_the_reason_why_it_waits(fettle, tiny):
     reason = {"reason": "no_worker", "text": "no worker is running"}
-    one = {"id": "j1", "status": "queued", "created_at": "2026-11-21T12:00:00Z", "task": "Sort"}
-    tiny.on("GET /jobs", Answer(200, {"jobs": [{**one, "queued": reason}], "total": 1}))
+    listed_job = {
+        "id": "j1",
+        "status": "queued",
+        "created_at": "2026-11-21T12:00:00Z",
+        "task": "Sort",
+    }
+    tiny.on("GET /jobs", Answer(200, {"jobs": [{**listed_job, "queued": reason}], "total": 1}))
     tiny.on("GET /jobs/j1", Answer(200, job(status="queued", queued=reason, attempts=0)))
     assert "queued, no worker is running" in fettle("list")[1]
     assert "no worker is running" in fettle("show", "j1")[1]
@@ -487,7 +502,7 @@ def test_an_unknown_tenant_is_not_limited_unless_a_person_means_it(fettle, tiny)
         assert "no tenant acne has a key or limits" in err
         assert "did you mean acme?" in err
         assert "--yes" in err
-    assert "PUT" not in {asked.method for asked in tiny.asked}
+    assert "PUT" not in {request.method for request in tiny.asked}
     assert fettle(*LIMIT, "--yes")[:2] == (0, "limited: acne, a day: 5 tokens\n")
 
 
@@ -500,7 +515,7 @@ def test_a_person_at_a_terminal_is_asked_about_an_unknown_tenant(tiny, tmp_path,
         command.wait_for("did you mean acme? Limit it all the same? [y/N]")
         command.type(typed)
         assert command.end(20) == 1 - calls
-    assert [asked.method for asked in tiny.asked].count("PUT") == calls
+    assert [request.method for request in tiny.asked].count("PUT") == calls
 
 
 def test_a_refused_tenant_is_answered_with_the_list_of_tenants(fettle, tiny):
@@ -572,7 +587,7 @@ def test_a_retention_that_removes_jobs_names_their_number(
     monkeypatch.setattr("sys.stdin", io.StringIO(words))
     code, _, err = fettle("fleet", "set", "retention_days=7", *more)
     assert ("1200 finished jobs" in err) == (not more)
-    puts = [asked.body["accept_removal"] for asked in tiny.asked if asked.method == "PUT"]
+    puts = [request.body["accept_removal"] for request in tiny.asked if request.method == "PUT"]
     assert puts == sent
     assert (code == 0) == (sent == [0, 1200])
 

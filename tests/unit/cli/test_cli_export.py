@@ -51,23 +51,23 @@ def test_markdown_shows_it_in_order_with_whole_texts(finished, capsys):
         "**tool** write_file a.py\n\n```python\nprint(1)\n```",
         "| all | 3 | 1000 | 234 | $0.0012 |",
     )
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
+    positions = [text.index(part) for part in parts]
+    assert positions == sorted(positions)
     assert "head ... tail" not in text
 
 
 def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
     path = tmp_path / "job.json"
     assert run(["--url", finished.url, "export", "j1", "-o", str(path)]) == 0
-    shown = json.loads(path.read_text())
-    assert shown["job"]["id"] == "j1"
-    assert [each["kind"] for each in shown["events"]] == [
+    document = json.loads(path.read_text())
+    assert document["job"]["id"] == "j1"
+    assert [each["kind"] for each in document["events"]] == [
         *list(TOLD)[:-1],
         "tool_used",
         *list(TOLD)[-1:],
     ]
-    assert shown["files"] == {"e" * 64: "print(1)\n"}
-    assert shown["texts"] == {"r1/stderr": "```\nthe whole of it", "r2/diff": "-x\n+y"}
+    assert document["files"] == {"e" * 64: "print(1)\n"}
+    assert document["texts"] == {"r1/stderr": "```\nthe whole of it", "r2/diff": "-x\n+y"}
 
 
 def test_a_file_that_cannot_be_written(finished, tmp_path, capsys):

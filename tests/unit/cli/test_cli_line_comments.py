@@ -27,8 +27,8 @@ paths = words.filter(lambda path: ":" not in path)
 def test_what_is_written_is_read_again(path, line, side, text):
     comment = {"path": path, "line": line, "side": side, "text": text}
     written = write_comments([comment, comment]).replace(f"\n{path}:", f"\0{path}:")
-    one, other = written.replace("\n", "\n  ").split("\0")
-    assert list(map(parse, split(f"{one}\n\n{other}\n"))) == [comment, comment]
+    first, second = written.replace("\n", "\n  ").split("\0")
+    assert list(map(parse, split(f"{first}\n\n{second}\n"))) == [comment, comment]
 
 
 @pytest.mark.parametrize("text", ["", "a.py", "a.py:x: y", "a.py:0: y", "a.py:1:", ":1: y"])
@@ -40,17 +40,17 @@ def test_a_comment_is_shown_with_its_line_and_where_it_stands():
     comment = {"path": "a.py", "line": 2, "side": "old", "text": "Why?", "at": 0}
     comment |= {"excerpt": ["-A = 1\x1b[2J"], "base": 2}
     decided = {"action": "revise", "by": "ada", "feedback": "", "override": False}
-    for stands, told in (
+    for stands, state in (
         ({}, "a.py:-2"),
         ({"outdated": False, "now": 2}, "a.py:-2: the line is as it was"),
         ({"outdated": True, "now": None}, "a.py:-2: the line has changed"),
     ):
-        shown = list(
+        parts = list(
             decision_parts({**decided, "comments": [{**comment, **stands}]}, REVIEW_DETAIL)
         )
-        assert [part.text for part in shown if isinstance(part, Line)] == ["revise, by ada", told]
-        assert [part.text for part in shown if isinstance(part, Code)] == ["-A = 1\\x1b[2J"]
-        assert [part.text for part in shown if isinstance(part, Prose)] == ["Why?"]
+        assert [part.text for part in parts if isinstance(part, Line)] == ["revise, by ada", state]
+        assert [part.text for part in parts if isinstance(part, Code)] == ["-A = 1\\x1b[2J"]
+        assert [part.text for part in parts if isinstance(part, Prose)] == ["Why?"]
 
 
 class Tiny:

@@ -1,4 +1,4 @@
-"""What a person sees of a job that waits for a decision, and where a command says to look next."""
+"""The output for a job that waits for a decision, with the next command or page."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_show_has_answer_files_and_change_and_ends_with_how_to_decide(fettle, ch
         "deleted: old.py\n",
         "not verified: nothing has run\n",
     )
-    places = [out.index(part) for part in parts]
-    assert places == sorted(places)
+    positions = [out.index(part) for part in parts]
+    assert positions == sorted(positions)
     assert out.endswith(DECIDE)
 
 
@@ -118,10 +118,10 @@ def test_run_says_at_a_review_what_the_job_answers_and_where_to_look(fettle, fin
     tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
     tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=[])), Answer(200, job()))
     out = fettle("run", "Sort")[1]
-    look = (
+    look_line = (
         f"look: {tiny.url}/app/jobs/j1; `fettle show j1` shows the answer, the files and the change"
     )
-    assert f"answer:\n    Sorted now.\n{look}\ndecide: fettle review j1 approve|" in out
+    assert f"answer:\n    Sorted now.\n{look_line}\ndecide: fettle review j1 approve|" in out
 
 
 FAILING = {"passed": False, "problem": None, "seconds": 1, "tests": [
@@ -152,9 +152,9 @@ def test_a_person_is_asked_before_an_approval_without_evidence(
         command.wait_for(question)
         command.type("\n")
         command.wait_for("not approved")
-        assert "POST" not in {asked.method for asked in tiny.asked}
+        assert "POST" not in {request.method for request in tiny.asked}
         command.type("approve\n")
         command.type("y\n")
         assert command.end(20) == 0
-    decisions = [asked.body["action"] for asked in tiny.asked if asked.method == "POST"]
+    decisions = [request.body["action"] for request in tiny.asked if request.method == "POST"]
     assert decisions == ["approve"]

@@ -46,17 +46,24 @@ def bad(system: dict) -> list[str]:
 
 def test_a_healthy_deployment_has_nothing_bad():
     assert bad(SYSTEM) == []
-    shown = {finding.name: finding.text for finding in deployment.findings(SYSTEM)}
-    assert shown["jobs"] == "2 queued"
-    assert shown["models"] == "keys for groq; default groq:x"
+    texts = {finding.name: finding.text for finding in deployment.findings(SYSTEM)}
+    assert texts["jobs"] == "2 queued"
+    assert texts["models"] == "keys for groq; default groq:x"
 
 
 def test_a_worker_of_another_release_is_named():
     worker = SYSTEM["workers"][0]
-    own, other = {**worker, "release": "0.1.0+a"}, {**worker, "id": "v", "release": "0.1.0+b"}
-    system = {**SYSTEM, "release": "0.1.0+a", "workers": [own, other, {**own, "id": "u"}]}
-    found = [each for each in deployment.findings(system) if each.name == "release"]
-    assert [(each.health, each.text) for each in found] == [
+    same_release, other_release = (
+        {**worker, "release": "0.1.0+a"},
+        {**worker, "id": "v", "release": "0.1.0+b"},
+    )
+    system = {
+        **SYSTEM,
+        "release": "0.1.0+a",
+        "workers": [same_release, other_release, {**same_release, "id": "u"}],
+    }
+    findings = [each for each in deployment.findings(system) if each.name == "release"]
+    assert [(each.health, each.text) for each in findings] == [
         (Health.NOTE, "0.1.0+a: w, u"),
         (Health.WARN, "0.1.0+b: v; the service runs 0.1.0+a"),
     ]
@@ -85,8 +92,8 @@ def test_what_stops_jobs_is_bad():
 
 def test_a_worker_whose_environment_is_overruled_is_named():
     worker = {**SYSTEM["workers"][0], "fleet": {"version": 3, "ignored": {"retention_days": 0.5}}}
-    found = list(deployment.findings({**SYSTEM, "workers": [worker]}))
-    (warned,) = [each for each in found if each.name == "fleet"]
+    findings = list(deployment.findings({**SYSTEM, "workers": [worker]}))
+    (warned,) = [each for each in findings if each.name == "fleet"]
     assert warned.health is Health.WARN
     assert "FETTLE_RETENTION_DAYS=0.5" in warned.text
     assert not [each for each in deployment.findings(SYSTEM) if each.name == "fleet"]
@@ -94,11 +101,13 @@ def test_a_worker_whose_environment_is_overruled_is_named():
 
 def test_variables_that_workers_dropped_are_named_once():
     worker = {**SYSTEM["workers"][0], "dropped_variables": ["GROQ_LOG"]}
-    other = {**worker, "dropped_variables": ["CELERY_BROKER_URL", "GROQ_LOG"]}
-    found = deployment.findings({**SYSTEM, "workers": [worker, other, SYSTEM["workers"][0]]})
-    (named,) = [each for each in found if each.name == "environment"]
-    assert named.health is Health.WARN
-    assert named.text.startswith("CELERY_BROKER_URL, GROQ_LOG: variables of libraries")
+    second_worker = {**worker, "dropped_variables": ["CELERY_BROKER_URL", "GROQ_LOG"]}
+    findings = deployment.findings(
+        {**SYSTEM, "workers": [worker, second_worker, SYSTEM["workers"][0]]}
+    )
+    (finding,) = [each for each in findings if each.name == "environment"]
+    assert finding.health is Health.WARN
+    assert finding.text.startswith("CELERY_BROKER_URL, GROQ_LOG: variables of libraries")
 
 
 def test_repositories_need_git_at_each_worker():
@@ -111,8 +120,8 @@ def test_repositories_need_git_at_each_worker():
     workers = [{**worker, "repositories": works}, {**worker, "id": "v", "repositories": lacks}]
     workers.append({**worker, "id": "w", "repositories": delivers})
     system = {**SYSTEM, "workers": [*workers, workers[0], worker]}
-    found = [each for each in deployment.findings(system) if each.name == "repositories"]
-    assert [(each.health, each.text) for each in found] == [
+    findings = [each for each in deployment.findings(system) if each.name == "repositories"]
+    assert [(each.health, each.text) for each in findings] == [
         (Health.WARN, "jobs on repositories fail at v: git is not installed"),
         (Health.WARN, "not fetched over ssh: ssh://git.example.org: no key"),
         (Health.NOTE, f"{fetched}; dependencies: from pypi.org"),

@@ -35,13 +35,13 @@ def event(kind: str, **data) -> Event:
     return Event(1, datetime(2026, 11, 21, tzinfo=UTC), kind, data)
 
 
-def shown(kind: str, detail: Detail | None = None, **data) -> list[str]:
+def rendered_lines(kind: str, detail: Detail | None = None, **data) -> list[str]:
     drawn = parts(event(kind, **data), detail or Detail())
     return [line for part in drawn for line in plain_lines(part)]
 
 
 def test_a_run_shows_its_end_its_code_its_output_and_its_files():
-    assert shown("run_finished", **RUN) == [
+    assert rendered_lines("run_finished", **RUN) == [
         "run 1: exit 0 in 0.31 s",
         "    print(6 * 7)",
         "    > 42",
@@ -51,7 +51,7 @@ def test_a_run_shows_its_end_its_code_its_output_and_its_files():
 
 def test_a_chart_is_described_in_words():
     chart = {**RUN["artifacts"][0], "description": "x from 0 to 9,\x1b 10 points"}
-    assert shown("run_finished", **{**RUN, "artifacts": [chart]})[-2:] == [
+    assert rendered_lines("run_finished", **{**RUN, "artifacts": [chart]})[-2:] == [
         "file: plot.png (image/png, 34.1 KiB)",
         "    x from 0 to 9,\\x1b 10 points",
     ]
@@ -64,7 +64,7 @@ def test_a_chart_is_described_in_words():
 )  # fmt: skip
 def test_a_limit_that_was_hit_is_named(end, text):
     run = {**RUN, "end": end, "exit_code": None, "signal": 11, "succeeded": False}
-    assert shown("run_finished", **run)[0] == f"run 1: {text} in 0.31 s"
+    assert rendered_lines("run_finished", **run)[0] == f"run 1: {text} in 0.31 s"
 
 
 def test_long_code_is_clipped_in_its_middle_and_says_how_much():
@@ -75,8 +75,8 @@ def test_long_code_is_clipped_in_its_middle_and_says_how_much():
 
 def test_control_characters_of_a_program_never_reach_the_terminal():
     stdout = {"text": "\x1b[2Jgone\x07 \u202eedoc", "dropped_bytes": 0, "digest": None}
-    found = shown("run_finished", **{**RUN, "stdout": stdout})
-    assert "    > \\x1b[2Jgone\\x07 \\u202eedoc" in found
+    lines = rendered_lines("run_finished", **{**RUN, "stdout": stdout})
+    assert "    > \\x1b[2Jgone\\x07 \\u202eedoc" in lines
 
 
 VERIFICATION_LINES = [
@@ -95,21 +95,26 @@ VERIFICATION_LINES = [
 
 
 def test_a_verification_shows_how_much_it_distinguishes():
-    assert shown("verified", **EXAMPLES["verified"]) == VERIFICATION_LINES
+    assert rendered_lines("verified", **EXAMPLES["verified"]) == VERIFICATION_LINES
 
 
 def test_a_running_job_names_some_unnoticed_changes_and_the_transcript_all():
     mutation = EXAMPLES["verified"]["strength"]["unnoticed"][0]
     strength = {"noticed": 0, "tried": 7, "unnoticed": [mutation] * 7}
     verified = {**EXAMPLES["verified"], "strength": strength}
-    in_short, in_full = shown("verified", **verified), shown("verified", FULL_DETAIL, **verified)
+    in_short, in_full = (
+        rendered_lines("verified", **verified),
+        rendered_lines("verified", FULL_DETAIL, **verified),
+    )
     assert sum("not noticed" in line for line in in_short) == 5
     assert "and 2 more" in in_short
     assert sum("not noticed" in line for line in in_full) == 7
 
 
 def test_the_output_of_an_experiment_is_left_out_if_the_verification_holds():
-    lines_shown = shown("verified", **{**EXAMPLES["verified"], "holds": True, "problem": None})
+    lines_shown = rendered_lines(
+        "verified", **{**EXAMPLES["verified"], "holds": True, "problem": None}
+    )
     assert lines_shown[1:] == [line for line in VERIFICATION_LINES[2:] if line != "    > 1 passed"]
 
 
@@ -117,7 +122,7 @@ def test_a_verification_of_an_older_release_has_no_figures():
     figures = {"strength", "functions", "notes", "own_word", "judged_by"}
     old = {name: part for name, part in EXAMPLES["verified"].items() if name not in figures}
     experiments = [old["experiments"][0]]
-    lines_shown = shown("verified", **{**old, "experiments": experiments})
+    lines_shown = rendered_lines("verified", **{**old, "experiments": experiments})
     head = "not verified: pytest -q (the model's command), in run 2"
     assert lines_shown == [head, *VERIFICATION_LINES[1:2], *VERIFICATION_LINES[3:5]]
 
@@ -146,13 +151,18 @@ def test_a_verification_by_the_checks_counts_them():
     ],
 )
 def test_a_failure_is_named_in_words(failure, counts, line):
-    why = {"class": failure, "cause": "by 0", "exception": None}
-    run = {**RUN, "succeeded": False, "failure": why, "tests": {"counts": counts, "tests": []}}
-    assert shown("run_finished", **run)[1] == line
+    failure_fields = {"class": failure, "cause": "by 0", "exception": None}
+    run = {
+        **RUN,
+        "succeeded": False,
+        "failure": failure_fields,
+        "tests": {"counts": counts, "tests": []},
+    }
+    assert rendered_lines("run_finished", **run)[1] == line
 
 
 def test_an_event_of_a_kind_that_we_do_not_know_shows_nothing():
-    assert shown("levitated", height=3) == []
+    assert rendered_lines("levitated", height=3) == []
 
 
 @pytest.mark.parametrize("kind", sorted(SHOWN))

@@ -26,8 +26,8 @@ SPEC = {
 BASE = "c0ffee" * 6 + "c0ff"
 
 
-def text(said, digest=None):
-    return {"text": said, "dropped_bytes": 0, "digest": digest, "href": f"/texts/{said}"}
+def text(content, digest=None):
+    return {"text": content, "dropped_bytes": 0, "digest": digest, "href": f"/texts/{content}"}
 
 
 def a_run(stdout="42\n", **changed):
@@ -42,7 +42,7 @@ def critique(verdict="approve"):
     return {**fields, "at": "2026-11-21T12:00:00.000Z"}
 
 
-def whole(**changed):
+def finished_job(**changed):
     return job(**{"runs": [a_run()], "critiques": [critique()], "spec": SPEC, **changed})
 
 
@@ -51,13 +51,13 @@ REPORT = {"passed": True, "problem": None, "tests": [{"id": "t.py::a", "outcome"
 
 
 def differing(new):
-    return {part.part: set(part.differs) for part in compare(whole(), new) if not part.same}
+    return {part.part: set(part.differs) for part in compare(finished_job(), new) if not part.same}
 
 
 def test_times_cost_and_ids_do_not_count():
-    later = whole(id="j2", ran_seconds=9, runs=[a_run(seconds=3.0)], cost={})
-    assert differing(later) == {}
-    parts = [part.part for part in compare(whole(), later)]
+    replayed = finished_job(id="j2", ran_seconds=9, runs=[a_run(seconds=3.0)], cost={})
+    assert differing(replayed) == {}
+    parts = [part.part for part in compare(finished_job(), replayed)]
     assert parts == ["plan", "run 1", "verdict 1", "files", "outcome"]
 
 
@@ -80,24 +80,24 @@ def test_times_cost_and_ids_do_not_count():
     ],
 )
 def test_what_differs_is_named(changed, found):
-    assert differing(whole(**changed)) == found
+    assert differing(finished_job(**changed)) == found
 
 
 def test_verdicts_of_two_releases_are_compared_in_one_form():
     older = critique()
     newer = {**older, "runs": ["r1"], "unmet": []}
     del newer["run"]
-    assert differing(whole(critiques=[newer])) == {}
+    assert differing(finished_job(critiques=[newer])) == {}
     unmet = [{"criterion": "c", "location": "", "reason": ""}]
-    changed = whole(critiques=[{**newer, "runs": ["r2"], "unmet": unmet}])
+    changed = finished_job(critiques=[{**newer, "runs": ["r2"], "unmet": unmet}])
     assert differing(changed) == {"verdict 1": {"runs", "unmet"}}
 
 
 def test_a_difference_is_shown_as_one():
-    parts = compare(whole(), whole(runs=[a_run("43\n")]))
-    shown = next("\n".join(part.difference_lines()) for part in parts if not part.same)
-    assert shown.startswith("run 1, stdout:\n--- recorded\n+++ played\n")
-    assert "-42\n+43" in shown
+    parts = compare(finished_job(), finished_job(runs=[a_run("43\n")]))
+    lines = next("\n".join(part.difference_lines()) for part in parts if not part.same)
+    assert lines.startswith("run 1, stdout:\n--- recorded\n+++ played\n")
+    assert "-42\n+43" in lines
 
 
 COMMENT = {"path": "a.py", "line": 1, "side": "new", "text": "Why?"}
@@ -117,7 +117,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     checks = {"files": ["t.py"], "command": "pytest", "cases": ["case 1"]}
     spec = {**SPEC, "pause": "every_run", "checks": checks}
     tiny.on("GET /jobs/j1/files/.fettle/cases.json", Answer(200, b'[{"argv": ["a"]}]'))
-    tiny.on("GET /jobs/j1", Answer(200, whole(spec=spec)))
+    tiny.on("GET /jobs/j1", Answer(200, finished_job(spec=spec)))
     tiny.on("GET /jobs/j1/events", stream(*events_seen))
     tiny.on("GET /jobs/j1/runs/2/code", Answer(200, b"print('mine')"))
     tiny.on("GET /jobs/j1/files/t.py", Answer(200, b"def test(): pass\n"))
@@ -137,11 +137,13 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     assert original.request["pause"] == "every_run"
     assert {"retry_of", "rebase"}.isdisjoint(original.request)
     assert original.names_in_prompts == {"ada", "bob"}
-    said = [(by, decision["action"], decision.get("code")) for by, decision in original.decisions]
+    decisions = [
+        (by, decision["action"], decision.get("code")) for by, decision in original.decisions
+    ]
     assert original.decisions[0][1]["comments"] == [COMMENT]
     code = "print('mine')"
-    assert said == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
-    files = [asked.path.rpartition("/")[2] for asked in tiny.asked if "files" in asked.path]
+    assert decisions == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
+    files = [request.path.rpartition("/")[2] for request in tiny.asked if "files" in request.path]
     assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks", "cases.json?at=checks"]
 
 
@@ -157,9 +159,12 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     ],
 )
 def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo, asked, sent):
-    result = {**whole()["result"], "patch": {"digest": "cd", "base": BASE}}
+    result = {**finished_job()["result"], "patch": {"digest": "cd", "base": BASE}}
     alone = {"review": False, "pause": "before_critic"}
-    tiny.on("GET /jobs/j1", Answer(200, whole(spec={**SPEC, **alone, "repo": repo}, result=result)))
+    tiny.on(
+        "GET /jobs/j1",
+        Answer(200, finished_job(spec={**SPEC, **alone, "repo": repo}, result=result)),
+    )
     tiny.on("GET /jobs/j1/events", stream(event(1, "succeeded", approved_by="critic")))
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
@@ -168,8 +173,8 @@ def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo,
         original = fetch_original(service, "j1")
     assert (original.request["repo"], original.bundle) == (asked, sent)
     assert "pause" not in original.request, "which is a mistake without a review"
-    other = {**result, "patch": {**result["patch"], "digest": "ef"}}
-    parts = compare(whole(result=result), whole(result=other))
+    other_result = {**result, "patch": {**result["patch"], "digest": "ef"}}
+    parts = compare(finished_job(result=result), finished_job(result=other_result))
     assert [set(part.differs) for part in parts if not part.same] == [{"patch"}]
 
 
@@ -189,7 +194,7 @@ def test_a_replay_requests_every_field_again_or_omits_it_by_name():
     ],
 )
 def test_what_cannot_repeat_is_refused(tiny, capsys, changed, why):
-    tiny.on("GET /jobs/j1", Answer(200, whole(**changed)))
+    tiny.on("GET /jobs/j1", Answer(200, finished_job(**changed)))
     assert run(["--url", tiny.url, "replay", "j1"]) == 1
     assert why in capsys.readouterr().err
 

@@ -32,10 +32,10 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *words: str, stdin: bytes | None = None) -> str:
-        ended = subprocess.run(
+        result = subprocess.run(
             ["git", *words], cwd=self.folder, env=OWN, input=stdin, capture_output=True, check=True
         )
-        return ended.stdout.decode().strip()
+        return result.stdout.decode().strip()
 
     def write(self, files: Mapping[str, str]) -> None:
         for path, text in files.items():
@@ -52,9 +52,9 @@ class Repository:
         """All files of the work tree and of .git, but for the times that the index keeps."""
         index = self.folder / ".git" / "index"
         files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
-        kept = [f"{path} {digest_bytes(path.read_bytes())}" for path in files if path != index]
+        digests = [f"{path} {digest_bytes(path.read_bytes())}" for path in files if path != index]
         return "\n".join(
-            [self.git("ls-files", "--stage"), self.git("status", "--porcelain"), *kept]
+            [self.git("ls-files", "--stage"), self.git("status", "--porcelain"), *digests]
         )
 
 
@@ -74,7 +74,7 @@ def sent(fettle, finished, tiny, tmp_path):
     def run_it(*words: str) -> tuple[Repository, Mapping]:
         code, _, err = fettle("run", "fix it", *words)
         assert code == 0, err
-        body = next(asked.body for asked in tiny.asked if asked.path == "/jobs")
+        body = next(request.body for request in tiny.asked if request.path == "/jobs")
         (tmp_path / "sent.bundle").write_bytes(body.pop("bundle"))
         clone = Repository(tmp_path / "clone")
         clone.git("fetch", "--quiet", "--tags", str(tmp_path / "sent.bundle"), "HEAD")
@@ -88,7 +88,7 @@ def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
     url = "https://git.example.org/team/app.git"
     assert fettle("run", "x", "--repo", url, "--pull-request")[0] == 0
     assert fettle("run", "x", "--repo", url, "--branch")[0] == 0
-    sent = [asked.body["deliver"] for asked in tiny.asked if asked.path == "/jobs"]
+    sent = [request.body["deliver"] for request in tiny.asked if request.path == "/jobs"]
     assert sent == [{"branch": True, "pull_request": each} for each in (True, False)]
     for option in ("--branch", "--pull-request"):
         code, _, err = fettle("run", "x", "--repo", str(theirs.folder), option)
@@ -99,12 +99,12 @@ def test_where_a_change_was_delivered_is_shown(fettle, tiny):
     done = {"branch": "fettle/j1", "commit": "c" * 40, "base": "main", "base_moved": True}
     done |= {"pull_request": "https://git.example.org/team/app/pull/7", "note": "main has moved"}
     result = {**job()["result"], "delivery": done}
-    asked = {**job()["spec"], "deliver": {"branch": True, "pull_request": True}}
-    tiny.on("GET /jobs/j1", Answer(200, job(result=result, spec=asked)))
+    spec = {**job()["spec"], "deliver": {"branch": True, "pull_request": True}}
+    tiny.on("GET /jobs/j1", Answer(200, job(result=result, spec=spec)))
     out = fettle("show", "j1")[1]
     assert "a branch and a pull request, once it is approved" in out
-    for said in ("fettle/j1, at cccccccccccc", done["pull_request"], "main has moved"):
-        assert said in out
+    for expected in ("fettle/j1, at cccccccccccc", done["pull_request"], "main has moved"):
+        assert expected in out
     failed = {"status": "failed", "reason": "delivery", "detail": "declined", "result": result}
     tiny.on("GET /jobs/j1", Answer(200, job(**failed)))
     assert "approved, not delivered" in fettle("show", "j1")[1]
@@ -152,8 +152,8 @@ def test_the_key_stays_here_where_a_repository_names_a_service(tiny, theirs, mon
 def test_what_is_not_committed_is_left_out_with_a_word(fettle, finished, theirs):
     theirs.write({"a.py": "A = 2\n", "new.py": "", "noise.log": ""})
     before = theirs.state()
-    said = "left out: 2 files with changes not committed; --dirty sends them"
-    assert said in fettle("run", "x", "--repo", str(theirs.folder))[2]
+    notice = "left out: 2 files with changes not committed; --dirty sends them"
+    assert notice in fettle("run", "x", "--repo", str(theirs.folder))[2]
     assert theirs.state() == before
     assert "left out" not in fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
     theirs.commit({})
@@ -193,8 +193,8 @@ def test_nested_repositories_are_left_out_by_name(fettle, finished, sent, theirs
     paths = {row.partition("\t")[2] for row in files}
     assert {"deep/plain.py", "Screenshot\u202fPM.txt"} <= paths
     assert not [path for path in paths if path.endswith("inner.py")]
-    said = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
-    left_out = re.findall(r"^left out: (.*) \(a nested repository", said, re.MULTILINE)
+    stderr = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
+    left_out = re.findall(r"^left out: (.*) \(a nested repository", stderr, re.MULTILINE)
     assert left_out == ["deep/we[ird\\u202f", "empty", "nested"]
 
 
@@ -209,8 +209,8 @@ def test_changes_in_submodules_are_left_out_by_name(fettle, finished, sent, thei
     plain = fettle("run", "x", "--repo", str(theirs.folder))[2]
     assert "left out" not in plain
     Repository(theirs.folder / "moved").commit({"inner.py": "I = 3\n"})
-    said = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
-    left_out = re.findall(r"^left out: the changes in (.*) \(a submodule", said, re.MULTILINE)
+    stderr = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
+    left_out = re.findall(r"^left out: the changes in (.*) \(a submodule", stderr, re.MULTILINE)
     assert left_out == ["changed\\u202f", "extended"]
 
 
@@ -253,24 +253,24 @@ def test_what_was_not_installed_is_shown(fettle, tiny):
     planned = event(3, "planned", steps=["a"], source="model", note=None)
     spec = {"task": "x", "repo": {"url": "https://git.test/a", "ref": None}, "setup": None}
     tiny.on("GET /jobs/j1", Answer(200, job(spec=spec, last_event=3, status="running")))
-    said = (
+    notice = (
         "setup: this project's dependencies are not installed: "
         "the operator has named no hosts (FETTLE_SETUP_HOSTS)\n"
     )
-    for events, shown in ((left_out, True), ("", False)):
+    for events, is_visible in ((left_out, True), ("", False)):
         tiny.on("GET /jobs/j1/events", stream(started, events, planned))
-        assert (said in fettle("show", "j1")[1]) == shown
+        assert (notice in fettle("show", "j1")[1]) == is_visible
     done = event(4, "succeeded", approved_by="critic")
     tiny.on("POST /jobs", Answer(202, job(status="queued")))
     tiny.on("GET /jobs/j1/events", stream(started, left_out, planned, done))
-    assert fettle("run", "x")[1].count(said) == 1
+    assert fettle("run", "x")[1].count(notice) == 1
 
 
 def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
     url = ("--repo", "https://git.test/a.git")
     for options in (("--setup", "make deps"), ("--setup", ""), ("--no-setup",), ()):
         assert fettle("run", "x", *url, *options)[0] == 0
-    bodies = [asked.body for asked in tiny.asked if asked.path == "/jobs"]
+    bodies = [request.body for request in tiny.asked if request.path == "/jobs"]
     assert [body.get("setup") for body in bodies] == ["make deps", "", "", None]
 
 
@@ -337,8 +337,8 @@ class Patched:
         for path in gone:
             (self._copy.folder / path).unlink()
         self._copy.git("add", "--all")
-        asked = ["git", "diff", "--cached", "--binary", "--full-index", "--find-renames"]
-        patch = subprocess.check_output(asked, cwd=self._copy.folder, env=OWN)
+        arguments = ["git", "diff", "--cached", "--binary", "--full-index", "--find-renames"]
+        patch = subprocess.check_output(arguments, cwd=self._copy.folder, env=OWN)
         about = {"digest": "0" * 64, "size": len(patch), "base": self.base}
         about |= {"files": 3, "insertions": 2, "deletions": 1}
         result = {**job()["result"], "patch": about, "bundle": None}
@@ -372,11 +372,11 @@ def test_a_terminal_shows_all_of_a_patch_and_obeys_nothing_in_it(
         monkeypatch.setenv("TERM", "xterm")
         assert run(["--url", tiny.url, "patch", "j1"]) == 0
         assert run(["--url", tiny.url, "patch", "j1", "-o", str(tmp_path / "x.patch")]) == 0
-    shown = os.read(reading, 65536).decode()
+    output = os.read(reading, 65536).decode()
     os.close(reading)
-    assert "\x1b[32m+x = 1  # \\u202e\\x1b[1A\\x1b[2K\\x1b]0;t\\x07\\x0d\x1b[0m\r\n" in shown
-    assert f"\x1b[32m+{'y' * 200}\x1b[0m\r\n" in shown
-    assert "\x1b[31m-A = 1\x1b[0m\r\n" in shown
+    assert "\x1b[32m+x = 1  # \\u202e\\x1b[1A\\x1b[2K\\x1b]0;t\\x07\\x0d\x1b[0m\r\n" in output
+    assert f"\x1b[32m+{'y' * 200}\x1b[0m\r\n" in output
+    assert "\x1b[31m-A = 1\x1b[0m\r\n" in output
     assert (tmp_path / "x.patch").read_bytes() == patch
 
 
@@ -534,7 +534,7 @@ def test_a_waiting_patch_is_named_with_the_command_that_shows_it(fettle, finishe
     tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
     tiny.on("GET /jobs/j1", Answer(200, waits), Answer(200, job(result=result)))
     out = fettle("run", "fix it")[1]
-    shown = "patch: 2 files, +7 -1 lines; `fettle patch j1` shows it\n"
-    assert f"{shown}look: {tiny.url}/app/jobs/j1; " in out
+    expected = "patch: 2 files, +7 -1 lines; `fettle patch j1` shows it\n"
+    assert f"{expected}look: {tiny.url}/app/jobs/j1; " in out
     assert "the change\ndecide: fettle review j1 approve" in out
     assert "patch: 2 files, +7 -1 lines; `fettle apply j1` applies it\n" in out

@@ -35,7 +35,7 @@ def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, s
 
     assert service.submit({"task": "x"})["id"] == "j1"
 
-    assert len({asked.headers["idempotency-key"] for asked in tiny.asked}) == 1
+    assert len({request.headers["idempotency-key"] for request in tiny.asked}) == 1
     assert slept == [1.0, 1.0]  # as Retry-After says
 
 
@@ -49,17 +49,17 @@ def test_a_decision_is_not_repeated(tiny, service):
 def test_a_problem_is_shown_with_its_fields(tiny, service):
     errors = [{"field": "task", "message": "too long", "limit": 20_000}]
     tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
-    with pytest.raises(Refused, match=r"The request is not valid: task: too long") as said:
+    with pytest.raises(Refused, match=r"The request is not valid: task: too long") as error:
         service.submit({"task": ""})
-    assert said.value.exit_code == 2
+    assert error.value.exit_code == 2
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, 1), (404, 1), (409, 1), (413, 2), (500, 1)])
 def test_exit_codes_of_refusals(tiny, service, status, code):
     tiny.on("GET /jobs/j1", problem(status, "No"))
-    with pytest.raises(Refused) as said:
+    with pytest.raises(Refused) as error:
         service.job("j1")
-    assert said.value.exit_code == code
+    assert error.value.exit_code == code
 
 
 def test_a_service_that_is_not_fettle_is_unreachable(tiny, service):
@@ -101,7 +101,7 @@ def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
 
     assert [shown.seq for shown in service.events("j1")] == [1, 2, 3, 4]
 
-    resumed = [asked.headers["last-event-id"] for asked in tiny.asked]
+    resumed = [request.headers["last-event-id"] for request in tiny.asked]
     assert resumed == ["0", "2", "2", "3"]
 
 
@@ -114,7 +114,12 @@ def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
 
 def test_an_answer_can_be_copied_as_any_mapping(tiny, service):
     tiny.on("GET /jobs/j1", Answer(200, job()))
-    shown = service.job("j1")
-    assert copy.deepcopy(shown) == pickle.loads(pickle.dumps(shown)) == type(shown)(shown) == shown
+    job_fields = service.job("j1")
+    assert (
+        copy.deepcopy(job_fields)
+        == pickle.loads(pickle.dumps(job_fields))
+        == type(job_fields)(job_fields)
+        == job_fields
+    )
     with pytest.raises(Unreachable, match="has no field `nothing`"):
-        shown["spec"]["nothing"]
+        job_fields["spec"]["nothing"]
