@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import JobService, held
+from support.jobs.job_examples import JobService, lease_of
 
 from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
@@ -123,7 +123,7 @@ async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
 ):
     old = await service.running()
     await reserve(store, old, asking("a"))
-    await service.operations.requeue(held(old), "")
+    await service.operations.requeue(lease_of(old), "")
     with pytest.raises(StaleEpoch):
         await reserve(store, old, asking("b"))
     job = await service.claim(old.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.jobs.job_examples import TENANT, decision, held, job, review
+from support.jobs.job_examples import TENANT, decision, job, lease_of, review
 
 from jobs.model.review import Action, Decision
 from jobs.retention import Retention, remove_finished
@@ -18,7 +18,7 @@ async def between(service, start: int = 0, end: int | None = None, limit: int = 
 
 async def decided(service, **fields) -> str:
     record = await service.running(review=True)
-    job(await service.operations.pause(held(record), review()))
+    job(await service.operations.pause(lease_of(record), review()))
     job(await service.operations.decide(record.id, decision(**fields)))
     return record.id
 
@@ -27,7 +27,7 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
     first = await decided(service, feedback="fine", key_id="k1")
     await asyncio.sleep(0.002)  # what happens in one millisecond comes in any order
     running = await service.running(review=True, approvals=2)
-    job(await service.operations.pause(held(running), review()))
+    job(await service.operations.pause(lease_of(running), review()))
     for by in ("cat", "dan"):
         vote = Decision("r1", Action.APPROVE, by, key_id=f"k-{by}")
         job(await service.operations.decide(running.id, vote))

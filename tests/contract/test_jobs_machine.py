@@ -72,7 +72,7 @@ class Jobs(StoreMachine):
         blind = data.draw(st.integers(0, 7)) == 7
         return data.draw(st.sampled_from(list(self.seen) if blind or not fits else fits))
 
-    def held(self, job_id: str, which: int) -> LeaseRef | None:
+    def lease_of(self, job_id: str, which: int) -> LeaseRef | None:
         helds = self.seen[job_id].helds
         return helds[which] if len(helds) >= -which else None
 
@@ -102,7 +102,7 @@ class Jobs(StoreMachine):
     def write(self, data: st.DataObject, which: int, progress: bool) -> None:
         """Refused from an old lease, but for what was paid."""
         job_id = self.pick(data, Status.RUNNING)
-        if (held := self.held(job_id, which)) is None:
+        if (held := self.lease_of(job_id, which)) is None:
             return
         self.calls += 1
         call = f"call-{self.calls}"
@@ -124,7 +124,7 @@ class Jobs(StoreMachine):
     @rule(data=st.data(), which=LEASES)
     def heartbeat(self, data: st.DataObject, which: int) -> None:
         job_id = self.pick(data, Status.RUNNING)
-        if (held := self.held(job_id, which)) is None:
+        if (held := self.lease_of(job_id, which)) is None:
             return
         before = self.record(job_id)
         holds = before.status is Status.RUNNING and held.epoch == before.epoch
@@ -135,7 +135,7 @@ class Jobs(StoreMachine):
     @rule(data=st.data(), which=LEASES, how=st.sampled_from(ENDS))
     def let_go(self, data: st.DataObject, which: int, manner: str) -> None:
         job_id = self.pick(data, Status.RUNNING)
-        if (held := self.held(job_id, which)) is None:
+        if (held := self.lease_of(job_id, which)) is None:
             return
         before = self.record(job_id)
         given: dict[str, tuple[Any, ...]] = {

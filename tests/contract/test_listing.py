@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.jobs.job_examples import TENANT, held, job, review
+from support.jobs.job_examples import TENANT, job, lease_of, review
 
 from jobs.model.credentials import Signer
 from jobs.model.record import Status
@@ -22,7 +22,7 @@ async def ids(service, **sought) -> list[str]:
 
 async def waiting(service, **fields) -> str:
     running = await service.running(review=True, **fields)
-    return job(await service.operations.pause(held(running), review())).id
+    return job(await service.operations.pause(lease_of(running), review())).id
 
 
 async def test_changes_are_counted_by_tenant(service):
@@ -95,7 +95,7 @@ async def test_what_waits_for_a_person_is_what_he_may_decide(service):
     assert set(await ids(service, waits_for=CAT.identity_keys)) == {first, second}
     job(await service.operations.decide(second, Decision("r1", Action.REVISE, "cat", feedback="x")))
     running = await service.claim(second)
-    job(await service.operations.pause(held(running), review("r2")))
+    job(await service.operations.pause(lease_of(running), review("r2")))
     assert set(await ids(service, waits_for=BOB.identity_keys)) == {first, second}, (
         "votes begin anew"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.jobs.job_examples import RESULT, TENANT, decision, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, decision, job, lease_of, review
 
 from jobs.counting import day_of
 from jobs.model.events import NewEvent
@@ -31,7 +31,7 @@ async def test_a_job_counts_once_as_it_ends(service):
     )
     await service.store.write(record.id, record.epoch, writes)
     assert await today(service) == {}
-    ends = [service.operations.succeed(held(record), RESULT, "did it") for _ in range(4)]
+    ends = [service.operations.succeed(lease_of(record), RESULT, "did it") for _ in range(4)]
     ends += [service.operations.cancel(record.id, "ann") for _ in range(4)]
     answers = await asyncio.gather(*ends)
     assert sum(isinstance(answer, JobRecord) for answer in answers) == 1
@@ -43,7 +43,7 @@ async def test_a_job_counts_once_as_it_ends(service):
 
 async def test_decisions_count_with_the_time_they_took(service):
     record = await service.running()
-    job(await service.operations.pause(held(record), review()))
+    job(await service.operations.pause(lease_of(record), review()))
     answers = await asyncio.gather(
         *(service.operations.decide(record.id, decision()) for _ in range(4))
     )

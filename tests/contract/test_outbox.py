@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.jobs.job_examples import RESULT, JobService, decision, held, job, review
+from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
 
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Policy
@@ -28,20 +28,20 @@ async def waiting_types(service) -> list[str]:
 
 async def cancelled_job(service) -> str:
     record = await service.running()
-    job(await service.operations.succeed(held(record), RESULT, "did it"))
+    job(await service.operations.succeed(lease_of(record), RESULT, "did it"))
     return record.id
 
 
 async def test_deliveries_are_written_with_the_change(service):
     record = await service.running()
     assert await waiting_types(service) == []
-    job(await service.operations.pause(held(record), review()))
+    job(await service.operations.pause(lease_of(record), review()))
     assert await waiting_types(service) == ["review.opened"]
     await service.operations.decide(record.id, decision("r-other"))
     assert await waiting_types(service) == ["review.opened"], "a refusal tells nothing"
     job(await service.operations.decide(record.id, decision(feedback="well done")))
     again = await service.claim(record.id)
-    job(await service.operations.succeed(held(again), RESULT, "did it"))
+    job(await service.operations.succeed(lease_of(again), RESULT, "did it"))
     assert await waiting_types(service) == ["job.finished", "review.decided", "review.opened"]
     (decided,) = [
         message for message in (await service.store.outbox.waiting(9))[0] if "dec" in message.type
@@ -57,7 +57,7 @@ async def test_without_an_address_nothing_is_written(store):
 
 async def test_concurrent_changes_make_each_delivery_once(service):
     record = await service.running()
-    job(await service.operations.pause(held(record), review()))
+    job(await service.operations.pause(lease_of(record), review()))
     await asyncio.gather(*(service.operations.decide(record.id, decision()) for _ in range(5)))
     assert await waiting_types(service) == ["review.decided", "review.opened"]
 

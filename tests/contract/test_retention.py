@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.jobs.job_examples import RESULT, TENANT, JobService, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, job, lease_of, review
 
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.counting import day_of
@@ -48,14 +48,14 @@ def blobs(tmp_path) -> DirectoryBlobs:
 async def failed(service: JobService, reason: Reason):
     running = await service.running()
     await service.store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
-    return job(await service.operations.fail(held(running), reason, "why"))
+    return job(await service.operations.fail(lease_of(running), reason, "why"))
 
 
 async def succeeded(service: JobService, *digests: str, **fields: object):
     running = await service.running(**fields)
     writes = Writes((), {"call": b"1"}, (Charge("call", "critic", "m", 1, 1, None),), blobs=digests)
     await service.store.write(running.id, running.epoch, writes)
-    return job(await service.operations.succeed(held(running), RESULT, "did it"))
+    return job(await service.operations.succeed(lease_of(running), RESULT, "did it"))
 
 
 async def put(store, blobs, content: bytes) -> str:
@@ -123,7 +123,7 @@ async def test_what_cannot_be_read_hinders_no_other(redis_url):
     service = JobService(store)
     bad = [(await service.submit()).id for _ in range(40)]
     bad_review, review_that_waits = [
-        job(await service.operations.pause(held(await service.running(**TIMED)), review()))
+        job(await service.operations.pause(lease_of(await service.running(**TIMED)), review()))
         for _ in range(2)
     ]
     waits = await service.submit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.jobs.job_examples import JobService, decision, held, job, review
+from support.jobs.job_examples import JobService, decision, job, lease_of, review
 
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.spec import OnExpiry
@@ -20,7 +20,7 @@ async def paused(
 ) -> JobRecord:
     """A job that waits for a person."""
     record = await service.running(review_expires_seconds=seconds, on_expiry=on_expiry)
-    return job(await service.operations.pause(held(record), review(unproven=unproven)))
+    return job(await service.operations.pause(lease_of(record), review(unproven=unproven)))
 
 
 async def test_the_sweeper_lets_reviews_expire_as_their_specs_say(service):

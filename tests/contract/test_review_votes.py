@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.jobs.job_examples import JobService, held, job, review
+from support.jobs.job_examples import JobService, job, lease_of, review
 
 from jobs.model.record import JobRecord, Status
 from jobs.model.review import Action, Decision
@@ -14,7 +14,7 @@ from jobs.transitions.lifecycle import Refusal
 
 async def paused(service: JobService) -> JobRecord:
     running = await service.running(review=True, approvals=2)
-    return job(await service.operations.pause(held(running), review()))
+    return job(await service.operations.pause(lease_of(running), review()))
 
 
 def decision_of(by: str, action: Action = Action.APPROVE, **fields: str) -> Decision:

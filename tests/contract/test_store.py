@@ -11,8 +11,8 @@ from support.jobs.job_examples import (
     RESULT,
     TENANT,
     JobService,
-    held,
     job,
+    lease_of,
     queued,
     review,
 )
@@ -112,7 +112,7 @@ async def test_no_tenants_name_reaches_into_anothers_keys(store):
 
 async def test_a_commit_on_an_old_version_writes_nothing(service, store):
     running = await service.running()
-    paused = job(await service.operations.pause(held(running), review()))
+    paused = job(await service.operations.pause(lease_of(running), review()))
     assert paused.due_at == running.due_at  # so that the version alone tells them apart
     before = await store.events(running.id)
     assert not await store.commit(running, lifecycle.cancel(running, NOW, by="ann"))
@@ -179,7 +179,7 @@ async def test_an_attempts_writes_arrive_together(service, store):
 async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
     first = await service.running()
     await store.write(first.id, 1, Writes((progress_event("one"),)))
-    job(await service.operations.requeue(held(first), ""))
+    job(await service.operations.requeue(lease_of(first), ""))
     await service.claim(first.id)
     heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
     await asyncio.sleep(0.05)
@@ -249,8 +249,8 @@ async def test_renewing_prolongs_leases_and_names_the_lost_ones(service, store):
     first, second = await service.running(), await service.running()
     job(await service.operations.cancel(second.id, "ann"))
     old = LeaseRef(first.id, first.epoch - 1)
-    lost = await store.renew([old, held(first), held(second)], 60_000)
-    assert lost == [old, held(second)]
+    lost = await store.renew([old, lease_of(first), lease_of(second)], 60_000)
+    assert lost == [old, lease_of(second)]
     renewed = await service.record(first.id)
     assert renewed.lease.until == renewed.due_at
     assert renewed.due_at - await store.now() > 50_000
@@ -261,13 +261,13 @@ async def test_renewing_prolongs_leases_and_names_the_lost_ones(service, store):
 async def test_the_lease_of_an_overdue_job_is_not_renewed(store):
     service = JobService(store)
     running = await service.running(timeout_seconds=30)
-    assert await store.renew([held(running)], 80_000) == []
-    assert await store.renew([held(running)], 200_000) == [], "it was not overdue yet"
+    assert await store.renew([lease_of(running)], 80_000) == []
+    assert await store.renew([lease_of(running)], 200_000) == [], "it was not overdue yet"
     overdue = await service.record(running.id)
     assert overdue.overdue
-    assert await store.renew([held(running)], 200_000) == [held(running)]
+    assert await store.renew([lease_of(running)], 200_000) == [lease_of(running)]
     assert (await service.record(running.id)).due_at == overdue.due_at
-    assert await store.owns(held(running)), "it is the sweeper that ends it"
+    assert await store.owns(lease_of(running)), "it is the sweeper that ends it"
 
 
 async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):
@@ -299,7 +299,7 @@ async def test_the_queue_is_counted_by_priority(service, store):
     await service.submit(priority=Priority.LOW)
     low = await service.running(priority=Priority.LOW)
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await service.operations.requeue(held(low), "drained"))
+    job(await service.operations.requeue(lease_of(low), "drained"))
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
 
 
@@ -307,7 +307,7 @@ async def test_a_conversation_remembers_its_last_turns(service, store):
     for number in range(22):
         running = await service.running(conversation_id="c", task=f"task {number}")
         await store.write(running.id, 1, Writes(workspace=f"{number:064}"))
-        job(await service.operations.succeed(held(running), RESULT, f"did {number}"))
+        job(await service.operations.succeed(lease_of(running), RESULT, f"did {number}"))
     turns = await store.conversation(TENANT, "c", 2)
     assert [turn.summary for turn in turns] == ["did 21", "did 20"]
     assert turns[0] == ConversationEntry(running.id, "task 21", "did 21", f"{21:064}")

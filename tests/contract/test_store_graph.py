@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.jobs.job_examples import TENANT, JobService, decision, held, job
+from support.jobs.job_examples import TENANT, JobService, decision, job, lease_of
 
 from jobs.errors import StaleEpoch
 from jobs.model.record import RESTART, GraphFormat, JobRecord
@@ -34,13 +34,13 @@ async def test_a_format_is_written_under_the_epoch(service: JobService) -> None:
 
 async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     record = await checkpointed(service)
-    await service.operations.requeue(held(record), "drained")
+    await service.operations.requeue(lease_of(record), "drained")
     refused = await service.operations.claim(record.id, "w", reads=[1, 2])
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
     claimed = await service.claim(record.id, reads=None)
     upgrade_review = upgrade.upgrade_review(claimed, THEIRS, [1, 2], OURS)
-    await service.operations.pause(held(claimed), upgrade_review)
+    await service.operations.pause(lease_of(claimed), upgrade_review)
     await service.operations.decide(record.id, decision(upgrade_review.id, Action.APPROVE))
     assert (await service.record(record.id)).graph == RESTART
     assert (await service.kinds(record.id))[-2:] == ["decided", "begun_anew"]

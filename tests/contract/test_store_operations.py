@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import RESULT, TENANT, JobService, decision, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
 from jobs.errors import Contended
 from jobs.model.events import NewEvent
@@ -30,7 +30,7 @@ async def test_a_job_from_submission_over_a_review_to_its_result(service):
     assert service.hints == [(record.id, Priority.HIGH)]
     running = await service.claim(record.id)
     assert (running.epoch, running.lease.worker) == (1, "worker-1")
-    paused = job(await service.operations.pause(held(running), review()))
+    paused = job(await service.operations.pause(lease_of(running), review()))
     opened = replace(review(), opened_at=paused.updated_at)
     assert (paused.status, paused.lease, paused.review) == (Status.AWAITING_REVIEW, None, opened)
     assert len(service.hints) == 1
@@ -38,7 +38,7 @@ async def test_a_job_from_submission_over_a_review_to_its_result(service):
     assert (decided.review, decided.decision) == (None, decision(digest=digest_review(review())))
     assert service.hints[1:] == [(record.id, Priority.HIGH)]
     again = await service.claim(record.id)
-    finished = job(await service.operations.succeed(held(again), RESULT, "did it"))
+    finished = job(await service.operations.succeed(lease_of(again), RESULT, "did it"))
     assert (finished.status, finished.result, finished.attempts) == (Status.SUCCEEDED, RESULT, 2)
     assert await service.record(record.id) == finished
     assert await service.kinds(record.id) == [
@@ -95,7 +95,7 @@ async def test_one_of_many_claims_is_granted(service):
 async def test_a_decision_applies_to_the_open_review_alone(service):
     running = await service.running()
     early = await service.operations.decide(running.id, decision())
-    job(await service.operations.pause(held(running), review("r2")))
+    job(await service.operations.pause(lease_of(running), review("r2")))
     stale = await service.operations.decide(running.id, decision("r1"))
     assert (code(early), code(stale)) == ("no_open_review", "stale_review")
     job(await service.operations.decide(running.id, decision("r2", Action.REJECT)))
@@ -115,13 +115,13 @@ async def test_what_is_not_there_is_unknown(service):
 async def test_cancel_wins_from_every_state_that_is_not_final(service):
     waiting, running = await service.submit(), await service.running()
     paused = await service.running()
-    job(await service.operations.pause(held(paused), review()))
+    job(await service.operations.pause(lease_of(paused), review()))
     for record in (waiting, running, paused):
         finished = job(await service.operations.cancel(record.id, "bob"))
         assert (finished.status, finished.review, finished.lease) == (Status.CANCELLED, None, None)
         assert code(await service.operations.cancel(record.id, "bob")) == "final"
         assert code(await service.operations.claim(record.id, "w")) == "not_queued"
-    assert code(await service.operations.succeed(held(running), RESULT, "")) == "not_running"
+    assert code(await service.operations.succeed(lease_of(running), RESULT, "")) == "not_running"
     assert code(await service.operations.decide(paused.id, decision())) == "no_open_review"
     assert await service.store.due(10) == []
 
@@ -133,14 +133,14 @@ async def test_a_conversation_runs_one_job_at_a_time_in_order(service):
     running = await service.claim(first.id)
     for behind in (second, third):
         assert code(await service.operations.claim(behind.id, "w")) == "waits_in_line"
-    job(await service.operations.pause(held(running), review()))
+    job(await service.operations.pause(lease_of(running), review()))
     assert code(await service.operations.claim(second.id, "w")) == "waits_in_line"
     service.hints.clear()
     job(await service.operations.cancel(first.id, "ann"))
     assert service.hints == [(second.id, Priority.LOW)]
     assert code(await service.operations.claim(third.id, "w")) == "waits_in_line"
     running = await service.claim(second.id)
-    job(await service.operations.succeed(held(running), RESULT, "done"))
+    job(await service.operations.succeed(lease_of(running), RESULT, "done"))
     assert service.hints[1:] == [(third.id, Priority.HIGH)]
     await service.claim(third.id)
 
@@ -166,7 +166,7 @@ async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     run = NewEvent("n|executor|1|run_finished", "run_finished", {"number": 1, "artifacts": []})
     writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
     await service.store.write(running.id, 1, writes)
-    failed = job(await service.operations.fail(held(running), Reason.DEADLINE, "too long"))
+    failed = job(await service.operations.fail(lease_of(running), Reason.DEADLINE, "too long"))
     retry_job = job(await service.operations.retry_as_new_job(failed.id, by="bob", request_id="r2"))
     assert retry_job.id != failed.id
     assert retry_job == await service.record(retry_job.id)
@@ -203,7 +203,7 @@ async def test_only_failed_or_cancelled_jobs_are_retried(service):
     waiting = await service.submit()
     assert code(await service.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
     running = await service.claim(waiting.id)
-    job(await service.operations.succeed(held(running), RESULT, "did it"))
+    job(await service.operations.succeed(lease_of(running), RESULT, "did it"))
     assert code(await service.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
     cancelled = await service.submit()
     job(await service.operations.cancel(cancelled.id, "ann"))
@@ -231,7 +231,7 @@ async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn
     assert await service.operations.sweep() == 0
     assert [await service.record(job_id) for job_id in behind] == before
     job(await service.operations.cancel(behind[0], "ann"))
-    job(await service.operations.succeed(held(head), RESULT))
+    job(await service.operations.succeed(lease_of(head), RESULT))
     assert [job_id for job_id, _ in service.hints] == [head.id, behind[1]]
     assert await store.due(9) == [behind[1]]
     assert (await store.system_load(TENANT)).queued == 1

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.jobs.job_examples import RESULT, decision, held, review
+from support.jobs.job_examples import RESULT, decision, lease_of, review
 from support.processes.scene import Scene, Work, processes, sleeps, until
 
 from jobs.model.record import JobRecord, Status
@@ -81,7 +81,7 @@ async def lived(operations: Operations, job_id: str, pauses: list[float]) -> str
         await asyncio.sleep(next(wait))
         loaded = await operations.store.load(job_id)
         assert loaded is not None
-        own = held(loaded.record)
+        own = lease_of(loaded.record)
         if step.startswith("claim"):
             answer: JobRecord | Refusal = await operations.claim(job_id, "host:1:test")
         elif step == "pause":
@@ -99,7 +99,7 @@ async def lived(operations: Operations, job_id: str, pauses: list[float]) -> str
 
 async def refused_writes(operations: Operations, record: JobRecord) -> None:
     """A worker that still believes it holds the job writes nothing."""
-    assert not await operations.store.owns(held(record))
+    assert not await operations.store.owns(lease_of(record))
     with pytest.raises(Exception, match=record.id):
         await operations.store.write(record.id, record.epoch, Writes(journal={"late": b"x"}))
 

@@ -23,19 +23,19 @@ BINARY = next(iter(redis_servers.binaries().values()))
 
 def consume(url: str, most: int) -> list[str]:
     """What a consumer gets that takes one message at a time."""
-    got: list[str] = []
+    received: list[str] = []
     app = celery_app(url)
     with app.connection_for_read() as connection, connection.channel() as channel:
         channel.basic_qos(0, 1, False)
 
         def take(body, message):
-            got.append(body[0][0])
+            received.append(body[0][0])
             message.ack()
 
         with app.amqp.Consumer(channel, [Queue(hints.QUEUE)], callbacks=[take], accept=["json"]):
-            while len(got) < most:
+            while len(received) < most:
                 connection.drain_events(timeout=30)
-    return got
+    return received
 
 
 def waiting(client: redis.Redis) -> int:

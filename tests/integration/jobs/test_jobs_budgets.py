@@ -10,7 +10,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support.jobs.job_examples import held
+from support.jobs.job_examples import lease_of
 from support.jobs.walks import StoreMachine, walks
 
 from jobs.budgets import PER_DOLLAR, Amount, BudgetShortfall, Cap, ReservationRequest
@@ -56,7 +56,7 @@ class Spending(StoreMachine):
         """Another attempt has the job: what was set aside stays, and the old one gets no
         more."""
         old = self.jobs[which]
-        self.run(self.service.operations.requeue(held(old), ""))
+        self.run(self.service.operations.requeue(lease_of(old), ""))
         with pytest.raises(StaleEpoch):
             self._reserve(which, Amount(1, 1))
         self.jobs[which] = self.run(self.service.claim(old.id))

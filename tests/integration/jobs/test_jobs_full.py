@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.jobs.job_examples import RESULT, JobService, held, job, review
+from support.jobs.job_examples import RESULT, JobService, job, lease_of, review
 from support.servers import redis_servers
 
 from jobs.blobs.directory import DirectoryBlobs
@@ -43,7 +43,7 @@ async def test_leases_and_workers_are_kept_although_redis_is_full(own_house: Job
     await store.redis.config_set("maxmemory", used // 2)
     with pytest.raises(StoreUnavailable, match="maxmemory"):
         await own_house.submit()
-    assert await store.renew([held(running)], 3_600_000) == []
+    assert await store.renew([lease_of(running)], 3_600_000) == []
     await store.announce("w", {"slots": 1}, 30)
     [worker] = await store.workers()
     assert (worker["id"], worker["slots"]) == ("w", 1)
@@ -60,9 +60,9 @@ async def test_a_full_redis_frees_itself(own_house: JobService, tmp_path: Path) 
     digest = await PinnedBlobs(blobs, store.blobs.pin, lambda _: None).put(b"old")
     checkpoint = ("ZADD", "fettle:checkpoint:" + old.id, 0, ":1")
     await store.write(old.id, old.epoch, Writes(blobs=[digest], commands=[checkpoint]))
-    job(await own_house.operations.succeed(held(old), RESULT, "did it"))
-    asked = await own_house.running(review_expires_seconds=1, on_expiry=OnExpiry.REJECT)
-    job(await own_house.operations.pause(held(asked), review()))
+    job(await own_house.operations.succeed(lease_of(old), RESULT, "did it"))
+    reviewed = await own_house.running(review_expires_seconds=1, on_expiry=OnExpiry.REJECT)
+    job(await own_house.operations.pause(lease_of(reviewed), review()))
     dead = await own_house.running()
     past = await store.now() - 1
     await store.redis.hset(JobKeys(dead.id).record, "due_at", past)
@@ -78,7 +78,7 @@ async def test_a_full_redis_frees_itself(own_house: JobService, tmp_path: Path) 
     try:
         async with asyncio.timeout(20):
             while file.exists() or await store.load(
-                asked.id
+                reviewed.id
             ):  # rejected by the clock, then removed
                 await asyncio.sleep(0.02)
     finally:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 import redis
-from support.jobs.job_examples import RESULT, TENANT, JobService, decision, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
 from jobs.errors import StaleEpoch
 from jobs.model.events import NewEvent
@@ -22,9 +22,9 @@ from jobs.transitions.lifecycle import Refusal
 
 @pytest.fixture
 async def store(redis_url):
-    kept = RedisStore(connect(redis_url, seconds=20))
-    yield kept
-    await kept.close()
+    redis_store = RedisStore(connect(redis_url, seconds=20))
+    yield redis_store
+    await redis_store.close()
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(s
 async def test_one_of_fifty_decisions_of_as_many_clients_applies(store, redis_url):
     service = JobService(store)
     running = await service.running()
-    job(await service.operations.pause(held(running), review()))
+    job(await service.operations.pause(lease_of(running), review()))
     clients = [JobService(RedisStore(connect(redis_url, seconds=20))) for _ in range(50)]
     answers = await asyncio.gather(
         *(
@@ -95,7 +95,9 @@ async def test_cancel_against_completion_has_one_winner(service):
 
         answers = await asyncio.gather(
             later(service.operations.cancel(running.id, "ann"), chance.random() * 0.004),
-            later(service.operations.succeed(held(running), RESULT, ""), chance.random() * 0.004),
+            later(
+                service.operations.succeed(lease_of(running), RESULT, ""), chance.random() * 0.004
+            ),
         )
         [won] = [answer for answer in answers if isinstance(answer, JobRecord)]
         [lost] = [answer for answer in answers if isinstance(answer, Refusal)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 import redis
-from support.jobs.job_examples import JobService, decision, held, job, review
+from support.jobs.job_examples import JobService, decision, job, lease_of, review
 from support.servers import redis_servers
 
 from jobs.errors import StoreUnavailable
@@ -66,7 +66,7 @@ async def test_what_was_answered_with_wait_survives_the_primary(pair, monkeypatc
     monkeypatch.setattr(store_commit, "REPLICATION_MS", PATIENT_MS)
     async with a_service(pair.primary.url, 1) as service:
         waits = await service.running()
-        job(await service.operations.pause(held(waits), review()))
+        job(await service.operations.pause(lease_of(waits), review()))
         job(await service.operations.decide(waits.id, decision()))
         running = await service.running()
         await service.store.write(running.id, running.epoch, Writes(journal={"call": b"paid"}))

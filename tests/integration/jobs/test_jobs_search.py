@@ -25,16 +25,16 @@ async def service(redis_url):
 @pytest.fixture
 def looks(service, monkeypatch) -> list[int]:
     """How often each call to Redis has looked."""
-    taken: list[int] = []
+    lookups: list[int] = []
     searched = Listing._find_in_turn
 
     async def find(self, args):
-        found = await searched(self, args)
-        taken.append(found[0])
-        return found
+        answer = await searched(self, args)
+        lookups.append(answer[0])
+        return answer
 
     monkeypatch.setattr(Listing, "_find_in_turn", find)
-    return taken
+    return lookups
 
 
 async def index(service) -> None:
@@ -46,17 +46,17 @@ async def index(service) -> None:
 async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
     monkeypatch.setattr(store_listing, "LOOKUPS_PER_CALL", a_call)
     choice = random.Random(7)
-    made = [
+    records = [
         (await service.submit(" ".join(choice.sample(WORDS, 3)), labels=(choice.choice("xy"),)))
         for _ in range(60)
     ]
     await index(service)
-    made.sort(key=lambda record: (record.created_at, record.id), reverse=True)
+    records.sort(key=lambda record: (record.created_at, record.id), reverse=True)
     for text in ("sort", "sor list", "sorted", "so li", "prime a", "sorter listing tuple"):
         for label in (None, "x"):
             fits = [
                 record.id
-                for record in made
+                for record in records
                 if matches(record, words_of_search(text)) and label in (None, *record.spec.labels)
             ]
             pages = [

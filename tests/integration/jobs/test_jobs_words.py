@@ -18,22 +18,22 @@ async def service(redis_url):
     await store.close()
 
 
-async def found(service, text: str) -> set[str]:
+async def search(service, text: str) -> set[str]:
     page = await service.store.page(TENANT, limit=500, offset=0, text=text)
     return {record.id for record in page.records}
 
 
 async def test_nothing_is_left_of_a_job_that_was_removed(service):
-    kept = (await service.submit("sort a list")).id
-    gone = [(await service.submit("sort a tuple", labels=("x",))).id for _ in range(2)]
-    assert await found(service, "sort") == {kept, *gone}
+    remaining = (await service.submit("sort a list")).id
+    removed = [(await service.submit("sort a tuple", labels=("x",))).id for _ in range(2)]
+    assert await search(service, "sort") == {remaining, *removed}
     late = (await service.submit("sort late")).id
-    for job_id in (*gone, late):
+    for job_id in (*removed, late):
         job(await service.operations.cancel(job_id, "ann"))
     assert await remove_finished(service.store, Retention(-60_000, 0)) == 3
-    assert await found(service, "sort") == {kept}
+    assert await search(service, "sort") == {remaining}
     words = set(await service.store.redis.zrange(keys.words(TENANT), 0, -1))
-    assert words == {kept.encode(), b"sort", b"a", b"list"}
-    left = [name async for name in service.store.redis.scan_iter(keys.word(TENANT, "*"))]
-    assert len(left) == len(words)
+    assert words == {remaining.encode(), b"sort", b"a", b"list"}
+    word_keys = [name async for name in service.store.redis.scan_iter(keys.word(TENANT, "*"))]
+    assert len(word_keys) == len(words)
     assert not await service.store.redis.exists(JobKeys(late).record)

@@ -23,7 +23,7 @@ def test_a_connection_that_was_reset_is_redis_being_away(
         connection = await client.connection_pool.get_connection()
         connection._writer.transport.abort()
         with pytest.raises(redis.exceptions.ConnectionError):
-            await _asked(connection)
+            await ping(connection)
         assert not connection.is_connected
         await client.connection_pool.release(connection)
         assert await client.ping()
@@ -33,7 +33,7 @@ def test_a_connection_that_was_reset_is_redis_being_away(
         runner.run(reset_before_the_send())
 
 
-async def _asked(connection: AbstractConnection) -> None:
+async def ping(connection: AbstractConnection) -> None:
     await connection.send_command("PING")
     await connection.read_response()
 

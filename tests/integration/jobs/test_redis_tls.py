@@ -55,7 +55,7 @@ def address(front: TlsFront, ca: Path | None, host: str = "localhost") -> str:
     return f"rediss://:{PASSWORD}@{host}:{front.port}/3{options}"
 
 
-def others(folder: Path) -> Path:
+def make_other_authority(folder: Path) -> Path:
     """The certificate of another authority."""
     folder.mkdir()
     return self_signed(folder, "localhost")[0]
@@ -95,7 +95,7 @@ async def test_no_other_server_gets_the_password(
     front: TlsFront, tmp_path: Path, client: Callable[[str], object], why: str
 ) -> None:
     ca = {
-        "another authority": lambda: others(tmp_path / "other"),
+        "another authority": lambda: make_other_authority(tmp_path / "other"),
         "no authority": lambda: None,
         "another name": lambda: front.certificate,
     }[why]()
@@ -109,7 +109,7 @@ async def test_no_other_server_gets_the_password(
 
 
 def test_hints_go_through_tls_and_to_no_other_server(front: TlsFront, tmp_path: Path) -> None:
-    stranger = address(front, others(tmp_path / "other"))
+    stranger = address(front, make_other_authority(tmp_path / "other"))
     with closing(Hints(stranger)) as sender:
         sender.send("x", Priority.HIGH)
         until(lambda: not sender._unsent.qsize())
@@ -135,7 +135,7 @@ async def test_requests_are_counted_through_tls(front: TlsFront) -> None:
 @pytest.fixture
 def flower(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     """Starts `fettle flower` over a broker; returns its address."""
-    begun: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
 
     def start(broker_url: str) -> str:
         (port,) = ports.free(1)
@@ -148,11 +148,11 @@ def flower(tmp_path: Path) -> Iterator[Callable[[str], str]]:
         }
         argv = [sys.executable, "-P", "-m", "cli", "flower"]
         with (tmp_path / "flower.log").open("wb") as log:
-            begun.append(subprocess.Popen(argv, env=env, cwd=tmp_path, stdout=log, stderr=log))
+            processes.append(subprocess.Popen(argv, env=env, cwd=tmp_path, stdout=log, stderr=log))
         return f"http://fettle:f@127.0.0.1:{port}"
 
     yield start
-    for process in begun:
+    for process in processes:
         process.terminate()
         process.wait(20)
 

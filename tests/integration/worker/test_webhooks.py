@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from support.jobs.job_examples import RESULT, JobService, held, job
+from support.jobs.job_examples import RESULT, JobService, job, lease_of
 
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
@@ -97,7 +97,7 @@ def endpoint(
 
 async def finished_job(service) -> str:
     record = await service.running()
-    job(await service.operations.succeed(held(record), RESULT, "did it"))
+    job(await service.operations.succeed(lease_of(record), RESULT, "did it"))
     return record.id
 
 

@@ -85,7 +85,7 @@ def job(answer: JobRecord | Submission | Refusal) -> JobRecord:
     return record
 
 
-def held(record: JobRecord) -> LeaseRef:
+def lease_of(record: JobRecord) -> LeaseRef:
     """The lease of a claimed record."""
     return LeaseRef(record.id, record.epoch)
 

@@ -30,29 +30,33 @@ PLAIN: dict[Any, st.SearchStrategy[Any]] = {
 
 
 @cache
-def of(hint: Any) -> st.SearchStrategy[Any]:
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
     """Values of an annotated type."""
     args = get_args(hint)
     if hint in PLAIN:
         return PLAIN[hint]
     if is_dataclass(hint):
-        return every(hint)
+        return instances_of(hint)
     if get_origin(hint) is tuple:
-        return st.lists(of(args[0]), max_size=2).map(tuple)
+        return st.lists(values_of(args[0]), max_size=2).map(tuple)
     if get_origin(hint) is Mapping:
         return data
-    return st.one_of(*map(of, args)) if args else st.from_type(hint)
+    return st.one_of(*map(values_of, args)) if args else st.from_type(hint)
 
 
-def every(kind: Any, **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def instances_of(kind: Any, **strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Instances with any value in every field, but for those that have strategies of their own."""
     hints = get_type_hints(kind)
-    derived = {each.name: of(hints[each.name]) for each in fields(kind) if each.name not in own}
-    return st.builds(kind, **derived, **own)
+    derived = {
+        each.name: values_of(hints[each.name])
+        for each in fields(kind)
+        if each.name not in strategies
+    }
+    return st.builds(kind, **derived, **strategies)
 
 
-reviews = every(Review)
-events = every(NewEvent)
+reviews = instances_of(Review)
+events = instances_of(NewEvent)
 
 
 def _leased(record: JobRecord) -> JobRecord:
@@ -61,4 +65,4 @@ def _leased(record: JobRecord) -> JobRecord:
 
 
 digests = st.none() | st.text("0123456789abcdef", min_size=64, max_size=64)
-records = every(JobRecord, workspace=digests).map(_leased)
+records = instances_of(JobRecord, workspace=digests).map(_leased)

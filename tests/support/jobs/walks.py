@@ -32,8 +32,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.run(self.store.close())
         self.runner.close()
 
-    def run(self, asked: Awaitable[Any]) -> Any:
-        return self.runner.run(asked)  # type: ignore[arg-type]
+    def run(self, operation: Awaitable[Any]) -> Any:
+        return self.runner.run(operation)  # type: ignore[arg-type]
 
 
 def walks(examples: int, steps: int) -> settings:

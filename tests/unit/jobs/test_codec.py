@@ -27,16 +27,16 @@ def test_a_record_comes_back_from_its_fields(record):
 def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, after):
     fields = {**record_fields(before, new=True), **record_fields(after)}
     fenced = ("spec", "workspace", "progress_epoch", "graph", "once")
-    kept = {name: getattr(before, name) for name in fenced}
-    assert read_record(fields) == replace(after, **kept)
+    stored_form = {name: getattr(before, name) for name in fenced}
+    assert read_record(fields) == replace(after, **stored_form)
 
 
 @given(events, times, st.integers(1, 10**6))
 @settings(max_examples=60)
 def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
     stored = f"{at} {event_body(event)}".encode()
-    for kept in (stored, pack_event(stored) or stored):
-        read = read_event(seq, kept)
+    for stored_form in (stored, pack_event(stored) or stored):
+        read = read_event(seq, stored_form)
         assert (read.seq, read.at, read.kind, read.data) == (seq, at, event.kind, event.data)
 
 
@@ -52,8 +52,8 @@ def test_an_event_is_packed_once_and_only_where_that_gains():
 
 def test_every_field_of_a_record_is_kept():
     fields = record_fields(queued(), new=True)
-    kept = {*fields, *json.loads(fields["state"])}
-    assert {field.name for field in dataclasses.fields(JobRecord)} <= kept
+    stored_form = {*fields, *json.loads(fields["state"])}
+    assert {field.name for field in dataclasses.fields(JobRecord)} <= stored_form
 
 
 def test_a_record_of_an_older_release_has_no_repository_and_no_patch():
@@ -72,7 +72,7 @@ def test_a_lease_runs_until_the_job_is_due():
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "stored_form"),
     [
         ("naïve 日本 \U0001f600", "naïve 日本 \U0001f600"),
         ("half \ud83d", "half \ufffd"),
@@ -81,6 +81,6 @@ def test_a_lease_runs_until_the_job_is_due():
         ("nul \x00", "nul \x00"),
     ],
 )
-def test_text_that_no_utf8_carries_is_replaced(text, kept):
+def test_text_that_no_utf8_carries_is_replaced(text, stored_form):
     stored = dump({"text": text}).encode()
-    assert json.loads(stored) == {"text": kept}
+    assert json.loads(stored) == {"text": stored_form}

@@ -16,7 +16,7 @@ from jobs.transitions import lifecycle
 SECOND = 1_000
 
 
-def shown(*facts):
+def events_after_claim(*facts):
     """Events, a second apart, behind the claim."""
     kinds = [("started", {}), *facts]
     return [Event(seq, NOW + seq * SECOND, *fact) for seq, fact in enumerate(kinds, start=1)]
@@ -27,22 +27,22 @@ def run(*, succeeded: bool = True, revision: int = 1, **more):
     return ("run_finished", data)
 
 
-def called(role: str, seconds: float):
+def model_call(role: str, seconds: float):
     return ("model_called", {"role": role, "seconds": seconds})
 
 
-def ended(*facts, charges=(), result=RESULT):
+def counts_at_end(*facts, charges=(), result=RESULT):
     change = lifecycle.succeed(claimed(queued()), NOW + 60 * SECOND, result=result)
-    return count_change(claimed(queued()), change, shown(*facts), charges)
+    return count_change(claimed(queued()), change, events_after_claim(*facts), charges)
 
 
 def test_a_job_counts_by_how_it_ended():
-    counts = ended()
+    counts = counts_at_end()
     assert (counts["ended|succeeded"], counts["approved|critic"]) == (1, 1)
-    for by, whose in ((None, "nobody"), ("ann", "person")):
-        assert ended(result=replace(RESULT, approved_by=by))[f"approved|{whose}"] == 1
+    for by, approver in ((None, "nobody"), ("ann", "person")):
+        assert counts_at_end(result=replace(RESULT, approved_by=by))[f"approved|{approver}"] == 1
     failing = lifecycle.fail(claimed(queued()), NOW, reason=Reason.DEADLINE, detail="late")
-    counts = count_change(claimed(queued()), failing, shown(), ())
+    counts = count_change(claimed(queued()), failing, events_after_claim(), ())
     assert (counts["ended|failed"], counts["reason|deadline"]) == (1, 1)
     assert not any(name.startswith("success|") for name in counts)
 
@@ -55,7 +55,7 @@ def test_money_is_counted_exactly_and_what_has_no_price_apart():
         Charge("d", "planner", "x:y", 5, 7, None),
         Charge("e", "planner", "x:z", 0, 0, None),
     ]
-    counts = ended(charges=charges)
+    counts = counts_at_end(charges=charges)
     assert counts["cost|groq:m"] == 300_000_590_000
     assert (counts["calls|groq:m"], counts["input|groq:m"], counts["output|groq:m"]) == (3, 102, 12)
     assert (counts["unpriced|x:y"], counts["calls|x:y"]) == (1, 1)
@@ -64,11 +64,11 @@ def test_money_is_counted_exactly_and_what_has_no_price_apart():
 
 
 def test_time_is_counted_by_stage():
-    counts = ended(
-        called("planner", 1.5),
+    counts = counts_at_end(
+        model_call("planner", 1.5),
         run(),
-        called("critic", 0.25),
-        called("critic", 0.5),
+        model_call("critic", 0.25),
+        model_call("critic", 0.5),
         ("review_opened", {}),
         ("decided", {}),
     )
@@ -85,10 +85,10 @@ def test_time_is_counted_by_stage():
 
 
 def test_what_a_job_has_taken_over_from_another_is_not_counted_again():
-    taken = [Event(1, NOW, "submitted", {}), Event(2, NOW, *run(succeeded=False))]
-    own = [Event(3, NOW, "started", {}), Event(4, NOW, *run())]
+    inherited = [Event(1, NOW, "submitted", {}), Event(2, NOW, *run(succeeded=False))]
+    new_events = [Event(3, NOW, "started", {}), Event(4, NOW, *run())]
     change = lifecycle.succeed(claimed(queued()), NOW, result=RESULT)
-    counts = count_change(claimed(queued()), change, taken + own, ())
+    counts = count_change(claimed(queued()), change, inherited + new_events, ())
     assert (counts["runs|succeeded"], "runs|failed" in counts) == (1, False)
 
 

@@ -28,38 +28,38 @@ def paused(approvals: int = 2, kind: ReviewKind = ReviewKind.REVIEW):
     return lifecycle.pause(claimed(submitted.after), NOW, review=opened).after
 
 
-def said(by: str, action: Action = Action.APPROVE, **fields) -> Decision:
+def decision_by(by: str, action: Action = Action.APPROVE, **fields) -> Decision:
     return Decision("r1", action, by, key_id=fields.pop("key_id", f"k-{by}"), **fields)
 
 
-def decided(record, given):
-    change = lifecycle.decide(record, NOW + 1, decision=given)
+def apply(record, person_decision):
+    change = lifecycle.decide(record, NOW + 1, decision=person_decision)
     assert isinstance(change, Change), change
     return change
 
 
-def refused(record, given) -> str:
-    refusal = lifecycle.decide(record, NOW + 1, decision=given)
+def refusal_code(record, person_decision) -> str:
+    refusal = lifecycle.decide(record, NOW + 1, decision=person_decision)
     assert isinstance(refusal, Refusal)
     return refusal.code
 
 
 @pytest.mark.invariant("J10")
 def test_a_decision_counts_for_the_digest_that_it_names_alone():
-    shown = digest_review(review())
-    assert refused(paused(1), decision(digest=OTHER)) == "stale_review"
-    change = decided(paused(1), decision(digest=shown))
-    found = change.events[0].data
-    assert (found["digest"], found["digest_named"]) == (shown, True)
-    assert change.after.decision.digest == shown
+    digest = digest_review(review())
+    assert refusal_code(paused(1), decision(digest=OTHER)) == "stale_review"
+    change = apply(paused(1), decision(digest=digest))
+    event = change.events[0].data
+    assert (event["digest"], event["digest_named"]) == (digest, True)
+    assert change.after.decision.digest == digest
 
 
 def test_two_people_approve():
-    first = decided(paused(), said("bob"))
+    first = apply(paused(), decision_by("bob"))
     assert (first.after.status, first.after.version) == (Status.AWAITING_REVIEW, 4)
     assert [(vote.by, vote.at) for vote in first.after.review.approvals] == [("bob", NOW + 1)]
     assert [event.kind for event in first.events] == ["voted"]
-    second = decided(first.after, said("cat"))
+    second = apply(first.after, decision_by("cat"))
     assert (second.after.status, second.after.review) == (Status.QUEUED, None)
     assert second.after.decision.by == "bob and cat"
     found = second.events[0]
@@ -71,59 +71,72 @@ def test_two_people_approve():
 
 
 def test_who_brought_the_job_does_not_approve():
-    for given in (
-        said("ann"),
-        said("ann", key_id="a new key"),
-        said("renamed", key_id="k-ann"),
+    for person_decision in (
+        decision_by("ann"),
+        decision_by("ann", key_id="a new key"),
+        decision_by("renamed", key_id="k-ann"),
     ):
-        assert refused(paused(), given) == "own_approval"
+        assert refusal_code(paused(), person_decision) == "own_approval"
     for action in (Action.REVISE, Action.EDIT, Action.REJECT):
-        decided(paused(), said("ann", action, feedback="no", code="1"))
-    decided(paused(1), said("ann"))
+        apply(paused(), decision_by("ann", action, feedback="no", code="1"))
+    apply(paused(1), decision_by("ann"))
 
 
 def test_whose_edit_has_run_does_not_approve():
-    record = decided(paused(), said("bob", Action.EDIT, code="1")).after
+    record = apply(paused(), decision_by("bob", Action.EDIT, code="1")).after
     for number in (2, 3):  # for good: what follows builds on it
         record = lifecycle.pause(claimed(record), NOW, review=review(f"r{number}")).after
-        for by in (said("bob"), said("renamed", key_id="k-bob"), said("ann")):
-            assert refused(record, replace(by, review_id=f"r{number}")) == "own_approval"
+        for by in (decision_by("bob"), decision_by("renamed", key_id="k-bob"), decision_by("ann")):
+            assert refusal_code(record, replace(by, review_id=f"r{number}")) == "own_approval"
         assert ineligible_approvers(record) >= {"name:ann", "key:k-ann", "name:bob", "key:k-bob"}
-        sent_back = replace(said("bob", Action.REVISE, feedback="more"), review_id=f"r{number}")
-        decided(record, replace(said("cat"), review_id=f"r{number}"))
-        record = decided(record, sent_back).after
+        sent_back = replace(
+            decision_by("bob", Action.REVISE, feedback="more"), review_id=f"r{number}"
+        )
+        apply(record, replace(decision_by("cat"), review_id=f"r{number}"))
+        record = apply(record, sent_back).after
 
 
 def test_each_person_votes_once():
-    voted = decided(paused(), said("bob")).after
-    for again in (said("bob"), said("bob", key_id="rotated"), said("rob", key_id="k-bob")):
-        assert refused(voted, again) == "voted_already"
+    voted = apply(paused(), decision_by("bob")).after
+    for again in (
+        decision_by("bob"),
+        decision_by("bob", key_id="rotated"),
+        decision_by("rob", key_id="k-bob"),
+    ):
+        assert refusal_code(voted, again) == "voted_already"
 
 
 def test_a_person_votes_once_also_with_a_key_that_was_made_while_the_vote_was_counted():
-    voted = decided(paused(), said("phone", person="Ada Lovelace")).after
+    voted = apply(paused(), decision_by("phone", person="Ada Lovelace")).after
     laptop = Credential("k-laptop", "laptop", "t", EVERY_SCOPE, person="ADA  lovelace")
     without_phone = KeyRing((laptop,)).same_person(laptop)
-    again = lifecycle.decide(voted, NOW, decision=said("laptop"), same_person=without_phone)
+    again = lifecycle.decide(voted, NOW, decision=decision_by("laptop"), same_person=without_phone)
     assert (again.code, again.detail.partition(":")[0]) == (
         "voted_already",
         "phone, a key of the same person, has approved already",
     )
 
 
-def asked():
+def paused_for_questions():
     waits = paused(approvals=1, kind=ReviewKind.QUESTIONS)
     questions = {"questions": [{"question": "Which?", "default": "Both."}]}
     return replace(waits, review=replace(waits.review, payload=questions))
 
 
 def test_questions_take_answers_and_nothing_else():
-    closed = decided(asked(), said("bob", Action.ANSWER, answers=("This one.",)))
+    closed = apply(
+        paused_for_questions(), decision_by("bob", Action.ANSWER, answers=("This one.",))
+    )
     assert closed.after.decision.answers == ("This one.",)
     assert closed.events[0].data["answers"] == ["This one."]
-    assert refused(asked(), said("bob")) == "not_offered"
-    assert refused(asked(), said("bob", Action.ANSWER, answers=("One.", "Two."))) == "not_offered"
-    assert refused(paused(), said("bob", Action.ANSWER)) == "not_offered"
+    assert refusal_code(paused_for_questions(), decision_by("bob")) == "not_offered"
+    assert (
+        refusal_code(
+            paused_for_questions(), decision_by("bob", Action.ANSWER, answers=("One.", "Two."))
+        )
+        == "not_offered"
+    )
+    assert refusal_code(paused(), decision_by("bob", Action.ANSWER)) == "not_offered"
 
 
 def test_after_their_time_the_defaults_count():

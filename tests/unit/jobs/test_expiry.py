@@ -91,14 +91,14 @@ def test_not_before_its_time_nor_where_there_is_none():
 
 def policed(**seconds: int) -> JobRecord:
     """A job whose review was opened at NOW, due for a reminder."""
-    asked = {f"review_{name}_seconds": each for name, each in seconds.items()}
-    record = claimed(queued(on_expiry=OnExpiry.STAY, **asked))
+    spec_fields = {f"review_{name}_seconds": each for name, each in seconds.items()}
+    record = claimed(queued(on_expiry=OnExpiry.STAY, **spec_fields))
     change = lifecycle.pause(record, NOW, review=review())
     assert isinstance(change, Change)
     return change.after
 
 
-def looked(record: JobRecord, seconds: int) -> Change:
+def sweep_after(record: JobRecord, seconds: int) -> Change:
     change = expiry.sweep_review(record, NOW + seconds * 1000)
     assert isinstance(change, Change)
     return change
@@ -106,14 +106,14 @@ def looked(record: JobRecord, seconds: int) -> Change:
 
 def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     record = policed(remind=10, escalate=20, expires=30)
-    for seconds, shown in ((10, "review_reminded"), (21, "review_escalated")):
+    for seconds, event_kind in ((10, "review_reminded"), (21, "review_escalated")):
         assert record.review is not None
         assert isinstance(expiry.sweep_review(record, NOW + seconds * 1000 - 1_001), Refusal)
-        change = looked(record, seconds)
-        assert kinds(change) == [shown]
+        change = sweep_after(record, seconds)
+        assert kinds(change) == [event_kind]
         assert change.events[0].data == {"review_id": "r1", "waited_seconds": seconds}
         record = change.after
-    change = looked(record, 30)
+    change = sweep_after(record, 30)
     assert kinds(change) == ["review_expired"]
     assert change.after.review is not None
     assert change.after.review.look_at is None

@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from jobs.redis import keys
 
 
-def named() -> Iterator[str]:
+def all_keys() -> Iterator[str]:
     """Each key's fixed part, such as `worker` of `fettle:worker:{id}`."""
-    found = [value for value in vars(keys).values() if isinstance(value, str)]
+    names = [value for value in vars(keys).values() if isinstance(value, str)]
     for function in vars(keys).values():
         if inspect.isfunction(function) and function.__module__ == keys.__name__:
-            needed = [
+            parameters = [
                 each
                 for each in inspect.signature(function).parameters.values()
                 if each.default is each.empty
             ]
-            found.append(function(*("x" for _ in needed)))
+            names.append(function(*("x" for _ in parameters)))
     job = keys.JobKeys("x")
-    found += [*job.all, *job.working, job.channel, job.tokens]
-    for each in found:
+    names += [*job.all, *job.working, job.channel, job.tokens]
+    for each in names:
         if each.startswith(keys.PREFIX) and each != keys.PREFIX and "\n" not in each:
             yield each.removeprefix(keys.PREFIX).split(":")[0]
 
@@ -30,5 +30,5 @@ def named() -> Iterator[str]:
 def test_every_key_is_listed() -> None:
     assert keys.__doc__ is not None
     listed = set(re.findall(r"^fettle:([\w-]+)", keys.__doc__, re.MULTILINE))
-    assert set(named()) <= listed
+    assert set(all_keys()) <= listed
     assert {"drain", "key-names", "rate"} <= listed

@@ -35,7 +35,7 @@ def paused():
     return lifecycle.pause(claimed(queued()), NOW, review=review()).after
 
 
-def ended(status: Status):
+def final_record(status: Status):
     return replace(queued(), status=status, finished_at=NOW)
 
 
@@ -43,7 +43,7 @@ RECORDS = {
     Status.QUEUED: queued(),
     Status.RUNNING: claimed(queued()),
     Status.AWAITING_REVIEW: paused(),
-    **{status: ended(status) for status in Status if status.final},
+    **{status: final_record(status) for status in Status if status.final},
 }
 
 COMMANDS = {
@@ -126,17 +126,17 @@ def test_running_time_adds_up_over_attempts(command):
 def test_a_job_that_its_worker_holds_for_too_long_is_ended_for_it():
     policy = Policy(lease_ms=1_000, overdue_ms=5_000)
     record = replace(queued(), spec=replace(queued().spec, timeout_seconds=10), ran_ms=4_000)
-    held = lifecycle.claim(record, NOW, worker="w", policy=policy).after
-    assert held.ends_by == NOW + 6_000 + 5_000
+    running = lifecycle.claim(record, NOW, worker="w", policy=policy).after
+    assert running.ends_by == NOW + 6_000 + 5_000
     long = lifecycle.claim(record, NOW, worker="w", policy=replace(policy, lease_ms=20_000)).after
     assert not long.overdue, "a lease may be longer than a job"
-    last = replace(held, due_at=held.ends_by, lease=Lease("w", held.ends_by))
+    last = replace(running, due_at=running.ends_by, lease=Lease("w", running.ends_by))
     assert not last.overdue
-    crashed = lifecycle.expire(last, held.ends_by + 1).after
+    crashed = lifecycle.expire(last, running.ends_by + 1).after
     assert (crashed.status, crashed.ends_by) == (Status.QUEUED, None)
-    over = replace(held, due_at=held.ends_by + 1, lease=Lease("w", held.ends_by + 1))
+    over = replace(running, due_at=running.ends_by + 1, lease=Lease("w", running.ends_by + 1))
     assert over.overdue
-    ended = lifecycle.expire(over, held.ends_by + 1)
+    ended = lifecycle.expire(over, running.ends_by + 1)
     assert (ended.after.status, ended.after.reason) == (Status.FAILED, Reason.DEADLINE)
     assert [event.kind for event in ended.events] == ["lease_lost", "failed"]
 

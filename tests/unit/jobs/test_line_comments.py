@@ -23,27 +23,27 @@ def patch(after: list[str], path: str = "src/a.py") -> bytes:
 
 def changed(**lines: str | None) -> list[str]:
     """BASE with lines replaced, as `_12="new"`; None deletes one."""
-    asked = {int(name[1:]): text for name, text in lines.items()}
-    every = [asked.get(number, text) for number, text in enumerate(BASE, 1)]
-    return [line for text in every if text is not None for line in text.split("\n")]
+    replacements = {int(name[1:]): text for name, text in lines.items()}
+    new_lines = [replacements.get(number, text) for number, text in enumerate(BASE, 1)]
+    return [line for text in new_lines if text is not None for line in text.split("\n")]
 
 
 def on(content: bytes, line: int, side: Side = Side.NEW, path: str = "src/a.py") -> Comment:
     return add_excerpt(Comment(path, line, side, "Why?"), parse_patch(content))
 
 
-def stands(comment: Comment, later: bytes | None) -> tuple[bool, int | None]:
+def mark_comment(comment: Comment, later: bytes | None) -> tuple[bool, int | None]:
     (decision,) = mark_outdated([{"by": "ada", "comments": [asdict(comment)]}], later)
-    (told,) = decision["comments"]
-    assert told["text"] == "Why?"
-    return told["outdated"], told["now"]
+    (comment_data,) = decision["comments"]
+    assert comment_data["text"] == "Why?"
+    return comment_data["outdated"], comment_data["now"]
 
 
 def test_a_comment_has_the_lines_around_it() -> None:
     content = patch(changed(_12="twelve\ntwelve and a half"))
     comment = on(content, 13)
-    around = (" line 11", "-line 12", "+twelve", "+twelve and a half")
-    assert comment.excerpt == (*around, " line 13", " line 14", " line 15")
+    context = (" line 11", "-line 12", "+twelve", "+twelve and a half")
+    assert comment.excerpt == (*context, " line 13", " line 14", " line 15")
     assert (comment.at, comment.base) == (3, None)
     removed = on(content, 12, Side.OLD)
     assert (removed.excerpt[removed.at], removed.base) == ("-line 12", 12)
@@ -94,7 +94,7 @@ FIRST = patch(changed(_12="twelve", _20=None))
     ],
 )
 def test_a_line_is_as_it_was_or_outdated(line, side, later, expected) -> None:
-    assert stands(on(FIRST, line, side), later) == expected
+    assert mark_comment(on(FIRST, line, side), later) == expected
 
 
 def test_decisions_without_comments_stay_as_they_are() -> None:

@@ -35,54 +35,56 @@ async def test_files_that_no_directory_can_hold_are_refused(files, tmp_path):
 
 
 def test_a_run_lays_its_files_over_those_before():
-    one, two = FileEntry("a" * 64, 1), FileEntry("b" * 64, 2)
-    before = Manifest({"keep": one, "change": one, "delete": one})
-    after = before.with_files({"change": two, "new": two}, frozenset({"delete", "never was"}))
-    assert after.files == {"keep": one, "change": two, "new": two}
+    first, second = FileEntry("a" * 64, 1), FileEntry("b" * 64, 2)
+    before = Manifest({"keep": first, "change": first, "delete": first})
+    after = before.with_files({"change": second, "new": second}, frozenset({"delete", "never was"}))
+    assert after.files == {"keep": first, "change": second, "new": second}
     assert Manifest.read(after.dump()) == after
-    assert before.files["change"] == one
+    assert before.files["change"] == first
 
 
 def test_over_a_commit_it_has_what_differs_from_it():
-    one, two = FileEntry("a" * 64, 1), FileEntry("b" * 64, 2)
+    first, second = FileEntry("a" * 64, 1), FileEntry("b" * 64, 2)
     in_base = {"kept.py", "gone.py", "back.py"}
-    before = Manifest({"made.py": one}, frozenset({"back.py"}), base="c0ffee")
+    before = Manifest({"made.py": first}, frozenset({"back.py"}), base="c0ffee")
     deleted = frozenset({"gone.py", "made.py", "never was"})
-    after = before.with_files({"back.py": two}, deleted, in_base)
-    assert after == Manifest({"back.py": two}, frozenset({"gone.py"}), "c0ffee")
+    after = before.with_files({"back.py": second}, deleted, in_base)
+    assert after == Manifest({"back.py": second}, frozenset({"gone.py"}), "c0ffee")
     assert before.with_files({}, deleted).removed == deleted | {"back.py"}
 
 
 def test_links_and_files_take_each_others_place():
-    one = FileEntry("a" * 64, 1)
-    before = Manifest({"a": one, "tool": FileEntry("a" * 64, 1, True)}, links={"l": "a", "m": "a"})
-    after = before.with_files({"l": one}, frozenset({"m"}), links={"a": "tool", "n": "/etc"})
+    first = FileEntry("a" * 64, 1)
+    before = Manifest(
+        {"a": first, "tool": FileEntry("a" * 64, 1, True)}, links={"l": "a", "m": "a"}
+    )
+    after = before.with_files({"l": first}, frozenset({"m"}), links={"a": "tool", "n": "/etc"})
     assert after.links == {"a": "tool", "n": "/etc"}
-    assert after.files == {"l": one, "tool": before.files["tool"]}
+    assert after.files == {"l": first, "tool": before.files["tool"]}
     over = Manifest({}, frozenset({"was", "new"}), "c0ffee")
     assert over.with_files({}, frozenset(), links={"new": "a"}).removed == {"was"}
 
 
 @pytest.mark.parametrize("base", [None, "c0ffee"])
 def test_it_comes_back_from_its_bytes(base):
-    named = dict.fromkeys(("files", "removed"), FileEntry("a" * 64, 1))
-    named |= {"base": FileEntry("a" * 64, 1, False), "link": FileEntry("a" * 64, 1, True)}
+    files = dict.fromkeys(("files", "removed"), FileEntry("a" * 64, 1))
+    files |= {"base": FileEntry("a" * 64, 1, False), "link": FileEntry("a" * 64, 1, True)}
     links = {"links": "base", "to": "link"}
-    gone = frozenset({"b", "a"} if base else ())
-    there = Manifest(named, gone, base, links)
-    assert Manifest.read(there.dump()) == there
-    as_link = Manifest({}, gone, base, {"base": "x", "files": "y"})
+    removed = frozenset({"b", "a"} if base else ())
+    manifest = Manifest(files, removed, base, links)
+    assert Manifest.read(manifest.dump()) == manifest
+    as_link = Manifest({}, removed, base, {"base": "x", "files": "y"})
     assert Manifest.read(as_link.dump()) == as_link
     back = dict(reversed(links.items()))
     same = Manifest(
-        dict(reversed(named.items())), frozenset({"a", "b"} if base else ()), base, back
+        dict(reversed(files.items())), frozenset({"a", "b"} if base else ()), base, back
     )
-    assert same.dump() == there.dump()
+    assert same.dump() == manifest.dump()
 
 
 def test_a_workspace_without_a_repository_has_the_digest_that_it_always_had():
-    one = FileEntry("a" * 64, 1)
-    assert Manifest({"b": one, "a": one}).dump() == (
+    first = FileEntry("a" * 64, 1)
+    assert Manifest({"b": first, "a": first}).dump() == (
         b'{"a":["%s",1],"b":["%s",1]}' % (b"a" * 64, b"a" * 64)
     )
 

@@ -13,15 +13,17 @@ FIRST_KEY = replace(FIRST, name="development", person="development")
 
 
 def key(name: str, maker: Credential = FIRST_KEY, **fields) -> Credential:
-    own = {"created_by": maker.name, "created_by_key": maker.id, **fields}
-    return Credential(f"k-{name}", name, own.pop("tenant", "default"), EVERY_SCOPE, **own)
+    fields_of_key = {"created_by": maker.name, "created_by_key": maker.id, **fields}
+    return Credential(
+        f"k-{name}", name, fields_of_key.pop("tenant", "default"), EVERY_SCOPE, **fields_of_key
+    )
 
 
-def one_person(one: Credential, other: Credential, *others: Credential) -> bool:
+def count_as_one_person(first: Credential, second: Credential, *more_keys: Credential) -> bool:
     """Whether they count as one person, which has to be the same from both sides."""
-    ring = KeyRing(tuple(each for each in (one, other, *others) if each.id != FIRST.id))
-    found = {f"key:{b.id}" in ring.same_person(a) for a, b in ((one, other), (other, one))}
-    (answer,) = found
+    ring = KeyRing(tuple(each for each in (first, second, *more_keys) if each.id != FIRST.id))
+    results = {f"key:{b.id}" in ring.same_person(a) for a, b in ((first, second), (second, first))}
+    (answer,) = results
     return answer
 
 
@@ -34,23 +36,25 @@ ALICE = key("alice")
 def test_a_person_is_the_same_in_all_spellings(spelled):
     assert identity_of(spelled) == identity_of("Ada Lovelace")
     laptop, phone = key("laptop", person="Ada Lovelace"), key("phone", person=spelled)
-    assert one_person(laptop, phone)
-    assert not one_person(laptop, key("bob"))
+    assert count_as_one_person(laptop, phone)
+    assert not count_as_one_person(laptop, key("bob"))
 
 
 def test_the_keys_that_the_first_key_made_count_apart_from_one_another_and_not_from_it():
-    assert not one_person(ALICE, key("bob"))
-    assert one_person(FIRST_KEY, ALICE)
+    assert not count_as_one_person(ALICE, key("bob"))
+    assert count_as_one_person(FIRST_KEY, ALICE)
 
 
 def test_a_key_counts_as_everyone_who_made_it():
     made = key("sock", ALICE)
     of_it = key("puppet", made)
     for other in (made, of_it):
-        assert one_person(ALICE, other, made)
-    assert one_person(made, of_it)
-    assert one_person(key("alice-2", person="Alice"), made, ALICE), "another key of the maker"
-    assert not one_person(key("bob"), made, ALICE)
+        assert count_as_one_person(ALICE, other, made)
+    assert count_as_one_person(made, of_it)
+    assert count_as_one_person(key("alice-2", person="Alice"), made, ALICE), (
+        "another key of the maker"
+    )
+    assert not count_as_one_person(key("bob"), made, ALICE)
 
 
 def reason(made: Credential, *others: Credential) -> str | None:
@@ -61,30 +65,32 @@ def reason(made: Credential, *others: Credential) -> str | None:
 def test_a_key_that_a_person_made_for_another_gives_no_approval():
     made = key("x", ALICE, person="Xavier")
     assert reason(made, ALICE) == "alice made the key x for Xavier"
-    own = key("alice-2", ALICE, person="ALICE")
-    assert reason(own, ALICE) is reason(ALICE) is reason(FIRST_KEY) is None
+    fields_of_key = key("alice-2", ALICE, person="ALICE")
+    assert reason(fields_of_key, ALICE) is reason(ALICE) is reason(FIRST_KEY) is None
     assert reason(key("back", made, person="alice"), made, ALICE) is not None, "Xavier may know it"
-    assert reason(key("alice-3", own, person="Alice"), own, ALICE) is None
+    assert reason(key("alice-3", fields_of_key, person="Alice"), fields_of_key, ALICE) is None
 
 
 def test_a_revoked_maker_and_a_new_key_of_its_name_change_nothing():
     gone = replace(ALICE, revoked_at=1)
     made = key("sock", gone)
     again = replace(key("alice"), id="k-new")
-    assert one_person(gone, made)
-    assert one_person(again, made, gone), "the same person"
+    assert count_as_one_person(gone, made)
+    assert count_as_one_person(again, made, gone), "the same person"
     other = replace(key("alice", person="Alice Liddell"), id="k-other")
-    assert not one_person(other, made, gone), "the name alone is no person"
+    assert not count_as_one_person(other, made, gone), "the name alone is no person"
 
 
 def test_of_older_records_the_makers_name_counts():
     old = Credential("k-old", "sock", "acme", EVERY_SCOPE, created_by="Alice")
     admin = key("alice", tenant="acme")
-    assert one_person(admin, old)
+    assert count_as_one_person(admin, old)
     assert reason(old, admin) == "alice made the key sock for sock"
     elsewhere = replace(admin, id="k-e", tenant="other")
     assert "key:k-old" not in KeyRing((elsewhere, old)).same_person(elsewhere)
-    assert not one_person(old, replace(key("bob"), tenant="acme", created_by="operator"), admin)
+    assert not count_as_one_person(
+        old, replace(key("bob"), tenant="acme", created_by="operator"), admin
+    )
 
 
 def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
@@ -104,4 +110,4 @@ def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
 def test_a_circle_of_makers_ends():
     one = Credential("k-1", "one", "t", EVERY_SCOPE, created_by="two")
     two = Credential("k-2", "two", "t", EVERY_SCOPE, created_by="one")
-    assert one_person(one, two)
+    assert count_as_one_person(one, two)

@@ -37,11 +37,11 @@ CASES = [
 
 @pytest.mark.parametrize(("record", "fleet", "reason", "text"), CASES)
 def test_the_first_reason_that_applies_is_named(record, fleet, reason, text):
-    shown = explain_queued(record, fleet, NOW)
-    assert shown["reason"] == reason
-    assert text in shown["text"]
-    assert "secret" not in shown["text"]
-    assert "internal" not in shown["text"]
+    explanation = explain_queued(record, fleet, NOW)
+    assert explanation["reason"] == reason
+    assert text in explanation["text"]
+    assert "secret" not in explanation["text"]
+    assert "internal" not in explanation["text"]
 
 
 def test_every_reason_has_a_case():

@@ -41,7 +41,7 @@ PAYLOAD = {
 }
 
 
-def shown(payload, kind=ReviewKind.REVIEW) -> str:
+def digest_of_payload(payload, kind=ReviewKind.REVIEW) -> str:
     return digest_review(Review("r1", kind, payload, 1))
 
 
@@ -60,7 +60,7 @@ def shown(payload, kind=ReviewKind.REVIEW) -> str:
     ],
 )
 def test_whatever_is_approved_changes_it(changed):
-    assert shown({**PAYLOAD, **changed}) != shown(PAYLOAD)
+    assert digest_of_payload({**PAYLOAD, **changed}) != digest_of_payload(PAYLOAD)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_whatever_is_approved_changes_it(changed):
     ],
 )
 def test_how_it_came_about_does_not(changed):
-    assert shown({**PAYLOAD, **changed}) == shown(PAYLOAD)
+    assert digest_of_payload({**PAYLOAD, **changed}) == digest_of_payload(PAYLOAD)
 
 
 def test_it_is_64_hexadecimal_digits_that_stay_the_same_over_releases():
-    assert shown(PAYLOAD) == SAID, "a released digest never changes"
+    assert digest_of_payload(PAYLOAD) == SAID, "a released digest never changes"
 
 
 @given(reviews, st.text(st.characters(categories=["Cs"]), min_size=1, max_size=3))
@@ -85,8 +85,8 @@ def test_it_is_that_of_what_is_kept(review, half):
     """What a store gives back has the digest that was shown, half surrogate pairs included."""
     review = replace(review, payload={**review.payload, "code": half, "artifacts": [PLOT]})
     record = replace(claimed(queued()), review=review)
-    kept = read_record(record_fields(record, new=True)).review
-    assert digest_review(kept) == digest_review(review)
+    stored_review = read_record(record_fields(record, new=True)).review
+    assert digest_review(stored_review) == digest_review(review)
     assert digest_review(
-        replace(kept, payload=json.loads(json.dumps(kept.payload)))
-    ) == digest_review(kept)
+        replace(stored_review, payload=json.loads(json.dumps(stored_review.payload)))
+    ) == digest_review(stored_review)

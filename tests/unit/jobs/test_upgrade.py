@@ -27,9 +27,9 @@ def tried(graph: GraphFormat | None = THEIRS, **fields: Any) -> JobRecord:
 
 def parked(record: JobRecord | None = None) -> JobRecord:
     """A job about which a person is asked."""
-    held = claimed(record or tried())
-    asked = upgrade.upgrade_review(held, THEIRS, READS, OURS)
-    change = lifecycle.pause(held, NOW, review=asked)
+    claimed_record = claimed(record or tried())
+    open_review = upgrade.upgrade_review(claimed_record, THEIRS, READS, OURS)
+    change = lifecycle.pause(claimed_record, NOW, review=open_review)
     assert isinstance(change, Change)
     return change.after
 

@@ -17,7 +17,7 @@ def fact(seq, kind, **data):
     return Event(seq, NOW + seq, kind, data)
 
 
-def whole(record, *events, charges=(), now=NOW):
+def render(record, *events, charges=(), now=NOW):
     return render_job(record, events, charges, now)
 
 
@@ -25,13 +25,13 @@ def test_a_result_shows_its_patch():
     patch = PatchRef("ab", size=9, files=1, insertions=2, deletions=3, base="cd")
     pushed = Push("fettle/j", "ab", base="main", base_moved=True, note="it has moved")
     result = Result("42", "critic", patch=patch, bundle="ef", delivery=pushed)
-    shown = whole(replace(queued(), result=result))["result"]
-    assert (shown["patch"], shown["bundle"]) == (asdict(patch), "ef")
-    assert shown["delivery"] == asdict(pushed)
+    rendered = render(replace(queued(), result=result))["result"]
+    assert (rendered["patch"], rendered["bundle"]) == (asdict(patch), "ef")
+    assert rendered["delivery"] == asdict(pushed)
 
 
 def test_plan_runs_and_critiques_come_from_events():
-    shown = whole(
+    rendered = render(
         claimed(queued()),
         fact(1, "submitted", by="ann"),
         fact(2, "planned", steps=["old"], source="model", note=None),
@@ -42,34 +42,34 @@ def test_plan_runs_and_critiques_come_from_events():
         fact(7, "critiqued", revision=2, verdict="approve", feedback="", run="run-2"),
         fact(8, "decided", review_id="r", action="revise", by="bob", feedback="x", override=False),
     )
-    assert shown["plan"]["steps"] == ["new"]
-    assert [run["number"] for run in shown["runs"]] == [1, 2]
-    assert shown["critique"]["verdict"] == "approve"
-    assert [critique["runs"] for critique in shown["critiques"]] == [["run-1"], ["run-2"]]
-    assert shown["decisions"][0]["by"] == "bob"
-    assert shown["last_event"] == 8
-    assert shown["runs"][0]["at"] == format_time(NOW + 5)
+    assert rendered["plan"]["steps"] == ["new"]
+    assert [run["number"] for run in rendered["runs"]] == [1, 2]
+    assert rendered["critique"]["verdict"] == "approve"
+    assert [critique["runs"] for critique in rendered["critiques"]] == [["run-1"], ["run-2"]]
+    assert rendered["decisions"][0]["by"] == "bob"
+    assert rendered["last_event"] == 8
+    assert rendered["runs"][0]["at"] == format_time(NOW + 5)
 
 
 def test_the_critique_of_an_older_release_is_shown_in_the_form_of_this_one():
     older = {"revision": 1, "verdict": "revise", "feedback": "no", "run": "r2", "score": 0.5}
-    shown = whole(
+    rendered = render(
         claimed(queued()), fact(1, "critiqued", **older, runs=["r1", "r2"], failed=["no sum"])
     )["critique"]
-    assert shown["runs"] == ["r2", "r1"]
-    assert shown["unmet"] == [{"criterion": "no sum", "location": "", "reason": ""}]
-    assert not {"run", "failed"} & shown.keys()
+    assert rendered["runs"] == ["r2", "r1"]
+    assert rendered["unmet"] == [{"criterion": "no sum", "location": "", "reason": ""}]
+    assert not {"run", "failed"} & rendered.keys()
 
 
 def test_cost_adds_up_exactly_by_role():
-    shown = render_cost(
+    rendered = render_cost(
         [
             charge("a", "planner", "0.1"),
             charge("b", "planner", "0.2", 150),
             charge("c", "critic", "1"),
         ]
     )
-    assert shown["roles"]["planner"] == {
+    assert rendered["roles"]["planner"] == {
         "calls": 2,
         "input_tokens": 200,
         "cached_input_tokens": 150,
@@ -77,24 +77,24 @@ def test_cost_adds_up_exactly_by_role():
         "cost_usd": "0.3",
         "known_usd": "0.3",
     }
-    assert shown["total"]["cost_usd"] == "1.3"
+    assert rendered["total"]["cost_usd"] == "1.3"
 
 
 def test_an_unknown_price_is_never_a_silent_zero():
-    shown = render_cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
-    assert shown["roles"]["planner"]["cost_usd"] == "0.000001"
-    assert shown["roles"]["executor"]["cost_usd"] is None
-    assert shown["total"]["cost_usd"] is None
-    assert shown["total"]["known_usd"] == "0.000001"
+    rendered = render_cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
+    assert rendered["roles"]["planner"]["cost_usd"] == "0.000001"
+    assert rendered["roles"]["executor"]["cost_usd"] is None
+    assert rendered["total"]["cost_usd"] is None
+    assert rendered["total"]["known_usd"] == "0.000001"
 
 
 def test_usage_that_was_not_reported_is_told_from_a_price_that_is_unknown():
     silent = Charge("c", "critic", "x:z", 0, 0, None)
-    shown = render_cost([charge("a", "planner", "1"), charge("b", "executor", None), silent])
-    assert "unpriced_calls" not in shown["roles"]["planner"]
+    rendered = render_cost([charge("a", "planner", "1"), charge("b", "executor", None), silent])
+    assert "unpriced_calls" not in rendered["roles"]["planner"]
     counts = [
-        (shown["roles"][role]["unpriced_calls"], shown["roles"][role]["unreported_calls"])
+        (rendered["roles"][role]["unpriced_calls"], rendered["roles"][role]["unreported_calls"])
         for role in ("executor", "critic")
     ]
     assert counts == [(1, 0), (0, 1)]
-    assert (shown["total"]["unpriced_calls"], shown["total"]["unreported_calls"]) == (1, 1)
+    assert (rendered["total"]["unpriced_calls"], rendered["total"]["unreported_calls"]) == (1, 1)

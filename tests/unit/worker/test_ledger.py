@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from redis.asyncio import Redis
-from support.jobs.job_examples import JobService, held
+from support.jobs.job_examples import JobService, lease_of
 
 from agents.ports import CallKey, Charge, Event, Finished
 from jobs.errors import StaleEpoch, StoreUnavailable
@@ -69,7 +69,7 @@ async def charged(store: Moody, job_id: str) -> list[str]:
 
 
 def new_ledger(store: Moody, job: JobRecord, *, patience: float = 30) -> Ledger:
-    return Ledger(AttemptWriter(store, held(job), patience=patience), {})
+    return Ledger(AttemptWriter(store, lease_of(job), patience=patience), {})
 
 
 async def test_a_store_that_is_away_for_a_moment_costs_nothing(
@@ -152,7 +152,7 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(
 ) -> None:
     job = await service.running()
     old = new_ledger(store, job)
-    await service.operations.requeue(held(job), "")
+    await service.operations.requeue(lease_of(job), "")
     await service.claim(job.id)
     with pytest.raises(StaleEpoch):
         await old.record("one", finished("one"))

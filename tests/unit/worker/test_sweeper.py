@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
-from support.jobs.job_examples import JobService, held
+from support.jobs.job_examples import JobService, lease_of
 
 from jobs.errors import StoreUnavailable
 from jobs.store import LeaseRef
@@ -76,7 +76,7 @@ async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(
         await asyncio.sleep(0.3)  # every lease has run out
         store.reached = True
         await asyncio.sleep(0.2)
-        assert await store.renew([held(alive)], 60_000) == []
+        assert await store.renew([lease_of(alive)], 60_000) == []
         while (await service.record(dead.id)).crashes == 0:
             await asyncio.sleep(0.01)
     assert (await service.record(alive.id)).crashes == 0
