@@ -285,7 +285,7 @@ async def test_a_file_can_take_the_place_of_a_directory_with_a_removed_submodule
 async def test_files_of_git_are_named_as_not_kept(job: Job) -> None:
     used = await job.use(shell("mkdir new; cd new; git init -q; echo x > a; ln -s a .GIT"))
     (refused,) = used.runs[0]["refused"]
-    assert refused.endswith("what lies in .git belongs to git")
+    assert refused.endswith("files in .git belong to git")
     assert used.texts[0].split("new or changed files: ")[1].splitlines()[0] == "new/a"
 
 

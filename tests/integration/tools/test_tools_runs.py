@@ -250,7 +250,7 @@ async def test_files_are_searched(tmp_path: Path, sandbox: LocalSandbox) -> None
     assert result.texts[6].endswith(
         "[there are more than these 1 matches: use a narrower pattern or glob]"
     )
-    assert result.texts[7].startswith("error: the pattern is no regular expression: missing )")
+    assert result.texts[7].startswith("error: the pattern is not a regular expression: missing )")
     assert result.runs == []
 
 

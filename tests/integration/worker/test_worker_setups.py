@@ -100,7 +100,7 @@ def test_a_job_whose_tests_need_a_package(
     python, shell, verified = job["runs"]
     packages = "/work/.setup/lib/python3.11/site-packages"
     assert python["stdout"]["text"] == f"{packages}/shout.py HEY\n"
-    assert python["refused"] == [".setup/evil: what is installed stays as it is"]
+    assert python["refused"] == [".setup/evil: installed dependencies stay as they are"]
     expected_text = shell["stdout"]["text"].splitlines()
     assert (expected_text[0], expected_text[3]) == ("HEY", "/run/venv")
     assert [line.split(" in ")[0] for line in expected_text[1:3]] == ["1 passed", "1 passed"]
