@@ -17,7 +17,7 @@ from sandbox.paths import is_git_internal, is_program
 from worker.repositories.patches import PLAIN, Kinds
 
 
-class Entry(Protocol):
+class CommitEntry(Protocol):
     """An entry of the commit's tree: the size in bytes, and the id of git's object."""
 
     @property
@@ -42,8 +42,8 @@ class Entry(Protocol):
         ...
 
 
-class Base(Protocol):
-    """A commit; `worker.repositories.base.Base` implements it."""
+class CommitTree(Protocol):
+    """A commit; `worker.repositories.base.CommitBase` implements it."""
 
     @property
     def layer(self) -> str:
@@ -54,7 +54,7 @@ class Base(Protocol):
     def commit(self) -> str: ...
 
     @property
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, CommitEntry]:
         """By path, without directories."""
         ...
 
@@ -99,7 +99,7 @@ class BaseFiles:
     """The entries of a base that a workspace can name: sizes of the regular files, targets of the
     symbolic links, and submodules, by path."""
 
-    base: Base
+    base: CommitTree
     sizes: Mapping[str, int] = field(init=False)
     links: Mapping[str, str] = field(init=False)
     submodules: frozenset[str] = field(init=False)
@@ -139,7 +139,7 @@ class BaseFiles:
         return hashlib.sha1(blob, usedforsecurity=False).hexdigest() == entry.oid
 
 
-def special_mode(entry: Entry | None, content: bytes, executable: bool | None) -> bool | None:
+def special_mode(entry: CommitEntry | None, content: bytes, executable: bool | None) -> bool | None:
     """Whether a file with this content, in the place of the commit's `entry`, can be executed; None
     if `executable` is the default."""
     usual = entry.is_executable if entry is not None and entry.is_file else is_program(content)

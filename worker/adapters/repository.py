@@ -15,10 +15,10 @@ from agents.texts import head_and_tail
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import load
 from jobs.model.record import JobRecord, PatchRef
-from worker.adapters.base import Base, BaseFiles
+from worker.adapters.base import BaseFiles, CommitTree
 from worker.adapters.workspace import ManifestWorkspace
 from worker.delivery.texts import message
-from worker.repositories.base import Base as CommitBase
+from worker.repositories.base import CommitBase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed
 from worker.repositories.source import Repositories
@@ -46,7 +46,7 @@ class StoredChange:
     """The digest of a git bundle with one commit on `fettle/JOB`."""
 
 
-async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -> Base | None:
+async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -> CommitTree | None:
     """The files of the commit that the job works on. The first attempt resolves the commit; later
     it is in the job's workspace. None for a job without a repository.
 

@@ -22,7 +22,7 @@ from jobs.blobs.directory import Blobs, compute_digest
 from jobs.blobs.manifest import FileEntry, Manifest, load, normalize_path
 from jobs.errors import PathRefused
 from sandbox.paths import is_git_internal
-from worker.adapters.base import Base, BaseFiles, nameable, special_mode
+from worker.adapters.base import BaseFiles, CommitTree, nameable, special_mode
 from worker.repositories.patches import Kinds
 from worker.repositories.setups.setup import Installed
 
@@ -60,7 +60,7 @@ class ManifestWorkspace:
         return cls(blobs, merged, await blobs.put(merged.dump()))
 
     @classmethod
-    async def over(cls, blobs: Blobs, digest: str | None, base: Base) -> ManifestWorkspace:
+    async def over(cls, blobs: Blobs, digest: str | None, base: CommitTree) -> ManifestWorkspace:
         """The workspace of manifest `digest` over a repository's commit."""
         manifest = await load(blobs, digest)
         if manifest.base is None:  # the files of the request
@@ -287,7 +287,7 @@ class ManifestWorkspace:
         entries = self._manifest.files.items()
         return {path: await self._bytes(entry) for path, entry in entries}
 
-    async def _delivered(self, base: Base) -> tuple[dict[str, bytes], Kinds]:
+    async def _delivered(self, base: CommitTree) -> tuple[dict[str, bytes], Kinds]:
         """The job's files without installed dependencies and files that git ignores."""
         files, removed = await self._files(), self._manifest.removed
         files = {path: data for path, data in files.items() if not is_in_setup(path)}
@@ -309,7 +309,7 @@ class ManifestWorkspace:
             self._contents[digest] = content
 
 
-def _placed(path: str, base: Base) -> str:
+def _placed(path: str, base: CommitTree) -> str:
     """The path of a file of the request after the commit's links."""
     with suppress(ToolRefused):
         return follow(path, base.links)

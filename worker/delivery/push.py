@@ -21,7 +21,7 @@ from worker.adapters.repository import BRANCH, StoredChange
 from worker.delivery.forges import Forge, PullRequest, forge_of, open_request
 from worker.delivery.texts import text, title
 from worker.ledger import Ledger
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import (
     DeliveryRefused,
     DeliveryUnavailable,
@@ -109,7 +109,7 @@ class ChangePush:
     record: JobRecord
     target: RemoteBranch
     settings: RepositorySettings
-    base: Base
+    base: CommitBase
     check: Callable[[], Awaitable[None]]
     """Raises if the attempt has lost its lease."""
 

@@ -1,7 +1,7 @@
 """Repositories that jobs work on: a commit becomes a read-only layer, and changes become a patch.
 
-source       Repositories: from a job's `repo` to a commit, and from a commit to its Base
-base         Base: the files of a commit; it reads them, and makes patches and bundles
+source       Repositories: from a job's `repo` to a commit, and from a commit to its CommitBase
+base         CommitBase: the files of a commit; it reads them, and makes patches and bundles
 remote       fetches from the operator's hosts through a proxy of this process, and pushes to them
 upload       unpacks the bundle that came with a job
 hosts        the operator's hosts, with their credentials; ssh starts OpenSSH's client for them

@@ -1,5 +1,5 @@
-"""Base: the files of a commit that a job works on. It reads bytes from git's objects, never from
-the layer."""
+"""CommitBase: the files of a commit that a job works on. It reads bytes from git's objects, never
+from the layer."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from worker.repositories.git import Git
 from worker.repositories.merges import Merged
 from worker.repositories.mirrors import Mirror
 from worker.repositories.patches import PLAIN, Change, Kinds, Patch, ignored
-from worker.repositories.snapshots import Entry
+from worker.repositories.snapshots import TreeEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """The files of a commit. Its layer stays on this machine until `release`, or until the Base is
-    dropped."""
+class CommitBase:
+    """The files of a commit. Its layer stays on this machine until `release`, or until the object
+    is dropped."""
 
     layer: str
     """The name of the layer, for a sandbox."""
     commit: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, TreeEntry]
     """Entries by path, without directories."""
     links: Mapping[str, str]
     """The targets of symbolic links, by path."""

@@ -21,7 +21,7 @@ from worker.repositories.folders import RepositoryFolders
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
 from worker.repositories.refs import COMMIT
-from worker.repositories.snapshots import Entry
+from worker.repositories.snapshots import TreeEntry
 
 _NO_OBJECT = "0" * 40
 _LINK = stat.S_IFLNK
@@ -76,7 +76,7 @@ class Change:
     folders: RepositoryFolders
     mirror: Mirror
     commit: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, TreeEntry]
     changed: Mapping[str, bytes]
     removed: frozenset[str]
     kinds: Kinds = PLAIN

@@ -10,7 +10,7 @@ from jobs.blobs.manifest import FileEntry, Manifest, load
 from jobs.model.record import JobRecord
 from jobs.model.spec import Rebase, Repo
 from worker.adapters.base import nameable, special_mode
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.merges import Merged
 from worker.repositories.source import Repositories
@@ -51,7 +51,7 @@ async def begin_rebase(record: JobRecord, repositories: Repositories, blobs: Blo
     return Begun(workspace, Rebased(change.base, _first_conflicts(merged.conflicts)))
 
 
-async def _merged(base: Base, repo: Repo, change: Rebase, bundle: bytes) -> Merged:
+async def _merged(base: CommitBase, repo: Repo, change: Rebase, bundle: bytes) -> Merged:
     merged = await base.merged(change.base, bundle)
     if not (merged.files or merged.links or merged.removed or merged.conflicts):
         raise RepositoryRefused(
@@ -68,7 +68,7 @@ async def _merged(base: Base, repo: Repo, change: Rebase, bundle: bytes) -> Merg
     return merged
 
 
-async def _workspace(record: JobRecord, base: Base, merged: Merged, blobs: Blobs) -> str:
+async def _workspace(record: JobRecord, base: CommitBase, merged: Merged, blobs: Blobs) -> str:
     """The digest of a workspace with the merged files, and with the files of the task that git
     ignores: no change has them."""
     requested = (await load(blobs, record.spec.workspace)).files

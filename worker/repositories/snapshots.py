@@ -3,7 +3,7 @@
 A layer is the tree and a `.git` of its own, without a remote, hooks, alternates and the mirror's
 configuration. Its packs are hard links to the mirror's packs, if the file system allows links. No
 attribute of the tree changes bytes (eol, ident, filter), so that a file of the layer has the same
-bytes as the blob that `Base.read` returns.
+bytes as the blob that `CommitBase.read` returns.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FRESH_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file, a symbolic link or a submodule in a commit's tree."""
 
     mode: int
@@ -90,7 +90,7 @@ class Entry:
         return stat.S_IFMT(self.mode) == SUBMODULE
 
 
-async def links(git: Git, entries: Mapping[str, Entry]) -> dict[str, str]:
+async def links(git: Git, entries: Mapping[str, TreeEntry]) -> dict[str, str]:
     """The targets of the tree's symbolic links, by path. Raises RepositoryRefused."""
     link_entries = {path: entry for path, entry in entries.items() if entry.is_link}
     if not link_entries:
@@ -106,7 +106,7 @@ async def links(git: Git, entries: Mapping[str, Entry]) -> dict[str, str]:
     return targets
 
 
-async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[str, Entry]:
+async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[str, TreeEntry]:
     """The entries of the tree by path, without directories. Raises RepositoryRefused if there are
     too many."""
     most = settings.repo_files
@@ -121,12 +121,12 @@ async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[s
     return await asyncio.to_thread(_parse_listing, listing, settings)
 
 
-def _parse_listing(listing: bytes, settings: RepositorySettings) -> dict[str, Entry]:
+def _parse_listing(listing: bytes, settings: RepositorySettings) -> dict[str, TreeEntry]:
     """Blocks: fifty thousand entries take a tenth of a second."""
     rows = listing.split(b"\0")[:-1]
     if len(rows) > settings.repo_files:
         raise RepositoryRefused(_too_many(settings.repo_files))
-    entries: dict[str, Entry] = {}
+    entries: dict[str, TreeEntry] = {}
     total = 0
     for row in rows:
         head, _, path = row.partition(b"\t")
@@ -136,7 +136,7 @@ def _parse_listing(listing: bytes, settings: RepositorySettings) -> dict[str, En
         if len(path) > _PART_BYTES and _too_long(path):
             excerpt = os.fsdecode(path)[:80]
             raise RepositoryRefused(f"the repository has a path that is too long: {excerpt!r}")
-        entries[os.fsdecode(path)] = Entry(int(mode, 8), file_size, oid)
+        entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), file_size, oid)
     if total > settings.repo_bytes:
         raise RepositoryRefused(
             f"the repository's files have {total} bytes together, and at most "

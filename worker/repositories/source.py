@@ -1,4 +1,4 @@
-"""Repositories: from a job's `repo` to a commit, and from a commit to its Base."""
+"""Repositories: from a job's `repo` to a commit, and from a commit to its CommitBase."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from settings.worker import WorkerSettings
 from worker.repositories import mirrors, snapshots
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.folders import (
     LAYER,
@@ -77,7 +77,7 @@ class Repositories:
 
     async def base(
         self, repo: Repo, commit: str, upload: Upload | None = None, tenant: str = OPERATOR
-    ) -> Base:
+    ) -> CommitBase:
         """The files of a commit. Makes its layer, if this machine lacks it. Raises
         RepositoryRefused."""
         if not COMMIT.fullmatch(commit):
@@ -95,7 +95,7 @@ class Repositories:
         except BaseException:
             mirror.use.release()
             raise
-        return Base(layer, commit, entries, links, mirror, self.folders, use)
+        return CommitBase(layer, commit, entries, links, mirror, self.folders, use)
 
     async def _checked_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """Make the layer, if it is missing; return the lock of its use."""

@@ -11,7 +11,7 @@ from support.servers.git_repositories import Repository, made
 
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.source import Repositories
 
 
@@ -29,13 +29,13 @@ class Uploads:
         repo = Repo(ref=ref, bundle=hashlib.sha256(bundle).hexdigest())
         return await self.repositories(**settings).commit(repo, self._upload(bundle))
 
-    async def base(self, bundle: bytes, ref: str | None = None, **settings: object) -> Base:
+    async def base(self, bundle: bytes, ref: str | None = None, **settings: object) -> CommitBase:
         repo = Repo(ref=ref, bundle=hashlib.sha256(bundle).hexdigest())
         repositories = self.repositories(**settings)
         commit = await repositories.commit(repo, self._upload(bundle))
         return await repositories.base(repo, commit, self._upload(bundle))
 
-    def layer(self, base: Base) -> Path:
+    def layer(self, base: CommitBase) -> Path:
         return self.repositories().layers / base.layer
 
     def _upload(self, bundle: bytes) -> Callable[[], object]:

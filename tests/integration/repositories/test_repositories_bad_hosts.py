@@ -12,7 +12,7 @@ from support.servers.git_server import GitServer, git_server
 
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 from worker.repositories.source import Repositories
 
@@ -80,7 +80,7 @@ def changed(content: bytes) -> bytes:
     return content[:middle] + flipped_bytes + content[middle:][9:]
 
 
-async def base(repositories: Repositories, forge: GitServer, ref: str) -> Base:
+async def base(repositories: Repositories, forge: GitServer, ref: str) -> CommitBase:
     repo = Repo(url=forge.url("project/.git"), ref=ref)
     return await repositories.base(repo, await repositories.commit(repo))
 

@@ -14,7 +14,7 @@ from support.servers.git_server import GitServer, git_server
 
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable, push_failed
 from worker.repositories.patches import tip
 from worker.repositories.remote import RemoteOrigin
@@ -37,12 +37,12 @@ def opened(forge: GitServer, folder: Path, **settings: object) -> tuple[Reposito
     )
 
 
-async def base(repositories: Repositories, origin: RemoteOrigin) -> Base:
+async def base(repositories: Repositories, origin: RemoteOrigin) -> CommitBase:
     repo = Repo(url=origin.site.url)
     return await repositories.base(repo, await repositories.commit(repo))
 
 
-async def push(origin: RemoteOrigin, base_commit: Base, text: bytes = b"2\n") -> str:
+async def push(origin: RemoteOrigin, base_commit: CommitBase, text: bytes = b"2\n") -> str:
     bundle = await base_commit.bundle({"a.txt": text}, frozenset(), **SIGNED)  # type: ignore[arg-type]
     async with base_commit.unpacked(bundle) as git:
         await origin.push(git, tip(bundle), "fettle/j")

@@ -20,7 +20,7 @@ from support.servers.web_server import Answer, web_server
 
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.credentials import credentials as read
 from worker.repositories.errors import (
     RepositoriesUnfit,
@@ -45,7 +45,7 @@ def repositories(forge: GitServer, folder: Path, **settings: object) -> Reposito
     return Repositories(folder / "kept", RepositorySettings.model_validate(asked))
 
 
-async def base(own: Repositories, url: str, ref: str | None = None) -> Base:
+async def base(own: Repositories, url: str, ref: str | None = None) -> CommitBase:
     repo = Repo(url=url, ref=ref)
     return await own.base(repo, await own.commit(repo))
 

@@ -23,7 +23,7 @@ from sandbox.local import LocalSandbox
 from sandbox.protocol import DEFAULT_LIMITS, MIB, Command
 from settings.repositories import RepositorySettings
 from settings.sandbox import sandbox_python
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryUnavailable, SetupFailed, SetupUnavailable
 from worker.repositories.setups import run, setup
 from worker.repositories.setups.detected import Setup
@@ -45,13 +45,13 @@ class Bench:
         self.index = serve(index, PACKAGES)
         self.begun = 0
 
-    async def base(self) -> Base:
+    async def base(self) -> CommitBase:
         return await self.uploads.base(self.project.bundle())
 
     async def installed(
         self,
         setup: Setup,
-        base: Base | None = None,
+        base: CommitBase | None = None,
         digest: str = "a",
         tenant: str = "default",
         **settings: Any,

@@ -16,7 +16,7 @@ from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from settings.worker import WorkerSettings
 from worker.background.announcement import announcement
-from worker.repositories.base import Base
+from worker.repositories.base import CommitBase
 from worker.repositories.errors import (
     RepositoriesUnfit,
     RepositoryRefused,
@@ -38,7 +38,7 @@ def opened(host: SshServer, folder: Path, **settings: object) -> Repositories:
     return Repositories(folder / "kept", RepositorySettings.model_validate(setting_values))
 
 
-async def base(repositories: Repositories, url: str) -> Base:
+async def base(repositories: Repositories, url: str) -> CommitBase:
     repo = Repo(url=url)
     return await repositories.base(repo, await repositories.commit(repo))
 
@@ -51,7 +51,7 @@ async def refused(
     return raised.value
 
 
-async def push(repositories: Repositories, base_commit: Base, url: str) -> str:
+async def push(repositories: Repositories, base_commit: CommitBase, url: str) -> str:
     signed = {"branch": "fettle/j", "message": "x", "author": "A <a@b>", "at": 1}
     bundle = await base_commit.bundle({"a.txt": b"2\n"}, frozenset(), **signed)  # type: ignore[arg-type]
     async with base_commit.unpacked(bundle) as git:

@@ -90,7 +90,7 @@ def environment(request: dict[str, Any]) -> dict[str, str]:
     }
 
 
-class Entry(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """An entry to send."""
 
     head: bytes
@@ -100,18 +100,18 @@ class Entry(NamedTuple):
     """The bytes of the file that follow."""
 
 
-def entry(path: str, status: os.stat_result) -> Entry | None:
+def entry(path: str, status: os.stat_result) -> ArchiveEntry | None:
     """The entry of a directory, a file or a symbolic link; a hard link is a file."""
     name = os.fsencode(path.removeprefix(f"{WORK}/"))
     seconds = min(max(int(status.st_mtime), 0), 2**32 - 1)
     if stat.S_ISDIR(status.st_mode):
-        return Entry(ENTRY.pack(FOLDER, seconds, len(name), 0) + name, path)
+        return ArchiveEntry(ENTRY.pack(FOLDER, seconds, len(name), 0) + name, path)
     if stat.S_ISLNK(status.st_mode):
         target = os.fsencode(os.readlink(path))  # noqa: PTH115
-        return Entry(ENTRY.pack(LINK, seconds, len(name), len(target)) + name + target, path)
+        return ArchiveEntry(ENTRY.pack(LINK, seconds, len(name), len(target)) + name + target, path)
     if stat.S_ISREG(status.st_mode):
         kind = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
-        return Entry(
+        return ArchiveEntry(
             ENTRY.pack(kind, seconds, len(name), status.st_size) + name, path, status.st_size
         )
     return None
@@ -150,7 +150,7 @@ def send(request: dict[str, Any], before: set[str]) -> str:
     return reason.decode(errors="replace") or "the worker refused its files"
 
 
-def content(row: Entry) -> Iterator[bytes]:
+def content(row: ArchiveEntry) -> Iterator[bytes]:
     """The content of a file, as many bytes as its entry says."""
     if not (remaining := row.size):
         return

@@ -48,21 +48,21 @@ _WAIT_SECONDS = 60.0
 """A job waits for the setup of another job this much longer than a setup may take."""
 
 
-class Entry(Protocol):
+class SetupEntry(Protocol):
     """A file of a commit: the id of git's object."""
 
     @property
     def oid(self) -> str: ...
 
 
-class Base(Protocol):
+class SetupBase(Protocol):
     """The files of a commit."""
 
     @property
     def layer(self) -> str: ...
 
     @property
-    def entries(self) -> Mapping[str, Entry]: ...
+    def entries(self) -> Mapping[str, SetupEntry]: ...
 
     async def read(self, path: str) -> bytes | None: ...
 
@@ -108,7 +108,7 @@ class Setups:
         return self.indexes.settings
 
     async def installed(
-        self, base: Base, setup: Setup, within: Within, begins: Callable[[], Awaitable[None]]
+        self, base: SetupBase, setup: Setup, within: Within, begins: Callable[[], Awaitable[None]]
     ) -> Installed:
         """The layer of `setup` over the files of a commit. `begins` is called before the setup
         runs.
@@ -137,7 +137,7 @@ class Setups:
                     break
         return Installed(name, setup.command, seconds, use)
 
-    async def _make(self, workshop: Path, base: Base, setup: Setup, within: Within) -> float:
+    async def _make(self, workshop: Path, base: SetupBase, setup: Setup, within: Within) -> float:
         """Make the layer at `new` in the workshop; return the duration of the command in
         seconds."""
         archive, new = workshop / "result", workshop / "new"
@@ -155,7 +155,7 @@ class Setups:
         await sync_layer(new)
         return round(seconds, 1)
 
-    def _name(self, base: Base, setup: Setup, within: Within) -> str:
+    def _name(self, base: SetupBase, setup: Setup, within: Within) -> str:
         """The name of the setup's layer: a digest of all inputs of its content, so that no other
         branch and no other job can change the content. Tenants share a layer only if they have the
         same credentials."""
@@ -194,7 +194,7 @@ def _rule(path: Path) -> str:
     return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", str(path)).replace("\n", "?")
 
 
-async def _inputs(base: Base, setup: Setup) -> Inputs:
+async def _inputs(base: SetupBase, setup: Setup) -> Inputs:
     if not setup.paths:
         return Inputs(layers=(base.layer,))
     return Inputs(files={path: await base.read(path) or b"" for path in setup.paths})
