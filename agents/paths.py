@@ -15,7 +15,7 @@ from sandbox.protocol import Limits
 LONGEST_PATH = 240
 GIT = ".git"
 SETUP = ".setup"
-"""The directory of the dependencies that a repository's setup has installed (decision 56)."""
+"""The directory of the dependencies that a repository's setup has installed (ADR 56)."""
 SCRATCH = ".scratch"
 """The directory of files that do not belong to a job's result, see `agents.runs.kept_files`."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"

@@ -1,7 +1,7 @@
 """The `fettle` command. A command's module is loaded when the command is called.
 
 The commands of the laboratory belong to a distribution of their own, `fettle-lab`, which registers
-them as entry points of the group `fettle.commands` (docs/decisions/0090-a-separate-laboratory.md).
+them as entry points of the group `fettle.commands` (ADR 90).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ as spent. So the sum of all charges and all possible charges never exceeds the c
 
 Money is counted in billionths of a US dollar, rounded up.
 
-Why: docs/decisions/0014-budgets-are-accounts.md
+See ADR 14
 """
 
 from __future__ import annotations

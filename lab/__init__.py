@@ -8,5 +8,5 @@ provider     a scripted model server on loopback, for all of them and for the te
 browser      Chromium without a network, for the tests of the pages and for screenshots
 
 The laboratory imports the product; no package of the product imports the laboratory
-(docs/decisions/0090-a-separate-laboratory.md).
+(ADR 90).
 """

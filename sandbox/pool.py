@@ -3,7 +3,7 @@
 Both backends share this pool. A `BackendSession` (a supervisor, a container engine) makes each
 `Instance`. The pool decides when an instance is made, gives it to a run, and ends it.
 
-Why: docs/decisions/0042-one-kind-of-sandbox.md
+See ADR 42
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings that the processes of a deployment share.
 
-Why: docs/decisions/0035-what-may-be-lost.md
+See ADR 35
 """
 
 from __future__ import annotations

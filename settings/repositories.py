@@ -1,7 +1,7 @@
 """Settings of the repositories that jobs work on: their hosts, their sizes, and the indexes of
 their dependencies.
 
-Why: docs/decisions/0054-git-as-a-process.md, docs/decisions/0056-dependencies-are-a-layer.md
+See ADR 54, ADR 56
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings of a worker.
 
-Why: docs/decisions/0013-few-processes-many-jobs.md
+See ADR 13
 """
 
 from __future__ import annotations

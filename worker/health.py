@@ -2,7 +2,7 @@
 
 The port has threads of its own: a worker with a hanging event loop can still answer.
 
-Why: docs/decisions/0037-figures-of-a-worker.md
+See ADR 37
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """IsolatedRunner: jobs that crashed twice in a row run in a process of their own (J7).
 
-Why: docs/decisions/0048-lone-jobs-start-an-interpreter.md
+See ADR 48
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether this worker can work on jobs: its sandbox, its storage and its default model must work.
 
-Why: docs/decisions/0071-a-storage-that-fails.md
+See ADR 71
 """
 
 from __future__ import annotations

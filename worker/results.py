@@ -1,6 +1,6 @@
 """The result of a job, from the outcome of its graph. Pure.
 
-Why: docs/decisions/0040-approved-or-failed.md
+See ADR 40
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """JobSlots: the jobs that this process works on: claim, stop, drain. One event loop.
 
-Why: docs/decisions/0004-cancel-is-final-at-once.md
+See ADR 4
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The command that runs the test files of acceptance checks. Pure.
 
-Why: docs/decisions/0088-checks-by-the-report-of-pytest.md
+See ADR 88
 """
 
 from __future__ import annotations

@@ -10,6 +10,6 @@ record        the record of a verification
 verdict       the critic's verdict, as far as the verification supports it
 revisions     whether another revision is made and by which model, and the best revision
 
-Why: docs/decisions/0041-evidence-by-experiment.md
-     docs/decisions/0079-experiments-that-discriminate.md
+See ADR 41
+     ADR 79
 """

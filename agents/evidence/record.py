@@ -1,6 +1,6 @@
 """The record of a verification, as in the state and in the event `verified`. Pure.
 
-Why: docs/decisions/0018-the-first-attempt.md
+See ADR 18
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The executor makes one pass for each revision, and each branch makes one for its step.
 
-Why: docs/decisions/0008-no-checkpoints-inside-a-pass.md
+See ADR 8
 """
 
 from __future__ import annotations

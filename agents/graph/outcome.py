@@ -1,6 +1,6 @@
 """Outcome: the result of a finished graph, read from its final state.
 
-Why: docs/decisions/0040-approved-or-failed.md
+See ADR 40
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Fettle puts no file into the workspace and sets no environment variable for this
 starts another program with a different environment still finds the same modules. Python reads the
 `.pth` files in the order of their names: first the project, then the dependencies.
 
-Why: docs/decisions/0056-dependencies-are-a-layer.md, 0069-a-run-is-what-a-clone-does.md
+See ADR 56, ADR 69
 """
 
 from __future__ import annotations

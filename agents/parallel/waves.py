@@ -1,6 +1,6 @@
 """Waves: which steps of a plan run at the same time, and in which order. Pure.
 
-Why: docs/decisions/0022-branches.md
+See ADR 22
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs Fettle's own programs (`agents.sandbox_programs`) in a sandbox.
 
-Why prompts name the sandbox's environment: docs/decisions/0051-prompts-name-what-is-there.md
+Why prompts name the sandbox's environment: ADR 51
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Runs never fill the workspace: tools can always write further files.
 The scratch directory holds files that the executor needs for its work, and that do not belong to
 the job's result. They stay from one call to the next. They are removed at the end of each pass,
 before the work is verified, reviewed and delivered
-(docs/decisions/0085-scratch-files-end-with-a-pass.md).
+(ADR 85).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files that a job starts with, as prompts show them: small files in full, larger files by
 their first lines and an outline of their definitions.
 
-Why: docs/decisions/0086-prompts-show-small-files.md
+See ADR 86
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def receipt(
     A receipt has no more than a key without `read` may see, and needs no further answer of Redis:
     the change is durable even if Redis does not answer any more.
 
-    Why: docs/decisions/0032-changes-answer-with-a-receipt.md
+    See ADR 32
     """
     model = JobReceipt(
         id=record.id,

@@ -9,5 +9,5 @@ rendering   templates and headers; `static` has scripts, styles and pictures
 
 They use the operations of the JSON routes.
 
-Why: docs/decisions/0019-pages-from-the-api.md
+See ADR 19
 """

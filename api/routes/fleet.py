@@ -1,6 +1,6 @@
 """The rules for all workers: read from their record, checked and changed by the operator.
 
-Why: docs/decisions/0072-one-record-for-the-fleet.md
+See ADR 72
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Jobs: submit, list, read, cancel, retry, rebase, delete.
 
-Why: docs/decisions/0032-changes-answer-with-a-receipt.md
+See ADR 32
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Admission: whether the service accepts a new job now.
 
-Why: docs/decisions/0053-outages-rest-a-job.md
+See ADR 53
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Steps that run in parallel are branches: their model_called, run_finished, repai
 have `step`, the number of the step in the plan. Numbers of runs are unique. Gaps remain if a branch
 has made fewer runs than another.
 
-Why: docs/decisions/0033-event-kinds-are-declared-once.md
+See ADR 33
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """FleetRecord: the operator's rules for all workers, which Redis keeps.
 
-Why: docs/decisions/0072-one-record-for-the-fleet.md
+See ADR 72
 """
 
 from __future__ import annotations

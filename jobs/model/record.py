@@ -2,7 +2,7 @@
 
 Times are milliseconds since 1970 by Redis' clock.
 
-Why: docs/decisions/0005-every-job-has-a-conversation.md
+See ADR 5
 """
 
 from __future__ import annotations

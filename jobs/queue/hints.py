@@ -3,7 +3,7 @@ harm.
 
 Only this module of the package imports Celery.
 
-Why: docs/decisions/0035-what-may-be-lost.md
+See ADR 35
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     the values that redis-py reads from the URL: Celery itself would obey other options, and would
     not verify TLS.
 
-    Why: docs/decisions/0064-addresses-are-parsed.md
+    See ADR 64
     """
     server = parse_url(broker_url)
     app = Celery("fettle", broker=_kombu_url(server), set_as_current=False)

@@ -17,7 +17,7 @@ credentials   API keys
 blob_index    references to bytes
 types         arguments and results
 
-Why: docs/decisions/0047-one-store.md
+See ADR 47
 """
 
 from jobs.store.types import (

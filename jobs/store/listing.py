@@ -1,6 +1,6 @@
 """Listing: queries over many jobs in Redis. Jobs that are due, pages of a listing, counts.
 
-Why: docs/decisions/0031-searches-in-small-calls.md
+See ADR 31
 """
 
 from __future__ import annotations

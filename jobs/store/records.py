@@ -2,7 +2,7 @@
 
 Each write is one `Step` of `jobs.store.commit`.
 
-Why: docs/decisions/0036-finished-jobs.md
+See ADR 36
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 If an engine refuses a call, the SandboxUnavailable contains the engine's error text.
 
-Why: docs/decisions/0049-own-calls-of-the-engine.md
+See ADR 49
 """
 
 from __future__ import annotations

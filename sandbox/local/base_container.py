@@ -1,6 +1,6 @@
 """The base container: bubblewrap builds it once for many sandboxes. Its files and command line.
 
-Why: docs/decisions/0007-container-worker.md
+See ADR 7
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _CONTEXT_BOUNDS = (
     "the model's context bounds a conversation; FETTLE_CONTEXT_SHARE is the part of it that a "
     "conversation may take"
 )
-_NO_INSTALL = (  # Why: docs/decisions/0087-no-tool-installs-packages.md
+_NO_INSTALL = (  # See ADR 87
     "the tool `install` was removed; put packages into the sandbox's environment "
     "(FETTLE_SANDBOX_PYTHON, FETTLE_SANDBOX_IMAGE), or let a repository's setup install them "
     "(FETTLE_SETUP_HOSTS)"

@@ -1,4 +1,4 @@
-"""The product and the laboratory are two distributions (docs/decisions/0090)."""
+"""The product and the laboratory are two distributions (ADR 90)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The environment of a worker decides nothing here but the first record.
 
-Why: docs/decisions/0072-one-record-for-the-fleet.md
+See ADR 72
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The providers, one file each. To add one: write its file, and name it here.
 
-Why others are missing: docs/decisions/0070-more-providers.md
+Why others are missing: ADR 70
 """
 
 from __future__ import annotations

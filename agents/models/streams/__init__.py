@@ -1,6 +1,6 @@
 """How providers stream their replies, and how a complete reply is assembled from that.
 
-Why: docs/decisions/0050-replies-stay-assembled.md
+See ADR 50
 """
 
 from dataclasses import replace

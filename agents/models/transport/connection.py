@@ -1,7 +1,7 @@
 """ProviderClient: the HTTP client for calls to providers. ReplyReader: reads one response to the
 end of its reply, within the time limits.
 
-Why: docs/decisions/0021-ask-for-streams.md
+See ADR 21
 """
 
 from __future__ import annotations
