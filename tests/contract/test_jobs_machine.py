@@ -132,7 +132,7 @@ class Jobs(StoreMachine):
         assert self.record(job_id).version == before.version
 
     @precondition(lambda self: self.some(Status.RUNNING))
-    @rule(data=st.data(), which=LEASES, how=st.sampled_from(ENDS))
+    @rule(data=st.data(), which=LEASES, manner=st.sampled_from(ENDS))
     def let_go(self, data: st.DataObject, which: int, manner: str) -> None:
         job_id = self.pick(data, Status.RUNNING)
         if (held := self.lease_of(job_id, which)) is None:
