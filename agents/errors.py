@@ -64,7 +64,7 @@ class PathOutside(ToolRefused):
 class ErrorKind(StrEnum):
     """The cause of an error, by the provider's message first, and by its status second.
 
-    See ADR 77
+    See ADR 77.
     """
 
     REQUEST = "request"
@@ -176,7 +176,7 @@ class ReplyCut(ModelError):
     """Fettle cut a reply at a time limit while it came. It is not asked for again, because the same
     request would be cut again; another model may be faster.
 
-    See ADR 75
+    See ADR 75.
     """
 
 
@@ -189,7 +189,7 @@ class ReplyUnusable(ModelError):
     again later; otherwise the model made a mistake, which it would repeat. `advice` is for the
     operator.
 
-    See ADR 76
+    See ADR 76.
     """
 
     def __init__(

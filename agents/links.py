@@ -3,7 +3,7 @@
 Tools work on the manifest and see the files that runs see: a path may lead through links. A link
 that leaves the working directory leads into the sandbox, which has no files of the job.
 
-See ADR 68
+See ADR 68.
 """
 
 from __future__ import annotations

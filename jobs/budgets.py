@@ -9,7 +9,7 @@ as spent. So the sum of all charges and all possible charges never exceeds the c
 
 Money is counted in billionths of a US dollar, rounded up.
 
-See ADR 14
+See ADR 14.
 """
 
 from __future__ import annotations

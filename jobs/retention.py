@@ -3,7 +3,7 @@
 A final job is removed with all its data (see `RedisStore.remove`). Its bytes follow later, because
 another job may use them or store them again at this moment.
 
-See ADR 36
+See ADR 36.
 """
 
 from __future__ import annotations

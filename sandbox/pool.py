@@ -3,7 +3,7 @@
 Both backends share this pool. A `BackendSession` (a supervisor, a container engine) makes each
 `Instance`. The pool decides when an instance is made, gives it to a run, and ends it.
 
-See ADR 42
+See ADR 42.
 """
 
 from __future__ import annotations

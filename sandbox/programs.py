@@ -4,7 +4,7 @@ programs of the interpreter's environment.
 The list does not isolate: `/usr` is readable, so code can start another program by its full path.
 The list makes command lines mean the same on each machine, and prompts describe the shell by it.
 
-See ADR 51
+See ADR 51.
 """
 
 from __future__ import annotations

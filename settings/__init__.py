@@ -9,5 +9,5 @@ api, worker   the settings of a process; the other modules at this level have a 
 reading       the file of settings, and the types of addresses
 starting      the start of a process: its environment, its settings, unknown names
 
-See ADR 3
+See ADR 3.
 """

@@ -1,6 +1,6 @@
 """Settings that the processes of a deployment share.
 
-See ADR 35
+See ADR 35.
 """
 
 from __future__ import annotations

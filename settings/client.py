@@ -57,7 +57,7 @@ class ClientSettings(FettleSettings):
         """A key in a file is for the URL in that file: `--url` and FETTLE_URL must not send it to
         another service.
 
-        See ADR 63
+        See ADR 63.
         """
         _, stored = self.read_file()
         key = self.api_key.get_secret_value()

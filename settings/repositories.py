@@ -1,7 +1,7 @@
 """Settings of the repositories that jobs work on: their hosts, their sizes, and the indexes of
 their dependencies.
 
-See ADR 54, ADR 56
+See ADR 54 and ADR 56.
 """
 
 from __future__ import annotations

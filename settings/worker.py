@@ -1,6 +1,6 @@
 """Settings of a worker.
 
-See ADR 13
+See ADR 13.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The main thread belongs to Celery (signals, hints). Measured with 500 running jobs, one loop for
 each process needs half the processor time and two thirds of the memory of one thread for each job.
 
-See ADR 2
+See ADR 2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The port has threads of its own: a worker with a hanging event loop can still answer.
 
-See ADR 37
+See ADR 37.
 """
 
 from __future__ import annotations

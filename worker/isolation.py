@@ -1,6 +1,6 @@
 """IsolatedRunner: jobs that crashed twice in a row run in a process of their own (J7).
 
-See ADR 48
+See ADR 48.
 """
 
 from __future__ import annotations

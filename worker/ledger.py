@@ -4,7 +4,7 @@ An event outside a call waits in the batch and is written with the next write, s
 graph costs one round trip and not three. Keys of events are deterministic: an event that a crashed
 attempt has written is not written again.
 
-See ADR 6
+See ADR 6.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether this worker can work on jobs: its sandbox, its storage and its default model must work.
 
-See ADR 71
+See ADR 71.
 """
 
 from __future__ import annotations

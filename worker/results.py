@@ -1,6 +1,6 @@
 """The result of a job, from the outcome of its graph. Pure.
 
-See ADR 40
+See ADR 40.
 """
 
 from __future__ import annotations

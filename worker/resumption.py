@@ -4,7 +4,7 @@ A retry may continue at another point than its parent would (`reopening`). If th
 read the checkpoints of a job, the job is left to a worker that can, or asks a person (see
 `jobs.transitions.upgrade`).
 
-See ADR 52
+See ADR 52.
 """
 
 from __future__ import annotations

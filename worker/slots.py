@@ -1,6 +1,6 @@
 """JobSlots: the jobs that this process works on: claim, stop, drain. One event loop.
 
-See ADR 4
+See ADR 4.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It is called once, before the graph starts, and its decision is recorded before any other call. If
 it cannot be called or read, the difficulty is medium (ADR 45).
 
-See ADR 45
+See ADR 45.
 """
 
 from __future__ import annotations

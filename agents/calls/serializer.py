@@ -9,7 +9,7 @@ serializer imports nothing, builds only the classes below, and raises for everyt
 Some valid JSON has no form in MessagePack: integers beyond 64 bits, half surrogate pairs in names,
 hundreds of levels of nesting. `make_serializable` replaces such values in a reply.
 
-See ADR 60
+See ADR 60.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each case runs in its own sandbox over a copy of the workspace. The expected values never enter that
 sandbox: the worker compares texts, and another sandbox matches a pattern.
 
-See ADR 39
+See ADR 39.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The command that runs the test files of acceptance checks. Pure.
 
-See ADR 88
+See ADR 88.
 """
 
 from __future__ import annotations

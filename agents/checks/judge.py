@@ -4,7 +4,7 @@ Test files run as pytest runs them anywhere, with the plug-in that reports each 
 runs. The code under test runs in the process that writes the report, so the report is as
 trustworthy as that code. Cases are compared outside of the sandbox.
 
-See ADR 88
+See ADR 88.
 """
 
 from __future__ import annotations

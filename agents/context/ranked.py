@@ -4,7 +4,7 @@ The parts with the lowest rank stay. A part that does not fit is replaced by its
 so that its reader knows about it. The result depends on the message and the budget alone: the
 journal and recordings have the longest request, and each model gets the part that fits its context.
 
-See ADR 81
+See ADR 81.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ exchanges are left out until two thirds of the space is free. Such cuts are rare
 the rest of the request after a cut is paid in full again. The prompts (task, feedback) always stay,
 and so does the newest exchange, because the model has not read its results.
 
-See ADR 83
+See ADR 83.
 """
 
 from __future__ import annotations

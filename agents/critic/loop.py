@@ -3,7 +3,7 @@
 The first request already offers `Verdict`, before the other tools, and the model has to call one of
 them. So a model that judges at once is asked once.
 
-See ADR 82
+See ADR 82.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ for the model (`agents.context.ranked`):
 task, conversation and people's words < the change < the verification < the tests < the input files
 that the code reads < the outputs of other runs, first those that the answer quotes < data files
 
-See ADR 81
+See ADR 81.
 """
 
 from __future__ import annotations

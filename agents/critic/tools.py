@@ -4,7 +4,7 @@ All tools but `run_again` have the executor's own code. Each call is made once, 
 calls. No call changes the workspace, and no run is among the job's runs, so that no verification
 can rest on it.
 
-See ADR 82
+See ADR 82.
 """
 
 from __future__ import annotations

@@ -10,6 +10,5 @@ record        the record of a verification
 verdict       the critic's verdict, as far as the verification supports it
 revisions     whether another revision is made and by which model, and the best revision
 
-See ADR 41
-     ADR 79
+See ADR 41 and ADR 79.
 """

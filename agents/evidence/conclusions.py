@@ -4,7 +4,7 @@ It is no evidence if it passes although the files that it has to exercise cannot
 executes no function that the job wrote or changed, or if it passes although these functions raise
 errors. All other facts are notes, which leave the judgement to the critic and to people.
 
-See ADR 79
+See ADR 79.
 """
 
 from __future__ import annotations

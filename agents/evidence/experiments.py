@@ -11,7 +11,7 @@ All experiments together take at most twice the verification's own time, but SEC
 experiment that no longer fits is not made, and a note says so. An experiment that a limit ended
 shows nothing.
 
-See ADR 79
+See ADR 79.
 """
 
 from __future__ import annotations

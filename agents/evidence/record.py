@@ -1,6 +1,6 @@
 """The record of a verification, as in the state and in the event `verified`. Pure.
 
-See ADR 18
+See ADR 18.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The executor makes one pass for each revision, and each branch makes one for its step.
 
-See ADR 8
+See ADR 8.
 """
 
 from __future__ import annotations

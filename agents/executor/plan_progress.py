@@ -5,7 +5,7 @@ is for. This needs no additional call of a model, and Fettle guesses no step tha
 name. A step starts with the first reply that names it. It is finished when a later reply names a
 later step, or when the model ends the pass, but never while the last run has failed.
 
-See ADR 24
+See ADR 24.
 """
 
 from __future__ import annotations

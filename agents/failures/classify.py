@@ -5,7 +5,7 @@ a signal, the exception that ended the program, pytest's report, an exception th
 printed. Rarer forms (an exception in a thread, the program's own exception class, other test
 runners) are `unknown`: the model reads the output itself (ADR 45).
 
-See ADR 45
+See ADR 45.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Outcome: the result of a finished graph, read from its final state.
 
-See ADR 40
+See ADR 40.
 """
 
 from __future__ import annotations

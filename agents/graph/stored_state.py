@@ -3,7 +3,7 @@
 Nodes trust these types. Without the check, damaged bytes that are plain data make a node fail, and
 the job with it, or change the work of the job.
 
-See ADR 60
+See ADR 60.
 """
 
 from __future__ import annotations

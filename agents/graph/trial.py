@@ -5,7 +5,7 @@ ports in memory, so a model that passes has proved all that a job needs of it: a
 of a forced tool, a call of one of many tools, and an answer to the conversation with that call and
 its result. A model that follows its instructions gets three requests.
 
-See ADR 78
+See ADR 78.
 """
 
 from __future__ import annotations

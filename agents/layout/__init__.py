@@ -5,5 +5,5 @@ backends that add directories to the module path, `setuptools` the rule that als
 packages. `site` writes the result, and the project's metadata, as files of a `site-packages`
 directory. Pure: no code of the project runs.
 
-See ADR 69
+See ADR 69.
 """

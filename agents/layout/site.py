@@ -5,7 +5,7 @@ Fettle puts no file into the workspace and sets no environment variable for this
 starts another program with a different environment still finds the same modules. Python reads the
 `.pth` files in the order of their names: first the project, then the dependencies.
 
-See ADR 56, ADR 69
+See ADR 56 and ADR 69.
 """
 
 from __future__ import annotations

@@ -3,5 +3,5 @@
 `waves` decides which steps run together. `branches` gives each branch its own files and journal
 entries. `merging` combines the files of the branches.
 
-See ADR 22
+See ADR 22.
 """

@@ -1,6 +1,6 @@
 """Waves: which steps of a plan run at the same time, and in which order. Pure.
 
-See ADR 22
+See ADR 22.
 """
 
 from __future__ import annotations

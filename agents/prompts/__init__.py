@@ -6,7 +6,7 @@ A template marks parts that a model can do without: `{{ text | trimmable }}`, or
 A mark changes no character of the prompt. A part may have a rank (`{{ part | ranked }}`): if a
 request exceeds its budget, the parts with the highest numbers are left out first.
 
-See ADR 25
+See ADR 25.
 """
 
 from __future__ import annotations

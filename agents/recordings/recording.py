@@ -24,7 +24,7 @@ Fettle writes recordings too (`agents.recordings.dump`): there a turn has the wh
 place of `expect`, and playing is strict. `strict: false` at the top of the file compares only the
 last message, as with `expect`.
 
-See ADR 9
+See ADR 9.
 """
 
 from __future__ import annotations

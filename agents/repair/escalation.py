@@ -9,7 +9,7 @@ that failed in a row
 no model is left: the same failure after three        -> the pass ends with what there is
 repairs, or seven repairs that failed in a row
 
-See ADR 84
+See ADR 84.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files that a job starts with, as prompts show them: small files in full, larger files by
 their first lines and an outline of their definitions.
 
-See ADR 86
+See ADR 86.
 """
 
 from __future__ import annotations

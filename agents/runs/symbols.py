@@ -3,7 +3,7 @@
 A program in a sandbox (`sandbox_programs/symbols.py`) parses the files with tree-sitter's grammars,
 which the sandbox's environment has.
 
-See ADR 58
+See ADR 58.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def receipt(
     A receipt has no more than a key without `read` may see, and needs no further answer of Redis:
     the change is durable even if Redis does not answer any more.
 
-    See ADR 32
+    See ADR 32.
     """
     model = JobReceipt(
         id=record.id,

@@ -9,7 +9,7 @@ bytes resets the connection, and a reset can discard the answer before the clien
 (RFC 9112, section 9.6). So the server closes its half, drops the bytes that still arrive, and
 closes the connection when the client has closed its half: it lingers.
 
-See ADR 30
+See ADR 30.
 """
 
 from __future__ import annotations

@@ -9,5 +9,5 @@ rendering   templates and headers; `static` has scripts, styles and pictures
 
 They use the operations of the JSON routes.
 
-See ADR 19
+See ADR 19.
 """

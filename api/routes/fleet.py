@@ -1,6 +1,6 @@
 """The rules for all workers: read from their record, checked and changed by the operator.
 
-See ADR 72
+See ADR 72.
 """
 
 from __future__ import annotations

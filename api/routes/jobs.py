@@ -1,6 +1,6 @@
 """Jobs: submit, list, read, cancel, retry, rebase, delete.
 
-See ADR 32
+See ADR 32.
 """
 
 from __future__ import annotations

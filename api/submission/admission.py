@@ -1,6 +1,6 @@
 """Admission: whether the service accepts a new job now.
 
-See ADR 53
+See ADR 53.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether a folder of data in the working directory is the user's, and no part of a repository.
 
-See ADR 63
+See ADR 63.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A data file of Redis begins with the number of its format. To find out whether a
 format, Fettle lets the server load a file of that format without any key. No candidate opens the
 data before it has passed this test, and no table of versions can become outdated (ADR 65).
 
-See ADR 65
+See ADR 65.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A job has no directory on a host: a path is a name in a manifest, and a file's b
 Only changed files are stored again. A link is a text; only code in a sandbox follows it. If a job
 works on a repository, its manifest has the differences from a commit.
 
-See ADR 1
+See ADR 1.
 """
 
 from __future__ import annotations

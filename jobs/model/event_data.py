@@ -9,7 +9,7 @@ Steps that run in parallel are branches: their model_called, run_finished, repai
 have `step`, the number of the step in the plan. Numbers of runs are unique. Gaps remain if a branch
 has made fewer runs than another.
 
-See ADR 33
+See ADR 33.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """FleetRecord: the operator's rules for all workers, which Redis keeps.
 
-See ADR 72
+See ADR 72.
 """
 
 from __future__ import annotations

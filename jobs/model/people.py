@@ -6,7 +6,7 @@ of a key also counts as work of its makers. A key approves only if its person, o
 first key, has made it. The environment sets the first key, and the first key makes the first keys
 of a deployment.
 
-See ADR 66
+See ADR 66.
 """
 
 from __future__ import annotations

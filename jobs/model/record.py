@@ -2,7 +2,7 @@
 
 Times are milliseconds since 1970 by Redis' clock.
 
-See ADR 5
+See ADR 5.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ harm.
 
 Only this module of the package imports Celery.
 
-See ADR 35
+See ADR 35.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     the values that redis-py reads from the URL: Celery itself would obey other options, and would
     not verify TLS.
 
-    See ADR 64
+    See ADR 64.
     """
     server = parse_url(broker_url)
     app = Celery("fettle", broker=_kombu_url(server), set_as_current=False)

@@ -7,7 +7,7 @@ the index is kept in the broker, and may be lost or stale.
 The index lists no job that waits before a retry or for another job of its conversation. So it shows
 how long jobs wait for a worker. The record does not: a job's `due_at` moves with each hint.
 
-See ADR 34, ADR 89
+See ADR 34 and ADR 89.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ credentials   API keys
 blob_index    references to bytes
 types         arguments and results
 
-See ADR 47
+See ADR 47.
 """
 
 from jobs.store.types import (

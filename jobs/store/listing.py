@@ -1,6 +1,6 @@
 """Listing: queries over many jobs in Redis. Jobs that are due, pages of a listing, counts.
 
-See ADR 31
+See ADR 31.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A commit writes the messages of a change in its atomic step. A worker leases a m
 and removes it when it has arrived, so a message is delivered at least once. A message that does not
 arrive is dead after `MAX_TRIES` tries, and stays listed.
 
-See ADR 20
+See ADR 20.
 """
 
 from __future__ import annotations

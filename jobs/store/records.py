@@ -2,7 +2,7 @@
 
 Each write is one `Step` of `jobs.store.commit`.
 
-See ADR 36
+See ADR 36.
 """
 
 from __future__ import annotations

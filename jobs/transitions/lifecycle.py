@@ -7,7 +7,7 @@ queued -> running -> awaiting_review --decision--> queued         |
    |         +-----> succeeded | failed
    +------ cancelled (from any state that is not final)
 
-See ADR 4
+See ADR 4.
 """
 
 from __future__ import annotations

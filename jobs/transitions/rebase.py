@@ -5,7 +5,7 @@ starts from the parent's change. Its first attempt finds out the new base commit
 and questions are not inherited, because that work is done. The parent's authors are also authors of
 the rebase.
 
-See ADR 59
+See ADR 59.
 """
 
 from __future__ import annotations

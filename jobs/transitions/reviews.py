@@ -5,7 +5,7 @@ The authors are the persons who submitted the job or a job that it retries, and 
 edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot be
 delegated to the critic. Every other answer closes the Review at once.
 
-See ADR 66
+See ADR 66.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In a fleet of several releases, such a job waits for a worker that can read them
 comes for some time, a review of kind `upgrade` asks a person. Its Decision is not for the graph, so
 an earlier Decision that waits for the graph stays on record.
 
-See ADR 12
+See ADR 12.
 """
 
 from __future__ import annotations

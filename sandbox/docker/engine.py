@@ -2,7 +2,7 @@
 
 If an engine refuses a call, the SandboxUnavailable contains the engine's error text.
 
-See ADR 49
+See ADR 49.
 """
 
 from __future__ import annotations

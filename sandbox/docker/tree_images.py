@@ -6,7 +6,7 @@ once, and the agent of each sandbox copies them to `/work` before it is ready. T
 names the trees and the image that it was made from. Trees never change under their names, so the
 tag is enough to find the image again.
 
-See ADR 55
+See ADR 55.
 """
 
 from __future__ import annotations

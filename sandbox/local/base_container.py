@@ -1,6 +1,6 @@
 """The base container: bubblewrap builds it once for many sandboxes. Its files and command line.
 
-See ADR 7
+See ADR 7.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The supervisor's side of one zygote (a base container and its first process), and of the
 sandboxes that are copied from it.
 
-See ADR 10
+See ADR 10.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ ustat, sysfs).
 
 Source: Linux 6.17's `asm/unistd_64.h` and `asm-generic/unistd.h`; from 424 on both number alike.
 
-See ADR 27
+See ADR 27.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ that the code runs almost directly on the stack's bottom, as in a new interprete
 restores the state of a new interpreter and waits for its order. Then it runs the code itself, or
 executes another program if the code could notice a difference.
 
-See ADR 28
+See ADR 28.
 """
 
 from __future__ import annotations

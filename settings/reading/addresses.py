@@ -3,7 +3,7 @@
 A message about an address never repeats any part of it: a password with an unescaped `@`, `/` or
 `:` can end up in every part.
 
-See ADR 64
+See ADR 64.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files of settings. Fettle never looks for them in the working directory: that directory may
 be a stranger's repository, and its file could send an API key or jobs to a stranger's server.
 
-See ADR 63
+See ADR 63.
 """
 
 from __future__ import annotations

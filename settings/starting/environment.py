@@ -5,7 +5,7 @@ of logs. An entry point calls `clean_environment` before it imports any library,
 library nor a child process sees another variable. For this reason, this module and the one that it
 imports use only the standard library.
 
-See ADR 62
+See ADR 62.
 """
 
 from __future__ import annotations

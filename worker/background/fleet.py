@@ -2,7 +2,7 @@
 
 The environment of a worker decides nothing here but the first record.
 
-See ADR 72
+See ADR 72.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The thread has a connection and a loop of its own, so that a busy event loop does not lose leases.
 An event loop that hangs must lose its leases: its jobs make no progress and miss their deadlines.
 
-See ADR 23
+See ADR 23.
 """
 
 from __future__ import annotations

@@ -4,5 +4,5 @@ pull request of its forge, exactly once even over crashes.
 `push` decides where a change may go, pushes it and opens the pull request; `forges` has the APIs of
 GitHub and GitLab, `forge_api` sends their requests, and `texts` writes the text of pull requests.
 
-See ADR 57
+See ADR 57.
 """

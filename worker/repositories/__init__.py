@@ -18,5 +18,5 @@ Git works on bare repositories of the worker and on new folders, never in a tree
 has written. Its child processes hold the locks that they work under: if a worker is killed, its
 locks last as long as its git processes.
 
-See ADR 54
+See ADR 54.
 """

@@ -1,7 +1,7 @@
 """The operator's file of credentials: tokens for hosts and indexes, and files with keys of ssh.
 Each credential belongs to a tenant.
 
-See ADR 67
+See ADR 67.
 """
 
 from __future__ import annotations

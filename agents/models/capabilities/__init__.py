@@ -8,5 +8,5 @@ wordings  how a sentence refuses a field, and the numbers of tokens in a sentenc
 learn     the next record, from a refusal and the body that was refused
 server    ModelServer: sends requests in the form that the server accepts; the server's own list
 
-See ADR 73
+See ADR 73.
 """

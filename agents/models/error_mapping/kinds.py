@@ -5,7 +5,7 @@ an empty account (Anthropic), a wrong key (Gemini), a model that was shut down (
 is not served (Gemini). The first rule of the table `RULES` with words in the message decides. The
 status decides only if no rule fits.
 
-See ADR 77
+See ADR 77.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A reply is an answer if it has a text or a call, and no ending that is known to be bad. Servers have
 many words for a good ending, so an unknown word is accepted.
 
-See ADR 76
+See ADR 76.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ to its calls (`extra_content` with a signature). Some refuse the next request wi
 field that is not part of the standard stays with the reply, and goes back to the model that wrote
 it.
 
-See ADR 74
+See ADR 74.
 """
 
 from __future__ import annotations

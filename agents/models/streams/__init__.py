@@ -1,6 +1,6 @@
 """How providers stream their replies, and how a complete reply is assembled from that.
 
-See ADR 50
+See ADR 50.
 """
 
 from dataclasses import replace

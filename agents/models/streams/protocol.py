@@ -14,7 +14,7 @@ The client libraries read the tokens from replies, and raise at a count that is 
 keep it: then the journal could not be read again. `reported_tokens` is for replies that no library
 reads: cut, refused, or without a valid shape.
 
-See ADR 21
+See ADR 21.
 """
 
 from __future__ import annotations

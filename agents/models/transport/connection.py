@@ -1,7 +1,7 @@
 """ProviderClient: the HTTP client for calls to providers. ReplyReader: reads one response to the
 end of its reply, within the time limits.
 
-See ADR 21
+See ADR 21.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the most tokens that the reply may have. Servers are silent for good reasons. Th
 prompt before the first token. They hold a tool call back until it is complete, so that no token
 comes while the model writes it. While a request waits in their queue, they send signs of life.
 
-See ADR 75
+See ADR 75.
 """
 
 from __future__ import annotations

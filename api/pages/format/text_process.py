@@ -4,7 +4,7 @@ A text decides how long a lexer or a comparison takes, and a check between two o
 too late: one step may take minutes, and a thread that computes keeps the interpreter's lock. Ending
 a process works at any time.
 
-See ADR 61
+See ADR 61.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An attack as data: the probe, the judgement of its success, and the control that proves the
 judgement.
 
-See ADR 44
+See ADR 44.
 """
 
 from __future__ import annotations

@@ -6,5 +6,5 @@ run        one run of the command in a sandbox: its inputs, its network, the rea
 inside     the program in the sandbox: it runs the command and sends the result
 archive    the sent result, unpacked
 
-See ADR 56
+See ADR 56.
 """
