@@ -92,7 +92,7 @@ class BranchCoordinator:
         branch_end.set()
 
 
-class Tokens(Protocol):
+class TokenStreams(Protocol):
     """Streams of replies for people who watch a job. They are not stored."""
 
     def of(self, call: str, role: str) -> TokenListener:
@@ -131,5 +131,5 @@ class Ports:
     """The job's acceptance checks. They run over copies and are never put into its workspace."""
     redaction: Redaction | None = None
     """Removes secrets from the job's recording; None: it is not recorded."""
-    tokens: Tokens | None = None
+    tokens: TokenStreams | None = None
     """Receives the models' replies while they are streamed."""

@@ -17,7 +17,7 @@ from api.http import hosts
 from api.http.answers import restore_head, serve_head_as_get
 from api.metrics import Metrics
 from api.pages import error_pages
-from api.problems import Refused, problem_response
+from api.problems import RefusedRequest, problem_response
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -53,7 +53,7 @@ class RequestMiddleware:
                 log.exception("request failed", method=scope["method"], path=_logged_path(scope))
                 if request.status:
                     raise  # a part of the answer was sent: the connection can only be cut
-                broken = Refused(
+                broken = RefusedRequest(
                     problems.INTERNAL,
                     "the request failed: an operator finds the reason in the log by its request id",
                 )
@@ -62,10 +62,10 @@ class RequestMiddleware:
                 request.end()
 
 
-def _refused_unread(scope: Scope) -> Refused | None:
+def _refused_unread(scope: Scope) -> RefusedRequest | None:
     """A refusal before the request is parsed: an unknown host name, or too many parameters."""
     if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
-        return Refused(
+        return RefusedRequest(
             problems.BAD_REQUEST, f"a query may have at most {MAX_PARAMETERS} parameters"
         )
     settings: ApiSettings = scope["app"].state.services.settings
@@ -74,10 +74,10 @@ def _refused_unread(scope: Scope) -> Refused | None:
     if hosts.are_allowed(names, settings.allowed_hosts, server[0] if server else None):
         return None
     detail = f"{', '.join(names)[:200]!r} is not an allowed host: add it to FETTLE_ALLOWED_HOSTS"
-    return Refused(problems.UNKNOWN_HOST, detail)
+    return RefusedRequest(problems.UNKNOWN_HOST, detail)
 
 
-def _failure(request: Request, broken: Refused) -> Response:
+def _failure(request: Request, broken: RefusedRequest) -> Response:
     """The failure as a page if the request is for a page, else as a problem."""
     if error_pages.is_page_request(request):
         return error_pages.answer(request, broken)

@@ -370,7 +370,7 @@ KINDS: Mapping[str, ProblemDefinition] = {
 
 
 @dataclass(eq=False)
-class Refused(Exception):
+class RefusedRequest(Exception):
     """The request is answered with a problem: the root of this package's errors.
 
     `more` holds further members of the problem, such as `state` or `errors`.
@@ -385,7 +385,7 @@ class Refused(Exception):
         return f"{self.kind.name}: {self.detail}"
 
 
-def problem_response(refused: Refused, request_id: str) -> Response:
+def problem_response(refused: RefusedRequest, request_id: str) -> Response:
     """The problem as an HTTP response."""
     kind = refused.kind
     problem = Problem(

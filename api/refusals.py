@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 from api import problems
 from api.http.field_errors import invalid
 from api.pages import error_pages
-from api.problems import ProblemDefinition, Refused, problem_response
+from api.problems import ProblemDefinition, RefusedRequest, problem_response
 from jobs.blobs.directory import describe_os_error
 from jobs.errors import (
     BlobMissing,
@@ -48,20 +48,20 @@ _BY_CODE = {
 }
 
 
-def from_refusal(refusal: Refusal, **more: Any) -> Refused:
+def from_refusal(refusal: Refusal, **more: Any) -> RefusedRequest:
     """The problem for a refusal of the domain. `state` is the job's status, if that is the
     reason."""
     kind = _BY_CODE.get(refusal.code, problems.WRONG_STATE)
     if refusal.status is not None:
         more["state"] = str(refusal.status)
-    return Refused(kind, refusal.detail, more)
+    return RefusedRequest(kind, refusal.detail, more)
 
 
 def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Answer every failure with a problem. `routes` are all routes of the application."""
 
-    @app.exception_handler(Refused)
-    async def _refused(request: Request, error: Refused) -> Response:
+    @app.exception_handler(RefusedRequest)
+    async def _refused(request: Request, error: RefusedRequest) -> Response:
         return _answer(request, error)
 
     @app.exception_handler(RequestValidationError)
@@ -105,16 +105,16 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(BlobMissing)
     async def _missing(request: Request, error: BlobMissing) -> Response:
-        return _answer(request, Refused(problems.BYTES_MISSING, str(error)))
+        return _answer(request, RefusedRequest(problems.BYTES_MISSING, str(error)))
 
 
-def _answer(request: Request, refused: Refused) -> Response:
+def _answer(request: Request, refused: RefusedRequest) -> Response:
     if error_pages.is_page_request(request):
         return error_pages.answer(request, refused)
     return problem_response(refused, request.scope.get("request_id", ""))
 
 
-def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Refused:
+def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> RefusedRequest:
     kind = _BY_STATUS.get(error.status_code, problems.BAD_REQUEST)
     headers = dict(error.headers or {})
     detail = str(error.detail)
@@ -125,7 +125,7 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
     elif kind is problems.METHOD_NOT_ALLOWED:
         headers["Allow"] = allow = ", ".join(_methods(request, routes))
         detail = f"this path takes {allow}, not {request.method}"
-    return Refused(kind, detail, headers=headers)
+    return RefusedRequest(kind, detail, headers=headers)
 
 
 def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
@@ -135,12 +135,12 @@ def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
     return sorted({name for names in methods for name in names})
 
 
-def full(detail: str) -> Refused:
+def full(detail: str) -> RefusedRequest:
     """A 503 for lack of memory, which retention or an operator frees."""
-    return Refused(problems.STORE_FULL, detail, headers={"Retry-After": FULL_SECONDS})
+    return RefusedRequest(problems.STORE_FULL, detail, headers={"Retry-After": FULL_SECONDS})
 
 
-def _store_away(request: Request, error: StoreUnavailable) -> Refused:
+def _store_away(request: Request, error: StoreUnavailable) -> RefusedRequest:
     """The problem if Redis did not answer. A write may have been applied nevertheless, unless Redis
     refuses all writes."""
     if isinstance(error, StoreRefused):
@@ -157,5 +157,5 @@ def _store_away(request: Request, error: StoreUnavailable) -> Refused:
     )
 
 
-def _retry_later(kind: ProblemDefinition, detail: str) -> Refused:
-    return Refused(kind, detail, headers={"Retry-After": RETRY_SECONDS})
+def _retry_later(kind: ProblemDefinition, detail: str) -> RefusedRequest:
+    return RefusedRequest(kind, detail, headers={"Retry-After": RETRY_SECONDS})

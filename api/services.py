@@ -24,7 +24,7 @@ from api.auth.limits import (
 from api.dependencies import Dependencies
 from api.metrics import Metrics
 from api.pages.session import Sessions
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.budgets import make_cap
@@ -113,19 +113,19 @@ ServicesDep = Annotated[Services, Depends(services)]
 
 
 async def check_conversation(services: Services, caller: Credential, name: str | None) -> None:
-    """Raise Refused, a 404, if the conversation has no job that a new job could follow."""
+    """Raise RefusedRequest, a 404, if the conversation has no job that a new job could follow."""
     if name is None or await services.store.has_conversation(caller.tenant, name):
         return
     try:
         first = await find_job(services, caller, name)
-    except Refused:
+    except RefusedRequest:
         first = None
     if first is None or first.record.conversation_id != name:
         detail = (
             f"there is no conversation {name}: name the `conversation_id` of an earlier job, or "
             "leave it out to begin one"
         )
-        raise Refused(problems.NOT_FOUND, detail)
+        raise RefusedRequest(problems.NOT_FOUND, detail)
 
 
 async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:
@@ -133,7 +133,7 @@ async def find_job(services: Services, caller: Credential, job_id: str) -> Loade
     # an id becomes part of a Redis key: nothing but an id may be used
     loaded = await services.store.load(job_id) if is_job_id(job_id) else None
     if loaded is None or loaded.record.tenant != caller.tenant:
-        raise Refused(problems.NOT_FOUND, "this job does not exist")
+        raise RefusedRequest(problems.NOT_FOUND, "this job does not exist")
     return loaded
 
 

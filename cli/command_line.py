@@ -18,12 +18,12 @@ import click
 
 from cli.errors import BadSettings, CliError, of_system
 from cli.exit_codes import HELP
-from cli.signals import Stopped
+from cli.signals import StoppedBySignal
 from settings.reading.config_file import ConfigFileError, name_file
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class CommandSection:
     """A section of the list under `--help`."""
 
     title: str
@@ -32,7 +32,7 @@ class Section:
 
 
 SECTIONS = (
-    Section(
+    CommandSection(
         "Jobs",
         {
             "run": (
@@ -77,7 +77,7 @@ SECTIONS = (
             ),
         },
     ),
-    Section(
+    CommandSection(
         "On this machine",
         {
             "up": (
@@ -94,7 +94,7 @@ SECTIONS = (
             ),
         },
     ),
-    Section(
+    CommandSection(
         "The deployment",
         {
             "doctor": (
@@ -229,11 +229,11 @@ def run(args: list[str]) -> int:
 
 
 def _stopped(error: BaseException) -> int:
-    """Return 128 + the number of the signal. If click raised its own exception, `Stopped` is its
-    cause."""
+    """Return 128 + the number of the signal. If click raised its own exception, `StoppedBySignal`
+    is its cause."""
     click.echo("stopped", err=True)
     cause: object = error.__cause__ or error
-    return cause.exit_code if isinstance(cause, Stopped) else 128 + signal.SIGINT
+    return cause.exit_code if isinstance(cause, StoppedBySignal) else 128 + signal.SIGINT
 
 
 def _reader_left() -> int:

@@ -1,7 +1,7 @@
 """The errors that end a command, with their exit codes.
 
 CliError            1  the command failed; `next_step` names the remedy
-  +-- Refused       1  the service refused (2 if the request itself was wrong)
+  +-- RequestRefused 1 the service refused (2 if the request itself was wrong)
   +-- Unreachable   3  no service answers
   |     +-- NotFettle  the server is not Fettle, or is another release of Fettle
   +-- BadSettings   2  a setting has an invalid value
@@ -65,7 +65,7 @@ class NotFettle(Unreachable):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ServiceProblem:
     """An RFC 9457 problem from the API."""
 
     status: int
@@ -80,10 +80,10 @@ class Problem:
     limit: Any = None
 
 
-class Refused(CliError):
+class RequestRefused(CliError):
     """The service answered with a problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ServiceProblem) -> None:
         detail = "; ".join(problem.fields) or problem.detail  # the detail only sums the fields up
         if problem.type == _WRONG_STATE and detail:  # the title says less
             super().__init__(detail, next_step=_advice(problem))
@@ -94,7 +94,7 @@ class Refused(CliError):
             self.exit_code = BAD_USAGE
 
 
-def _advice(problem: Problem) -> str:
+def _advice(problem: ServiceProblem) -> str:
     match problem.status:
         case 401:
             return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"

@@ -15,7 +15,7 @@ from typing import Self
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedBySignal(KeyboardInterrupt):
     """A signal asked this process to end; the exit code is 128 + the signal."""
 
     def __init__(self, signum: int) -> None:
@@ -65,4 +65,4 @@ class Signals:
         if self._holds or self._raised:
             return
         self._raised = True
-        raise Stopped(signum)
+        raise StoppedBySignal(signum)

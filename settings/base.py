@@ -28,7 +28,7 @@ DEVELOPMENT_KEY = "fettle-development-key"
 """Everyone knows this key. `FETTLE_ENV=production` refuses it."""
 
 
-class Origin(StrEnum):
+class ValueOrigin(StrEnum):
     """The origin of a value. The first origin that has a value wins; only a client has a
     USER_FILE."""
 
@@ -56,9 +56,9 @@ class FettleSettings(BaseSettings):
     )
 
     @classmethod
-    def read_file(cls) -> tuple[Origin, dict[str, Any]]:
+    def read_file(cls) -> tuple[ValueOrigin, dict[str, Any]]:
         """The origin of the settings (the file), and the file's values. Raises ConfigFileError."""
-        return Origin.FILE, read_file(named_file())
+        return ValueOrigin.FILE, read_file(named_file())
 
     @classmethod
     def settings_customise_sources(

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import EnvSettingsSource
 
-from settings.base import DEVELOPMENT_KEY, FettleSettings, Origin
+from settings.base import DEVELOPMENT_KEY, FettleSettings, ValueOrigin
 from settings.reading.addresses import HttpUrl, http_origin, parse_http
 from settings.reading.config_file import VARIABLE, named_file, read_file, user_file
 from settings.starting.environment import allowed_environment
@@ -46,10 +46,10 @@ class ClientSettings(FettleSettings):
     )
 
     @classmethod
-    def read_file(cls) -> tuple[Origin, dict[str, Any]]:
+    def read_file(cls) -> tuple[ValueOrigin, dict[str, Any]]:
         """The named file, else the user's file. Raises ConfigFileError."""
         if named_file() is None:
-            return Origin.USER_FILE, read_file(user_file())
+            return ValueOrigin.USER_FILE, read_file(user_file())
         return super().read_file()
 
     @model_validator(mode="after")

@@ -36,7 +36,7 @@ from worker.checkpoints import RedisSaver
 from worker.delivery.push import DeliveryHosts
 from worker.egress.pages import page_client
 from worker.ledger import AttemptWriter, Ledger
-from worker.metrics import Figures
+from worker.metrics import WorkerFigures
 from worker.readiness import Readiness, WorkerReadiness, model_readiness, storage_readiness
 from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Setups
@@ -128,7 +128,9 @@ class WorkerContext:
         await self.models.pool.aclose()
 
 
-def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures) -> WorkerContext:
+def build_context(
+    settings: WorkerSettings, store: RedisStore, figures: WorkerFigures
+) -> WorkerContext:
     """The parts of a process. Does not try the sandbox.
 
     Raises worker.adapters.tools.ToolUnfit, worker.repositories.errors.RepositoriesUnfit.
@@ -174,7 +176,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
     )
 
 
-def _model_parts(settings: WorkerSettings, store: RedisStore, figures: Figures) -> ModelParts:
+def _model_parts(settings: WorkerSettings, store: RedisStore, figures: WorkerFigures) -> ModelParts:
     paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
     rate_limit = RedisRateLimit(
         store.redis, paces, settings.rate_wait_seconds, settings.model_wait_seconds
@@ -190,7 +192,7 @@ def _model_parts(settings: WorkerSettings, store: RedisStore, figures: Figures) 
 
 
 def _sandboxes(
-    settings: WorkerSettings, repositories: Repositories, figures: Figures
+    settings: WorkerSettings, repositories: Repositories, figures: WorkerFigures
 ) -> tuple[Sandbox, Sandboxes]:
     """The sandbox of jobs that name no image, and the sandboxes of all images."""
     open_backend = partial(backend, settings, settings.data_dir, layers=repositories.layers)

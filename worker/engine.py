@@ -27,15 +27,15 @@ from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.background.announcement import announcement
-from worker.background.fleet import Fleet, open_fleet, policy_of, retention_of
+from worker.background.fleet import RulesInForce, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
 from worker.background.periodic import index_forever, remove_forever, send_forever, sweep_forever
 from worker.context import WorkerContext, build_context
 from worker.egress.webhooks import webhook_endpoint
 from worker.failures import abort_if_exhausted
-from worker.health import Health, served
-from worker.metrics import Figures
+from worker.health import WorkerHealth, served
+from worker.metrics import WorkerFigures
 from worker.readiness import FRESH_SECONDS, Readiness
 from worker.slots import JobSlots, stop_cancelled
 from worker.store import open_store, usable
@@ -59,8 +59,8 @@ class Engine:
         self._opened = contextlib.AsyncExitStack()
         self._slots: JobSlots | None = None
         self.draining = False
-        self._figures = Figures(settings.concurrency)
-        self._health = Health(
+        self._figures = WorkerFigures(settings.concurrency)
+        self._health = WorkerHealth(
             stuck_seconds=settings.stuck_seconds,
             seen_seconds=settings.worker_seen_seconds,
             draining=lambda: self.draining,
@@ -180,7 +180,7 @@ class Engine:
 
     async def _run_periodic_work(
         self,
-        fleet: Fleet,
+        fleet: RulesInForce,
         store: RedisStore,
         operations: Operations,
         leases: Leases,

@@ -20,14 +20,14 @@ from typing import Any
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from worker.metrics import Figures
+from worker.metrics import WorkerFigures
 
 LOOK_SECONDS = 0.5
 
 Clock = Callable[[], float]
 
 
-class Health:
+class WorkerHealth:
     """Whether the worker is alive and ready. The engine sets `sandbox`, `storage` and `model` to
     functions that return `Readiness.facts`; before that they are None. `storage()` first tries the
     storage, if the last try is more than a few seconds old."""
@@ -95,7 +95,7 @@ class Health:
         return ""
 
     @contextlib.asynccontextmanager
-    async def watched(self, figures: Figures) -> AsyncIterator[None]:
+    async def watched(self, figures: WorkerFigures) -> AsyncIterator[None]:
         """Measure how late the loop is, for the length of the block, and export the metrics."""
         figures.watch(
             "fettle_worker_heartbeat_age_seconds",
@@ -111,7 +111,7 @@ class Health:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
 
-    async def _watch(self, figures: Figures) -> None:
+    async def _watch(self, figures: WorkerFigures) -> None:
         while True:
             due = time.monotonic() + LOOK_SECONDS
             await asyncio.sleep(LOOK_SECONDS)
@@ -125,7 +125,7 @@ log = structlog.get_logger("worker.metrics")
 
 
 @contextlib.contextmanager
-def served(host: str, port: int, figures: Figures, health: Health) -> Iterator[int]:
+def served(host: str, port: int, figures: WorkerFigures, health: WorkerHealth) -> Iterator[int]:
     """Serve for the length of the block; the port, which for 0 is a free one. Raises OSError."""
     try:
         server = _Server((host, port), _handler(figures, health))
@@ -151,7 +151,7 @@ class _Server(ThreadingHTTPServer):
         """A client that hangs up is not logged."""
 
 
-def _handler(figures: Figures, health: Health) -> type[BaseHTTPRequestHandler]:
+def _handler(figures: WorkerFigures, health: WorkerHealth) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 5
         """Seconds after which a silent client is disconnected."""

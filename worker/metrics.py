@@ -31,7 +31,7 @@ WAITS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0)
 _UNAPPROVED = {Status.FAILED: "failed", Status.SUCCEEDED: "accepted"}
 
 
-class Figures:
+class WorkerFigures:
     """A registry of its own for each process, and what adds to it. Safe from any thread."""
 
     def __init__(self, slots: int) -> None:

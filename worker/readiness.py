@@ -36,7 +36,7 @@ IDLE_SECONDS = 60.0
 log = structlog.get_logger("worker.readiness")
 
 
-class Checked(Protocol):
+class Checkable(Protocol):
     """A part of a worker that can be tried: its sandbox, its storage or its default model."""
 
     async def check(self) -> tuple[IsolationLayer, ...]:
@@ -53,7 +53,7 @@ class Readiness:
 
     def __init__(
         self,
-        checked: Checked,
+        checked: Checkable,
         name: str,
         *,
         part: str = "sandbox",

@@ -18,14 +18,14 @@ from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.change import Change
 from settings.base import Environment
 from settings.worker import WorkerSettings
-from worker.metrics import Figures
+from worker.metrics import WorkerFigures
 
 AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger("worker.store")
 
 
-def open_store(settings: WorkerSettings, figures: Figures) -> RedisStore:
+def open_store(settings: WorkerSettings, figures: WorkerFigures) -> RedisStore:
     """Connects on first use."""
     return CountingStore(connect(settings.redis_url.url), settings.redis_replicas, figures)
 
@@ -91,7 +91,7 @@ class CountingStore(RedisStore):
     that no attempt could end.
     """
 
-    def __init__(self, redis: Redis, replicas: int, figures: Figures) -> None:
+    def __init__(self, redis: Redis, replicas: int, figures: WorkerFigures) -> None:
         super().__init__(redis, replicas)
         self._figures = figures
 

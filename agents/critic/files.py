@@ -57,7 +57,7 @@ class FileText:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeForCritic:
     """The change, by kind of file."""
 
     code: Sequence[FileText] = ()
@@ -67,7 +67,7 @@ class Change:
     """Files that are no text, and data that programs wrote and that no patch shows."""
 
 
-def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Change:
+def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> ChangeForCritic:
     """The change in `files`. `by_programs` are the paths of files that runs have left."""
     code, tests, data = list[FileText](), list[FileText](), list[ChangedFile]()
     small = _small(files)
@@ -83,7 +83,7 @@ def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Cha
             data.append(file)
             continue
         (tests if source and is_test(file.path) else code).append(file_text)
-    return Change(code, tests, data)
+    return ChangeForCritic(code, tests, data)
 
 
 def _small(files: Sequence[ChangedFile]) -> frozenset[str]:

@@ -21,7 +21,7 @@ from agents.attempt import Ports
 from agents.checks.reports import report_excerpt
 from agents.context.ranked import MOST_BUDGET, fit_message
 from agents.critic.files import (
-    Change,
+    ChangeForCritic,
     FileText,
     change_of,
     excerpt_of,
@@ -152,7 +152,7 @@ def _left_by_programs(state: State) -> frozenset[str]:
     )
 
 
-def _change(state: State, change: Change) -> dict[str, Any]:
+def _change(state: State, change: ChangeForCritic) -> dict[str, Any]:
     written = (FileText.complete(path, "by the tester", text) for path, text in _tests(state))
     tests = [*change.tests, *written]
     numbered_data = enumerate(change.data[:MOST_LISTED], DATA)
@@ -210,7 +210,11 @@ async def _other_changes(state: State, workspace: Workspace) -> list[str]:
 
 
 async def _inputs(
-    state: State, workspace: Workspace, change: Change, runs: RunsForCritic, in_repository: bool
+    state: State,
+    workspace: Workspace,
+    change: ChangeForCritic,
+    runs: RunsForCritic,
+    in_repository: bool,
 ) -> dict[str, Any]:
     """{inputs, others}: the unchanged files that the work reads, and the names and sizes of the
     other files that the job started with."""
@@ -233,7 +237,7 @@ async def _inputs(
 
 
 def _naming_texts(
-    state: State, change: Change, runs: RunsForCritic, in_repository: bool
+    state: State, change: ChangeForCritic, runs: RunsForCritic, in_repository: bool
 ) -> list[str]:
     """The texts that may name a file: words of people and of the model, code and commands. In a
     repository the whole code and the commands name too many files: there the patches count."""

@@ -121,7 +121,7 @@ _SPARE = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ExperimentRun:
     """One run of the verification: whether it passed, and whether a limit ended it."""
 
     passed: bool
@@ -129,7 +129,7 @@ class Attempt:
     cut: bool = False
 
     @classmethod
-    def of(cls, result: RunResult, *, passed: bool) -> Attempt:
+    def of(cls, result: RunResult, *, passed: bool) -> ExperimentRun:
         """A run of a command."""
         by_itself = result.end in {End.EXITED, End.SIGNALED}
         return cls(passed, result, cut=not passed and not by_itself)
@@ -150,7 +150,7 @@ class Subject:
     """The files that it has to exercise, as `experiment.tried_alone` lists them."""
     to_revert: Sequence[ChangedFile]
     """Empty: there is no state before the job."""
-    run: Callable[[Tree, Limits], Awaitable[Attempt]]
+    run: Callable[[Tree, Limits], Awaitable[ExperimentRun]]
     """Runs it over other files. Raises the errors of the sandbox, and
     `agents.errors.Stopped`."""
     read: Callable[[Sequence[ChangedFile]], Awaitable[ChangedCode]]
@@ -219,7 +219,9 @@ class Experiments:
         elif attempt.passed:
             results.written |= attempt.result.changed.keys() & set(paths)
 
-    async def _try(self, kind: ExperimentKind, paths: Sequence[str], tree: Tree) -> Attempt | None:
+    async def _try(
+        self, kind: ExperimentKind, paths: Sequence[str], tree: Tree
+    ) -> ExperimentRun | None:
         """Run the verification over `tree`; None if no time is left for it."""
         attempt = await self._run(tree)
         if attempt is not None:
@@ -290,7 +292,7 @@ class Experiments:
             for function in calls.not_executed
         )
 
-    async def _run(self, tree: Tree) -> Attempt | None:
+    async def _run(self, tree: Tree) -> ExperimentRun | None:
         """A run of the verification; None if no time is left for it."""
         subject, remaining = self.subject, self._most - self.seconds
         if remaining < subject.seconds:

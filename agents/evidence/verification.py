@@ -35,7 +35,7 @@ from agents.evidence.declared import (
     why_no_evidence,
 )
 from agents.evidence.experiments import (
-    Attempt,
+    ExperimentRun,
     Experiments,
     Subject,
     changed_sources,
@@ -110,12 +110,14 @@ class _Work:
         }
         checks, sandbox = checks_of(self.state, self.ports), self.ports.sandbox
 
-        async def run(tree: Tree, limits: Limits) -> Attempt:
+        async def run(tree: Tree, limits: Limits) -> ExperimentRun:
             await self.ports.cancel.check()
             outcome = await judge(sandbox, tree.files, checks, limits, tree.links)
             passed = sum(test.outcome == "passed" for test in outcome.tests)
             text = outcome.problem or f"{passed} of {len(outcome.tests)} passed"
-            return Attempt.of(replace(outcome.result, stdout=Stream(text)), passed=outcome.passed)
+            return ExperimentRun.of(
+                replace(outcome.result, stdout=Stream(text)), passed=outcome.passed
+            )
 
         return await self._with_experiments(verification, "", report["seconds"], run)
 
@@ -134,10 +136,10 @@ class _Work:
             "run": run["id"],
         }
 
-        async def again(tree: Tree, limits: Limits) -> Attempt:
+        async def again(tree: Tree, limits: Limits) -> ExperimentRun:
             await self.ports.cancel.check()
             outcome = await execute(replace(self.ports, limits=limits), program, tree)
-            return Attempt.of(outcome.result, passed=outcome.passed)
+            return ExperimentRun.of(outcome.result, passed=outcome.passed)
 
         verification = {**verification, "judged_by": judged_by}
         return await self._with_experiments(
@@ -179,7 +181,7 @@ class _Work:
         verification: Verification,
         text: str,
         seconds: float,
-        run: Callable[[Tree, Limits], Awaitable[Attempt]],
+        run: Callable[[Tree, Limits], Awaitable[ExperimentRun]],
     ) -> Verification:
         """The verification, with the experiments on it. `text` is the text of its program."""
         if not verification["holds"] or not self.has_experiments:
@@ -220,7 +222,7 @@ class _Work:
         verification: Verification,
         text: str,
         seconds: float,
-        run: Callable[[Tree, Limits], Awaitable[Attempt]],
+        run: Callable[[Tree, Limits], Awaitable[ExperimentRun]],
     ) -> Subject:
         job, ports = self.state["job"], self.ports
         tree = self.tree.over(await code_under_test(self.changed, ports.workspace))

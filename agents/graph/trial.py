@@ -23,7 +23,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
-from agents.attempt import Ports, Tokens
+from agents.attempt import Ports, TokenStreams
 from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import MOST_BYTES_A_TOKEN, tool_bytes
 from agents.errors import ModelError
@@ -59,7 +59,7 @@ _PARSE = (
 _NO_USAGE = "the server reports no tokens, so limits in tokens and money cannot be enforced"
 
 
-class Step(StrEnum):
+class TrialStep(StrEnum):
     """The steps of a trial, in order."""
 
     FORCED_TOOL = "forced_tool"
@@ -73,7 +73,7 @@ class Step(StrEnum):
     """Every reply reports its tokens."""
 
 
-REQUIRED = frozenset(Step) - {Step.USAGE}
+REQUIRED = frozenset(TrialStep) - {TrialStep.USAGE}
 """Steps without which no job can run. Without USAGE, limits on tokens cannot be enforced."""
 
 
@@ -82,7 +82,7 @@ class StepResult:
     """`ok` is None if the step was not tried, because an earlier step failed. `seconds` is the time
     of the step's requests."""
 
-    step: Step
+    step: TrialStep
     ok: bool | None
     error: str | None = None
     seconds: float | None = None
@@ -131,7 +131,7 @@ async def run_trial(
     models: RoleModels,
     sandbox: Sandbox,
     seconds: float,
-    tokens: Tokens | None = None,
+    tokens: TokenStreams | None = None,
 ) -> TrialResult:
     """Try the model of `models` for `seconds` at most. A failure of the model is a result.
 
@@ -192,38 +192,38 @@ def _judge(
     plans: Sequence[Mapping[str, Any]],
     error: str | None,
     tool_tokens: int,
-) -> Iterator[tuple[Step, bool | None, str | None]]:
+) -> Iterator[tuple[TrialStep, bool | None, str | None]]:
     """For each step whether it worked, and the reason if it did not. `plans` is the data of the
     planner's event; empty if `error` ended the trial before it."""
     if not plans:
-        yield Step.FORCED_TOOL, False, error
+        yield TrialStep.FORCED_TOOL, False, error
     elif plans[0]["source"] == "model":
-        yield Step.FORCED_TOOL, True, None
+        yield TrialStep.FORCED_TOOL, True, None
     else:
-        yield Step.FORCED_TOOL, False, str(plans[0]["note"])
+        yield TrialStep.FORCED_TOOL, False, str(plans[0]["note"])
     if not plans:
-        yield Step.TOOL_CALL, None, None
-        yield Step.TOOL_RESULT, None, None
+        yield TrialStep.TOOL_CALL, None, None
+        yield TrialStep.TOOL_RESULT, None, None
     elif not any(map(_is_result, calls)):
-        yield Step.TOOL_CALL, False, error or _without_call(calls, tool_tokens)
-        yield Step.TOOL_RESULT, None, None
+        yield TrialStep.TOOL_CALL, False, error or _without_call(calls, tool_tokens)
+        yield TrialStep.TOOL_RESULT, None, None
     else:
         endless = _ENDLESS if isinstance(calls[-1].message, ToolMessage) else None
-        yield Step.TOOL_CALL, True, None
-        yield Step.TOOL_RESULT, not (error or endless), error or endless
+        yield TrialStep.TOOL_CALL, True, None
+        yield TrialStep.TOOL_RESULT, not (error or endless), error or endless
     replies = _replies(calls)
     reported = all(map(Usage.of, replies)) if replies else None
-    yield Step.USAGE, reported, _NO_USAGE if reported is False else None
+    yield TrialStep.USAGE, reported, _NO_USAGE if reported is False else None
 
 
 def _seconds(
     calls: Sequence[_Call], start: float, end: float, *, planned: bool
-) -> Mapping[Step, float]:
+) -> Mapping[TrialStep, float]:
     """The time of each step that was tried. `planned`: the planner raised no error."""
     to_planner = [call.at for call in calls if call.role not in {None, EXECUTOR}]
     results = [call.at for call in calls if _is_result(call)]
     times = [start, *(to_planner[-1:] if planned else ()), *results[:1], end]
-    pairs = zip(Step, itertools.pairwise(times), strict=False)
+    pairs = zip(TrialStep, itertools.pairwise(times), strict=False)
     return {step: round(later - earlier, 3) for step, (earlier, later) in pairs}
 
 

@@ -27,7 +27,7 @@ from agents.runs.start_files import files_at
 from agents.state import Run, State
 
 
-class Node(Protocol):
+class BranchNode(Protocol):
     """A node that is sent its input, a `Branch`. With the type in the signature LangGraph would add
     each of its fields to the state.
     """
@@ -35,7 +35,7 @@ class Node(Protocol):
     def __call__(self, state: Any, *, runtime: Runtime[Ports]) -> Awaitable[dict[str, Any]]: ...
 
 
-def build_branch(agent: Agent) -> Node:
+def build_branch(agent: Agent) -> BranchNode:
     """The node around the agent loop. It writes only lists that grow: `merge` combines the
     results of the branches of a wave.
     """

@@ -28,13 +28,13 @@ from agents.runs.start_files import StartFiles, files_at
 from agents.state import State, is_paused
 
 
-class Node(Protocol):
+class GraphNode(Protocol):
     """A node as LangGraph calls it."""
 
     def __call__(self, state: State, *, runtime: Runtime[Ports]) -> Awaitable[dict[str, Any]]: ...
 
 
-def build_executor(agent: Agent) -> Node:
+def build_executor(agent: Agent) -> GraphNode:
     """The node around the loop."""
 
     async def executor(state: State, *, runtime: Runtime[Ports]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fastapi.security import APIKeyHeader
 from api import problems
 from api.http.connections import counted_address
 from api.http.field_errors import check_query
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.services import Services, ServicesDep
 from jobs.model.credentials import (
     FIRST,
@@ -70,20 +70,20 @@ async def require_operator(
     """A dependency: the caller, if it is the operator; else 401, 403 or 429."""
     if not caller.operates:
         detail = f"only the operator may do this: use an admin key of the tenant {OPERATOR}"
-        raise Refused(problems.FORBIDDEN, detail, {"scope": "admin"})
+        raise RefusedRequest(problems.FORBIDDEN, detail, {"scope": "admin"})
     return caller
 
 
 async def check_access(services: Services, credential: Credential, *scopes: Scope) -> None:
-    """Check the rate limit and the scopes of a known key. Raises Refused: 403, 429."""
+    """Check the rate limit and the scopes of a known key. Raises RefusedRequest: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
     if wait := await services.rate_limit.wait_seconds(credential.id):
         detail = f"the key has used its limit of {services.rate_limit.rate}: wait {wait} s"
-        raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
+        raise RefusedRequest(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
     if not any(credential.may(scope) for scope in scopes):
         required = " or ".join(scopes)
         detail = f"the key {credential.name} lacks the scope {required}"
-        raise Refused(problems.FORBIDDEN, detail, {"scope": required})
+        raise RefusedRequest(problems.FORBIDDEN, detail, {"scope": required})
 
 
 Submitter = Annotated[Credential, Depends(require_scope(Scope.SUBMIT))]
@@ -130,8 +130,8 @@ async def _authenticate(request: Request, services: Services, secret: str | None
 async def try_secret(
     request: Request, services: Services, secret: str, lookup: Coroutine[Any, Any, T | None]
 ) -> T | None:
-    """The result of the lookup of a secret; None for a wrong secret. Raises Refused, 429, without a
-    lookup if the address has sent too many wrong secrets."""
+    """The result of the lookup of a secret; None for a wrong secret. Raises RefusedRequest, 429,
+    without a lookup if the address has sent too many wrong secrets."""
     peer, digest = (
         counted_address(request.client.host if request.client else ""),
         digest_secret(secret),
@@ -141,7 +141,9 @@ async def try_secret(
         detail = (
             f"this address has sent more wrong keys than {services.wrong_keys.rate}: wait {wait} s"
         )
-        raise Refused(problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)})
+        raise RefusedRequest(
+            problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)}
+        )
     try:
         result = await lookup
     except BaseException:
@@ -164,6 +166,6 @@ async def find_key(services: Services, secret: str) -> Credential | None:
     return key if key is not None and key.active else None
 
 
-def _unauthorized(detail: str) -> Refused:
+def _unauthorized(detail: str) -> RefusedRequest:
     headers = {"WWW-Authenticate": 'ApiKey realm="fettle", header="X-API-Key"'}
-    return Refused(problems.UNAUTHORIZED, detail, headers=headers)
+    return RefusedRequest(problems.UNAUTHORIZED, detail, headers=headers)

@@ -23,7 +23,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from api import problems
-from api.problems import ProblemDefinition, Refused
+from api.problems import ProblemDefinition, RefusedRequest
 from jobs.redis.keys import PREFIX
 
 log = structlog.get_logger(__name__)
@@ -157,19 +157,23 @@ class Slots:
 
     @contextlib.contextmanager
     def slot(self, key_id: str) -> Iterator[None]:
-        """Hold a slot within the block. Raises Refused: 429, 503."""
+        """Hold a slot within the block. Raises RefusedRequest: 429, 503."""
         self.check(key_id)
         with self.hold(key_id):
             yield
 
     def check(self, key_id: str) -> None:
-        """Raise Refused, 429 or 503, if no slot is free."""
+        """Raise RefusedRequest, 429 or 503, if no slot is free."""
         if self._used[key_id] >= self._key_limit:
             detail = f"the key has reached its limit of {self._key_limit}"
-            raise Refused(self._key_problem, detail, {"limit": self._key_limit}, self._headers)
+            raise RefusedRequest(
+                self._key_problem, detail, {"limit": self._key_limit}, self._headers
+            )
         if self._used.total() >= self._total_limit:
             detail = f"this process has reached its limit of {self._total_limit}"
-            raise Refused(self._total_problem, detail, {"limit": self._total_limit}, self._headers)
+            raise RefusedRequest(
+                self._total_problem, detail, {"limit": self._total_limit}, self._headers
+            )
 
     @contextlib.contextmanager
     def hold(self, key_id: str) -> Iterator[None]:

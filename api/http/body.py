@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from api import problems
 from api.http.field_errors import invalid
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.fields import RequestModel
 from api.schemas.problem import FieldError
 from settings.api import ApiSettings
@@ -56,7 +56,7 @@ async def read_json(
     The body may have `max_body_bytes`. If the model contains files, `files_advice` is the end of
     the text of a 413, and the body may be longer by the size of the files.
 
-    Raises Refused: 408, 413, 415, 422.
+    Raises RefusedRequest: 408, 413, 415, 422.
     """
     _check_is_json(media_type_of(request))
     limit, advice = settings.max_body_bytes, BODY_SETTING
@@ -75,7 +75,7 @@ async def read_optional_json(request: Request, default: M, settings: ApiSettings
 
 
 def parse_json(content: bytes, model: type[M], settings: ApiSettings) -> M:
-    """Parse JSON as `model`. Raises Refused: 422."""
+    """Parse JSON as `model`. Raises RefusedRequest: 422."""
     simple = _simplify(content, VALUES_PER_FILE * settings.max_files + OTHER_VALUES)
     try:
         return model.model_validate_json(simple)
@@ -84,7 +84,7 @@ def parse_json(content: bytes, model: type[M], settings: ApiSettings) -> M:
 
 
 async def read_bytes(request: Request, limit: int, seconds: float, advice: str = "") -> bytes:
-    """Read at most `limit` bytes. Raises Refused: 400, 408, 413."""
+    """Read at most `limit` bytes. Raises RefusedRequest: 400, 408, 413."""
     body = bytearray()
     async for chunk in stream_bytes(request, limit, seconds, advice):
         body += chunk
@@ -96,7 +96,7 @@ async def stream_bytes(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the body as it arrives, within `seconds` and one more for each `BYTES_PER_SECOND`.
 
-    `advice` ends the text of a 413. Raises Refused: 400 if the body ends too soon, 408, 413.
+    `advice` ends the text of a 413. Raises RefusedRequest: 400 if the body ends too soon, 408, 413.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > limit:
@@ -116,7 +116,9 @@ async def stream_bytes(
     except TimeoutError:
         raise _too_slow(seconds) from None
     except ClientDisconnect:
-        raise Refused(problems.BAD_REQUEST, "the body ended before its announced end") from None
+        raise RefusedRequest(
+            problems.BAD_REQUEST, "the body ended before its announced end"
+        ) from None
 
 
 def media_type_of(request: Request) -> str:
@@ -124,15 +126,15 @@ def media_type_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def too_large(limit: int, subject: str = "the body", advice: str = "") -> Refused:
+def too_large(limit: int, subject: str = "the body", advice: str = "") -> RefusedRequest:
     """A 413. It closes the connection, because the rest of the body is not read."""
     detail = f"{subject} may have at most {limit} bytes{advice}"
-    return Refused(problems.TOO_LARGE, detail, {"limit": limit}, {"Connection": "close"})
+    return RefusedRequest(problems.TOO_LARGE, detail, {"limit": limit}, {"Connection": "close"})
 
 
-def _too_slow(seconds: float) -> Refused:
+def _too_slow(seconds: float) -> RefusedRequest:
     detail = f"the body did not arrive within {seconds:g} s"
-    return Refused(problems.TOO_SLOW, detail, {"limit": seconds}, {"Connection": "close"})
+    return RefusedRequest(problems.TOO_SLOW, detail, {"limit": seconds}, {"Connection": "close"})
 
 
 def _simplify(content: bytes, max_values: int) -> bytes:
@@ -160,16 +162,16 @@ def _simplify(content: bytes, max_values: int) -> bytes:
     return to_json(body)
 
 
-def _too_complex(message: str, limit: int) -> Refused:
+def _too_complex(message: str, limit: int) -> RefusedRequest:
     error = FieldError(field="body", message=message, limit=limit)
-    return Refused(problems.INVALID, f"body: {message}", {"errors": [error]})
+    return RefusedRequest(problems.INVALID, f"body: {message}", {"errors": [error]})
 
 
 def _check_is_json(media_type: str) -> None:
     if media_type != "application/json":
         sent = media_type[:100] or "a body without a media type"
         detail = f"send the body with Content-Type: application/json, not {sent}"
-        raise Refused(problems.MEDIA_TYPE_REFUSED, detail)
+        raise RefusedRequest(problems.MEDIA_TYPE_REFUSED, detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ class FormParts:
     """The file of the part `bundle`."""
 
     def json(self, name: str) -> bytes:
-        """The field that is JSON. Raises Refused, 422, if it is missing."""
+        """The field that is JSON. Raises RefusedRequest, 422, if it is missing."""
         if name not in self.fields:
             raise _invalid_part(name, f"the part `{name}` is missing: it contains the JSON")
         return self.fields[name].encode()
@@ -211,7 +213,8 @@ def is_form(request: Request) -> bool:
 async def read_form(request: Request, settings: ApiSettings, max_fields_bytes: int) -> FormParts:
     """Read fields of at most `max_fields_bytes` bytes together, and files within the settings.
 
-    Long files pass through the system's temporary directory. Raises Refused: 400, 408, 413, 422.
+    Long files pass through the system's temporary directory. Raises RefusedRequest: 400, 408, 413,
+    422.
     """
     heads = PART_HEAD_BYTES * (settings.max_files + MAX_FORM_FIELDS)
     limit = max_fields_bytes + settings.max_files_bytes + heads
@@ -265,14 +268,14 @@ async def _add_file_part(
         files[part.filename] = content
 
 
-def _unreadable_form(reason: str, settings: ApiSettings) -> Refused:
+def _unreadable_form(reason: str, settings: ApiSettings) -> RefusedRequest:
     if reason.startswith("Too many files"):
         limit = settings.max_files
         message = f"a job may have at most {limit} files (FETTLE_MAX_FILES)"
         return _invalid_part(FILES, message, limit)
-    return Refused(problems.BAD_REQUEST, f"the form cannot be read: {reason[:200]}")
+    return RefusedRequest(problems.BAD_REQUEST, f"the form cannot be read: {reason[:200]}")
 
 
-def _invalid_part(field: str, message: str, limit: int | None = None) -> Refused:
+def _invalid_part(field: str, message: str, limit: int | None = None) -> RefusedRequest:
     error = FieldError(field=field, message=message, limit=limit)
-    return Refused(problems.INVALID, f"{field}: {message}", {"errors": [error]})
+    return RefusedRequest(problems.INVALID, f"{field}: {message}", {"errors": [error]})

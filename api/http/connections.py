@@ -82,7 +82,7 @@ LOG_SECONDS = 10.0
 
 
 @dataclass
-class Addresses:
+class OpenAddresses:
     """The open connections of one process, by address. An IPv6 network of 64 bits counts as one
     address, because a provider gives such a network to a customer."""
 
@@ -124,7 +124,7 @@ class Connection(HttpToolsProtocol):
     each answer), and while it lingers."""
 
     def __init__(
-        self, *args: Any, addresses: Addresses, head_seconds: float, **kwargs: Any
+        self, *args: Any, addresses: OpenAddresses, head_seconds: float, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self._addresses = addresses

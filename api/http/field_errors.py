@@ -10,7 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from api import problems
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.patterns import PATTERNS
 from api.schemas.problem import FieldError
 
@@ -24,18 +24,18 @@ _LIMITS = ("max_length", "min_length", "le", "ge", "lt", "gt", "pattern", "expec
 
 
 def refuse(errors: Iterable[FieldError]) -> None:
-    """Raise Refused, a 422, if there are errors."""
+    """Raise RefusedRequest, a 422, if there are errors."""
     if field_errors := list(errors):
         raise problem_of(field_errors)
 
 
-def problem_of(errors: Sequence[FieldError]) -> Refused:
+def problem_of(errors: Sequence[FieldError]) -> RefusedRequest:
     """A 422 with the first errors."""
     detail = "; ".join(f"{error.field}: {error.message}" for error in errors[:DETAILED_ERRORS])
-    return Refused(problems.INVALID, detail, {"errors": list(errors[:MAX_ERRORS])})
+    return RefusedRequest(problems.INVALID, detail, {"errors": list(errors[:MAX_ERRORS])})
 
 
-def invalid(errors: Any) -> Refused:
+def invalid(errors: Any) -> RefusedRequest:
     """A 422 from pydantic's errors."""
     return problem_of(field_errors(errors))
 
@@ -48,7 +48,7 @@ def field_errors(errors: Iterable[Mapping[str, Any]]) -> Sequence[FieldError]:
 async def check_query(request: Request) -> None:
     """Refuse unknown parameters: a misspelt filter must not be ignored.
 
-    Raises Refused: 422, which lists the valid parameters.
+    Raises RefusedRequest: 422, which lists the valid parameters.
     """
     route = request.scope["route"]
     if not isinstance(route, APIRoute):

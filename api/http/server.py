@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from api.http.connections import Addresses, Connection
+from api.http.connections import Connection, OpenAddresses
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ class Server(uvicorn.Server):
         self._app = app
         connection = functools.partial(
             Connection,
-            addresses=Addresses(settings.connections_per_address),
+            addresses=OpenAddresses(settings.connections_per_address),
             head_seconds=settings.head_seconds,
         )
         super().__init__(

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 
 from api import problems
 from api.pages.rendering import render_page
-from api.problems import Refused
+from api.problems import RefusedRequest
 
 
 def is_page_request(request: Request) -> bool:
@@ -17,7 +17,7 @@ def is_page_request(request: Request) -> bool:
     return request.url.path == "/app" or request.url.path.startswith("/app/")
 
 
-def answer(request: Request, refused: Refused) -> Response:
+def answer(request: Request, refused: RefusedRequest) -> Response:
     """The response in place of the page."""
     partial = "hx-request" in request.headers
     if refused.kind is problems.UNAUTHORIZED:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from api import problems
 from api.http.body import read_bytes
 from api.http.field_errors import invalid
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.fields import RequestModel
 from settings.api import ApiSettings
 
@@ -25,7 +25,7 @@ ENCODING_FACTOR = 3
 
 async def posted_fields(request: Request, settings: ApiSettings) -> dict[str, list[str]]:
     """The fields of a form with all their values. The check of the form's token and the view both
-    call this; the body is read once. Raises Refused: 400, 408, 413."""
+    call this; the body is read once. Raises RefusedRequest: 400, 408, 413."""
     if not hasattr(request.state, "posted_fields"):
         limit = ENCODING_FACTOR * settings.max_body_bytes
         content = await read_bytes(request, limit, settings.body_seconds)
@@ -38,14 +38,14 @@ async def form_values(
     request: Request, settings: ApiSettings, *, lists: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
     """The last value of each field, with line ends normalized; all values of the fields in
-    `lists`. Raises Refused: 400, 408, 413."""
+    `lists`. Raises RefusedRequest: 400, 408, 413."""
     fields = await posted_fields(request, settings)
     values = {name: [text.replace("\r\n", "\n") for text in fields[name]] for name in fields}
     return {name: texts if name in lists else texts[-1] for name, texts in values.items()}
 
 
 def as_request(model: type[M], values: dict[str, Any]) -> M:
-    """The request model with these values. Raises Refused: 422."""
+    """The request model with these values. Raises RefusedRequest: 422."""
     try:
         return model.model_validate(values, strict=False)
     except ValidationError as error:
@@ -60,4 +60,4 @@ async def _parse(text: str) -> dict[str, list[str]]:
         )
     except ValueError:
         detail = f"the form has more than {MAX_FIELDS} fields"
-        raise Refused(problems.BAD_REQUEST, detail) from None
+        raise RefusedRequest(problems.BAD_REQUEST, detail) from None

@@ -16,7 +16,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.problems import Refused
+from api.problems import RefusedRequest
 
 FOLDER = Path(__file__).parent / "static"
 BUNDLES = {
@@ -85,7 +85,7 @@ def address(name: str) -> str:
 async def static(digest: str, name: str, request: Request) -> Response:
     """One asset; an old digest gets the present content, uncached."""
     if name not in _PARTS:
-        raise Refused(problems.NOT_FOUND, "this file does not exist")
+        raise RefusedRequest(problems.NOT_FOUND, "this file does not exist")
     present = asset(name)
     current = digest == present.digest
     headers = {

@@ -14,7 +14,7 @@ from api import problems
 from api.auth.caller import check_access, find_holder
 from api.pages.forms import posted_fields
 from api.pages.session import COOKIE, Session
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.services import Services, ServicesDep
 from jobs.model.credentials import Credential, Scope
 
@@ -37,13 +37,13 @@ class Visitor:
 def require_visitor(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     """A dependency: the visitor of a page, if the key has one of the scopes.
 
-    Raises Refused: 401 (a page then shows the sign-in form), 403, 429.
+    Raises RefusedRequest: 401 (a page then shows the sign-in form), 403, 429.
     """
 
     async def dependency(request: Request, services: ServicesDep) -> Visitor:
         visitor = await find_visitor(request, services)
         if visitor is None:
-            raise Refused(problems.UNAUTHORIZED, "you are not signed in")
+            raise RefusedRequest(problems.UNAUTHORIZED, "you are not signed in")
         await check_access(services, visitor.credential, *scopes)
         return visitor
 
@@ -59,7 +59,7 @@ def require_posting_visitor(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]
         visitor = await signed_in(request, services)
         token = await _token(request, services)
         if not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
-            raise Refused(problems.FORBIDDEN, "this form has expired: reload the page")
+            raise RefusedRequest(problems.FORBIDDEN, "this form has expired: reload the page")
         return visitor
 
     return dependency
@@ -87,7 +87,7 @@ async def find_visitor(request: Request, services: Services) -> Visitor | None:
 
 
 def check_origin(request: Request) -> None:
-    """Raise Refused if another site sent this request."""
+    """Raise RefusedRequest if another site sent this request."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         foreign = site not in ("same-origin", "none")
@@ -95,7 +95,7 @@ def check_origin(request: Request) -> None:
         origin = request.headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
     if foreign:
-        raise Refused(problems.FORBIDDEN, "another site sent this request")
+        raise RefusedRequest(problems.FORBIDDEN, "another site sent this request")
 
 
 EVERYONE = tuple(Scope)

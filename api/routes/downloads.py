@@ -19,7 +19,7 @@ from api import problems
 from api.auth.caller import Reader
 from api.http.answers import archive, is_unchanged, untrusted_headers, without_stream
 from api.openapi import BINARY, conditional, download, headers, responses
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas import patterns
 from api.schemas.job import Part
 from api.services import Services, ServicesDep, find_job
@@ -132,7 +132,7 @@ async def workspace_file(
     record = (await find_job(services, reader, job_id)).record
     entry = (await load_workspace(services, record, at)).files.get(path)
     if entry is None:
-        raise Refused(problems.NOT_FOUND, "the workspace has no such file")
+        raise RefusedRequest(problems.NOT_FOUND, "the workspace has no such file")
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
     headers = untrusted_headers(path, media_type, entry.digest)
     return await send_blob(request, services, entry.digest, headers)
@@ -157,7 +157,7 @@ async def patch(
     result. `spec.repo` is the repository, `patch.base` the commit that the patch applies to."""
     record = (await find_job(services, reader, job_id)).record
     if (newest := patches.current_patch(record)) is None:
-        raise Refused(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
+        raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, newest.digest)
     return await send_blob(request, services, newest.digest, headers)
 
@@ -191,7 +191,7 @@ async def bundle(
     else:
         digest, detail = patches.current_bundle(record), patches.explain_missing(record, "bundle")
     if digest is None:
-        raise Refused(problems.NOT_FOUND, detail)
+        raise RefusedRequest(problems.NOT_FOUND, detail)
     headers = untrusted_headers(f"{job_id}.bundle", BUNDLE_TYPE, digest)
     return await send_blob(request, services, digest, headers)
 
@@ -221,7 +221,7 @@ async def artifact(
     events = await services.store.events(job_id)
     version = find_artifact(events, name, digest) if digest else list_artifacts(events).get(name)
     if version is None:
-        raise Refused(problems.NOT_FOUND, "this job has no such artifact")
+        raise RefusedRequest(problems.NOT_FOUND, "this job has no such artifact")
     headers = untrusted_headers(name, version["media_type"], version["digest"])
     return await send_blob(request, services, version["digest"], headers)
 
@@ -241,7 +241,7 @@ async def run_text(
     await find_job(services, reader, job_id)
     run = find_run(await services.store.events(job_id), number)
     if run is None:
-        raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
+        raise RefusedRequest(problems.NOT_FOUND, f"the job has no run {number}")
     return await _send_text(services, f"{part}.txt", run[part])
 
 
@@ -260,7 +260,7 @@ async def repair_diff(
     await find_job(services, reader, job_id)
     repair = find_repair(await services.store.events(job_id), run)
     if repair is None:
-        raise Refused(problems.NOT_FOUND, f"the job has no repair {run}")
+        raise RefusedRequest(problems.NOT_FOUND, f"the job has no repair {run}")
     return await _send_text(services, f"{run}.diff.txt", repair["diff"])
 
 
@@ -279,7 +279,7 @@ async def recording_file(job_id: str, services: ServicesDep, reader: Downloader)
     content = await build_recording(job_id, await services.store.events(job_id), services.blobs)
     if content is None:
         detail = "this job was not recorded: submit it with `record`, or set FETTLE_RECORD"
-        raise Refused(problems.NOT_FOUND, detail)
+        raise RefusedRequest(problems.NOT_FOUND, detail)
     headers = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_bytes(content))
     return Response(content, headers=headers)
 

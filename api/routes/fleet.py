@@ -18,7 +18,7 @@ from api.auth.caller import Operator
 from api.http.answers import as_json
 from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.deployment import Fleet, FleetChange, FleetRequest, FleetSetting
 from api.schemas.problem import FieldError
 from api.services import Services, ServicesDep
@@ -69,7 +69,7 @@ async def change_fleet(request: Request, services: ServicesDep, caller: Operator
 
 
 async def _change(services: Services, change: FleetRequest, signer: Signer) -> Fleet:
-    """Set some of the rules; the rules afterwards. Raises Refused: 409, 422."""
+    """Set some of the rules; the rules afterwards. Raises RefusedRequest: 409, 422."""
     record = await _read(services)
     if change.version != (record.version if record else 0):
         raise _changed(record)
@@ -98,7 +98,7 @@ async def _read(services: Services) -> FleetRecord | None:
         return await services.store.fleet.read()
     except FleetUnreadable as error:
         log.error("fleet settings unreadable", error=str(error))
-        raise Refused(problems.FLEET_UNREADABLE, "the record in Redis is damaged") from None
+        raise RefusedRequest(problems.FLEET_UNREADABLE, "the record in Redis is damaged") from None
 
 
 def _defaults() -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSettings) -> None:
-    """Raise Refused (422) for values that a worker would refuse as its own."""
+    """Raise RefusedRequest (422) for values that a worker would refuse as its own."""
     try:
         FleetSettings(**{**before, **values})
     except ValidationError as error:
@@ -119,7 +119,7 @@ def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSe
             for wrong in error.errors(include_url=False, include_input=False)
         ]
         detail = "; ".join(error.message for error in errors)
-        raise Refused(problems.INVALID, detail, {"errors": errors}) from None
+        raise RefusedRequest(problems.INVALID, detail, {"errors": errors}) from None
     both = {**before, **values}
     longest = settings.max_timeout_seconds + both["overdue_seconds"]
     if "blob_grace_seconds" in values and values["blob_grace_seconds"] <= longest:
@@ -137,26 +137,26 @@ def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSe
         )
 
 
-def _refused(field: str, message: str) -> Refused:
+def _refused(field: str, message: str) -> RefusedRequest:
     errors = [FieldError(field=field, message=message)]
-    return Refused(problems.INVALID, message, {"errors": errors})
+    return RefusedRequest(problems.INVALID, message, {"errors": errors})
 
 
 async def _check_removal(services: Services, days: float, accepted: int) -> None:
-    """Raise Refused (409) if this retention would remove more jobs than is accepted."""
+    """Raise RefusedRequest (409) if this retention would remove more jobs than is accepted."""
     removed = await services.store.fleet.count_finished(int(days * 86_400_000))
     if removed > accepted:
         detail = (
             f"retention_days {days:g} would remove {removed} finished jobs at once, forever: keep "
             f"jobs for longer, or send the change with accept_removal {removed}"
         )
-        raise Refused(problems.REMOVES_JOBS, detail, {"limit": removed})
+        raise RefusedRequest(problems.REMOVES_JOBS, detail, {"limit": removed})
 
 
-def _changed(record: FleetRecord | None) -> Refused:
+def _changed(record: FleetRecord | None) -> RefusedRequest:
     version = record.version if record else 0
     detail = f"the settings have version {version} now: read them, and send the change again"
-    return Refused(problems.FLEET_CHANGED, detail, {"limit": version})
+    return RefusedRequest(problems.FLEET_CHANGED, detail, {"limit": version})
 
 
 def _fleet_json(record: FleetRecord | None) -> Fleet:

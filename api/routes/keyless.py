@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from api import problems
 from api.http.answers import as_json
 from api.openapi import refusals
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.routes.webhooks import undelivered
 from api.schemas.deployment import Health
 from api.schemas.problem import ProblemKind
@@ -54,7 +54,7 @@ async def readyz(services: ServicesDep) -> Response:
     faults = await asyncio.gather(dependencies.redis_fault(), dependencies.storage_fault())
     if missing := [fault for fault in faults if fault]:
         detail, more = "; ".join(missing), {"missing": missing}
-        raise Refused(problems.NOT_READY, detail, more, {"Retry-After": "5"})
+        raise RefusedRequest(problems.NOT_READY, detail, more, {"Retry-After": "5"})
     return as_json(Health(status="ready"))
 
 
@@ -115,5 +115,5 @@ async def problem(name: str) -> Response:
     """The meaning of a problem's `type`. Needs no key."""
     kind = problems.KINDS.get(name)
     if kind is None:
-        raise Refused(problems.NOT_FOUND, "there is no such type of problem")
+        raise RefusedRequest(problems.NOT_FOUND, "there is no such type of problem")
     return as_json(kind.to_schema())

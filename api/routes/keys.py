@@ -11,7 +11,7 @@ from api.http.answers import as_json
 from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
 from api.pages.session import LINK_SECONDS
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
 from jobs.budgets import Amount, format_dollars
@@ -44,10 +44,10 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     key_request, _ = await read_json(request, KeyRequest, services.settings)
     tenant = key_request.tenant or caller.tenant
     if not caller.governs(tenant):
-        raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
+        raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
     limited = (key_request.max_cost_usd_per_day, key_request.max_tokens_per_day) != (None, None)
     if limited and not caller.operates:
-        raise Refused(problems.FORBIDDEN, "only the operator sets limits of a key")
+        raise RefusedRequest(problems.FORBIDDEN, "only the operator sets limits of a key")
     secret = new_secret()
     credential = Credential(
         id=new_id(),
@@ -63,7 +63,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     )
     if not await services.credentials.add(credential, digest_secret(secret)):
         detail = f"an active key of the tenant {tenant} is named {key_request.name}"
-        raise Refused(problems.NAME_TAKEN, detail)
+        raise RefusedRequest(problems.NAME_TAKEN, detail)
     log.info(
         "key created",
         key=credential.id,
@@ -113,7 +113,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     limits, _ = await read_json(request, DayLimits, services.settings)
     if key_id == FIRST_ID and configured_key(services.settings):
         detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
-        raise Refused(problems.CONFIGURED_KEY, detail)
+        raise RefusedRequest(problems.CONFIGURED_KEY, detail)
     await _governed(key_id, services, caller)
     await services.credentials.limit(key_id, limits.max_cost_usd_per_day, limits.max_tokens_per_day)
     log.info("key limited", key=key_id, **limits.model_dump())
@@ -131,7 +131,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Revoke a key at once. Revoking it again does nothing."""
     if key_id == FIRST_ID and configured_key(services.settings):
-        raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
+        raise RefusedRequest(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
     await services.credentials.revoke(key_id, await services.store.now())
     log.info("key revoked", key=key_id)
@@ -141,7 +141,9 @@ async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
 async def _governed(key_id: str, services: Services, caller: Credential) -> Credential:
     key = await services.credentials.get(key_id)
     if key is None or not caller.governs(key.tenant):
-        raise Refused(problems.NOT_FOUND, "this key does not exist: fettle keys list has the ids")
+        raise RefusedRequest(
+            problems.NOT_FOUND, "this key does not exist: fettle keys list has the ids"
+        )
     return key
 
 

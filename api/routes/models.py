@@ -14,7 +14,7 @@ from api.auth.caller import Operator, Overseer
 from api.http.answers import as_json
 from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.models import (
     AcceptedForm,
     Checked,
@@ -91,7 +91,9 @@ async def check(request: Request, services: ServicesDep, caller: Operator) -> Re
         detail = str(
             (answer or {}).get("error", "no worker answered: start a worker, or try again")
         )
-        raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})
+        raise RefusedRequest(
+            problems.NOT_READY, detail, {"missing": ["a worker that checks models"]}
+        )
     return as_json(Checked(models=[CheckedModel(**model) for model in answer["checked"]]))
 
 
@@ -131,7 +133,7 @@ def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple
     for name in names:
         if name not in offered and not is_allowed(name, allowed):
             error = {"field": "models", "message": not_allowed(name, allowed)}
-            raise Refused(problems.INVALID, error["message"], {"errors": [error]})
+            raise RefusedRequest(problems.INVALID, error["message"], {"errors": [error]})
 
 
 async def _announcing(services: Services) -> list[Mapping[str, Any]]:

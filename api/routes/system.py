@@ -14,7 +14,7 @@ from api import problems
 from api.auth.caller import Operator, Overseer
 from api.http.answers import as_json
 from api.openapi import responses
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.routes.webhooks import undelivered
 from api.schemas.deployment import Finding, RedisState, System
 from api.services import Services, ServicesDep
@@ -126,7 +126,7 @@ async def drain(worker: str, services: ServicesDep, caller: Operator) -> Respons
     `worker` is its `id` in GET /system. Its supervisor may start another in its place.
     """
     if not await services.store.request_drain(worker):
-        raise Refused(
+        raise RefusedRequest(
             problems.NOT_FOUND,
             "no worker with this id was seen lately: fettle doctor lists the workers",
         )

@@ -13,7 +13,7 @@ from api.auth.caller import Admin, Operator
 from api.http.answers import as_json
 from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.routes.keys import spent_today
 from api.schemas import patterns
 from api.schemas.key import DayLimits, Tenant, TenantList
@@ -55,7 +55,7 @@ async def limit(tenant: str, request: Request, services: ServicesDep, caller: Op
     may do this. The tenant needs no key yet."""
     body, _ = await read_json(request, DayLimits, services.settings)
     if not re.fullmatch(patterns.TENANT, tenant):
-        raise Refused(
+        raise RefusedRequest(
             problems.NOT_FOUND, "no tenant can have this name: 1 to 63 of a-z, 0-9, _ and -"
         )
     limits = TenantLimits(body.max_cost_usd_per_day, body.max_tokens_per_day)

@@ -11,7 +11,7 @@ from api import problems
 from api.auth.caller import Operator
 from api.http.answers import as_json
 from api.openapi import responses
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.deployment import Undelivered, WebhookDelivery, WebhookDeliveryList
 from api.services import ServicesDep
 from jobs.store.redis_store import RedisStore
@@ -58,7 +58,7 @@ async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa:
 async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
     """Start its delivery over, with the same id."""
     if not await services.store.outbox.requeue(delivery_id):
-        raise Refused(
+        raise RefusedRequest(
             problems.NOT_FOUND, "no dead message has this id: fettle webhooks lists the messages"
         )
     log.info("webhook sent again", delivery=delivery_id)

@@ -11,7 +11,7 @@ from typing import Any
 
 from api import problems
 from api.http.field_errors import refuse
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.job_request import Terms
 from api.schemas.problem import FieldError
 from jobs.budgets import DAY_MS, Amount, Cap, day_limit
@@ -59,7 +59,8 @@ class Admission:
         self._loads: dict[str, tuple[float, SystemLoad]] = {}
 
     async def check(self, tenant: str) -> None:
-        """Raise Refused (429 or 503, with Retry-After) if the service accepts no further job."""
+        """Raise RefusedRequest (429 or 503, with Retry-After) if the service accepts no further
+        job."""
         now = time.monotonic()
         read_at, load = self._loads.get(tenant, (0.0, None))
         if load is None or now - read_at > LOAD_SECONDS:
@@ -70,8 +71,8 @@ class Admission:
         _raise(admission.check_load(load, self._limits))
 
     async def check_budget(self, caller: Credential, job_limit: Cap) -> None:
-        """Raise Refused (429) if a job that may spend `job_limit` is not expected to be finished
-        within the caller's daily budget."""
+        """Raise RefusedRequest (429) if a job that may spend `job_limit` is not expected to be
+        finished within the caller's daily budget."""
         limit = day_limit(caller, self._day_limit)
         if limit.is_bounded:
             paid, unfinished = await self._store.budgets.day_of_key(caller.id)
@@ -96,12 +97,13 @@ class Admission:
 def _raise(refusal: Refusal | None) -> None:
     if refusal is not None:
         headers = {"Retry-After": RETRY_SECONDS[refusal.code]}
-        raise Refused(PROBLEMS[refusal.code], refusal.detail, headers=headers)
+        raise RefusedRequest(PROBLEMS[refusal.code], refusal.detail, headers=headers)
 
 
 async def check_token_limit(store: RedisStore, terms: Terms) -> None:
-    """Raise Refused, a 422 with the least token limit, if no worker could finish a small job within
-    the requested one. The least limit depends on the workers' settings, which they announce."""
+    """Raise RefusedRequest, a 422 with the least token limit, if no worker could finish a small job
+    within the requested one. The least limit depends on the workers' settings, which they
+    announce."""
     if terms.max_tokens is None:
         return
     least_tokens = [_call_tokens(worker, terms.model) for worker in await store.workers()]

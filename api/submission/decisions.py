@@ -12,7 +12,7 @@ import structlog
 from api import problems
 from api.auth.caller import keys_of_same_person
 from api.http.field_errors import MAX_MESSAGE_CHARACTERS, refuse
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.refusals import from_refusal
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest, SentComment
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 async def apply_decision(
     services: Services, caller: Credential, loaded: Loaded, request: ReviewRequest
 ) -> JobRecord:
-    """Apply a decision to the job's open review. Raises Refused: 403, 409, 422."""
+    """Apply a decision to the job's open review. Raises RefusedRequest: 403, 409, 422."""
     job_id = loaded.record.id
     decision = Decision(
         review_id=request.review_id or "",
@@ -60,7 +60,7 @@ async def apply_decision(
 
 
 def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:
-    """Raise Refused, 409 or 422, for a decision that is incomplete or not offered."""
+    """Raise RefusedRequest, 409 or 422, for a decision that is incomplete or not offered."""
     has_reason = request.feedback.strip() or request.comments or review.paused
     if request.action is Action.REVISE and not has_reason:
         refuse([FieldError(field="feedback", message="revise needs feedback or comments")])
@@ -70,7 +70,7 @@ def _check(request: ReviewRequest, review: Review, record: JobRecord, services: 
             "this deployment delivers only changes that a person has approved: the critic cannot "
             "decide on this job"
         )
-        raise Refused(problems.NOT_OFFERED, detail)
+        raise RefusedRequest(problems.NOT_OFFERED, detail)
 
 
 async def _about(
@@ -94,7 +94,7 @@ async def _anchor_comments(
 ) -> tuple[Comment, ...]:
     """The comments with the lines of the review's patch around them.
 
-    Raises Refused (422), BlobMissing.
+    Raises RefusedRequest (422), BlobMissing.
     """
     if not comments:
         return ()

@@ -34,7 +34,7 @@ async def store_inputs(
     services: Services, caller: Credential, request: JobRequest, spec: JobSpec, parts: FormParts
 ) -> tuple[JobSpec, list[str]]:
     """Store the inputs of a job. Returns the spec with their digests, and all digests that the job
-    refers to. Raises Refused: 404, 422."""
+    refers to. Raises RefusedRequest: 404, 422."""
     texts = {path: text.encode() for path, text in inline_files(request).items()}
     files = {**texts, **parts.files}
     size = sum(map(len, files.values())) + len(parts.bundle or b"")
@@ -60,7 +60,8 @@ async def store_verified_files(
     """Store the present files of `job`, overlaid with the request's files. Returns the digest of
     their manifest, and the digests of the files.
 
-    Raises Refused, a 422, for a job on a repository, because its workspace has only some files.
+    Raises RefusedRequest, a 422, for a job on a repository, because its workspace has only some
+    files.
     """
     if job is not None and job.spec.repo is not None:
         message = "the job is on a repository: its files cannot be verified apart from it"
@@ -103,8 +104,8 @@ async def start_files(services: Services, record: JobRecord) -> Manifest:
 
 
 async def check_follow_up(services: Services, caller: Credential, name: str | None) -> None:
-    """Raise Refused, a 422, if the conversation is about a repository: its next job would have the
-    files that the last job changed, and no others."""
+    """Raise RefusedRequest, a 422, if the conversation is about a repository: its next job would
+    have the files that the last job changed, and no others."""
     if name is None:
         return
     entries = await services.store.conversation(caller.tenant, name, 1)

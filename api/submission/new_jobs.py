@@ -58,7 +58,7 @@ async def replay(
 ) -> Submission | None:
     """The job that this Idempotency-Key belongs to, even if the queue is full now.
 
-    Raises Refused: 422, if the key belongs to another request.
+    Raises RefusedRequest: 422, if the key belongs to another request.
     """
     replayed = await services.operations.find_submission(caller.tenant, idempotency)
     if isinstance(replayed, Refusal):
@@ -76,7 +76,7 @@ async def submit(
     parts: FormParts = NO_PARTS,
 ) -> Submission:
     """Submit a valid request. `spec` is the request's spec without its inputs; `parts` are the
-    files of its form. Raises Refused: 404, 422, 429, 503."""
+    files of its form. Raises RefusedRequest: 404, 422, 429, 503."""
     refuse(approver_errors(spec, caller.signer))
     await check_conversation(services, caller, request.conversation_id)
     await check_follow_up(services, caller, request.conversation_id)
@@ -99,7 +99,7 @@ async def retry(
     request_id: str,
     idempotency: Idempotency | None = None,
 ) -> Submission:
-    """Retry a job. Raises Refused: 404, 409, 422, 429, 503."""
+    """Retry a job. Raises RefusedRequest: 404, 409, 422, 429, 503."""
     earlier = (await find_job(services, caller, job_id)).record
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, earlier.spec)
@@ -119,7 +119,7 @@ async def rebase(
     request_id: str,
     idempotency: Idempotency | None = None,
 ) -> Submission:
-    """Rebase a job's change. Raises Refused: 404, 409, 422, 429, 503; BlobMissing."""
+    """Rebase a job's change. Raises RefusedRequest: 404, 409, 422, 429, 503; BlobMissing."""
     earlier = (await find_job(services, caller, job_id)).record
     await _check_admission(services, caller, earlier.spec)
     if earlier.result is not None and earlier.result.bundle is not None:
@@ -139,7 +139,7 @@ async def verify(
     request_id: str,
     idempotency: Idempotency | None = None,
 ) -> Submission:
-    """Submit a valid request for a verification. Raises Refused: 404, 422, 429, 503."""
+    """Submit a valid request for a verification. Raises RefusedRequest: 404, 422, 429, 503."""
     job_id = request.job_id
     job = (await find_job(services, caller, job_id)).record if job_id else None
     await services.admission.check(caller.tenant)
@@ -170,5 +170,5 @@ async def _check_admission(services: Services, caller: Credential, spec: JobSpec
 
 
 def _check_approvers(spec: JobSpec, caller: Credential, earlier: Collection[Signer]) -> None:
-    """Refuse a retry or a rebase that no key could approve. Raises Refused: 422."""
+    """Refuse a retry or a rebase that no key could approve. Raises RefusedRequest: 422."""
     refuse(approver_errors(spec, caller.signer, earlier))

@@ -46,7 +46,8 @@ PATH_CHARACTERS = 100
 def check_job(
     request: JobRequest, size: int, settings: ApiSettings, parts: FormParts = NO_PARTS
 ) -> JobSpec:
-    """The spec of a valid request. Raises Refused: 422 that names each field and its limit, or 413.
+    """The spec of a valid request. Raises RefusedRequest: 422 that names each field and its limit,
+    or 413.
 
     `size` is the size of the JSON in bytes. Without its files it may have `max_body_bytes`.
     """
@@ -67,7 +68,7 @@ def check_job(
 
 
 def check_retry(request: RetryRequest, spec: JobSpec, settings: ApiSettings) -> None:
-    """Raise Refused, a 422, if a retry may not have this spec."""
+    """Raise RefusedRequest, a 422, if a retry may not have this spec."""
     errors = list(delivery_errors(spec, settings))
     if sent := request.model_fields_set:
         requested_expiry = request.on_expiry if "on_expiry" in sent else spec.on_expiry
@@ -78,7 +79,7 @@ def check_retry(request: RetryRequest, spec: JobSpec, settings: ApiSettings) -> 
 
 
 def check_verification(request: VerificationRequest, settings: ApiSettings) -> None:
-    """Raise Refused: 422 that names each field and its limit."""
+    """Raise RefusedRequest: 422 that names each field and its limit."""
     limit = settings.max_timeout_seconds
     errors = []
     if request.timeout_seconds is not None and request.timeout_seconds > limit:

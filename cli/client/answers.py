@@ -23,7 +23,7 @@ _UNKNOWN = frozenset({"enum", "literal_error"})
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AnswerSource:
     """The origin of an answer: the service's address, and the call."""
 
     url: str
@@ -41,7 +41,7 @@ class Fields(dict[str, Any]):
     `dataclasses.asdict` copies a mapping by its type: such a copy has no source.
     """
 
-    source: Source | None = None
+    source: AnswerSource | None = None
 
     def __missing__(self, name: str) -> NoReturn:
         if self.source is None:
@@ -49,13 +49,13 @@ class Fields(dict[str, Any]):
         raise self.source.unexpected(f"has no field `{name}`")
 
 
-def _from(source: Source, content: dict[str, Any]) -> Fields:
+def _from(source: AnswerSource, content: dict[str, Any]) -> Fields:
     fields = Fields(content)
     fields.source = source
     return fields
 
 
-def parse_object(source: Source, text: str, model: type[BaseModel]) -> Fields:
+def parse_object(source: AnswerSource, text: str, model: type[BaseModel]) -> Fields:
     """The JSON object that a text holds, compared with its schema. Raises NotFettle."""
     try:
         content = json.loads(text, object_hook=partial(_from, source))

@@ -13,14 +13,14 @@ from pydantic import BaseModel, Field
 
 from api.schemas.event import Event as EventModel
 from api.schemas.event import EventHead
-from cli.client.answers import Source, parse_object
+from cli.client.answers import AnswerSource, parse_object
 from cli.errors import CliError
 
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ReceivedEvent:
     """`seq` counts from 1 without gaps; `kind` and `data` are as `GET /jobs/{id}/events` says."""
 
     seq: int
@@ -41,12 +41,12 @@ class _AnyEvent(EventHead):
     data: dict[str, Any]
 
 
-def read_event(source: Source, text: str) -> Event:
+def read_event(source: AnswerSource, text: str) -> ReceivedEvent:
     """An event from its JSON: {seq, at (ISO 8601), kind, data}. Raises NotFettle."""
     parse_object(source, text, _AnyEvent)
     content = parse_object(source, text, EventModel)
     at = datetime.fromisoformat(content["at"])
-    return Event(content["seq"], at, content["kind"], content["data"])
+    return ReceivedEvent(content["seq"], at, content["kind"], content["data"])
 
 
 Hear = Callable[[Mapping[str, Any]], None]
@@ -60,7 +60,7 @@ MEDIA_TYPE = "text/event-stream"
 PASSING = frozenset({429, 502, 503, 504})
 
 
-class Tokens(BaseModel):
+class StreamedText(BaseModel):
     """A part of a model's output, while it is generated."""
 
     call: str
@@ -72,12 +72,12 @@ class Tokens(BaseModel):
 
 def follow(
     http: httpx.Client,
-    source: Source,
+    source: AnswerSource,
     after: int,
     sleep: Callable[[float], None],
     trouble: Callable[[httpx.Response | httpx.TransportError], CliError],
     hear: Hear | None = None,
-) -> Iterator[Event]:
+) -> Iterator[ReceivedEvent]:
     """Every event after `after`, each once and in order, to the final one. `source` has the call.
 
     `hear` is called with the output of models while it streams.
@@ -107,8 +107,8 @@ def follow(
 
 
 def _connection(
-    http: httpx.Client, source: Source, after: int, hear: Hear | None
-) -> Iterator[Event]:
+    http: httpx.Client, source: AnswerSource, after: int, hear: Hear | None
+) -> Iterator[ReceivedEvent]:
     params = {} if hear is None else {"tokens": "true"}
     headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
@@ -125,7 +125,7 @@ def _connection(
             for sent in EventSource(response).iter_sse():
                 if sent.event == "tokens":
                     if hear is not None:
-                        hear(parse_object(source, sent.data, Tokens))
+                        hear(parse_object(source, sent.data, StreamedText))
                 elif sent.id and sent.data:
                     yield read_event(source, sent.data)
         except httpx.DecodingError as error:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from api.pages.format.code import diff_of
 from cli.client.service import Job, Service
-from cli.errors import CliError, Refused
+from cli.errors import CliError, RequestRefused
 from jobs.blobs import atomic_write
 
 MOST_BYTES = 64 * 1024
@@ -45,7 +45,7 @@ def write(folder: Path, name: str, data: bytes) -> Path:
 def save_recording(service: Service, job_id: str, path: Path) -> None:
     """Write the recording, in one step, readable by its owner alone.
 
-    Raises Refused if the job has no recording, CliError if the file cannot be written.
+    Raises RequestRefused if the job has no recording, CliError if the file cannot be written.
     """
     content = service.recording(job_id)
     try:
@@ -67,7 +67,7 @@ def text_of(service: Service, job_id: str, most_bytes: int = MOST_BYTES) -> Text
             return None
         try:
             content = service.artifact(job_id, artifact["name"], digest=artifact["digest"])
-        except Refused:
+        except RequestRefused:
             return None
         return as_text(content)
 
@@ -101,7 +101,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JobChange:
     """`patch`: of a job on a repository, in git's format; of other jobs None, and `files`.
     `problem`: why the change cannot be read."""
 
@@ -110,20 +110,20 @@ class Change:
     problem: str = ""
 
 
-def change_of(service: Service, job: Job) -> Change:
+def change_of(service: Service, job: Job) -> JobChange:
     """The change of the open review, else of the result, against the files that the job started
     from. What cannot be read is named: the rest of the job can be shown without it."""
     work = job["review"]["payload"] if job["review"] else job["result"]
     if not work or "artifacts" not in work:
-        return Change()
+        return JobChange()
     try:
         if work.get("patch"):
-            return Change(service.patch(job["id"]).decode(errors="backslashreplace"))
+            return JobChange(service.patch(job["id"]).decode(errors="backslashreplace"))
         if job["spec"].get("repo"):
-            return Change()
-        return Change(files=tuple(_changed_files(service, job["id"], work["artifacts"])))
-    except Refused as refused:
-        return Change(problem=str(refused))
+            return JobChange()
+        return JobChange(files=tuple(_changed_files(service, job["id"], work["artifacts"])))
+    except RequestRefused as refused:
+        return JobChange(problem=str(refused))
 
 
 def _changed_files(
@@ -157,7 +157,7 @@ def _compare_file(
         if before is None or new is None:
             return replace(change, text=new)
         old = as_text(service.file(job_id, path, at="start"))
-    except Refused as refused:
+    except RequestRefused as refused:
         return replace(change, reason=str(refused))
     text = None if old is None else diff_of(old, new)
     return replace(change, text=text, reason="" if text else "its lines cannot be compared")

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 import click
 
 from cli.client.service import Service
-from cli.errors import CliError, Refused
+from cli.errors import CliError, RequestRefused
 
 OPTION = "--file"
 UNCHECKED_BYTES = 10 * 1024 * 1024
@@ -43,7 +43,7 @@ class InputFiles:
             return
         try:
             most = service.system()["limits"]["max_files_bytes"]
-        except Refused:  # a key that may only submit: the service decides
+        except RequestRefused:  # a key that may only submit: the service decides
             return
         if total > most:
             detail = (

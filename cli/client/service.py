@@ -1,9 +1,8 @@
 """The service over HTTP: one method a call of the API.
 
-Refusals raise `Refused`, silence and 5xx `Unreachable`, an answer of another service `NotFettle`.
-When the service asks for it (429 and 503
-with Retry-After), a call is tried again that may be made twice: all but a POST, a cancel, and what
-carries an Idempotency-Key.
+Refusals raise `RequestRefused`, silence and 5xx `Unreachable`, an answer of another service
+`NotFettle`. When the service asks for it (429 and 503 with Retry-After), a call is tried again that
+may be made twice: all but a POST, a cancel, and what carries an Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -26,9 +25,17 @@ from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
 from api.schemas.models import Checked, Models
 from api.schemas.problem import Problem as ProblemModel
 from api.schemas.review import DecidedList
-from cli.client.answers import Source, parse_object
-from cli.client.events import PASSING, Event, Hear, follow
-from cli.errors import START_IT, BadSettings, CliError, NotFettle, Problem, Refused, Unreachable
+from cli.client.answers import AnswerSource, parse_object
+from cli.client.events import PASSING, Hear, ReceivedEvent, follow
+from cli.errors import (
+    START_IT,
+    BadSettings,
+    CliError,
+    NotFettle,
+    RequestRefused,
+    ServiceProblem,
+    Unreachable,
+)
 from settings.reading.addresses import http_origin
 from settings.starting.environment import unusable_proxies
 
@@ -179,15 +186,17 @@ class Service:
         """A text that an answer links to."""
         return self._send("GET", href).text
 
-    def events(self, job_id: str, after: int = 0, hear: Hear | None = None) -> Iterator[Event]:
+    def events(
+        self, job_id: str, after: int = 0, hear: Hear | None = None
+    ) -> Iterator[ReceivedEvent]:
         """GET /jobs/{id}/events: each event once, to the final one, over broken connections.
 
         `hear` is called with the output of models while it streams.
         """
-        source = Source(self.url, "GET", f"{_path(job_id)}/events")
+        source = AnswerSource(self.url, "GET", f"{_path(job_id)}/events")
         return follow(self._http, source, after, self._sleep, self._trouble, hear)
 
-    def events_so_far(self, job: Job) -> Iterator[Event]:
+    def events_so_far(self, job: Job) -> Iterator[ReceivedEvent]:
         """The events that a job had when it was asked for; the stream of one that runs goes on."""
         if job["last_event"]:
             for event in self.events(job["id"]):
@@ -312,9 +321,9 @@ class Service:
         if answer.status_code != status or answer.content.strip(b"{}"):
             raise self._stranger(answer)
 
-    def _source(self, answer: httpx.Response) -> Source:
+    def _source(self, answer: httpx.Response) -> AnswerSource:
         request = answer.request
-        return Source(self.url, request.method, request.url.path)
+        return AnswerSource(self.url, request.method, request.url.path)
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
         twice_is_once = method != "POST" or path.endswith("/cancel")
@@ -325,7 +334,7 @@ class Service:
             except httpx.TransportError as error:
                 raise self._trouble(error) from None
             except httpx.DecodingError as error:
-                source = Source(self.url, method, path)
+                source = AnswerSource(self.url, method, path)
                 raise source.unexpected(f"cannot be decoded: {error}") from None
             if answer.is_success:
                 return answer
@@ -342,7 +351,7 @@ class Service:
             return self._stranger(answer)
         if answer.status_code in PASSING:
             return Unreachable(problem.title, problem.detail, "try again in a moment")
-        return Refused(problem)
+        return RequestRefused(problem)
 
     def _unreachable(self, error: httpx.TransportError) -> Unreachable:
         detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
@@ -361,11 +370,11 @@ def _path(job_id: str) -> str:
     return f"/jobs/{quote(job_id, safe='')}"
 
 
-def _problem(source: Source, answer: httpx.Response) -> Problem | None:
+def _problem(source: AnswerSource, answer: httpx.Response) -> ServiceProblem | None:
     """The problem that an answer states; None if the answer is not a problem of the API."""
     try:
         content = parse_object(source, answer.text, ProblemModel)
-        return Problem(
+        return ServiceProblem(
             status=answer.status_code,
             title=content["title"],
             detail=content.get("detail") or "",

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from cli.repository.git import Git
+from cli.repository.git import LocalGit
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def begin_project(folder: Path) -> Path:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    git = Git(folder, _WHO)
+    git = LocalGit(folder, _WHO)
     git.run("init", "--quiet", "--initial-branch=main")
     git.run("add", "--all")
     git.run("commit", "--quiet", "--no-gpg-sign", "--message", "Parking 1.4.0")

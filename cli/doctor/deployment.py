@@ -24,7 +24,7 @@ STALE_SECONDS = 20.0
 WAITING = "repair it: the worker takes no job until then, and checks again by itself"
 
 
-class Health(StrEnum):
+class Rating(StrEnum):
     """`bad`: no job could run. `note`: a fact without judgement."""
 
     GOOD = "good"
@@ -38,7 +38,7 @@ class Finding:
     """The result of a check, with `advice` on the next step."""
 
     name: str
-    health: Health
+    health: Rating
     text: str
     advice: str = ""
 
@@ -51,16 +51,16 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     """Everything that a running service reports."""
     counts = ", ".join(f"{count} {status}" for status, count in system["jobs"].items() if count)
     service = system.get("release") or system["version"]
-    yield Finding("service", Health.GOOD, f"Fettle {service}, {system['environment']}")
-    yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
+    yield Finding("service", Rating.GOOD, f"Fettle {service}, {system['environment']}")
+    yield Finding("jobs", Rating.NOTE, counts.replace("_", " ") or "none yet")
     if system.get("workers") is None:
         if not system["serving"]:
-            yield Finding("workers", Health.BAD, "none was seen lately", "ask the operator")
+            yield Finding("workers", Rating.BAD, "none was seen lately", "ask the operator")
         text = "only an operator's key shows more of workers, queue and Redis"
         yield Finding(
-            "system", Health.NOTE, text, "use a key with the scope admin, of the tenant default"
+            "system", Rating.NOTE, text, "use a key with the scope admin, of the tenant default"
         )
-        yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
+        yield Finding("allowed", Rating.NOTE, f"jobs may name {', '.join(system['models'])}")
         return
     if state := system["redis"]:
         yield from redis(state["server"], state["version"], state["findings"])
@@ -70,9 +70,9 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     workers = [worker for worker in system["workers"] if worker["seen_seconds"] <= lately]
     if not workers:
         advice = "start one: python -m worker"
-        yield Finding("workers", Health.BAD, "none was seen lately", advice)
+        yield Finding("workers", Rating.BAD, "none was seen lately", advice)
         return
-    yield Finding("workers", Health.GOOD, _worker_names(workers))
+    yield Finding("workers", Rating.GOOD, _worker_names(workers))
     yield from _releases(workers, service)
     yield from _dropped(workers)
     yield from _tools(workers)
@@ -89,7 +89,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         recordings={name for worker in workers for name in worker["models"]["recordings"]},
     )
     yield from _model_servers(workers)
-    yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
+    yield Finding("allowed", Rating.NOTE, f"jobs may name {', '.join(system['models'])}")
 
 
 def _webhooks(counts: Mapping[str, Any] | None) -> Iterator[Finding]:
@@ -100,33 +100,33 @@ def _webhooks(counts: Mapping[str, Any] | None) -> Iterator[Finding]:
     text = f"{counts['waiting']} waiting, the oldest for {counts['oldest_seconds']:.0f} s"
     if not counts["dead"]:
         late = counts["oldest_seconds"] > LATE_SECONDS
-        yield Finding("webhooks", Health.WARN if late else Health.NOTE, text, SEE if late else "")
+        yield Finding("webhooks", Rating.WARN if late else Rating.NOTE, text, SEE if late else "")
         return
-    yield Finding("webhooks", Health.WARN, f"{counts['dead']} never arrived; {text}", SEE)
+    yield Finding("webhooks", Rating.WARN, f"{counts['dead']} never arrived; {text}", SEE)
 
 
 def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterator[Finding]:
     """The models that could answer."""
     if keys or default:
         text = f"keys for {', '.join(sorted(keys)) or 'none'}; default {default or 'none'}"
-        yield Finding("models", Health.GOOD, text)
+        yield Finding("models", Rating.GOOD, text)
     elif recordings:
         text = f"no key: only recordings can be played ({', '.join(sorted(recordings))})"
-        yield Finding("models", Health.WARN, text, SET_A_KEY)
+        yield Finding("models", Rating.WARN, text, SET_A_KEY)
     else:
-        yield Finding("models", Health.BAD, "no key, and no recordings", SET_A_KEY)
+        yield Finding("models", Rating.BAD, "no key, and no recordings", SET_A_KEY)
 
 
 def _model_servers(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """The contexts of models, and the models without an answering server. If no default model of a
     worker has a server, no job can run there."""
     contexts: dict[str, set[int]] = {}
-    errors: dict[str, Health] = {}
+    errors: dict[str, Rating] = {}
     for worker in workers:
         servers = worker.get("model_servers", {})
         default = (worker["models"]["default"] or "").split(", ")
         away = [name for name, server in servers.items() if server["error"]]
-        health = Health.BAD if set(default) <= set(away) else Health.WARN
+        health = Rating.BAD if set(default) <= set(away) else Rating.WARN
         errors |= {servers[name]["error"]: health for name in away}
         for name, server in servers.items():
             if server["context_tokens"]:
@@ -136,31 +136,31 @@ def _model_servers(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     for name, tokens in sorted(contexts.items()):
         text = f"{name}: {', '.join(f'{limit:,}' for limit in sorted(tokens))} tokens"
         if min(tokens) < LITTLE_CONTEXT:
-            yield Finding("context", Health.WARN, text, GIVE_MORE_CONTEXT)
+            yield Finding("context", Rating.WARN, text, GIVE_MORE_CONTEXT)
         else:
-            yield Finding("context", Health.NOTE, text)
+            yield Finding("context", Rating.NOTE, text)
 
 
 def sandbox(report: Mapping[str, Any]) -> Iterator[Finding]:
     """A backend ({backend, works, why, layers}), and its layers."""
     if not report["works"]:
-        yield Finding("sandbox", Health.BAD, _broken(report))
+        yield Finding("sandbox", Rating.BAD, _broken(report))
         return
-    yield Finding("sandbox", Health.GOOD, f"{report['backend']} works")
+    yield Finding("sandbox", Rating.GOOD, f"{report['backend']} works")
     for layer in report["layers"]:
         state = "on" if layer["active"] else "off"
-        health = Health.NOTE if layer["active"] else Health.WARN
+        health = Rating.NOTE if layer["active"] else Rating.WARN
         yield Finding(f"  {layer['name']}", health, f"{state}: {layer['detail']}")
 
 
 def redis(server: str, version: str, reports: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """A server, and what its settings mean: {name, value, verdict, advice}."""
-    yield Finding("redis", Health.GOOD, f"{server} {version}")
-    judged = {"ok": Health.NOTE, "warn": Health.WARN, "refuse": Health.BAD, "unusable": Health.BAD}
+    yield Finding("redis", Rating.GOOD, f"{server} {version}")
+    judged = {"ok": Rating.NOTE, "warn": Rating.WARN, "refuse": Rating.BAD, "unusable": Rating.BAD}
     for report in reports:
         if report["name"] != "version" or report["verdict"] != "ok":
             # a newer service may have other verdicts
-            health = judged.get(report["verdict"], Health.WARN)
+            health = judged.get(report["verdict"], Rating.WARN)
             yield Finding(f"  {report['name']}", health, report["value"], report["advice"])
 
 
@@ -178,10 +178,10 @@ def _releases(workers: list[Mapping[str, Any]], service: str) -> Iterator[Findin
         ids_by_release.setdefault(name, []).append(worker["id"])
     for name, ids in sorted(ids_by_release.items()):
         if name == service:
-            yield Finding("release", Health.NOTE, f"{name}: {', '.join(ids)}")
+            yield Finding("release", Rating.NOTE, f"{name}: {', '.join(ids)}")
             continue
         text = f"{name}: {', '.join(ids)}; the service runs {service}"
-        yield Finding("release", Health.WARN, text, "finish the upgrade of the fleet")
+        yield Finding("release", Rating.WARN, text, "finish the upgrade of the fleet")
 
 
 def _dropped(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -194,7 +194,7 @@ def _dropped(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
 def dropped(names: Sequence[str], origin: str) -> Finding:
     """Variables of libraries that were set for `origin`: this command or the workers."""
     text = f"{', '.join(names)}: variables of libraries, which have no effect in Fettle ({origin})"
-    return Finding("environment", Health.WARN, text, "unset them, or see docs/configuration.md")
+    return Finding("environment", Rating.WARN, text, "unset them, or see docs/configuration.md")
 
 
 def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -202,10 +202,10 @@ def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     worker."""
     tools = sorted({", ".join(worker["tools"]) for worker in workers if worker.get("tools")})
     if len(tools) == 1:
-        yield Finding("tools", Health.NOTE, tools[0])
+        yield Finding("tools", Rating.NOTE, tools[0])
     elif tools:
         advice = "give all workers the same FETTLE_TOOLS and FETTLE_FETCH_..."
-        yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(tools)}", advice)
+        yield Finding("tools", Rating.WARN, f"workers differ: {'; '.join(tools)}", advice)
 
 
 def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -218,7 +218,7 @@ def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             )
             text = f"{worker['id']} ignores {values}: the record of the fleet differs"
             advice = "`fettle fleet settings` shows the record; `fettle fleet set` changes it"
-            yield Finding("fleet", Health.WARN, text, advice)
+            yield Finding("fleet", Rating.WARN, text, advice)
 
 
 def _unequal(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -230,7 +230,7 @@ def _unequal(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     names = [f"FETTLE_{name.upper()}" for name, used in sorted(values.items()) if len(used) > 1]
     if names:
         text = f"workers differ in {', '.join(names)}: each uses its own value for all jobs"
-        yield Finding("settings", Health.WARN, text, "give all workers the same values")
+        yield Finding("settings", Rating.WARN, text, "give all workers the same values")
 
 
 def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Iterator[Finding]:
@@ -240,7 +240,7 @@ def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Itera
     if periods and min(periods) <= longest:
         text = f"unused bytes go after {min(periods):g} s, and a job may run for {longest:g} s"
         advice = f"fettle fleet set blob_grace_seconds={2 * longest:g}"
-        yield Finding("blob grace", Health.WARN, text, advice)
+        yield Finding("blob grace", Rating.WARN, text, advice)
 
 
 def _room_for_files(
@@ -252,7 +252,7 @@ def _room_for_files(
     if sizes and min(sizes) < most:
         text = f"holds {min(sizes):,} bytes, and a job may submit {most:,}, which could not run"
         advice = "set FETTLE_WORKSPACE_BYTES above FETTLE_MAX_FILES_BYTES"
-        yield Finding("workspace", Health.WARN, text, advice)
+        yield Finding("workspace", Rating.WARN, text, advice)
 
 
 def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -265,7 +265,7 @@ def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     for worker in workers:
         report = worker["sandbox"]
         if not report["works"]:
-            health = Health.WARN if some_work else Health.BAD
+            health = Rating.WARN if some_work else Rating.BAD
             yield Finding("sandbox", health, f"of {worker['id']}: {_broken(report)}", WAITING)
         elif report not in reported:
             reported.append(report)
@@ -277,7 +277,7 @@ def _other_parts(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     them."""
     for part in ("storage", "default_model"):
         broken = [worker for worker in workers if not worker.get(part, {"works": True})["works"]]
-        health = Health.BAD if len(broken) == len(workers) else Health.WARN
+        health = Rating.BAD if len(broken) == len(workers) else Rating.WARN
         for worker in broken:
             text = f"of {worker['id']}: {_broken(worker[part])}"
             yield Finding(part.replace("_", " "), health, text, WAITING)
@@ -291,7 +291,7 @@ def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
         report = worker.get("repositories", {"works": True, "git": None})
         if not report["works"]:
             text = f"jobs on repositories fail at {worker['id']}: {report['why']}"
-            yield Finding("repositories", Health.WARN, text, "install it, then restart the worker")
+            yield Finding("repositories", Rating.WARN, text, "install it, then restart the worker")
         elif report["git"]:
             hosts, indexes = ", ".join(report["hosts"]), ", ".join(report.get("setups", ()))
             fetched = f"fetched from {hosts}" if hosts else "uploads only"
@@ -301,8 +301,8 @@ def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             reported.add(f"git {report['git']}; {fetched}; dependencies: {needs}{delivered}")
             lacking.update(report.get("lacks", ()))
     for text in sorted(lacking):
-        yield Finding("repositories", Health.WARN, f"not fetched over ssh: {text}", SEE_SSH)
-    yield from (Finding("repositories", Health.NOTE, text) for text in sorted(reported))
+        yield Finding("repositories", Rating.WARN, f"not fetched over ssh: {text}", SEE_SSH)
+    yield from (Finding("repositories", Rating.NOTE, text) for text in sorted(reported))
 
 
 def _broken(report: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from redis.asyncio import Redis
 
 from cli.doctor import deployment
-from cli.doctor.deployment import Finding, Health
+from cli.doctor.deployment import Finding, Rating
 from cli.errors import CliError
 from cli.local import redis_programs
 from jobs.errors import StoreUnavailable
@@ -36,14 +36,14 @@ def _redis(settings: WorkerSettings) -> Iterator[Finding]:
         try:
             text = f"`fettle up` starts {redis_programs.choose(settings.data_dir / 'redis')}"
         except CliError as error:
-            yield Finding("redis", Health.BAD, str(error), error.next_step)
+            yield Finding("redis", Rating.BAD, str(error), error.next_step)
         else:
-            yield Finding("redis", Health.NOTE, text)
+            yield Finding("redis", Rating.NOTE, text)
         return
     try:
         fit = asyncio.run(_examine(settings.redis_url.url))
     except StoreUnavailable as error:
-        yield Finding("redis", Health.BAD, str(error), "start it, or correct FETTLE_REDIS_URL")
+        yield Finding("redis", Rating.BAD, str(error), "start it, or correct FETTLE_REDIS_URL")
     else:
         yield from deployment.redis(
             fit.server, fit.version, [asdict(finding) for finding in fit.findings]
@@ -62,7 +62,7 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
         done = subprocess.run(argv, capture_output=True, timeout=SANDBOX_SECONDS, check=False)
         answer = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError) as error:
-        yield Finding("sandbox", Health.BAD, f"the check failed: {error}")
+        yield Finding("sandbox", Rating.BAD, f"the check failed: {error}")
         return
     yield from deployment.sandbox(
         {

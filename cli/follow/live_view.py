@@ -14,7 +14,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from api.quantities import plural, spent
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.client.files import TextOf
 from cli.output import Screen
 from cli.render.events import file_parts, parts
@@ -37,7 +37,7 @@ class Totals:
     unpriced: int = 0
     unreported: int = 0
 
-    def after(self, event: Event) -> Totals:
+    def after(self, event: ReceivedEvent) -> Totals:
         """The totals with one more event."""
         data = event.data
         match event.kind:
@@ -153,7 +153,7 @@ class LiveView:
         before = self.footer.streamed.get(chunk["call"], StreamedText())
         self.footer.streamed = {**self.footer.streamed, chunk["call"]: before.extended(chunk)}
 
-    def show(self, event: Event) -> None:
+    def show(self, event: ReceivedEvent) -> None:
         """Show an event, and update the totals."""
         if event.kind == "model_called":
             self.footer.streamed = {}

@@ -16,7 +16,7 @@ import click
 from api.line_comments import parse
 from cli.client.files import change_of, save
 from cli.client.service import Job, Service
-from cli.errors import Refused
+from cli.errors import RequestRefused
 from cli.output import Screen
 from cli.render.evidence import questions_parts
 from cli.render.part_formats import INSET
@@ -50,7 +50,7 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
         }
         try:
             service.decide(job["id"], decision)
-        except Refused as refused:
+        except RequestRefused as refused:
             screen.line("refused", str(refused))
             if refused.problem.status == 409:  # somebody else was quicker
                 return

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
-from cli.local.processes import Program
+from cli.local.processes import LocalProgram
 
 DRAIN_SECONDS = 20.0
 """How long a worker takes to stop, at most, by default."""
@@ -22,22 +22,22 @@ class Deployment:
     port: int
     env: Mapping[str, str] = field(repr=False)
 
-    def api(self) -> Program:
+    def api(self) -> LocalProgram:
         """The HTTP front."""
-        return Program("api", _python("api"), self.env, stop_seconds=API_STOP_SECONDS)
+        return LocalProgram("api", _python("api"), self.env, stop_seconds=API_STOP_SECONDS)
 
-    def workers(self, count: int) -> list[Program]:
+    def workers(self, count: int) -> list[LocalProgram]:
         """Worker processes, which may take a while to return their jobs."""
         names = ["worker"] if count == 1 else [f"worker {n}" for n in range(1, count + 1)]
         argv = _python("worker")
         drain = max(float(self.env["FETTLE_DRAIN_SECONDS"]), DRAIN_SECONDS)
         stop = drain + HAND_BACK_SECONDS
-        return [Program(name, argv, self.env, stop_seconds=stop) for name in names]
+        return [LocalProgram(name, argv, self.env, stop_seconds=stop) for name in names]
 
-    def flower(self, port: int, password: str) -> Program:
+    def flower(self, port: int, password: str) -> LocalProgram:
         """Flower on loopback, with a password. Secrets go by environment: argv is public."""
         env = {**self.env, "FETTLE_FLOWER_PORT": str(port), "FETTLE_FLOWER_PASSWORD": password}
-        return Program("flower", _python("cli", "flower"), env)
+        return LocalProgram("flower", _python("cli", "flower"), env)
 
 
 def flower_installed() -> bool:

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from cli.errors import CliError
-from cli.repository.git import Git, GitFailed
+from cli.repository.git import LocalGit, LocalGitFailed
 
 _NO_REPOSITORY = "not a git repository"
 
@@ -23,8 +23,8 @@ def refuse_tracked(folder: Path, remedy: str) -> None:
     if not os.path.lexists(folder) or shutil.which("git") is None:
         return
     try:
-        tracked = Git(Path.cwd()).run("ls-files", "-z", "--", folder)
-    except GitFailed as error:
+        tracked = LocalGit(Path.cwd()).run("ls-files", "-z", "--", folder)
+    except LocalGitFailed as error:
         if _NO_REPOSITORY in error.message:
             return
         raise CliError(f"git cannot say whose {folder} is", error.message, remedy) from None

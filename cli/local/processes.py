@@ -29,7 +29,7 @@ LOG_LINES = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class LocalProgram:
     """A program to start. `tier` 0 is stopped last; `stop_seconds` is the bound before SIGKILL."""
 
     name: str
@@ -42,7 +42,7 @@ class Program:
 class Child:
     """A started program; its process id is its group's, too."""
 
-    def __init__(self, program: Program, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, program: LocalProgram, process: subprocess.Popen[bytes]) -> None:
         self.program = program
         self.process = process
         self.pid = process.pid
@@ -82,7 +82,7 @@ class Processes:
         self._signals = signals
         self.children: list[Child] = []
 
-    def start(self, program: Program, output: int | IO[bytes]) -> Child:
+    def start(self, program: LocalProgram, output: int | IO[bytes]) -> Child:
         """Start a program; its stdout and stderr go to `output` (a file, or subprocess.PIPE)."""
         argv = (sys.executable, "-I", "-S", str(PDEATHSIG), str(os.getpid()), *program.argv)
         with self._signals.delayed():
@@ -128,7 +128,7 @@ class LoggedProcesses:
         self.processes = processes
         self.folder = folder
 
-    def start(self, program: Program) -> Child:
+    def start(self, program: LocalProgram) -> Child:
         """Start it."""
         with self._log(program).open("ab") as log:
             return self.processes.start(program, log)
@@ -152,13 +152,13 @@ class LoggedProcesses:
                 )
             time.sleep(LOOK_SECONDS)
 
-    def failure(self, program: Program, reason: str) -> CliError:
+    def failure(self, program: LocalProgram, reason: str) -> CliError:
         """The error for a program that does not work, with the end of its log."""
         log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
         detail = "\n".join([f"{reason}; the end of its log:", *log])
         return CliError(f"the {program.name} cannot work here", detail, "fettle doctor")
 
-    def _log(self, program: Program) -> Path:
+    def _log(self, program: LocalProgram) -> Path:
         return self.folder / f"{program.name}.log"
 
 

@@ -14,7 +14,7 @@ import redis
 
 from cli.errors import CliError
 from cli.local import redis_programs
-from cli.local.processes import Child, Program
+from cli.local.processes import Child, LocalProgram
 
 START_SECONDS = 30.0
 
@@ -44,7 +44,7 @@ VOLATILE = "appendonly no\nmaxmemory 256mb\n"
 class RedisServer:
     """A server to start, on loopback."""
 
-    program: Program
+    program: LocalProgram
     port: int
     password: str = field(repr=False)
 
@@ -76,7 +76,7 @@ def _prepare(name: str, keeps: str, directory: Path, port: int, env: dict[str, s
     config.touch(mode=0o600)
     text = CONFIG.format(port=port, password=password, directory=directory.resolve())
     config.write_text(text + keeps, encoding="utf-8")
-    program = Program(
+    program = LocalProgram(
         name, (redis_programs.choose(directory), str(config)), env, tier=0, stop_seconds=10
     )
     return RedisServer(program, port, password)

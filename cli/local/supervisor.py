@@ -10,7 +10,7 @@ from typing import IO
 from rich.text import Text
 
 from cli.errors import CliError
-from cli.local.processes import Child, Processes, Program, collect_orphans
+from cli.local.processes import Child, LocalProgram, Processes, collect_orphans
 from cli.output import Screen
 from cli.render.texts import printable
 
@@ -36,10 +36,10 @@ class Supervisor:
         self._one_line = threading.Lock()
         self._readers: dict[int, threading.Thread] = {}
         self._deaths: dict[str, int] = {}
-        self._due: list[tuple[float, Program]] = []
+        self._due: list[tuple[float, LocalProgram]] = []
         self._all_well = False
 
-    def start(self, program: Program) -> Child:
+    def start(self, program: LocalProgram) -> Child:
         """Start a program, with its output among the logs."""
         child = self._processes.start(program, subprocess.PIPE)
         args = (program.name, child.process.stdout)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from cli.client.service import Service
 from cli.doctor import deployment
-from cli.doctor.deployment import Health
+from cli.doctor.deployment import Rating
 from cli.errors import CliError
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment
@@ -97,7 +97,7 @@ def _service(
 def _refuse_what_cannot_work(service: Service) -> None:
     """Raise CliError if every job would fail."""
     for finding in deployment.findings(service.system()):
-        if finding.health is Health.BAD:
+        if finding.health is Rating.BAD:
             title = f"no job can run here: {finding.name.strip()}"
             raise CliError(title, finding.text, finding.advice or "see `fettle doctor`")
 

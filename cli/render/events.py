@@ -8,7 +8,7 @@ from typing import Any
 from api.http.foreign_text import first_line, signature, visible_path
 from api.line_comments import location
 from api.quantities import UNREPORTED, duration, money, plural
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.client.files import TextOf
 from cli.render.evidence import (
     Detail,
@@ -34,7 +34,7 @@ STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 """Events that already name the step in their text."""
 
 
-def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
+def parts(event: ReceivedEvent, detail: Detail) -> tuple[Part, ...]:
     """The parts that show an event; none for kinds that only programs need."""
     draw = _DRAWN.get(event.kind)
     drawn = list(draw(event.data, detail)) if draw else []
@@ -207,7 +207,7 @@ def _without_names(diff: str) -> str:
     return hunks.removesuffix("\n ")
 
 
-def file_parts(event: Event, text_of: TextOf, detail: Detail) -> Iterator[Part]:
+def file_parts(event: ReceivedEvent, text_of: TextOf, detail: Detail) -> Iterator[Part]:
     """The content of each file that a tool wrote, if the event has no diff."""
     if event.kind != "tool_used" or event.data.get("diff"):
         return
@@ -234,7 +234,7 @@ def _summarized(data: Data, detail: Detail) -> Iterator[Part]:
         yield Prose(printable(data["text"]))
 
 
-def _bound(event: Event) -> Iterator[Part]:
+def _bound(event: ReceivedEvent) -> Iterator[Part]:
     """When a person decided, and about what exactly."""
     yield Line("at", event.at.isoformat(timespec="seconds"))
     if digest := event.data.get("digest"):

@@ -8,8 +8,8 @@ from typing import Any
 
 from api.http.foreign_text import visible_path
 from api.quantities import duration, plural
-from cli.client.events import Event
-from cli.client.files import Change, FileChange
+from cli.client.events import ReceivedEvent
+from cli.client.files import FileChange, JobChange
 from cli.render.events import (
     ACCEPTED,
     comment_line,
@@ -48,7 +48,7 @@ def patch_parts(job: Mapping[str, Any]) -> Iterator[Part]:
         yield Line("patch", f"{patch_text(patch)}; `fettle {command} {job['id']}` {does} it")
 
 
-def change_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
+def change_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
     """The patch, or each changed file: the lines that differ, a new file in full."""
     if change.patch is not None:
         text = clip(printable(change.patch), PATCH_LINES)
@@ -84,7 +84,7 @@ _TONES = {
 
 
 def job_parts(
-    job: Job, detail: Detail, noted: Iterable[Event] = (), change: Change | None = None
+    job: Job, detail: Detail, noted: Iterable[ReceivedEvent] = (), change: JobChange | None = None
 ) -> Iterator[Part]:
     """The request, the work in the order in which it happened, the outcome. `noted` are events that
     the job itself does not show, `change` is the change that an open review is about."""
@@ -108,7 +108,7 @@ def job_parts(
         yield from plan_parts(job["plan"], detail)
     yield from _history(job, detail)
     if is_of_work(job["review"]):
-        yield from waiting_parts(job, change or Change())
+        yield from waiting_parts(job, change or JobChange())
         yield cost_line(job)
         yield status_line(job)  # at the end: it has the command that decides
     else:
@@ -120,7 +120,7 @@ def is_of_work(review: Mapping[str, Any] | None) -> bool:
     return review is not None and review["kind"] == "review"
 
 
-def waiting_parts(job: Job, change: Change) -> Iterator[Part]:
+def waiting_parts(job: Job, change: JobChange) -> Iterator[Part]:
     """The work that an open review asks about: answer, files, change, evidence."""
     payload = job["review"]["payload"]
     yield from answer_parts(payload.get("answer", ""))

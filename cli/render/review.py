@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.quantities import plural
-from cli.client.files import Change
+from cli.client.files import JobChange
 from cli.render.events import critique_parts, decision_parts
 from cli.render.evidence import Detail, run_parts
 from cli.render.job import critic_may_decide, waiting_parts
@@ -63,7 +63,7 @@ def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     yield Prose(printable(payload["reason"]))
 
 
-def review_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
+def review_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
     """Plan, earlier decisions and critiques, the last run with its code and output, and the work
     that waits for the decision."""
     payload = job["review"]["payload"]

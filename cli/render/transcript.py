@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from api.http.foreign_text import signature
 from api.quantities import duration, spent
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.client.service import Job
 from cli.render.events import file_parts, parts
 from cli.render.evidence import FULL_DETAIL
@@ -22,7 +22,9 @@ LEFT_OUT = frozenset(
 """Kinds of event that the head, the end and the runs of a transcript show already."""
 
 
-def transcript(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[str, str]) -> str:
+def transcript(
+    job: Job, events: Sequence[ReceivedEvent], texts: Texts, files: Mapping[str, str]
+) -> str:
     """The whole job in the order in which it happened. `files`: the texts of files that tools
     wrote, by digest."""
     text = [*_head(job)]
@@ -36,7 +38,7 @@ def transcript(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[s
     return "\n".join(text).rstrip("\n") + "\n"
 
 
-def _with_texts(event: Event, texts: Texts) -> Event:
+def _with_texts(event: ReceivedEvent, texts: Texts) -> ReceivedEvent:
     """The event with its whole texts."""
     run = event.data.get("id") or event.data.get("run")
     full_texts = {

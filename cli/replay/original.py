@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.schemas.review import SentComment
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.client.files import as_text
 from cli.client.service import Job, Service
-from cli.errors import CliError, Refused
+from cli.errors import CliError, RequestRefused
 from jobs.model.spec import CASES_PATH
 
 # A replay sends the fields of the original request again, new fields included, except these:
@@ -105,7 +105,7 @@ def _repository_request(job: Job, repo: Mapping[str, Any]) -> Mapping[str, str]:
 def _recording(service: Service, job_id: str) -> bytes:
     try:
         return service.recording(job_id)
-    except Refused as error:
+    except RequestRefused as error:
         if error.problem.status != NOT_FOUND:
             raise
         raise _unplayable(
@@ -165,7 +165,7 @@ def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _decision_request(
-    service: Service, job_id: str, data: Mapping[str, Any], after: Sequence[Event]
+    service: Service, job_id: str, data: Mapping[str, Any], after: Sequence[ReceivedEvent]
 ) -> Mapping[str, Any]:
     decision: dict[str, Any] = {"action": data["action"], "feedback": data["feedback"] or ""}
     if answers := data.get("answers"):

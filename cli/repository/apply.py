@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from cli.errors import CliError
-from cli.repository.git import Git, GitFailed, scratch_repository, top_of
+from cli.repository.git import LocalGit, LocalGitFailed, scratch_repository, top_of
 
 _APPLY = ("apply", "--whitespace=nowarn")
 _SHOWN = 5
@@ -40,7 +40,7 @@ def apply(folder: Path, patch: bytes, base: str) -> bool:
     options = _apply_options(git, patch, base)
     try:
         git.run(*_APPLY, *options, "-", stdin=patch)
-    except GitFailed as error:
+    except LocalGitFailed as error:
         step = "`git status` shows what was written"
         raise CliError(
             "git stopped while it applied the patch", _lines(error.message), step
@@ -48,19 +48,19 @@ def apply(folder: Path, patch: bytes, base: str) -> bool:
     return bool(options)
 
 
-def _require_clean_index(git: Git) -> None:
+def _require_clean_index(git: LocalGit) -> None:
     if not git.succeeds("diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv"):
         detail = "the index has changes that are not committed, or files that are not merged"
         raise CliError(TITLE, detail, "commit them or set them aside (git stash); then try again")
 
 
-def _apply_options(git: Git, patch: bytes, base: str) -> tuple[str, ...]:
+def _apply_options(git: LocalGit, patch: bytes, base: str) -> tuple[str, ...]:
     """The options with which the patch applies completely. Raises CliError if it does not apply."""
     with scratch_repository(git) as (trial, _):
         try:
             trial.run(*_APPLY, "--3way", "--check", "-", stdin=patch)
             _merge(trial, patch)
-        except GitFailed as error:
+        except LocalGitFailed as error:
             if not _fits(trial, patch):
                 if _fits(trial, patch, "--reverse"):
                     raise _already() from None
@@ -70,15 +70,15 @@ def _apply_options(git: Git, patch: bytes, base: str) -> tuple[str, ...]:
     return ("--3way",)
 
 
-def _merge(trial: Git, patch: bytes) -> None:
+def _merge(trial: LocalGit, patch: bytes) -> None:
     """Raise GitFailed if the three-way merge leaves conflicts, which `--check` does not report."""
     try:
         trial.run(*_APPLY, "--3way", "--cached", "-", stdin=patch)
-    except GitFailed as error:
+    except LocalGitFailed as error:
         rows = trial.text("ls-files", "--unmerged", "-z").rstrip("\0").split("\0")
         paths = dict.fromkeys(row.partition("\t")[2] for row in rows if row)
         conflicts = "\n".join(f"error: {path}: it conflicts with your version" for path in paths)
-        raise GitFailed(conflicts or error.message) from None
+        raise LocalGitFailed(conflicts or error.message) from None
     if trial.succeeds("diff", "--cached", "--quiet"):
         raise _already()
 
@@ -87,16 +87,16 @@ def _already() -> CliError:
     return CliError("the patch is already applied", "nothing is changed")
 
 
-def _fits(trial: Git, patch: bytes, *options: str) -> bool:
+def _fits(trial: LocalGit, patch: bytes, *options: str) -> bool:
     """Whether the patch applies to the present files. git checks all files before it writes."""
     try:
         trial.run(*_APPLY, *options, "--check", "-", stdin=patch)
-    except GitFailed:
+    except LocalGitFailed:
         return False
     return True
 
 
-def _next_step(git: Git, base: str, message: str) -> str:
+def _next_step(git: LocalGit, base: str, message: str) -> str:
     if any(phrase in message for phrase in _IN_THE_WAY):
         return (
             "commit your versions of these files, or set them aside (git stash -u); then try again"

@@ -12,7 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cli.errors import CliError
-from cli.repository.git import Git, GitFailed, inside, read_also, scratch_repository, top_of
+from cli.repository.git import (
+    LocalGit,
+    LocalGitFailed,
+    inside,
+    read_also,
+    scratch_repository,
+    top_of,
+)
 
 MOST_TAGS = 1_000
 """The newest tags of the history: `git describe` wants the nearest one."""
@@ -39,26 +46,26 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
             scratch_repository(git) as (work, objects),
             TemporaryDirectory(prefix="fettle-bundle-") as bare_folder,
         ):
-            bare = Git(Path(bare_folder), _WHO)
+            bare = LocalGit(Path(bare_folder), _WHO)
             bare.run("init", "--quiet", "--bare", "--template=")
             read_also(bare.folder / "objects", objects)
             _set_tags(git, bare, commit)
             tip = _with_changes(work, commit) if dirty else commit
             bare.run("update-ref", "--no-deref", "HEAD", tip)
             return bare.run("bundle", "create", "--quiet", "-", "HEAD", "--tags")
-    except GitFailed as error:
+    except LocalGitFailed as error:
         raise CliError("the repository cannot be bundled", error.message) from None
 
 
 def not_committed(folder: Path) -> int:
     """The number of files of the work tree that are changed or new, without ignored files and files
     of submodules."""
-    git = Git(folder)
+    git = LocalGit(folder)
     try:
         listed = git.text(
             *_STATUS, "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"
         )
-    except GitFailed:  # a bare repository has no files
+    except LocalGitFailed:  # a bare repository has no files
         return 0
     return len(listed.splitlines())
 
@@ -81,7 +88,7 @@ def changed_submodules(folder: Path) -> tuple[str, ...]:
         return ()
 
 
-def _changed_submodules(top: Git) -> tuple[str, ...]:
+def _changed_submodules(top: LocalGit) -> tuple[str, ...]:
     """From lines `1 XY SUB mH mI mW hH hI PATH`; SUB is `S` and three letters: another commit,
     changed files, new files; a dot for each that does not apply."""
     options = ("--no-renames", "--untracked-files=no", "--ignore-submodules=none")
@@ -91,12 +98,12 @@ def _changed_submodules(top: Git) -> tuple[str, ...]:
     return tuple(row[8] for row in entries if not row[2].endswith(".."))
 
 
-def _nested(top: Git) -> tuple[str, ...]:
+def _nested(top: LocalGit) -> tuple[str, ...]:
     rows = top.run("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")
     return tuple(os.fsdecode(row[:-1]) for row in rows if row.endswith(b"/"))
 
 
-def _commit(git: Git, ref: str | None) -> str:
+def _commit(git: LocalGit, ref: str | None) -> str:
     arguments = (
         "rev-parse",
         "--quiet",
@@ -106,13 +113,13 @@ def _commit(git: Git, ref: str | None) -> str:
     )
     try:
         return git.text(*arguments)
-    except GitFailed:
+    except LocalGitFailed:
         if ref is None:
             raise CliError("the repository has no commit yet", "", "commit something") from None
         raise CliError(f"the repository has no commit {ref!r}") from None
 
 
-def _refuse_shallow(git: Git) -> None:
+def _refuse_shallow(git: LocalGit) -> None:
     if git.text("rev-parse", "--is-shallow-repository") == "true":
         raise CliError(
             "the repository is a shallow clone",
@@ -121,7 +128,7 @@ def _refuse_shallow(git: Git) -> None:
         )
 
 
-def _with_changes(work: Git, commit: str) -> str:
+def _with_changes(work: LocalGit, commit: str) -> str:
     """A commit on top of `commit` with the present files; `commit` itself if no file is changed."""
     if work.run("ls-files", "--unmerged"):
         raise CliError("the repository has unmerged files", "", "resolve or abort the merge")
@@ -134,7 +141,7 @@ def _with_changes(work: Git, commit: str) -> str:
     return work.text("commit-tree", tree, "-p", commit, "-m", DIRTY)
 
 
-def _set_tags(git: Git, bare: Git, commit: str) -> None:
+def _set_tags(git: LocalGit, bare: LocalGit, commit: str) -> None:
     listed = git.run(
         "for-each-ref",
         f"--count={MOST_TAGS}",

@@ -23,7 +23,7 @@ _RUN_NO_PROGRAMS = (
 not run when Fettle reads it. The user's own filters do, since they decide what its files are."""
 
 
-class GitFailed(Exception):
+class LocalGitFailed(Exception):
     """git exited with an error. `message`: its stderr."""
 
     def __init__(self, message: str) -> None:
@@ -32,7 +32,7 @@ class GitFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Git:
+class LocalGit:
     """git in `folder`; `environment` is added to the user's."""
 
     folder: Path
@@ -52,7 +52,7 @@ class Git:
         except FileNotFoundError:
             raise CliError("git is not installed here", "", "install it") from None
         if result.returncode:
-            raise GitFailed(result.stderr.decode(errors="replace").strip())
+            raise LocalGitFailed(result.stderr.decode(errors="replace").strip())
         return result.stdout
 
     def text(self, *words: str | Path) -> str:
@@ -63,31 +63,31 @@ class Git:
         """Run git; returns whether it exits with 0."""
         try:
             self.run(*words)
-        except GitFailed:
+        except LocalGitFailed:
             return False
         return True
 
 
-def inside(folder: Path) -> Git:
+def inside(folder: Path) -> LocalGit:
     """git in a folder of a repository, which may be bare. Raises CliError."""
-    git = Git(folder)
+    git = LocalGit(folder)
     try:
         git.run("rev-parse", "--git-dir")
-    except GitFailed as error:
+    except LocalGitFailed as error:
         raise _no_repository(folder, error) from None
     return git
 
 
-def top_of(folder: Path) -> Git:
+def top_of(folder: Path) -> LocalGit:
     """git at the top of the work tree that `folder` is in. Raises CliError."""
     try:
-        return Git(Path(Git(folder).text("rev-parse", "--show-toplevel")))
-    except GitFailed as error:
+        return LocalGit(Path(LocalGit(folder).text("rev-parse", "--show-toplevel")))
+    except LocalGitFailed as error:
         raise _no_repository(folder, error) from None
 
 
 @contextmanager
-def scratch_repository(git: Git) -> Iterator[tuple[Git, Path]]:
+def scratch_repository(git: LocalGit) -> Iterator[tuple[LocalGit, Path]]:
     """git in the same work tree, with a copy of the index and a new directory of objects, so that
     the user's repository is never written to. Yields git and the directory of objects."""
     theirs, index = (
@@ -109,7 +109,7 @@ def read_also(objects: Path, further_objects: Path) -> None:
     (objects / "info" / "alternates").write_text(f"{further_objects}\n")
 
 
-def _no_repository(folder: Path, error: GitFailed) -> CliError:
+def _no_repository(folder: Path, error: LocalGitFailed) -> CliError:
     detail = error.message.removeprefix("fatal: ")
     title = f"{folder.resolve()} is in no git repository"
     return CliError(title, detail, "name a directory of one, or go there")

@@ -16,7 +16,7 @@ _LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:.")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RepositorySource:
     """The repository of a request: the request's field `repo`, and the `bundle` that is sent with
     the request. The bundle does not have: `left_out` files (a number) that are changed or new and
     not committed, the `nested` repositories that git does not track, and changes in
@@ -29,18 +29,18 @@ class Source:
     submodules: tuple[str, ...] = ()
 
 
-def find_source(address: str | None, ref: str | None, *, dirty: bool) -> Source:
+def find_source(address: str | None, ref: str | None, *, dirty: bool) -> RepositorySource:
     """Find the repository. Raises click's usage errors, and CliError if a directory cannot be
     bundled."""
     if address is None:
         if ref is not None or dirty:
             name = "--dirty" if dirty else "--ref"
             raise click.UsageError(f"{name} needs a repository: --repo")
-        return Source()
+        return RepositorySource()
     if "://" in address or (_LIKE_SCP.match(address) and not Path(address).is_dir()):
         if dirty:
             raise click.UsageError("--dirty needs a directory: a URL has no uncommitted changes")
-        return Source({"url": address} | ({"ref": ref} if ref else {}))
+        return RepositorySource({"url": address} | ({"ref": ref} if ref else {}))
     if not Path(address).is_dir():
         reason = f"{address} is neither a URL nor a directory"
         raise click.BadParameter(reason, param_hint=_HINT)
@@ -48,10 +48,10 @@ def find_source(address: str | None, ref: str | None, *, dirty: bool) -> Source:
         raise click.UsageError("--dirty adds to HEAD: leave out --ref")
     sent = bundle(Path(address), ref, dirty=dirty)
     if dirty:
-        return Source(
+        return RepositorySource(
             None,
             sent,
             nested=nested_repositories(Path(address)),
             submodules=changed_submodules(Path(address)),
         )
-    return Source(None, sent, 0 if ref else not_committed(Path(address)))
+    return RepositorySource(None, sent, 0 if ref else not_committed(Path(address)))

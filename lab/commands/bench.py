@@ -28,7 +28,7 @@ from lab.evals.run.canonical import SolutionCheck, check_solutions
 from lab.evals.run.exercise_job import work_on_exercise
 from lab.evals.run.hidden_tests import NotVerified
 from lab.evals.run.request import MeasurementRequest
-from lab.evals.run.session import Session
+from lab.evals.run.session import BenchSession
 from lab.evals.run.tries import E, Try
 from lab.evals.sources import sets
 from lab.evals.sources.exercise import ExerciseSet, TaskSet
@@ -137,7 +137,7 @@ def _measure(
         beginning.put_aside(file)
     exercises = of.exercises[: options["limit"]]
     repeats, at_once = options["repeat"], options["at_once"]
-    session = Session(of, exercises, work, request, repeats, at_once, file, **more)
+    session = BenchSession(of, exercises, work, request, repeats, at_once, file, **more)
     session.run(service.named_service(flags), screen)
     png = file.with_suffix(".png")
     return _show_file(screen, file, as_json=as_json, png=png, requires_plot=False)

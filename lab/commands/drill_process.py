@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
-from cli.signals import Signals, Stopped
+from cli.signals import Signals, StoppedBySignal
 from settings.client import child_environment
 
 
@@ -28,7 +28,7 @@ def run_drill(
             with signals.delayed():  # from the start of the drill on, this process must end it
                 process = subprocess.Popen(argv, env=child_environment(environment or {}))
             return process.wait()
-        except Stopped as stopped:
+        except StoppedBySignal as stopped:
             signals.hold()  # the drill clears up first, even if more signals arrive
             if stopped.exit_code != 128 + signal.SIGINT:
                 process.terminate()  # only Ctrl-C reaches the drill without this

@@ -10,7 +10,7 @@ from cli.errors import CliError
 from cli.exit_codes import FAILED
 from cli.output import Screen
 from cli.render.parts import Tone
-from cli.signals import Stopped
+from cli.signals import StoppedBySignal
 from sandbox.protocol import SandboxUnavailable
 
 
@@ -26,5 +26,5 @@ def report_errors(screen: Screen) -> Iterator[None]:
     except SandboxUnavailable as error:
         screen.line("error", f"no code can be run here: {error}", Tone.BAD)
         sys.exit(FAILED)
-    except Stopped as stopped:
+    except StoppedBySignal as stopped:
         sys.exit(stopped.exit_code)

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 
 from sandbox.docker import exchange
 from sandbox.docker.connection import EngineAddress, EngineConnection
-from sandbox.docker.exchange import EventStream, NoAnswer, RequestRefused, Response
+from sandbox.docker.exchange import EngineResponse, EventStream, NoAnswer, RequestRefused
 from sandbox.pool import SandboxLost
 from sandbox.protocol import SandboxUnavailable
 
@@ -251,21 +251,21 @@ class DockerEngine:
 
     async def _request_ok(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
-    ) -> Response:
+    ) -> EngineResponse:
         return self._require_ok(await self._request(method, path, body), path)
 
-    def _require_ok(self, response: Response, call: str) -> Response:
+    def _require_ok(self, response: EngineResponse, call: str) -> EngineResponse:
         if response.status < 300:
             return response
         raise self._refusal(response, call)
 
-    def _refusal(self, response: Response, call: str) -> SandboxUnavailable:
+    def _refusal(self, response: EngineResponse, call: str) -> SandboxUnavailable:
         return SandboxUnavailable(
             f"the engine at {self.address} refused {call.partition('?')[0]} "
             f"({response.status}): {response.message}"
         )
 
-    def _require_object(self, response: Response) -> Mapping[str, Any]:
+    def _require_object(self, response: EngineResponse) -> Mapping[str, Any]:
         """The body, which must be a JSON object. A response that was cut has no such body."""
         if not isinstance(response.body, dict):
             raise self._cut_response()
@@ -282,7 +282,7 @@ class DockerEngine:
         *,
         seconds: float = _SECONDS,
         versioned: bool = True,
-    ) -> Response:
+    ) -> EngineResponse:
         full_path = self._path(path) if versioned else path
         async with self._call(path):
             return await exchange.request(self.address, method, full_path, body, seconds=seconds)

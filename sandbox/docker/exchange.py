@@ -27,7 +27,7 @@ class NoAnswer(Exception):
 class RequestRefused(Exception):
     """The engine sent a complete response, but not the requested stream."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: EngineResponse) -> None:
         super().__init__(response.message)
         self.response = response
 
@@ -42,7 +42,7 @@ class ResponseHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class EngineResponse:
     """A complete response."""
 
     status: int
@@ -59,7 +59,7 @@ class Response:
 
 async def request(
     address: EngineAddress, method: str, path: str, body: object = None, *, seconds: float
-) -> Response:
+) -> EngineResponse:
     """One request and its complete response within `seconds`. Raises NoAnswer."""
     connection = None
     try:
@@ -76,7 +76,7 @@ async def request(
 
 async def upload(
     address: EngineAddress, path: str, parts: AsyncIterator[bytes], *, seconds: float
-) -> Response:
+) -> EngineResponse:
     """Send a tar archive by PUT in `parts`; returns the complete response. All of it has to end
     within `seconds`. Raises NoAnswer.
     """
@@ -209,13 +209,13 @@ async def _read_line(reader: asyncio.StreamReader) -> str:
     return line.decode("latin-1").rstrip("\r\n")
 
 
-async def _read_response(connection: EngineConnection, head: ResponseHead) -> Response:
+async def _read_response(connection: EngineConnection, head: ResponseHead) -> EngineResponse:
     data = bytearray()
     async for part in _read_body(connection.reader, head):
         data += part
         if len(data) > MAX_BODY_BYTES:
             raise ValueError(f"a response of more than {MAX_BODY_BYTES} bytes")
-    return Response(head.status, head.fields, _decode_body(bytes(data)))
+    return EngineResponse(head.status, head.fields, _decode_body(bytes(data)))
 
 
 async def _read_body(reader: asyncio.StreamReader, head: ResponseHead) -> AsyncIterator[bytes]:

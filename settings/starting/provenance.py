@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Secret, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource
 
-from settings.base import FettleSettings, Origin
+from settings.base import FettleSettings, ValueOrigin
 from settings.reading.addresses import MASK
 
 
@@ -23,7 +23,7 @@ class Setting:
     name: str
     variable: str
     value: str
-    origin: Origin
+    origin: ValueOrigin
     description: str
 
 
@@ -59,7 +59,7 @@ def complaints(
             continue
         field = kind.model_fields[name]
         origin = _origin(layers, spellings(name, field))
-        origin = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default is valid
+        origin = ValueOrigin.FLAG if origin is ValueOrigin.DEFAULT else origin  # a default is valid
         listed.append(f"{variable(kind, name, field)} ({origin}): {message}")
     return listed
 
@@ -73,9 +73,9 @@ def variable(kind: type[FettleSettings], name: str, field: FieldInfo) -> str:
 
 def _layers(
     kind: type[FettleSettings], flags: Mapping[str, Any]
-) -> tuple[tuple[Origin, Mapping[str, Any]], ...]:
+) -> tuple[tuple[ValueOrigin, Mapping[str, Any]], ...]:
     environment = EnvSettingsSource(kind)()
-    return ((Origin.FLAG, flags), (Origin.ENVIRONMENT, environment), kind.read_file())
+    return ((ValueOrigin.FLAG, flags), (ValueOrigin.ENVIRONMENT, environment), kind.read_file())
 
 
 def spellings(name: str, field: FieldInfo) -> set[str]:
@@ -85,8 +85,10 @@ def spellings(name: str, field: FieldInfo) -> set[str]:
     return {name, *(str(choice) for choice in choices)}
 
 
-def _origin(layers: tuple[tuple[Origin, Mapping[str, Any]], ...], names: set[str]) -> Origin:
-    return next((origin for origin, layer in layers if names & layer.keys()), Origin.DEFAULT)
+def _origin(
+    layers: tuple[tuple[ValueOrigin, Mapping[str, Any]], ...], names: set[str]
+) -> ValueOrigin:
+    return next((origin for origin, layer in layers if names & layer.keys()), ValueOrigin.DEFAULT)
 
 
 def _masked(value: Any) -> str:

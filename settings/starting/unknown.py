@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from settings.base import Environment, Origin, StoreSettings
+from settings.base import Environment, StoreSettings, ValueOrigin
 from settings.reading.config_file import VARIABLE, named_file, read_file, unread_file
 from settings.starting.environment import DROPPED, library_variables, sends_data
 from settings.starting.provenance import spellings, variable
@@ -54,7 +54,7 @@ class Unknown:
     """A name that no process reads."""
 
     name: str
-    origin: Origin
+    origin: ValueOrigin
     nearest: str | None
     """The setting with the most similar spelling, if a similar one exists."""
 
@@ -96,11 +96,11 @@ def unknown_settings() -> list[Unknown]:
     wrong = (name for name in candidates if name.upper() not in settings.values())
     return [
         *(
-            Unknown(name, Origin.ENVIRONMENT, _nearest(name, by_plain_name))
+            Unknown(name, ValueOrigin.ENVIRONMENT, _nearest(name, by_plain_name))
             for name in sorted(wrong)
         ),
         *(
-            Unknown(name, Origin.FILE, _nearest(name, by_plain_name))
+            Unknown(name, ValueOrigin.FILE, _nearest(name, by_plain_name))
             for name in read_file(named_file())
             if name not in settings
         ),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from lab.evals.run.candidate import first_attempt, stand_in
 
 
-def story(*facts: tuple[str, dict[str, Any]]) -> list[Event]:
+def story(*facts: tuple[str, dict[str, Any]]) -> list[ReceivedEvent]:
     now = datetime.now(UTC)
-    return [Event(seq, now, kind, data) for seq, (kind, data) in enumerate(facts, 1)]
+    return [ReceivedEvent(seq, now, kind, data) for seq, (kind, data) in enumerate(facts, 1)]
 
 
 def wrote(name: str, digest: str) -> tuple[str, dict[str, Any]]:

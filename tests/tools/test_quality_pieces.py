@@ -16,7 +16,7 @@ from cli.errors import CliError
 from cli.output import Screen
 from lab.evals import extra
 from lab.evals.report import bars, tables
-from lab.evals.report.results import Header, Result, Verdict
+from lab.evals.report.results import Header, Result, SolutionVerdict
 from lab.evals.report.statistics import wilson
 from lab.evals.report.summing import sum_up
 from lab.evals.run.exercise_job import result_of
@@ -130,8 +130,22 @@ HEADER = Header(
 def results() -> list[Result]:
     cost = {"calls": 1, "input_tokens": 5, "output_tokens": 6, "cost_usd": None}
     return [
-        Result("a", 1, level="easy", first=Verdict(False), final=Verdict(True), cost=cost),
-        Result("b", 1, level="hard", first=Verdict(True), final=Verdict(True), cost=cost),
+        Result(
+            "a",
+            1,
+            level="easy",
+            first=SolutionVerdict(False),
+            final=SolutionVerdict(True),
+            cost=cost,
+        ),
+        Result(
+            "b",
+            1,
+            level="hard",
+            first=SolutionVerdict(True),
+            final=SolutionVerdict(True),
+            cost=cost,
+        ),
         Result("c", 1, why_not="internal: a detail"),
     ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from lab.evals.errors import BadResults
 from lab.evals.report.comparing import compare
-from lab.evals.report.results import Header, Result, ResultFile, Verdict, read_results
+from lab.evals.report.results import Header, Result, ResultFile, SolutionVerdict, read_results
 from lab.evals.report.summing import sum_up
 from lab.evals.run import beginning
 from lab.evals.run.request import MeasurementRequest
@@ -32,7 +32,7 @@ def result(
 ) -> Result:
     cost = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": "0.01"}
     shown = Result(name, repeat, f"job-{name}", "succeeded", cost=cost, job_seconds=2.0)
-    verdicts = {"first": Verdict(first, "why"), "final": Verdict(final or first)}
+    verdicts = {"first": SolutionVerdict(first, "why"), "final": SolutionVerdict(final or first)}
     return replace(shown, **{**verdicts, **more})
 
 

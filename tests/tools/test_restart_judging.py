@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from lab.drills.restart.drill import JobVerdict, RestartOutcome
 from lab.drills.restart.judging import CALLS, JobState, finished, lost_facts, paused
 
@@ -20,11 +20,13 @@ KINDS = (
 )
 
 
-def counts(*kinds: str, workers: str = "ab") -> list[Event]:
+def counts(*kinds: str, workers: str = "ab") -> list[ReceivedEvent]:
     """Events in order; each start is by another worker."""
     names = iter(workers)
     return [
-        Event(seq, datetime.now(UTC), kind, {"worker": next(names)} if kind == "started" else {})
+        ReceivedEvent(
+            seq, datetime.now(UTC), kind, {"worker": next(names)} if kind == "started" else {}
+        )
         for seq, kind in enumerate(kinds, start=1)
     ]
 
@@ -65,7 +67,9 @@ def test_a_restart_may_change_nothing():
         (DONE, counts(*KINDS, workers="aa"), "worked on by a"),
     ],
 )
-def test_what_may_go_wrong_after_the_restart(after: JobState, events: list[Event], said: str):
+def test_what_may_go_wrong_after_the_restart(
+    after: JobState, events: list[ReceivedEvent], said: str
+):
     assert any(said in wrong for wrong in finished(WAITING, after, events))
 
 

@@ -62,7 +62,7 @@ class AccountBudget:
     cap: Cap
     key_id: str
     tenant: str
-    days: DayLimits
+    days: CachedDayLimits
 
     async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """See agents.spending.budget.Budget."""
@@ -148,7 +148,7 @@ class Spending:
 
     cap: Cap
     """The operator's limit for each job."""
-    days: DayLimits
+    days: CachedDayLimits
     """The limits of keys and tenants for a day."""
     prices: Prices
 
@@ -158,7 +158,7 @@ class Spending:
         cap = Cap(_cost(settings.max_job_cost_usd), settings.max_job_tokens)
         key = Cap(_cost(settings.key_cost_usd_per_day), settings.key_tokens_per_day)
         tenant = Cap(_cost(settings.tenant_cost_usd_per_day), settings.tenant_tokens_per_day)
-        return cls(cap, DayLimits(credentials, key, tenant), prices(settings))
+        return cls(cap, CachedDayLimits(credentials, key, tenant), prices(settings))
 
     def budget(self, record: JobRecord, store: RedisStore, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
@@ -184,7 +184,7 @@ def _least(*bounds: int | None) -> int | None:
 FRESH_SECONDS = 5.0
 
 
-class DayLimits:
+class CachedDayLimits:
     """The limits of keys and tenants for a day. `key` and `tenant` are the limits for keys and
     tenants without limits of their own.
 

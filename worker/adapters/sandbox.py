@@ -19,7 +19,7 @@ from sandbox.protocol import (
     Sandbox,
     SandboxUnavailable,
 )
-from worker.metrics import Figures
+from worker.metrics import WorkerFigures
 
 
 class Bounded:
@@ -32,7 +32,7 @@ class Bounded:
     for the network: it does not wait here and is not counted.
     """
 
-    def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore, figures: Figures) -> None:
+    def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore, figures: WorkerFigures) -> None:
         self._sandbox = sandbox
         self._free = free
         self._figures = figures
@@ -112,7 +112,7 @@ class Sandboxes:
         )
 
 
-def watch_pool(pool: Callable[[], PoolCount], figures: Figures) -> None:
+def watch_pool(pool: Callable[[], PoolCount], figures: WorkerFigures) -> None:
     """Export the metrics of a backend's pool. `pool` is called from any thread."""
     figures.watch(
         "fettle_sandboxes_ready", "Sandboxes that stand ready for a run", lambda: pool().ready

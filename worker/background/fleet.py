@@ -28,7 +28,7 @@ FOLLOW_SECONDS = 2.0
 log = structlog.get_logger("worker.background.fleet")
 
 
-class Fleet:
+class RulesInForce:
     """The rules that count, and the settings of this worker that they overrule."""
 
     def __init__(self, record: FleetRecord, settings: WorkerSettings) -> None:
@@ -86,14 +86,14 @@ class Fleet:
             )
 
 
-async def open_fleet(store: RedisStore, settings: WorkerSettings, worker: str) -> Fleet:
+async def open_fleet(store: RedisStore, settings: WorkerSettings, worker: str) -> RulesInForce:
     """The fleet of this worker. The first worker of all makes the record. Raises FleetUnreadable,
     StoreUnavailable."""
     while (record := await store.fleet.read()) is None:
         values = await _first_values(store, settings)
         if await store.fleet.replace(first_record(values, await store.now(), by=worker)):
             log.info("fleet settings put on record", **values)
-    return Fleet(record, settings)
+    return RulesInForce(record, settings)
 
 
 async def _first_values(store: RedisStore, settings: WorkerSettings) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class Ancestor:
     """Stored values, by encoded channel."""
 
 
-class Reader:
+class CheckpointReader:
     """Reads over one client. A checkpoint, or a walk's part, is one round trip.
 
     Raises jobs.errors.StoreUnavailable.

@@ -35,7 +35,7 @@ from worker.checkpoints.layout import (
     pack,
     value_name,
 )
-from worker.checkpoints.reader import Reader, reading
+from worker.checkpoints.reader import CheckpointReader, reading
 
 Write = Callable[[Sequence[RedisCommand]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
@@ -63,7 +63,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
             raise ValueError("checkpoints are bytes: use a client with decode_responses=False")
         self._write = write
         self._check = check
-        self._reader = Reader(redis)
+        self._reader = CheckpointReader(redis)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """The version after `current`, which sorts after it.

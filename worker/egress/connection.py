@@ -18,7 +18,7 @@ Headers = list[tuple[bytes, bytes]]
 T = TypeVar("T")
 
 
-class Stream:
+class ByteStream:
     """The bytes of a connection. Reading and writing raise OSError."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -34,11 +34,11 @@ class Stream:
         await self.writer.drain()
 
 
-class TlsStream(Stream):
+class TlsStream(ByteStream):
     """The server's side of TLS within a connection. It uses `ssl` over memory, because asyncio's
     `start_tls` does not close the first stream of the connection."""
 
-    def __init__(self, inner: Stream, context: ssl.SSLContext) -> None:
+    def __init__(self, inner: ByteStream, context: ssl.SSLContext) -> None:
         super().__init__(inner.reader, inner.writer)
         self._inner = inner
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -84,7 +84,7 @@ class ClientConnection:
     """The connection of a client to the proxy. h11 parses its requests: no byte of a request is a
     byte of the framing that the host gets. All methods raise OSError and h11.ProtocolError."""
 
-    def __init__(self, stream: Stream, received: bytes) -> None:
+    def __init__(self, stream: ByteStream, received: bytes) -> None:
         """`received` are the first bytes, if they were read already."""
         self.tunnel_target: httpx.URL | None = None
         """The host that all requests go to, after a CONNECT over TLS that ends here."""
@@ -137,7 +137,7 @@ class ClientConnection:
         self.tunnel_target, self._stream = target, stream
         self._http = h11.Connection(h11.SERVER)
 
-    async def start_tunnel(self) -> tuple[Stream, bytes]:
+    async def start_tunnel(self) -> tuple[ByteStream, bytes]:
         """Accept a CONNECT, and continue with bytes that the proxy does not read: the stream, and
         the bytes that came with the request."""
         await self.begin_response(200, [])

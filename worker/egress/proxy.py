@@ -24,7 +24,7 @@ import httpx
 
 from agents.errors import ToolRefused
 from worker.egress.authority import Authority
-from worker.egress.connection import CHUNK_BYTES, ClientConnection, Headers, Stream
+from worker.egress.connection import CHUNK_BYTES, ByteStream, ClientConnection, Headers
 from worker.egress.hosts import PORTS, HostList, authority, parse_url
 from worker.egress.reads import ReadRules, forwarded_headers
 from worker.egress.transport import PinnedBackend, Resolver, resolve_host
@@ -98,7 +98,7 @@ class Proxy:
     ) -> None:
         """Answer the requests of one connection, and close it. `received` are its first bytes, if
         they were read already."""
-        stream = Stream(reader, writer)
+        stream = ByteStream(reader, writer)
         try:
             with suppress(OSError, h11.ProtocolError, *_FAILED):  # not HTTP, or an early end
                 if self.target is not None:
@@ -155,7 +155,7 @@ class Proxy:
         await upstream.write(received)
         await self._pass_bytes(stream, upstream)
 
-    async def _join(self, stream: Stream, host: str, port: int) -> None:
+    async def _join(self, stream: ByteStream, host: str, port: int) -> None:
         """Connect to the target, and pass the bytes of both sides. Raises ToolRefused."""
         try:
             upstream = await self._backend(self.private).connect_tcp(host, port, CONNECT_SECONDS)
@@ -164,7 +164,7 @@ class Proxy:
             return
         await self._pass_bytes(stream, upstream)
 
-    async def _pass_bytes(self, stream: Stream, upstream: httpcore.AsyncNetworkStream) -> None:
+    async def _pass_bytes(self, stream: ByteStream, upstream: httpcore.AsyncNetworkStream) -> None:
         try:
             sending = asyncio.create_task(_copy(stream, upstream))
             try:
@@ -266,6 +266,6 @@ def _response_headers(headers: Headers) -> Headers:
     return others + lengths[:1]
 
 
-async def _copy(stream: Stream, upstream: httpcore.AsyncNetworkStream) -> None:
+async def _copy(stream: ByteStream, upstream: httpcore.AsyncNetworkStream) -> None:
     while part := await stream.read():
         await upstream.write(part)

@@ -12,7 +12,7 @@ from worker.repositories.folders import Lock, RepositoryFolders
 from worker.repositories.git import Git
 from worker.repositories.merges import Merged
 from worker.repositories.mirrors import Mirror
-from worker.repositories.patches import PLAIN, Change, Kinds, Patch, ignored
+from worker.repositories.patches import PLAIN, CommitChange, Kinds, Patch, ignored
 from worker.repositories.snapshots import TreeEntry
 
 
@@ -89,6 +89,6 @@ class CommitBase:
 
     def _change(
         self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds
-    ) -> Change:
+    ) -> CommitChange:
         folders, mirror = self.folders, self.mirror
-        return Change(folders, mirror, self.commit, self.entries, changed, removed, kinds)
+        return CommitChange(folders, mirror, self.commit, self.entries, changed, removed, kinds)

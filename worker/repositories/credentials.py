@@ -46,7 +46,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class HostCredentials:
     """The credentials by tenant (or `EVERY`) and then by host."""
 
     by_owner: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -64,7 +64,7 @@ class Credentials:
         return any(host in credentials for credentials in self.by_owner.values())
 
 
-def credentials(file: Path, setting: str) -> Credentials:
+def credentials(file: Path, setting: str) -> HostCredentials:
     """Parse the operator's file: lines `HOST USER:TOKEN`, or `ssh://HOST FILE` with a key.
 
     A line `[TENANT]` begins the credentials of that tenant, and `[*]` begins credentials for all
@@ -88,7 +88,7 @@ def credentials(file: Path, setting: str) -> Credentials:
         if host in by_owner.setdefault(owner, {}):
             raise RepositoriesUnfit(f"{at}: the tenant {owner} has a line for {host} already")
         by_owner[owner][host] = credential
-    return Credentials(by_owner)
+    return HostCredentials(by_owner)
 
 
 def _owner(name: str, at: str) -> str:

@@ -14,7 +14,7 @@ from jobs.model.credentials import OPERATOR
 from settings.repositories import RepositorySettings
 from worker.egress.hosts import HostList, authority, is_full_name, matches, parse_url
 from worker.repositories import ssh
-from worker.repositories.credentials import SSH, Credentials, basic, credentials, known_hosts
+from worker.repositories.credentials import SSH, HostCredentials, basic, credentials, known_hosts
 from worker.repositories.errors import RepositoryRefused
 
 _SCHEMES = ("https://", "http://", SSH)
@@ -57,7 +57,7 @@ class RepositoryHosts:
 
     names: tuple[str, ...]
     """The operator's list."""
-    credentials: Credentials = field(default_factory=Credentials, repr=False)
+    credentials: HostCredentials = field(default_factory=HostCredentials, repr=False)
     known_hosts_file: Path | None = None
     """The file of ssh's known hosts."""
 
@@ -67,7 +67,7 @@ class RepositoryHosts:
         file, known_hosts_file = settings.repo_credentials, settings.repo_known_hosts
         return cls(
             settings.repo_hosts,
-            Credentials() if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
+            HostCredentials() if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
             None
             if known_hosts_file is None
             else known_hosts(known_hosts_file, "FETTLE_REPO_KNOWN_HOSTS"),

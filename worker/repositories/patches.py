@@ -70,7 +70,7 @@ PLAIN = Kinds()
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CommitChange:
     """A change of a job, relative to a commit of a mirror."""
 
     folders: RepositoryFolders
@@ -82,7 +82,7 @@ class Change:
     kinds: Kinds = PLAIN
 
 
-async def patch(change: Change) -> Patch:
+async def patch(change: CommitChange) -> Patch:
     """The difference between the commit and the files of the job. Raises RepositoryRefused."""
     async with scratch(change.folders, change.mirror) as git:
         tree = await _tree(git, change)
@@ -94,7 +94,7 @@ async def patch(change: Change) -> Patch:
     return Patch(content, *_counted(counts))
 
 
-async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
+async def bundle(change: CommitChange, branch: str, signed: Signature) -> bytes:
     """A bundle with one commit on `branch` that has the files of the job. Raises
     RepositoryRefused."""
     async with scratch(change.folders, change.mirror) as git:
@@ -160,7 +160,7 @@ def _make_scratch(folder: Path, mirror: Path) -> None:
         (folder / "shallow").write_bytes(shallow.read_bytes())
 
 
-async def _tree(git: Git, change: Change) -> str:
+async def _tree(git: Git, change: CommitChange) -> str:
     """The tree after the change."""
     removed = await _removed(change)
     submodules = frozenset(_submodules(change) - removed)
@@ -183,7 +183,7 @@ async def _tree(git: Git, change: Change) -> str:
     return (await git.run("write-tree")).decode().strip()
 
 
-async def _may_convert(change: Change, path: str) -> bool:
+async def _may_convert(change: CommitChange, path: str) -> bool:
     """Whether git may have to convert the line ends of a file, by the attributes of the tree. If
     the file has CR LF in the commit, it keeps its bytes: otherwise all of its lines would
     differ."""
@@ -193,7 +193,7 @@ async def _may_convert(change: Change, path: str) -> bool:
     return old is None or b"\r\n" not in old
 
 
-async def _add_converted(git: Git, change: Change, paths: list[str]) -> None:
+async def _add_converted(git: Git, change: CommitChange, paths: list[str]) -> None:
     """Add files like `git add`, from a work tree with only these files. The other files keep the
     bytes of the layer: encoded in UTF-8, and not filtered."""
     tree, rules = git.folder / "converted", git.folder / "info" / "attributes"
@@ -213,7 +213,7 @@ async def _add_converted(git: Git, change: Change, paths: list[str]) -> None:
     )
 
 
-async def _removed(change: Change) -> set[str]:
+async def _removed(change: CommitChange) -> set[str]:
     """The paths of the commit that the change removes. A submodule is removed if `.gitmodules` no
     longer declares it, like after `git rm`, or if a file or link replaces it. Otherwise it stays: a
     run often removes its empty directory, but in a user's clone that directory has files."""
@@ -229,7 +229,7 @@ async def _removed(change: Change) -> set[str]:
     }
 
 
-async def _declared(change: Change) -> set[str]:
+async def _declared(change: CommitChange) -> set[str]:
     """The paths of submodules in the `.gitmodules` of the job."""
     text = change.changed.get(_MODULES)
     if text is None and _MODULES not in change.removed:
@@ -242,7 +242,7 @@ async def _declared(change: Change) -> set[str]:
     }
 
 
-async def committed(change: Change, path: str) -> bytes | None:
+async def committed(change: CommitChange, path: str) -> bytes | None:
     """The bytes of a regular file in the commit; None if the commit has no such file."""
     entry = change.entries.get(path)
     if entry is None or not entry.is_file:
@@ -251,7 +251,7 @@ async def committed(change: Change, path: str) -> bytes | None:
     return await git.run("cat-file", "blob", entry.oid, most_bytes=entry.size)
 
 
-def _submodules(change: Change) -> set[str]:
+def _submodules(change: CommitChange) -> set[str]:
     return {path for path, entry in change.entries.items() if entry.is_submodule}
 
 
@@ -262,7 +262,7 @@ def _is_foreign(path: str, submodules: frozenset[str]) -> bool:
     )
 
 
-def _mode(change: Change, path: str) -> int:
+def _mode(change: CommitChange, path: str) -> int:
     """The mode of a file: existing files keep the commit's mode, new files have the mode of a
     run."""
     entry, executable = change.entries.get(path), change.kinds.executable.get(path)
@@ -324,7 +324,7 @@ RULES_BYTES = 256 * 1024
 _NO_MATCH = 1
 
 
-async def ignored(change: Change) -> frozenset[str]:
+async def ignored(change: CommitChange) -> frozenset[str]:
     """The paths of changed files and links that are new and ignored. Raises RepositoryRefused."""
     files = (*change.changed, *change.kinds.links)
     new = [path for path in files if path not in change.entries]
@@ -344,7 +344,7 @@ async def ignored(change: Change) -> frozenset[str]:
     return frozenset(map(os.fsdecode, output.split(b"\0")[:-1]))
 
 
-async def _rules(change: Change) -> dict[str, bytes]:
+async def _rules(change: CommitChange) -> dict[str, bytes]:
     """The `.gitignore` files of the job: texts by path."""
     changed = {path: text for path, text in change.changed.items() if _is_rules(path, len(text))}
     unchanged = (

@@ -66,7 +66,8 @@ class JobStory:
 
 
 async def load_story(services: Services, visitor: Visitor, job_id: str) -> JobStory:
-    """The job with its events, if it belongs to the visitor's tenant. Raises Refused: 404."""
+    """The job with its events, if it belongs to the visitor's tenant. Raises RefusedRequest:
+    404."""
     loaded = await find_job(services, visitor.credential, job_id)
     events, charges, same_person, fleet = await asyncio.gather(
         services.store.events(job_id),

@@ -14,7 +14,7 @@ from api.pages.format import patch as patches
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Submitter, Visitor
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
 from api.routes.downloads import send_blob
 from api.schemas.job_request import RetryRequest
@@ -87,7 +87,7 @@ async def run(job_id: str, number: int, services: ServicesDep, visitor: Reader) 
     await find_job(services, visitor.credential, job_id)
     run_data = find_run(await services.store.events(job_id), number)
     if run_data is None:
-        raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
+        raise RefusedRequest(problems.NOT_FOUND, f"the job has no run {number}")
     return await render_page_in_thread(
         "run.html", visitor, run=job_view.EventValues(run_data), job_id=job_id
     )
@@ -121,7 +121,7 @@ async def picture(
             headers = untrusted_headers(artifact["name"], artifact["media_type"], digest)
             headers["Cache-Control"] = "private, max-age=31536000, immutable"
             return await send_blob(request, services, digest, headers)
-    raise Refused(problems.NOT_FOUND, "this job has no such picture")
+    raise RefusedRequest(problems.NOT_FOUND, "this job has no such picture")
 
 
 @router.post("/cancel")
@@ -179,7 +179,7 @@ async def _changes_page(
 ) -> Response:
     record = (await find_job(services, visitor.credential, job_id)).record
     if (patch := patch_view.current_patch(record)) is None:
-        raise Refused(problems.NOT_FOUND, patch_view.explain_missing(record, "patch"))
+        raise RefusedRequest(problems.NOT_FOUND, patch_view.explain_missing(record, "patch"))
     rendered, review = None, record.review
     if patch.size <= MAX_BYTES:
         content = await services.blobs.get(patch.digest)

@@ -15,7 +15,7 @@ from api.pages.forms import as_request
 from api.pages.rendering import render_page
 from api.pages.views.deployment import offered_models
 from api.pages.visitor import Author, Submitter, Visitor
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import ServicesDep
@@ -134,7 +134,7 @@ async def submit(request: Request, services: ServicesDep, visitor: Submitter) ->
             parts = await read_form(request, settings, settings.max_body_bytes)
             job = as_request(JobRequest, _job_values(parts.fields))
             spec = check_job(job, len(job.model_dump_json()), settings, parts)
-        except Refused as refused:
+        except RefusedRequest as refused:
             return _refusal(visitor, refused)
         submitted = await new_jobs.submit(
             services, visitor.credential, job, spec, request.scope["request_id"], parts=parts
@@ -167,10 +167,10 @@ def _cases(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         wrong = {"field": "checks", "message": f"the program checks are not JSON: {error}"}
-        raise Refused(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
+        raise RefusedRequest(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
 
 
-def _refusal(visitor: Visitor, refused: Refused) -> Response:
+def _refusal(visitor: Visitor, refused: RefusedRequest) -> Response:
     """Each error at its field; errors without a field of the form on top."""
     errors: dict[str, str] = {}
     for error in refused.more.get("errors", ()):

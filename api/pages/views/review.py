@@ -44,7 +44,7 @@ TEXT_TYPES = frozenset({"application/json", "application/xml", "image/svg+xml"})
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PageChange:
     """A changed file, or the code of the last run."""
 
     name: str
@@ -76,7 +76,7 @@ async def decide(
 
 
 def _parse_comments(text: str) -> list[dict[str, Any]]:
-    """The comments of the form's field. Raises Refused: 422."""
+    """The comments of the form's field. Raises RefusedRequest: 422."""
     comments = []
     for written in line_comments.split(text):
         comment = line_comments.parse(written)
@@ -130,7 +130,7 @@ async def changed_files(
     record: JobRecord,
     events_before: Sequence[Event],
     events: Sequence[Event],
-) -> list[Change]:
+) -> list[PageChange]:
     """Every file that changed after `events_before`, including files that are not compared."""
     present = (await manifest.load(services.blobs, record.workspace)).files
     start = await start_files(services, record)
@@ -151,16 +151,16 @@ async def changed_files(
     compared, uncompared = names[:MAX_COMPARED_FILES], names[MAX_COMPARED_FILES:]
     deleted = sorted(old_digests.keys() - present.keys())
     return [
-        *[Change(name, note="not changed before: see the patch") for name in in_patch],
+        *[PageChange(name, note="not changed before: see the patch") for name in in_patch],
         *[
             await _compare_file(services.blobs, name, old_digests.get(name), changed[name])
             for name in compared
         ],
         *[
-            Change(name, note=f"{_change_kind(old_digests.get(name))}, NOT shown here")
+            PageChange(name, note=f"{_change_kind(old_digests.get(name))}, NOT shown here")
             for name in uncompared
         ],
-        *[Change(name, note="deleted") for name in deleted],
+        *[PageChange(name, note="deleted") for name in deleted],
     ]
 
 
@@ -170,30 +170,30 @@ def _change_kind(old_digest: str | None) -> str:
 
 async def _compare_file(
     blobs: Blobs, name: str, old_digest: str | None, artifact: Mapping[str, Any]
-) -> Change:
+) -> PageChange:
     kind = _change_kind(old_digest)
     if artifact["size"] > MAX_COMPARED_BYTES or not _is_text(artifact["media_type"]):
         size = f"{artifact['media_type']}, {artifact['size']:,} bytes"
-        return Change(name, note=f"{kind}: {size}; not shown here")
+        return PageChange(name, note=f"{kind}: {size}; not shown here")
     try:
         old = await blobs.get(old_digest) if old_digest else b""
         new = await blobs.get(artifact["digest"])
     except BlobMissing:
-        return Change(name, note="its bytes are missing from the artifact store")
+        return PageChange(name, note="its bytes are missing from the artifact store")
     if old_digest is None:
         code = await asyncio.to_thread(highlight, _decode(new), name=name)
-        return Change(name, note="new", code=code)
+        return PageChange(name, note="new", code=code)
     if len(old) > MAX_COMPARED_BYTES:
-        return Change(name, note="changed; the earlier version is too large to show")
+        return PageChange(name, note="changed; the earlier version is too large to show")
     return await _compare(name, _decode(old), _decode(new))
 
 
-async def _compare(name: str, old: str, new: str) -> Change:
+async def _compare(name: str, old: str, new: str) -> PageChange:
     """Compare two texts that differ, in a thread, because comparing is slow."""
     diff = await asyncio.to_thread(diff_of, old, new)
     if diff is None:
-        return Change(name, note="changed; it would take too long to compare")
-    return Change(name, diff, "" if diff else "changed: only bytes that are not text")
+        return PageChange(name, note="changed; it would take too long to compare")
+    return PageChange(name, diff, "" if diff else "changed: only bytes that are not text")
 
 
 def _decode(content: bytes) -> str:
@@ -203,7 +203,7 @@ def _decode(content: bytes) -> str:
 
 async def _code_change(
     services: Services, events_before: Sequence[Event], events: Sequence[Event]
-) -> list[Change]:
+) -> list[PageChange]:
     """The change of the last run's code; empty if the evidence shows all of the code."""
     old_runs, runs = (
         [event.data for event in part if event.kind == "run_finished"]
@@ -219,8 +219,8 @@ async def _code_change(
     if not last["code"].get("digest"):
         return []
     if len(new) > MAX_COMPARED_BYTES:
-        return [Change(name, note=f"{len(new):,} characters: too long to show here")]
-    return [Change(name, note="complete", code=await asyncio.to_thread(highlight, new))]
+        return [PageChange(name, note=f"{len(new):,} characters: too long to show here")]
+    return [PageChange(name, note="complete", code=await asyncio.to_thread(highlight, new))]
 
 
 async def _full_text(blobs: Blobs, text: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import click
 
 from cli.client.service import Service
 from cli.context import open_service
-from cli.errors import Refused
+from cli.errors import RequestRefused
 from cli.output import Screen, print_json
 
 REMOVES_JOBS = "/problems/removes-jobs"
@@ -56,7 +56,7 @@ def _changed(service: Service, values: Mapping[str, float], *, yes: bool) -> Map
     while True:
         try:
             return service.change_fleet(version, values, accepted)
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.problem.type != REMOVES_JOBS:
                 raise
             accepted = int(refused.problem.limit)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from cli.context import bad_settings, load, open_service
 from cli.doctor import deployment, machine
-from cli.doctor.deployment import Finding, Health
+from cli.doctor.deployment import Finding, Rating
 from cli.errors import Unreachable
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
@@ -26,10 +26,10 @@ from settings.starting.unknown import unread_settings
 from settings.worker import WorkerSettings
 
 _TONES = {
-    Health.GOOD: Tone.GOOD,
-    Health.NOTE: Tone.QUIET,
-    Health.WARN: Tone.WARN,
-    Health.BAD: Tone.BAD,
+    Rating.GOOD: Tone.GOOD,
+    Rating.NOTE: Tone.QUIET,
+    Rating.WARN: Tone.WARN,
+    Rating.BAD: Tone.BAD,
 }
 
 
@@ -43,7 +43,7 @@ def doctor_command(flags: Mapping[str, Any], *, as_json: bool) -> int:
     answers, it checks this machine instead.
     """
     findings = [*_unknown(), *_dropped(), *_examined(flags)]
-    could_run = all(finding.health is not Health.BAD for finding in findings)
+    could_run = all(finding.health is not Rating.BAD for finding in findings)
     if as_json:
         print_json({"ok": could_run, "findings": [finding.plain() for finding in findings]})
     else:
@@ -54,7 +54,7 @@ def doctor_command(flags: Mapping[str, Any], *, as_json: bool) -> int:
 def _unknown() -> Iterable[Finding]:
     """Findings on the settings of this machine, which may also be the service's machine."""
     for setting in unread_settings():
-        yield Finding("settings", Health.WARN, setting, "correct it, or leave it out")
+        yield Finding("settings", Rating.WARN, setting, "correct it, or leave it out")
 
 
 def _dropped() -> Iterable[Finding]:
@@ -68,7 +68,7 @@ def _examined(flags: Mapping[str, Any]) -> Iterable[Finding]:
         with open_service(flags) as service:
             return list(deployment.findings(service.system()))
     except Unreachable as error:
-        away = Finding("service", Health.BAD, str(error), error.next_step)
+        away = Finding("service", Rating.BAD, str(error), error.next_step)
         return [away, *machine.findings(load(WorkerSettings))]
 
 

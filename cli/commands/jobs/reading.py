@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from api.http.foreign_text import first_line, visible_path
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.client.files import change_of, save, text_of
 from cli.client.service import Job, Service
 from cli.context import open_service
@@ -108,7 +108,7 @@ def show_command(
                 screen.line("not saved", f"{link} (a symbolic link)")
 
 
-def _left_out(service: Service, job: Job) -> Iterator[Event]:
+def _left_out(service: Service, job: Job) -> Iterator[ReceivedEvent]:
     """The event that no dependencies were installed for the job, if the job has such an event. It
     comes before the plan."""
     if job["spec"].get("repo") and job["spec"].get("setup") is None:
@@ -173,7 +173,7 @@ def export_command(
     _write(output, text)
 
 
-def _full_texts(service: Service, job_id: str, events: list[Event]) -> Texts:
+def _full_texts(service: Service, job_id: str, events: list[ReceivedEvent]) -> Texts:
     cut = (
         (event.data, part)
         for event in events
@@ -192,7 +192,7 @@ def _full_texts(service: Service, job_id: str, events: list[Event]) -> Texts:
     return texts
 
 
-def _written(service: Service, job_id: str, events: Sequence[Event]) -> Mapping[str, str]:
+def _written(service: Service, job_id: str, events: Sequence[ReceivedEvent]) -> Mapping[str, str]:
     """The texts of the files that tools wrote, by digest."""
     fetched = text_of(service, job_id, MOST_BYTES)
     versions = {
@@ -205,7 +205,9 @@ def _written(service: Service, job_id: str, events: Sequence[Event]) -> Mapping[
     return {digest: text for digest, text in texts if text is not None}
 
 
-def _as_json(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[str, str]) -> str:
+def _as_json(
+    job: Job, events: Sequence[ReceivedEvent], texts: Texts, files: Mapping[str, str]
+) -> str:
     document = {
         "format": FORMAT,
         "job": job,

@@ -22,7 +22,7 @@ from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import follow_to_end
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.repository.source import Source, find_source
+from cli.repository.source import RepositorySource, find_source
 
 PARTS_OF_FIELDS = frozenset({"check_command", "cases", "ref", "dirty", "branch", "pull_request"})
 """Options that are part of the field `checks`, `repo` or `deliver`. Every other option has the name
@@ -88,7 +88,7 @@ def _say_where_to_look(service: Service, job_id: str) -> None:
         screen.line("look", f"{page}; `fettle watch {job_id}` follows it", Tone.QUIET)
 
 
-def _say_left_out(files: InputFiles, repository: Source) -> None:
+def _say_left_out(files: InputFiles, repository: RepositorySource) -> None:
     for reason, count in files.left_out.items():
         click.echo(f"left out of the directories: {count} ({reason})", err=True)
     if repository.left_out:

@@ -23,7 +23,7 @@ from cli.local.processes import adopt_orphans, running, wait_for_orphans
 from cli.local.supervisor import Supervisor
 from cli.output import Screen
 from cli.render.parts import Tone
-from cli.signals import Signals, Stopped
+from cli.signals import Signals, StoppedBySignal
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 from settings.client import UpSettings, child_environment, model_keys
@@ -34,7 +34,7 @@ USUAL = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
+class ServiceAddresses:
     """The addresses and secrets that the banner shows."""
 
     url: str
@@ -50,7 +50,7 @@ class Addresses:
     """The path of a link that signs a browser in, once."""
 
 
-def banner(screen: Screen, addresses: Addresses) -> None:
+def banner(screen: Screen, addresses: ServiceAddresses) -> None:
     """Show the addresses, and the next command to type."""
     screen.title("Fettle is up")
     for label, value in _banner_lines(addresses):
@@ -58,7 +58,7 @@ def banner(screen: Screen, addresses: Addresses) -> None:
     screen.text()
 
 
-def _banner_lines(addresses: Addresses) -> list[tuple[str, str]]:
+def _banner_lines(addresses: ServiceAddresses) -> list[tuple[str, str]]:
     url = "" if addresses.url == USUAL else f"--url {addresses.url} "
     model = "" if addresses.models else "--model recording:demo-binary-search "
     password = addresses.flower_password or "from FETTLE_FLOWER_PASSWORD"
@@ -114,7 +114,7 @@ def up_command(**flags: int | None) -> None:
             supervisor = Supervisor(processes, screen)
             try:
                 _run(supervisor, screen, api, up, worker)
-            except Stopped:  # which is how this command is meant to end
+            except StoppedBySignal:  # which is how this command is meant to end
                 screen.text()
                 screen.line("stopping", "workers return their jobs; Ctrl-C again stops at once")
         wait_for_orphans()
@@ -150,7 +150,7 @@ def _run(
     if flower_installed():
         supervisor.start(deployment.flower(up.flower_port, flower))
     key = api.api_key.get_secret_value() if api.api_key else DEVELOPMENT_KEY
-    addresses = Addresses(
+    addresses = ServiceAddresses(
         url=f"http://{_reachable(api.host)}:{api.port}",
         flower_port=up.flower_port if flower_installed() else None,
         flower_password=None if password else flower,

@@ -25,7 +25,7 @@ from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.sandbox import Bounded
 from worker.context import model_options
-from worker.metrics import Figures
+from worker.metrics import WorkerFigures
 
 WARM_JOBS = 50
 
@@ -35,7 +35,9 @@ async def fly(jobs: int, seconds: float) -> float:
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
     pool_backend = backend(settings)
-    sandbox = Bounded(pool_backend, asyncio.Semaphore(settings.runs_at_once), Figures(slots=jobs))
+    sandbox = Bounded(
+        pool_backend, asyncio.Semaphore(settings.runs_at_once), WorkerFigures(slots=jobs)
+    )
     graph, bounds = build(None), limits(settings)
 
     async def run(name: str) -> None:

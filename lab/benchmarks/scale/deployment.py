@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment
-from cli.local.processes import LoggedProcesses, Program, running
+from cli.local.processes import LocalProgram, LoggedProcesses, running
 from cli.signals import Signals
 from jobs.queue.hints import Hints
 from jobs.service import Operations
@@ -98,7 +98,7 @@ def _model_server(programs: LoggedProcesses) -> str:
     """Start the model's server; returns its base URL for Groq's client."""
     argv = (*Deployment(0, {}).api().argv[:3], "lab.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
-    child = programs.start(Program("model", argv, isolated_environment({})))
+    child = programs.start(LocalProgram("model", argv, isolated_environment({})))
     log = programs.folder / "model.log"
     programs.wait_until(
         lambda: log.read_text().endswith("\n"), "it answers", child, seconds=READY_SECONDS

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cli.local.processes import Processes, running
-from cli.signals import Signals, Stopped
+from cli.signals import Signals, StoppedBySignal
 from jobs.model.record import Reason
 from jobs.store.redis_store import connect
 from lab.drills import process_tree
 from lab.drills.chaos.checks.case import RecoveryBounds
-from lab.drills.chaos.checks.checker import Verdict, check
+from lab.drills.chaos.checks.checker import CheckerVerdict, check
 from lab.drills.chaos.checks.recovery import KILLS
 from lab.drills.chaos.deployment import provider
 from lab.drills.chaos.deployment.processes import ChaosDeployment
@@ -49,7 +49,7 @@ class ChaosOutcome:
     have found a target; `unasked` are programs that ended by themselves, by name; `failures`
     what went wrong with the drill's own clients."""
 
-    verdict: Verdict
+    verdict: CheckerVerdict
     seconds: float
     planned: Mapping[str, int]
     faults: Mapping[str, int]
@@ -121,7 +121,7 @@ def _runner() -> Iterator[asyncio.Runner]:
     """
 
     def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if not isinstance(context.get("exception"), Stopped):
+        if not isinstance(context.get("exception"), StoppedBySignal):
             loop.default_exception_handler(context)
 
     with asyncio.Runner() as runner:

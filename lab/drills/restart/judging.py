@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 
 CALLS = 3
 """Model calls of the recorded job: plan, code, answer."""
@@ -58,7 +58,7 @@ def lost_facts(before: JobState, between: JobState) -> Iterator[str]:
         yield f"the restart changed it: {before} became {between}"
 
 
-def finished(before: JobState, after: JobState, events: Sequence[Event]) -> Iterator[str]:
+def finished(before: JobState, after: JobState, events: Sequence[ReceivedEvent]) -> Iterator[str]:
     """What is wrong with a job that was approved after the restart."""
     if after.status != "succeeded":
         yield f"it ended as {after.status}"
@@ -78,6 +78,6 @@ def finished(before: JobState, after: JobState, events: Sequence[Event]) -> Iter
         yield f"it was worked on by {', '.join(workers(events)) or 'nobody'}"
 
 
-def workers(events: Sequence[Event]) -> list[str]:
+def workers(events: Sequence[ReceivedEvent]) -> list[str]:
     """The different workers that took the job, in order."""
     return list(dict.fromkeys(e.data["worker"] for e in events if e.kind == "started"))

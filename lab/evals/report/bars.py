@@ -9,7 +9,7 @@ from typing import Any
 from lab.evals.report.comparing import Measured, Paired
 from lab.evals.report.results import Header
 from lab.evals.report.statistics import Rate
-from lab.evals.report.summing import Summary
+from lab.evals.report.summing import ResultSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Bars:
     groups: Mapping[str, Sequence[Rate]]
 
 
-def bars_of_results(header: Header, summary: Summary) -> Bars | None:
+def bars_of_results(header: Header, summary: ResultSummary) -> Bars | None:
     """The bars of a measurement; None if no exercise was judged by tests."""
     if summary.final is None:
         return None

@@ -37,7 +37,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SolutionVerdict:
     """The verdict of the hidden tests on a candidate; `verification` is the job's id."""
 
     passed: bool
@@ -62,8 +62,8 @@ class Result:
     reason: str | None = None
     why_not: str | None = None
     level: str = ""
-    first: Verdict | None = None
-    final: Verdict | None = None
+    first: SolutionVerdict | None = None
+    final: SolutionVerdict | None = None
     score: Mapping[str, Any] | None = None
     revisions: int = 0
     runs: int = 0
@@ -155,7 +155,7 @@ def _result(content: Mapping[str, Any]) -> Result:
     values = {name: value for name, value in content.items() if name in field_names}
     for name in ("first", "final"):
         if values.get(name) is not None:
-            values[name] = Verdict(**values[name])
+            values[name] = SolutionVerdict(**values[name])
     for name in ("failures", "models"):
         values[name] = tuple(values.get(name, ()))
     return Result(**values)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from statistics import fmean, median
 from typing import Any
 
-from lab.evals.report.results import Header, Result, Verdict
+from lab.evals.report.results import Header, Result, SolutionVerdict
 from lab.evals.report.statistics import Rate, pass_at, rate
 
 WRONG = "hidden_tests"
@@ -17,7 +17,7 @@ WRONG = "hidden_tests"
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ResultSummary:
     """`first` and `final` are pass@1 of the first attempts, if these are judged, and of the final
     results.
 
@@ -60,12 +60,12 @@ class Summary:
         }
 
 
-def sum_up(header: Header, results: Sequence[Result]) -> Summary:
+def sum_up(header: Header, results: Sequence[Result]) -> ResultSummary:
     """Summarize all results of a file."""
     measured = [result for result in results if result.measured]
     judged = [result for result in measured if result.final is not None]
     scores = [result.score["score"] for result in measured if result.score]
-    return Summary(
+    return ResultSummary(
         exercises=header.set["exercises"],
         tries=len(results),
         measured=len(measured),
@@ -93,17 +93,17 @@ def _kind(why_not: str) -> str:
     return why_not.partition(": ")[0]
 
 
-def first_of(result: Result) -> Verdict | None:
+def first_of(result: Result) -> SolutionVerdict | None:
     """The verdict on the first attempt."""
     return result.first
 
 
-def final_of(result: Result) -> Verdict | None:
+def final_of(result: Result) -> SolutionVerdict | None:
     """The verdict on the job's final files."""
     return result.final
 
 
-Which = Callable[[Result], Verdict | None]
+Which = Callable[[Result], SolutionVerdict | None]
 
 
 def counted(results: Iterable[Result], which: Which) -> dict[str, tuple[int, int]]:

@@ -10,12 +10,12 @@ from cli.render.parts import Tone
 from lab.evals.report.comparing import Paired
 from lab.evals.report.results import Header
 from lab.evals.report.statistics import Rate
-from lab.evals.report.summing import Summary
+from lab.evals.report.summing import ResultSummary
 
 NAMES_SHOWN = 12
 
 
-def show_results(screen: Screen, header: Header, summary: Summary) -> None:
+def show_results(screen: Screen, header: Header, summary: ResultSummary) -> None:
     """A measurement as a table, with cost and time."""
     settings = header.settings
     repair = "repair" if settings["repair"] else "no repair"
@@ -67,7 +67,7 @@ def show_comparison(screen: Screen, pairs: Sequence[Paired], names: tuple[str, s
                 )
 
 
-def _rows(summary: Summary) -> Iterator[tuple[str, str, str, str]]:
+def _rows(summary: ResultSummary) -> Iterator[tuple[str, str, str, str]]:
     def row(name: str, rate: Rate | None) -> Iterator[tuple[str, str, str, str]]:
         if rate is not None:
             of = str(summary.measured) if "," not in name else ""
@@ -80,7 +80,7 @@ def _rows(summary: Summary) -> Iterator[tuple[str, str, str, str]]:
         yield from row(f"{level}, at the end", final)
 
 
-def _judge(summary: Summary) -> str:
+def _judge(summary: ResultSummary) -> str:
     return f"for {money(summary.judge_usd)}"
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from cli.client.service import Job, Service
-from lab.evals.report.results import Result, Verdict
+from lab.evals.report.results import Result, SolutionVerdict
 from lab.evals.repos.task import RepoTask
 from lab.evals.repos.verifying import Verifying
 from lab.evals.run.exercise_job import finished_result
@@ -59,12 +59,12 @@ def lacking_setups(tasks: Sequence[RepoTask]) -> Callable[[Mapping[str, Any]], s
     return warning
 
 
-def _verdict(verifying: Verifying, service: Service, task: RepoTask, job: Job) -> Verdict:
+def _verdict(verifying: Verifying, service: Service, task: RepoTask, job: Job) -> SolutionVerdict:
     """The hidden tests' verdict on the job's patch. Raises NotVerified."""
     result: dict[str, Any] = job["result"] or {}
     if not result.get("patch"):
-        return Verdict(False, NO_CHANGE)
+        return SolutionVerdict(False, NO_CHANGE)
     patch = service.patch(str(job["id"]))
     answer = verifying.verdict(task, "patch", patch)
     digest = sha256(patch).hexdigest()
-    return Verdict(answer["passed"], answer["why"][:WHY_CHARACTERS], digest=digest)
+    return SolutionVerdict(answer["passed"], answer["why"][:WHY_CHARACTERS], digest=digest)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Candidate:
 
 
 def first_attempt(
-    events: Iterable[Event], solution: str, start_paths: Iterable[str] = ()
+    events: Iterable[ReceivedEvent], solution: str, start_paths: Iterable[str] = ()
 ) -> Candidate:
     """The job's first attempt; `given` are its first files."""
     versions: dict[str, str] = {}
@@ -50,7 +50,7 @@ def stand_in(runs: Sequence[Mapping[str, Any]]) -> int | None:
     return numbers[-1] if numbers else None
 
 
-def _artifacts_of(event: Event) -> Iterable[Mapping[str, Any]]:
+def _artifacts_of(event: ReceivedEvent) -> Iterable[Mapping[str, Any]]:
     if event.kind not in ("run_finished", "tool_used"):
         return ()
     artifacts: Iterable[Mapping[str, Any]] = event.data.get("artifacts", ())

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.client.files import as_text
 from cli.client.service import Job, Service
-from lab.evals.report.results import Result, Verdict
+from lab.evals.report.results import Result, SolutionVerdict
 from lab.evals.run.candidate import Candidate, first_attempt, stand_in
 from lab.evals.run.hidden_tests import NotVerified, digest, digest_of, verify
 from lab.evals.run.request import MeasurementRequest
@@ -29,7 +29,7 @@ NOT_THE_MODELS = frozenset(
 NO_SOLUTION = "it did not make {name}"
 
 
-Verdicts = tuple[Verdict | None, Verdict]
+Verdicts = tuple[SolutionVerdict | None, SolutionVerdict]
 """The verdicts on the first attempt, if there is one, and on the final state."""
 
 
@@ -38,7 +38,7 @@ def work_on_exercise(service: Service, request: MeasurementRequest, at: Try[Exer
     started_at = time.monotonic()
     job_id = str(service.submit(request.spec(at.exercise), once=at.key)["id"])
 
-    def verdicts(job: Job, events: Sequence[Event]) -> Verdicts:
+    def verdicts(job: Job, events: Sequence[ReceivedEvent]) -> Verdicts:
         return _Judging(service, at, job).verdicts(events)
 
     return finished_result(service, job_id, at, started_at, verdicts)
@@ -49,7 +49,7 @@ def finished_result(
     job_id: str,
     at: Try[E],
     started_at: float,
-    verdicts: Callable[[Job, Sequence[Event]], Verdicts],
+    verdicts: Callable[[Job, Sequence[ReceivedEvent]], Verdicts],
 ) -> Result:
     """Follow a submitted job to its end, then judge it by `verdicts`, which raises NotVerified."""
     events = list(service.events(job_id))
@@ -101,7 +101,7 @@ class _Judging:
         self._job = job
         self._id = str(job["id"])
 
-    def verdicts(self, events: Sequence[Event]) -> tuple[Verdict, Verdict]:
+    def verdicts(self, events: Sequence[ReceivedEvent]) -> tuple[SolutionVerdict, SolutionVerdict]:
         """Verdicts on the first attempt and on the final files; the same files are run once."""
         begun, last = self._first(events), self._last()
         first = self._judge_candidate(begun, "first", self._files(begun))
@@ -109,7 +109,7 @@ class _Judging:
             return first, replace(first)
         return first, self._judge_candidate(last, "final", {}, self._id)
 
-    def _first(self, events: Sequence[Event]) -> Candidate:
+    def _first(self, events: Sequence[ReceivedEvent]) -> Candidate:
         exercise = self._exercise
         candidate = first_attempt(events, exercise.solution, exercise.files)
         start_digests = {name: digest_of(text) for name, text in exercise.files.items()}
@@ -147,11 +147,11 @@ class _Judging:
 
     def _judge_candidate(
         self, candidate: Candidate, which: str, files: dict[str, str], base: str | None = None
-    ) -> Verdict:
+    ) -> SolutionVerdict:
         name = self._exercise.solution
         state = digest(candidate.versions)
         if name not in candidate.versions:
-            return Verdict(False, NO_SOLUTION.format(name=name), digest=state)
+            return SolutionVerdict(False, NO_SOLUTION.format(name=name), digest=state)
         if (
             candidate.program is not None
             and (program := self._program(candidate.program)) is not None
@@ -170,7 +170,7 @@ class _Judging:
         return self._service.text(code["href"]) if code["digest"] else str(code["text"])
 
 
-def _models(events: Sequence[Event]) -> tuple[str, ...]:
+def _models(events: Sequence[ReceivedEvent]) -> tuple[str, ...]:
     calls = (event for event in events if event.kind == "model_called")
     return tuple(sorted({str(event.data["model"]) for event in calls}))
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.client.service import Job, Service
-from lab.evals.report.results import Verdict
+from lab.evals.report.results import SolutionVerdict
 from lab.evals.sources.exercise import Exercise, Files
 
 LABEL = "bench"
@@ -28,7 +28,7 @@ def verify(
     *,
     once: str,
     base: str | None = None,
-) -> Verdict:
+) -> SolutionVerdict:
     """Run the exercise's tests over `files`, on top of the final workspace of the job `base`.
 
     Raises NotVerified if that fails.
@@ -54,14 +54,14 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def verdict_of(job: Job) -> Verdict:
+def verdict_of(job: Job) -> SolutionVerdict:
     """The verdict of a verification. Raises NotVerified if it failed."""
     if job["status"] != "succeeded":
         raise NotVerified(job["reason"] or job["status"])
     report = job["result"]["checks"]
     passed = bool(report["passed"])
     alone = BY_EXIT_CODE if report.get("judged_by") == "exit_code" else ""
-    return Verdict(passed, alone if passed else failure_reason(report), job["id"])
+    return SolutionVerdict(passed, alone if passed else failure_reason(report), job["id"])
 
 
 def failure_reason(report: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from settings.client import ClientSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Session(Generic[E]):
+class BenchSession(Generic[E]):
     """`exercises` of the set are tried `repeats` times each by `work`, at most `at_once` in
     parallel."""
 

@@ -15,7 +15,7 @@ import redis
 from support.servers import redis_servers
 
 from cli.local import ports, processes, redis_programs, redis_server
-from cli.local.processes import Processes, Program
+from cli.local.processes import LocalProgram, Processes
 from cli.signals import Signals
 
 REAPER = Path(__file__).resolve().parents[2] / "support/processes/reaper.py"
@@ -82,7 +82,7 @@ def test_what_has_ended_is_signalled_no_more(monkeypatch):
     with Signals() as signals:
         children = Processes(signals)
         argv = (sys.executable, "-c", "import sys; sys.exit(3)")
-        child = children.start(Program("short", argv, dict(os.environ)), subprocess.DEVNULL)
+        child = children.start(LocalProgram("short", argv, dict(os.environ)), subprocess.DEVNULL)
         ends = time.monotonic() + 20
         while child.exit_code() != 3:
             assert time.monotonic() < ends

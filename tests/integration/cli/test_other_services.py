@@ -18,7 +18,7 @@ from support.jobs.event_examples import EXAMPLES
 from support.servers.tiny_service import Answer, Asked, serving
 
 from api.app import create_app
-from cli.client.answers import Source
+from cli.client.answers import AnswerSource
 from cli.client.events import read_event
 from cli.client.service import Service
 from cli.command_line import SECTIONS, fettle, run
@@ -151,7 +151,7 @@ def test_a_job_with_a_value_of_another_type_is_refused(path, odd):
 )
 def test_an_event_with_a_value_of_another_type_is_refused(field, odd):
     event = {"seq": 1, "at": AT, "kind": "of a later release", "data": {}}
-    source = Source("http://x", "GET", "/jobs/1/events")
+    source = AnswerSource("http://x", "GET", "/jobs/1/events")
     assert read_event(source, json.dumps(event)).kind == "of a later release"
     with pytest.raises(NotFettle):
         read_event(source, json.dumps({**event, field: odd}))

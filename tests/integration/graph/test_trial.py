@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 from support.graph.graphs import PlannedSandbox, printed
 
-from agents.graph.trial import REQUIRED, Step, build_trials, run_trial
+from agents.graph.trial import REQUIRED, TrialStep, build_trials, run_trial
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.providers import PROVIDERS
@@ -52,7 +52,7 @@ async def test_a_model_that_thinks_passes_in_three_requests(name: str) -> None:
     with ProviderServer(thinks) as server:
         result = await tried(name, server)
     assert [(each.step, each.ok, each.error) for each in result.steps] == [
-        (step, True, None) for step in Step
+        (step, True, None) for step in TrialStep
     ]
     assert result.passed
     assert result.notes() == []

@@ -34,7 +34,7 @@ from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
 from lab.drills.chaos.faults.tcp_proxy import FaultProxy
 from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
-from worker.adapters.budget import AccountBudget, DayLimits
+from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.rate_limit import RedisRateLimit
 from worker.ledger import FRESH_SECONDS, AttemptWriter, LeaseCheck, Ledger
 
@@ -101,7 +101,7 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
     lease = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
     writer = AttemptWriter(second_store, lease)
     ledger = Ledger(writer, {})
-    unlimited = DayLimits(Credentials(first_store.redis), Cap(), Cap())
+    unlimited = CachedDayLimits(Credentials(first_store.redis), Cap(), Cap())
     gate = Gate(RedisRateLimit(second_store.redis, {}, 60.0))
     with ProviderServer([Reply("42")]) as server:
         ports = replace(

@@ -13,7 +13,7 @@ from jobs.redis import keys
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Policy, Refusal
 from lab.drills.chaos.checks.case import RecoveryBounds
-from lab.drills.chaos.checks.checker import Verdict, check
+from lab.drills.chaos.checks.checker import CheckerVerdict, check
 from lab.drills.chaos.deployment.reading import Indexes, JobRead, Reading, job_read
 from lab.drills.chaos.oplog import (
     Called,
@@ -162,7 +162,7 @@ class Story:
         }
         return Reading(jobs, self._indexes())
 
-    def verdict(self, reading: Reading | None = None) -> Verdict:
+    def verdict(self, reading: Reading | None = None) -> CheckerVerdict:
         return check(self.log, reading or self.reading(), BOUNDS)
 
     def _indexes(self) -> Indexes:

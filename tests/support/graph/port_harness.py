@@ -26,7 +26,7 @@ from jobs.service import Operations, Submission
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
-from worker.adapters.budget import AccountBudget, DayLimits
+from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.workspace import ManifestWorkspace
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 
@@ -95,7 +95,7 @@ class StoreHarness:
     async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
         record = await self._claimed()
         store = self.operations.store
-        unlimited = DayLimits(Credentials(store.redis), Cap(), Cap())
+        unlimited = CachedDayLimits(Credentials(store.redis), Cap(), Cap())
         charges = await store.charges(self.job_id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         lease = jobs_store.LeaseRef(self.job_id, record.epoch)

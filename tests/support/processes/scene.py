@@ -19,7 +19,7 @@ from support.processes.preloaded import Process
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
-from lab.drills.chaos.checks.checker import RecoveryBounds, Verdict, check
+from lab.drills.chaos.checks.checker import CheckerVerdict, RecoveryBounds, check
 from lab.drills.chaos.deployment.reading import of_store
 from lab.drills.chaos.oplog import (
     Called,
@@ -165,7 +165,7 @@ class Scene:
         self.log.add(Repaired(fault=KILL))
         return worker
 
-    async def judge(self, *, slack: float = 6.0) -> Verdict:
+    async def judge(self, *, slack: float = 6.0) -> CheckerVerdict:
         """The checker's verdict; violations fail the test."""
         bounds = RecoveryBounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
         reading = await of_store(self.operations.store.redis)  # type: ignore[attr-defined]

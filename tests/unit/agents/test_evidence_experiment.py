@@ -12,7 +12,7 @@ from agents.evidence.changes import ChangedFile, changed_files, reverted
 from agents.evidence.conclusions import PASSES_BEFORE, notes_on_tests
 from agents.evidence.experiments import (
     SECONDS,
-    Attempt,
+    ExperimentRun,
     Experiments,
     Subject,
     to_revert,
@@ -113,7 +113,7 @@ class Verification:
     notices: Sequence[bytes] = ()
     """The mutations, by their text, that it fails with."""
 
-    async def run(self, tree: Tree, limits: Limits) -> Attempt:
+    async def run(self, tree: Tree, limits: Limits) -> ExperimentRun:
         stops = (b"ImportError", b"exit 97")
         broken = [path for path, data in tree.files.items() if any(stop in data for stop in stops)]
         self.tried.append(broken)
@@ -130,7 +130,7 @@ class Verification:
         result = RunResult(
             end, None if cut else int(failed), None, Stream(), Stream(), seconds, {CALLS: calls}
         )
-        return Attempt.of(result, passed=result.succeeded)
+        return ExperimentRun.of(result, passed=result.succeeded)
 
     async def read(self, files: Sequence[ChangedFile]) -> ChangedCode:
         assert files

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.submission.job_spec import new_spec, rebase_spec, retry_spec
 from api.submission.validation import check_job, check_retry
@@ -21,7 +21,7 @@ def error_fields(settings: ApiSettings = DEFAULTS, **fields: object) -> list[str
     request = JobRequest.model_validate({"task": "x", **fields}, strict=False)
     try:
         check_job(request, 100, settings)
-    except Refused as refused:
+    except RefusedRequest as refused:
         return [error.field for error in refused.more["errors"]]
     return []
 
@@ -92,7 +92,7 @@ def test_a_retry_is_within_the_policy_of_today() -> None:
     required = ApiSettings(deliver_needs_review=True)
     assert retried(strict, required) == strict
     for spec in (replace(strict, review=False), earlier):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedRequest):
             retried(spec, required)
     assert retried(replace(earlier, deliver=None, review=False), required).deliver is None
 
@@ -102,9 +102,9 @@ def test_a_retry_takes_the_sent_terms_and_keeps_the_others() -> None:
     settings = ApiSettings(max_job_tokens=100)
     spec = retried(earlier, settings, max_tokens=9, timeout_seconds=None)
     assert (spec.max_tokens, spec.run_seconds, spec.timeout_seconds) == (9, 7, 900)
-    with pytest.raises(Refused, match="at most 100 tokens"):
+    with pytest.raises(RefusedRequest, match="at most 100 tokens"):
         retried(earlier, settings, max_tokens=101)
-    with pytest.raises(Refused, match="setup"):
+    with pytest.raises(RefusedRequest, match="setup"):
         retried(earlier, settings, setup="make")
 
 

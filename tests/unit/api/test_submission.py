@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from api.http.body import FormParts
-from api.problems import Refused
+from api.problems import RefusedRequest
 from api.schemas.job_request import JobRequest
 from api.submission.job_spec import new_spec, request_digest
 from api.submission.validation import SETTING_OF_LIMIT, check_job
@@ -23,7 +23,7 @@ SETTINGS = ApiSettings(
 
 
 def refused(size=100, **fields):
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedRequest) as caught:
         check_job(JobRequest(task="x", **fields), size, SETTINGS)
     return caught.value
 
@@ -40,7 +40,7 @@ def test_files_beside_the_body_count_with_those_in_it():
     request = JobRequest(task="x", files={"a": "1234"})
 
     def refused_with(**uploads):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedRequest) as caught:
             check_job(request, 100, SETTINGS, FormParts({}, uploads))
         return caught.value.detail
 
@@ -114,7 +114,7 @@ def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
 def test_a_job_may_not_ask_for_more_than_the_operator_allows():
     settings = ApiSettings(max_job_cost_usd="0.5", max_job_tokens=1000)
     request = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedRequest) as caught:
         check_job(request, 100, settings)
     errors = [(error.field, error.limit) for error in caught.value.more["errors"]]
     assert errors == [("max_cost_usd", "0.5"), ("max_tokens", 1000)]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from support.servers.tiny_service import Answer, job
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.render.events import parts
 from cli.render.evidence import FULL_DETAIL, Detail
 from cli.render.part_formats import plain_lines
@@ -27,7 +27,7 @@ CHECKED = {
 
 def rendered_lines(kind: str, **data) -> list[str]:
     at = datetime(2026, 11, 21, tzinfo=UTC)
-    drawn = parts(Event(1, at, kind, data), Detail())
+    drawn = parts(ReceivedEvent(1, at, kind, data), Detail())
     return [line for part in drawn for line in plain_lines(part)]
 
 
@@ -67,7 +67,7 @@ def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     by_critic = {**used, "by": "critic", "output": "exit code 1"}
     assert rendered_lines("tool_used", **used) == ["tool: run_again: pytest -q"]
     assert rendered_lines("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
-    in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), FULL_DETAIL)]
+    in_full = [*parts(ReceivedEvent(1, datetime.now(UTC), "tool_used", by_critic), FULL_DETAIL)]
     assert [line for part in in_full for line in plain_lines(part)][1:] == ["    > exit code 1"]
 
 

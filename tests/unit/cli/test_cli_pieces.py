@@ -8,12 +8,12 @@ import click
 import pytest
 
 from cli.doctor import deployment
-from cli.doctor.deployment import Health
-from cli.errors import Problem, Refused
+from cli.doctor.deployment import Rating
+from cli.errors import RequestRefused, ServiceProblem
 from cli.follow.review_prompt import matching
 from cli.parameters import Duration
 from cli.render.review import choices, how_to_decide
-from cli.signals import Signals, Stopped
+from cli.signals import Signals, StoppedBySignal
 from settings.client import child_environment, isolated_environment, model_keys
 
 
@@ -41,7 +41,7 @@ SYSTEM = {
 
 
 def bad(system: dict) -> list[str]:
-    return [f.name.strip() for f in deployment.findings(system) if f.health is Health.BAD]
+    return [f.name.strip() for f in deployment.findings(system) if f.health is Rating.BAD]
 
 
 def test_a_healthy_deployment_has_nothing_bad():
@@ -64,10 +64,10 @@ def test_a_worker_of_another_release_is_named():
     }
     findings = [each for each in deployment.findings(system) if each.name == "release"]
     assert [(each.health, each.text) for each in findings] == [
-        (Health.NOTE, "0.1.0+a: w, u"),
-        (Health.WARN, "0.1.0+b: v; the service runs 0.1.0+a"),
+        (Rating.NOTE, "0.1.0+a: w, u"),
+        (Rating.WARN, "0.1.0+b: v; the service runs 0.1.0+a"),
     ]
-    assert deployment.Finding("service", Health.GOOD, "Fettle 0.1.0+a, development") in list(
+    assert deployment.Finding("service", Rating.GOOD, "Fettle 0.1.0+a, development") in list(
         deployment.findings(system)
     )
 
@@ -94,7 +94,7 @@ def test_a_worker_whose_environment_is_overruled_is_named():
     worker = {**SYSTEM["workers"][0], "fleet": {"version": 3, "ignored": {"retention_days": 0.5}}}
     findings = list(deployment.findings({**SYSTEM, "workers": [worker]}))
     (warned,) = [each for each in findings if each.name == "fleet"]
-    assert warned.health is Health.WARN
+    assert warned.health is Rating.WARN
     assert "FETTLE_RETENTION_DAYS=0.5" in warned.text
     assert not [each for each in deployment.findings(SYSTEM) if each.name == "fleet"]
 
@@ -106,7 +106,7 @@ def test_variables_that_workers_dropped_are_named_once():
         {**SYSTEM, "workers": [worker, second_worker, SYSTEM["workers"][0]]}
     )
     (finding,) = [each for each in findings if each.name == "environment"]
-    assert finding.health is Health.WARN
+    assert finding.health is Rating.WARN
     assert finding.text.startswith("CELERY_BROKER_URL, GROQ_LOG: variables of libraries")
 
 
@@ -122,11 +122,11 @@ def test_repositories_need_git_at_each_worker():
     system = {**SYSTEM, "workers": [*workers, workers[0], worker]}
     findings = [each for each in deployment.findings(system) if each.name == "repositories"]
     assert [(each.health, each.text) for each in findings] == [
-        (Health.WARN, "jobs on repositories fail at v: git is not installed"),
-        (Health.WARN, "not fetched over ssh: ssh://git.example.org: no key"),
-        (Health.NOTE, f"{fetched}; dependencies: from pypi.org"),
+        (Rating.WARN, "jobs on repositories fail at v: git is not installed"),
+        (Rating.WARN, "not fetched over ssh: ssh://git.example.org: no key"),
+        (Rating.NOTE, f"{fetched}; dependencies: from pypi.org"),
         (
-            Health.NOTE,
+            Rating.NOTE,
             f"{fetched}; dependencies: not installed (FETTLE_SETUP_HOSTS); delivered to {to}",
         ),
     ]
@@ -155,7 +155,7 @@ def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alon
 
 def test_a_signal_is_raised_once_and_then_counted():
     with Signals() as signals:
-        with pytest.raises(Stopped) as stopped:
+        with pytest.raises(StoppedBySignal) as stopped:
             signal.raise_signal(signal.SIGTERM)
         assert stopped.value.exit_code == 143
         signal.raise_signal(signal.SIGINT)
@@ -171,7 +171,7 @@ def test_a_signal_waits_for_the_end_of_a_change():
             done.append("whole")
         done.append("more")
 
-    with Signals() as signals, pytest.raises(Stopped):
+    with Signals() as signals, pytest.raises(StoppedBySignal):
         change(signals)
     assert done == ["whole"]
 
@@ -202,8 +202,10 @@ def test_the_critic_is_offered_only_where_the_service_offers_it(review, offered)
 
 
 def test_an_own_approval_is_no_matter_of_scopes():
-    assert "scope" in Refused(Problem(403, "no", type="/problems/forbidden")).next_step
-    advice = Refused(Problem(403, "no", type="/problems/own-approval")).next_step
+    assert (
+        "scope" in RequestRefused(ServiceProblem(403, "no", type="/problems/forbidden")).next_step
+    )
+    advice = RequestRefused(ServiceProblem(403, "no", type="/problems/own-approval")).next_step
     assert "scope" not in advice
     assert "docs/review.md" in advice
 
@@ -219,13 +221,15 @@ def test_an_own_approval_is_no_matter_of_scopes():
     ],
 )
 def test_the_hint_after_a_name_that_is_not_found_fits_the_request(path, hint):
-    assert hint in Refused(Problem(404, "Not found", path=path)).next_step
+    assert hint in RequestRefused(ServiceProblem(404, "Not found", path=path)).next_step
 
 
 def test_a_state_that_does_not_fit_is_named_without_a_title():
     detail = "this job has already succeeded: it cannot be cancelled"
-    problem = Problem(409, "The job is in another state", detail, type="/problems/wrong-state")
-    assert str(Refused(problem)) == detail
+    problem = ServiceProblem(
+        409, "The job is in another state", detail, type="/problems/wrong-state"
+    )
+    assert str(RequestRefused(problem)) == detail
 
 
 def test_only_what_it_takes_is_offered():

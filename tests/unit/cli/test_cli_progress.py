@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from support.jobs.event_examples import EXAMPLES
 
-from cli.client.events import Event
+from cli.client.events import ReceivedEvent
 from cli.render.events import SHOWN, parts
 from cli.render.evidence import FULL_DETAIL, Detail, verification_parts
 from cli.render.part_formats import plain_lines
@@ -31,8 +31,8 @@ RUN = {
 }
 
 
-def event(kind: str, **data) -> Event:
-    return Event(1, datetime(2026, 11, 21, tzinfo=UTC), kind, data)
+def event(kind: str, **data) -> ReceivedEvent:
+    return ReceivedEvent(1, datetime(2026, 11, 21, tzinfo=UTC), kind, data)
 
 
 def rendered_lines(kind: str, detail: Detail | None = None, **data) -> list[str]:
@@ -169,5 +169,6 @@ def test_an_event_of_a_kind_that_we_do_not_know_shows_nothing():
 def test_every_kind_of_event_can_be_shown(kind):
     at = datetime(2026, 11, 21, tzinfo=UTC)
     assert all(
-        list(plain_lines(part)) for part in parts(Event(1, at, kind, EXAMPLES[kind]), Detail())
+        list(plain_lines(part))
+        for part in parts(ReceivedEvent(1, at, kind, EXAMPLES[kind]), Detail())
     )

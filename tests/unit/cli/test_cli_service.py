@@ -9,7 +9,7 @@ import pytest
 from support.servers.tiny_service import Answer, event, job, problem, serving, stream
 
 from cli.client.service import Service
-from cli.errors import CliError, Refused, Unreachable
+from cli.errors import CliError, RequestRefused, Unreachable
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_decision_is_not_repeated(tiny, service):
 def test_a_problem_is_shown_with_its_fields(tiny, service):
     errors = [{"field": "task", "message": "too long", "limit": 20_000}]
     tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
-    with pytest.raises(Refused, match=r"The request is not valid: task: too long") as error:
+    with pytest.raises(RequestRefused, match=r"The request is not valid: task: too long") as error:
         service.submit({"task": ""})
     assert error.value.exit_code == 2
 
@@ -57,7 +57,7 @@ def test_a_problem_is_shown_with_its_fields(tiny, service):
 @pytest.mark.parametrize(("status", "code"), [(401, 1), (404, 1), (409, 1), (413, 2), (500, 1)])
 def test_exit_codes_of_refusals(tiny, service, status, code):
     tiny.on("GET /jobs/j1", problem(status, "No"))
-    with pytest.raises(Refused) as error:
+    with pytest.raises(RequestRefused) as error:
         service.job("j1")
     assert error.value.exit_code == code
 
@@ -88,7 +88,7 @@ def test_the_key_goes_to_no_other_server(tiny, service):
 
 
 def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         service.job("../keys")
     assert tiny.asked[0].path == "/jobs/..%2Fkeys"
 

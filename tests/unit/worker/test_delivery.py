@@ -15,7 +15,7 @@ from worker.delivery.forge_api import ApiResponse, ForgeApi
 from worker.delivery.forges import GitHub, GitLab, PullRequest, forge_of, open_request
 from worker.delivery.push import DeliveryHosts
 from worker.delivery.texts import SUMMARY, inert, message, text, title
-from worker.repositories.credentials import Credentials
+from worker.repositories.credentials import HostCredentials
 from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
 from worker.repositories.hosts import RepositoryHosts, Site
 
@@ -27,7 +27,7 @@ LISTED = (
 )
 TOKEN = "s3cret-token"
 HOSTS = ("github.com", "git.example.org", "ghe.example.org")
-CREDENTIALS = Credentials({"default": dict.fromkeys(HOSTS, f"me:{TOKEN}")})
+CREDENTIALS = HostCredentials({"default": dict.fromkeys(HOSTS, f"me:{TOKEN}")})
 
 
 @dataclass(frozen=True)

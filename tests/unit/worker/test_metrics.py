@@ -12,8 +12,8 @@ from api.metrics import Metrics
 from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
 from worker.adapters.sandbox import watch_pool
-from worker.health import Health
-from worker.metrics import Figures
+from worker.health import WorkerHealth
+from worker.metrics import WorkerFigures
 
 STUCK = 30.0
 SEEN = 20.0
@@ -42,7 +42,7 @@ class Worker:
         self.clock = Clock()
         self.draining = False
         self.facts: Mapping[str, Any] = {"works": True, "why": ""}
-        self.health = Health(
+        self.health = WorkerHealth(
             stuck_seconds=STUCK,
             seen_seconds=SEEN,
             draining=lambda: self.draining,
@@ -99,7 +99,7 @@ def test_a_worker_that_drains_or_has_no_sandbox_takes_no_jobs() -> None:
 
 def test_the_operators_page_names_every_figure_and_no_other() -> None:
     worker = Worker().begun()
-    figures = Figures(slots=1)
+    figures = WorkerFigures(slots=1)
     for name in GAUGES:
         figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
     watch_pool(lambda: PoolCount(ready=0, making=0, target=2), figures)

@@ -23,7 +23,7 @@ from sandbox.protocol import (
 )
 from worker.adapters.sandbox import Bounded
 from worker.context import WorkerContext
-from worker.metrics import Figures
+from worker.metrics import WorkerFigures
 from worker.readiness import Readiness
 from worker.slots import JobSlots
 
@@ -155,7 +155,7 @@ async def settled() -> None:
 
 async def test_no_more_go_on_than_are_allowed_over_all_jobs() -> None:
     slow = Slow()
-    sandbox = Bounded(slow, asyncio.Semaphore(2), Figures(slots=5))
+    sandbox = Bounded(slow, asyncio.Semaphore(2), WorkerFigures(slots=5))
     runs = [asyncio.create_task(sandbox.run(COMMAND, LIMITS)) for _ in range(5)]
     await settled()
     assert slow.under_way == 2

@@ -34,7 +34,7 @@ from settings.repositories import RepositorySettings
 from worker.egress.authority import Authority
 from worker.egress.hosts import HostList
 from worker.egress.proxy import Proxy
-from worker.repositories.credentials import Credentials, basic, credentials
+from worker.repositories.credentials import HostCredentials, basic, credentials
 from worker.repositories.errors import SetupFailed, SetupUnavailable
 from worker.repositories.setups.archive import NAME_BYTES
 from worker.repositories.setups.inside import ENTRY
@@ -159,7 +159,7 @@ class Indexes:
     """The package indexes, by the operator's settings."""
 
     settings: RepositorySettings
-    credentials: Credentials = field(default_factory=Credentials, repr=False)
+    credentials: HostCredentials = field(default_factory=HostCredentials, repr=False)
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> Indexes:

@@ -8,31 +8,31 @@ from itertools import pairwise
 
 from jobs.model.events import FINAL_KINDS
 from jobs.model.record import Status
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Retried, Seen, Submitted
 
 
-def lost(case: Case) -> list[str]:
+def lost(case: ChaosCase) -> list[str]:
     """Jobs that were accepted, and are gone or came to no end and wait for nobody."""
     accepted = {entry.job_id for entry in case.all(Submitted) if entry.granted}
     accepted |= {entry.retry_job for entry in case.all(Retried) if entry.granted}
     return sorted(job_id for job_id in accepted if job_id and not _at_rest(case, job_id))
 
 
-def finished_twice(case: Case) -> list[str]:
+def finished_twice(case: ChaosCase) -> list[str]:
     """Jobs whose end is in their events more than once."""
     return sorted(job.id for job in case.jobs if len(_ends(job)) > 1)
 
 
-def accepted_jobs_exist(case: Case) -> Iterator[Finding]:
+def accepted_jobs_exist(case: ChaosCase) -> Iterator[Finding]:
     """J1: a 2xx means the job will come to an end, or wait for a person."""
     for job_id in lost(case):
         job = case.reading.jobs.get(job_id)
         yield job_id, f"accepted, and still {job.status}" if job else "accepted, and not on record"
 
 
-def once(case: Case) -> Iterator[Finding]:
+def once(case: ChaosCase) -> Iterator[Finding]:
     """J2: a key and a body stand for one job; the key with another body for a refusal."""
     by_key: dict[str, list[Submitted]] = defaultdict(list)
     for entry in case.all(Submitted):
@@ -47,7 +47,7 @@ def once(case: Case) -> Iterator[Finding]:
     yield from _unknown(case)
 
 
-def _unknown(case: Case) -> Iterator[Finding]:
+def _unknown(case: ChaosCase) -> Iterator[Finding]:
     """Jobs that no answer and no key explains: a submission that was carried out twice."""
     stands = case.reading.indexes.once
     keys = {entry.key for entry in case.all(Submitted)}
@@ -58,7 +58,7 @@ def _unknown(case: Case) -> Iterator[Finding]:
             yield job.id, "on record, but none of the drill's keys stands for it"
 
 
-def final_once(case: Case) -> Iterator[Finding]:
+def final_once(case: ChaosCase) -> Iterator[Finding]:
     """J6: a final state is one event, the last, and never changes."""
     looks = case.by_job(Seen)
     for job in case.jobs:
@@ -85,6 +85,6 @@ def _ends(job: JobRead) -> list[str]:
     return [event.kind for event in job.events if event.kind in FINAL_KINDS]
 
 
-def _at_rest(case: Case, job_id: str) -> bool:
+def _at_rest(case: ChaosCase, job_id: str) -> bool:
     job = case.reading.jobs.get(job_id)
     return job is not None and (job.status.final or job.status is Status.AWAITING_REVIEW)

@@ -41,7 +41,7 @@ Finding = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Case:
+class ChaosCase:
     """All there is to judge by. `attempts` come from each job's events, `called` are the
     calls of each job's model, `inherited` the jobs that share theirs with one that was retried,
     `anew` those that were begun anew.

@@ -24,13 +24,13 @@ from lab.drills.chaos.checks import (
     reviews,
     spending,
 )
-from lab.drills.chaos.checks.case import Case, Finding, RecoveryBounds
+from lab.drills.chaos.checks.case import ChaosCase, Finding, RecoveryBounds
 from lab.drills.chaos.deployment.reading import Reading
 from lab.drills.chaos.oplog import Entry, Retried
 
-__all__ = ["CHECKS", "RecoveryBounds", "Verdict", "Violation", "check"]
+__all__ = ["CHECKS", "CheckerVerdict", "RecoveryBounds", "Violation", "check"]
 
-Check = Callable[[Case], Iterator[Finding]]
+Check = Callable[[ChaosCase], Iterator[Finding]]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "J1": (acceptance.accepted_jobs_exist, checkpoints.given_up),
@@ -61,7 +61,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckerVerdict:
     """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
     `recoveries_alone` are those among them of jobs that had to run alone.
     `reasons` are those that jobs failed for; `retried` were, when they had failed or were
@@ -95,14 +95,14 @@ class Verdict:
         return "\n".join(f"{v.rule} {v.job_id}: {v.text}" for v in self.violations)
 
 
-def check(entries: Sequence[Entry], reading: Reading, bounds: RecoveryBounds) -> Verdict:
+def check(entries: Sequence[Entry], reading: Reading, bounds: RecoveryBounds) -> CheckerVerdict:
     """Judge a deployment that has come to rest by what its clients were answered."""
-    case = Case(entries, reading, bounds)
+    case = ChaosCase(entries, reading, bounds)
     repeats = spending.repeats(case)
     came_back = [
         recovered for recovered in recovery.recoveries(case) if recovered.own_seconds is not None
     ]
-    return Verdict(
+    return CheckerVerdict(
         jobs=len(reading.jobs),
         statuses=Counter(str(job.status) for job in case.jobs),
         reasons=Counter(job.reason for job in case.jobs if job.reason),
@@ -119,7 +119,7 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: RecoveryBounds) ->
     )
 
 
-def _violations(case: Case) -> Iterator[Violation]:
+def _violations(case: ChaosCase) -> Iterator[Violation]:
     for rule, checks in CHECKS.items():
         for one_check in checks:
             yield from (Violation(rule, job_id, text) for job_id, text in one_check(case))

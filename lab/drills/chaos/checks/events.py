@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from jobs.model.events import FINAL_KINDS, Event
 from lab.drills.chaos.checks.attempts import WORK
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Connected, Received
 
@@ -27,7 +27,7 @@ ONCE_BY: Mapping[str, tuple[str, ...]] = {
 """What names a fact of each kind: the same name twice is the same fact said twice."""
 
 
-def gapless(case: Case) -> Iterator[Finding]:
+def gapless(case: ChaosCase) -> Iterator[Finding]:
     """Events on record: numbered from 1, one for each key, no fact said again."""
     for job in case.jobs:
         numbers = [event.seq for event in job.events]
@@ -59,7 +59,7 @@ def _name(event: Event) -> Hashable:
     return None if fields is None else (event.kind, *(event.data[field] for field in fields))
 
 
-def streamed(case: Case) -> Iterator[Finding]:
+def streamed(case: ChaosCase) -> Iterator[Finding]:
     """Readers received the events on record, in order, each of them once."""
     for job_id, readers in _streams(case).items():
         job = case.reading.jobs.get(job_id)
@@ -67,7 +67,7 @@ def streamed(case: Case) -> Iterator[Finding]:
             yield from _one_stream(job_id, job, reader, entries)
 
 
-def _streams(case: Case) -> dict[str, dict[str, list[Connected | Received]]]:
+def _streams(case: ChaosCase) -> dict[str, dict[str, list[Connected | Received]]]:
     streams: dict[str, dict[str, list[Connected | Received]]] = {}
     for entry in case.entries:
         if isinstance(entry, (Connected, Received)):

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from jobs.model.record import Status
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.deployment.reading import Indexes, JobRead
 
 
-def indexed(case: Case) -> Iterator[Finding]:
+def indexed(case: ChaosCase) -> Iterator[Finding]:
     """Records against indexes, and indexes against records."""
     indexes = case.reading.indexes
     for job in case.jobs:
@@ -49,7 +49,7 @@ def _listed(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
         yield job.id, f"{job.status}, and listed under {under}"
 
 
-def _strays(case: Case, indexes: Indexes) -> Iterator[Finding]:
+def _strays(case: ChaosCase, indexes: Indexes) -> Iterator[Finding]:
     memberships = {
         "due": indexes.due,
         "awaiting_review": indexes.awaiting_review,
@@ -61,7 +61,7 @@ def _strays(case: Case, indexes: Indexes) -> Iterator[Finding]:
                 yield job_id, f"in `{name}`, and not on record"
 
 
-def _counted(case: Case, indexes: Indexes) -> Iterator[Finding]:
+def _counted(case: ChaosCase, indexes: Indexes) -> Iterator[Finding]:
     expected = Counter(job.status for job in case.jobs)
     for status in Status:
         counted = indexes.counts.get(status, 0)

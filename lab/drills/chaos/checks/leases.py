@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from jobs.model.record import Reason
 from lab.drills.chaos.checks.attempts import LETS_GO, WORK
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Left
 
@@ -15,7 +15,7 @@ ALONE = 3
 """The crash that makes poison: two in a row, then one in a process of its own."""
 
 
-def held_once(case: Case) -> Iterator[Finding]:
+def held_once(case: ChaosCase) -> Iterator[Finding]:
     """J4: an attempt begins when no other is under way, and raises the epoch."""
     for job in case.jobs:
         tried = case.attempts[job.id]
@@ -36,7 +36,7 @@ def held_once(case: Case) -> Iterator[Finding]:
             yield job.id, "a lease is left, and nobody works on it"
 
 
-def fenced(case: Case) -> Iterator[Finding]:
+def fenced(case: ChaosCase) -> Iterator[Finding]:
     """J5: work is reported by the holder of the lease, and by nobody else: neither while nobody
     holds the job, nor, where events have an epoch, while another does.
     """
@@ -55,7 +55,7 @@ def fenced(case: Case) -> Iterator[Finding]:
                 yield job.id, f"{reported} by attempt {event.epoch} while {holder} had the lease"
 
 
-def crashes_counted(case: Case) -> Iterator[Finding]:
+def crashes_counted(case: ChaosCase) -> Iterator[Finding]:
     """J7: each lost lease counts, from one again where something was finished before it."""
     for job in case.jobs:
         before = 0
@@ -80,7 +80,7 @@ def _poisoned(job: JobRead, crashes: int) -> Iterator[Finding]:
         yield job.id, f"poisoned after {crashes} crashes in a row"
 
 
-def nothing_left(case: Case) -> Iterator[Finding]:
+def nothing_left(case: ChaosCase) -> Iterator[Finding]:
     """No process was found that should have ended."""
     for entry in case.all(Left):
         yield "", f"process {entry.pid} ({entry.command}) {entry.why}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.drills.chaos.checks.attempts import RecordedAttempt
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.oplog import Repaired, Struck
 
 KILLS = frozenset({"worker-kill", "child-kill"})
@@ -32,7 +32,7 @@ class Recovery:
         return None if self.seconds is None else max(self.seconds - self.blind, 0.0)
 
 
-def recoveries(case: Case) -> list[Recovery]:
+def recoveries(case: ChaosCase) -> list[Recovery]:
     """One for each job that a killed worker held, unless it came to an end by other means."""
     kills = [entry for entry in case.all(Struck) if entry.fault in KILLS]
     by_pid = {pid: kill for kill in kills for pid in kill.pids}
@@ -52,7 +52,7 @@ def recoveries(case: Case) -> list[Recovery]:
     return recovered
 
 
-def in_time(case: Case) -> Iterator[Finding]:
+def in_time(case: ChaosCase) -> Iterator[Finding]:
     """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere.
 
     A job that has to run alone gets the time in which its process starts. No other time is
@@ -76,7 +76,7 @@ def _held_at(attempt: RecordedAttempt, kill: Struck) -> bool:
     return lost and attempt.started_ms / 1000 <= kill.at.wall
 
 
-def _blind(case: Case) -> list[tuple[float, float]]:
+def _blind(case: ChaosCase) -> list[tuple[float, float]]:
     """From when to when nothing could go on, in wall seconds."""
     intervals, open_since = [], dict[str, float]()
     for entry in case.entries:

@@ -9,7 +9,7 @@ from jobs.model.events import FINAL_KINDS
 from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
 from lab.drills.chaos.checks.attempts import WORK
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Called, Cancelled, Decided, Repaired
 
@@ -20,7 +20,7 @@ ANSWERED = frozenset({"decided", *FINAL_KINDS})
 """What ends a wait for a person; reminders, votes and an expiry that lets it stay do not."""
 
 
-def waits_idle(case: Case) -> Iterator[Finding]:
+def waits_idle(case: ChaosCase) -> Iterator[Finding]:
     """J9: nobody works on a job that waits for a person, and what waits is open."""
     for job in case.jobs:
         waiting = False
@@ -38,7 +38,7 @@ def waits_idle(case: Case) -> Iterator[Finding]:
                 yield job.id, "it waits for a person, and holds a lease"
 
 
-def decided_once(case: Case) -> Iterator[Finding]:
+def decided_once(case: ChaosCase) -> Iterator[Finding]:
     """J10: what was granted is on record, once; what is on record was asked for and not refused.
 
     A review that has expired may have been decided by that.
@@ -92,7 +92,7 @@ def _by_event(
             yield job.id, f"review {review} has {times} decisions on record"
 
 
-def _to_nobody(case: Case, decisions: dict[str, list[Decided]]) -> Iterator[Finding]:
+def _to_nobody(case: ChaosCase, decisions: dict[str, list[Decided]]) -> Iterator[Finding]:
     for job_id, entries in decisions.items():
         if job_id not in case.reading.jobs and any(entry.granted for entry in entries):
             yield job_id, "a decision was granted for a job that is not there"
@@ -103,14 +103,14 @@ def _unknown(entry: Decided | Cancelled) -> bool:
     return entry.status is None or entry.status >= SERVER_ERROR
 
 
-def _frozen(case: Case, entry: Cancelled, call: Called) -> bool:
+def _frozen(case: ChaosCase, entry: Cancelled, call: Called) -> bool:
     """Whether a worker was frozen between the cancel and the call: it may have been about to send
     it, and no check can come later than that."""
     thawed = [each.at.mono for each in case.all(Repaired) if each.fault == FREEZE]
     return any(entry.at.mono <= at <= call.at.mono for at in thawed)
 
 
-def cancelled_for_good(case: Case) -> Iterator[Finding]:
+def cancelled_for_good(case: ChaosCase) -> Iterator[Finding]:
     """J11: a granted cancel ends the job, and no model call follows; unasked, none ends so."""
     cancellations = case.by_job(Cancelled)
     for job in case.jobs:
@@ -133,7 +133,7 @@ def cancelled_for_good(case: Case) -> Iterator[Finding]:
                 yield job.id, f"its model was asked {seconds:.1f} s after its cancel was granted"
 
 
-def rejected(case: Case) -> Iterator[Finding]:
+def rejected(case: ChaosCase) -> Iterator[Finding]:
     """J10: a rejection ends the job in its own commit, and nothing else is `rejected`; that of a
     question about an upgrade ends it as `incompatible`.
     """

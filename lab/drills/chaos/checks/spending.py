@@ -10,7 +10,7 @@ from itertools import pairwise
 from agents.calls.model_call import LOST_CALL
 from jobs.model.events import Event
 from lab.drills.chaos.checks.attempts import RecordedAttempt
-from lab.drills.chaos.checks.case import Case, Finding
+from lab.drills.chaos.checks.case import ChaosCase, Finding
 from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Called
 
@@ -25,7 +25,7 @@ class Repeat:
     is_needed: bool
 
 
-def repeats(case: Case) -> list[Repeat]:
+def repeats(case: ChaosCase) -> list[Repeat]:
     """Every model call that was made more than once.
 
     Calls of a job are made in an order, so that the nth thing asked is the nth call on record. An
@@ -89,7 +89,7 @@ def _knew(attempt: RecordedAttempt, answer: Event, call: Called) -> bool:
     return written or answer.at < attempt.started_ms
 
 
-def repeated_for_nothing(case: Case) -> Iterator[Finding]:
+def repeated_for_nothing(case: ChaosCase) -> Iterator[Finding]:
     """A finished call is not made again; a lost attempt costs the one call in flight at most."""
     repeated = repeats(case)
     for repeat in repeated:
@@ -106,7 +106,7 @@ def repeated_for_nothing(case: Case) -> Iterator[Finding]:
             )
 
 
-def billed_once(case: Case) -> Iterator[Finding]:
+def billed_once(case: ChaosCase) -> Iterator[Finding]:
     """Every call in the events is charged, and no more is charged than was asked. A reply that was
     cut is charged by itself."""
     for job in case.jobs:

@@ -23,7 +23,7 @@ from cli.errors import CliError
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment as Programs
 from cli.local.deployment import environment
-from cli.local.processes import Child, Processes, Program
+from cli.local.processes import Child, LocalProgram, Processes
 from lab.drills import process_tree
 from lab.drills.chaos.checks.case import RecoveryBounds
 from lab.drills.chaos.faults.tcp_proxy import FaultProxy
@@ -136,7 +136,7 @@ class ChaosDeployment:
                     raise CliError("the deployment did not become ready", log, "fettle doctor")
                 time.sleep(0.05)
 
-    def _program(self, name: str) -> Program:
+    def _program(self, name: str) -> LocalProgram:
         if name == "redis":
             return self.redis.program
         env = self._env(through_proxy=name == "worker")
@@ -144,10 +144,10 @@ class ChaosDeployment:
             return Programs(self.api_port, env).api()
         if name == "worker":
             (program,) = Programs(self.api_port, env).workers(1)
-            return Program(name, ("/bin/sh", "-c", NAMED, "sh", *program.argv), env)
+            return LocalProgram(name, ("/bin/sh", "-c", NAMED, "sh", *program.argv), env)
         count = str(self.children_wanted)
         argv = (sys.executable, "-P", "-m", "lab.drills.chaos.deployment.forked", count)
-        return Program(name, argv, env)
+        return LocalProgram(name, argv, env)
 
     def _env(self, *, through_proxy: bool) -> dict[str, str]:
         urls = (self.redis.url, self.redis.broker_url)

@@ -11,8 +11,8 @@ from typing import Any, Self
 import httpx
 from httpx_sse import EventSource
 
-from cli.client.answers import Source
-from cli.client.events import Event, read_event
+from cli.client.answers import AnswerSource
+from cli.client.events import ReceivedEvent, read_event
 from lab.drills.chaos.oplog import (
     Cancelled,
     Connected,
@@ -108,7 +108,9 @@ class ChaosClient:
         self._log.add(Seen(job_id=job_id, status=answer_body["status"]))
         return answer_body
 
-    async def events(self, job_id: str, reader: str, after: int = 0) -> AsyncGenerator[Event, None]:
+    async def events(
+        self, job_id: str, reader: str, after: int = 0
+    ) -> AsyncGenerator[ReceivedEvent, None]:
         """GET /jobs/{id}/events, over broken connections, to the final one. Every event is logged
         and yielded, so that duplicates are noticed. A caller that stops reading closes the
         connection.
@@ -128,7 +130,7 @@ class ChaosClient:
                 pass
             await asyncio.sleep(AGAIN_SECONDS)
 
-    async def _connection(self, job_id: str, after: int) -> AsyncIterator[Event]:
+    async def _connection(self, job_id: str, after: int) -> AsyncIterator[ReceivedEvent]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         timeout = httpx.Timeout(SILENCE_SECONDS, connect=3.0)
         path = f"/jobs/{job_id}/events"
@@ -136,7 +138,9 @@ class ChaosClient:
             if response.is_success:
                 async for sent in EventSource(response).aiter_sse():
                     if sent.id and sent.data:
-                        yield read_event(Source(str(self._http.base_url), "GET", path), sent.data)
+                        yield read_event(
+                            AnswerSource(str(self._http.base_url), "GET", path), sent.data
+                        )
 
     async def _send(
         self,
