@@ -62,7 +62,7 @@ def _submit(
     spec = {"task": case.task, "model": GROQ, "max_revisions": 1, **fields}
     if not case.repository:
         return dict(service.submit({**spec, "files": dict(case.files)}))
-    repository = git_repositories.made(folder / case.name)
+    repository = git_repositories.create_repository(folder / case.name)
     repository.commit({path: text.encode() for path, text in case.files.items()})
     return dict(service.submit({**spec, "repo": {"ref": "main"}}, bundle=repository.bundle()))
 

@@ -129,9 +129,9 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
     for name, won in zip(names, granted, strict=True):
         job = await scene.end(name)
         assert job.status is (Status.CANCELLED if won else Status.SUCCEEDED)
-    asked = sum(map(len, scene.asked.values()))
+    asked = sum(map(len, scene.requests_by_model.values()))
     await asyncio.sleep(1)
-    assert sum(map(len, scene.asked.values())) == asked
+    assert sum(map(len, scene.requests_by_model.values())) == asked
     assert any(granted)
     await scene.judge()
     assert scene.deployment.stop_workers() == [0, 0]
@@ -149,7 +149,7 @@ async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     assert await scene.cancel("long")
     await until(lambda: not processes(seconds), 2, scene.deployment.logs)
     await asyncio.sleep(1.5)
-    assert len(scene.asked["long"]) == 2
+    assert len(scene.requests_by_model["long"]) == 2
     assert "run_finished" not in await scene.event_kinds("long")
     await scene.judge()
 
@@ -164,7 +164,7 @@ async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
     await until(lambda: not calls_of(scene), 2, scene.deployment.logs)
     await scene.submit("next")
     await scene.succeeds("next")
-    assert len(scene.asked["hanging"]) == 1
+    assert len(scene.requests_by_model["hanging"]) == 1
     await scene.judge()
 
 
@@ -198,7 +198,7 @@ async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
     await scene.succeeds("after")
     await asyncio.sleep(1)
     for name, (_, asked, charged) in jobs.items():
-        assert len(scene.asked[name]) == asked, name
+        assert len(scene.requests_by_model[name]) == asked, name
         assert (await scene.event_kinds(name))[-1] == "cancelled"
         assert len(await scene.operations.store.charges(scene.ids[name])) in charged, name
     await scene.judge()

@@ -127,7 +127,7 @@ async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(sce
     assert other.pid != frozen.pid
     frozen.send_signal(signal.SIGCONT)
     await scene.succeeds("frozen")
-    assert len(scene.asked["frozen"]) == work.calls + 1
+    assert len(scene.requests_by_model["frozen"]) == work.calls + 1
     shown = await scene.operations.store.events(job_id)
     kinds = [event.kind for event in shown]
     assert (kinds.count("model_called"), kinds.count("run_finished")) == (work.calls, 2)

@@ -52,7 +52,7 @@ def test_killed_at_a_place_of_the_delivery(tmp_path: Path, kind: str, name: str)
         assert forge.branches() == {f"fettle/{job_id}": done["commit"]}
         assert len(forge.forge.opened) == 1
         assert forge.git.requests.count(pushes) - before == (name == "before the push")
-    assert (job["attempts"], len(forge.model.seen)) == (2, CALLS)
+    assert (job["attempts"], len(forge.model.requests)) == (2, CALLS)
 
 
 def test_killed_after_the_delivery_and_before_the_end(tmp_path: Path) -> None:
@@ -66,4 +66,4 @@ def test_killed_after_the_delivery_and_before_the_end(tmp_path: Path) -> None:
         kinds = [event.kind for event in forge.service.events(job_id)]
         assert (forge.branches(), list(first)) == (first, [f"fettle/{job_id}"])
         assert (len(forge.forge.opened), kinds.count("delivered")) == (1, 1)
-    assert (job["attempts"], len(forge.model.seen)) == (2, CALLS)
+    assert (job["attempts"], len(forge.model.requests)) == (2, CALLS)

@@ -52,7 +52,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     await scene.succeeds("ended")
     await scene.deployment.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
     before = {name: await scene.event_kinds(name) for name in scene.ids}
-    asked = {name: len(seen) for name, seen in scene.asked.items()}
+    asked = {name: len(seen) for name, seen in scene.requests_by_model.items()}
     hints = Hints(scene.deployment.broker_url)
     for job_id in (*scene.ids.values(), "no-such-job", "", "../../etc", "j" * 5000):
         for _ in range(COPIES):
@@ -61,7 +61,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     await scene.submit("after")  # its hint comes last, of the same queue's lower priority
     await scene.succeeds("after")
     assert {name: await scene.event_kinds(name) for name in before} == before
-    assert {name: len(scene.asked[name]) for name in asked} == asked
+    assert {name: len(scene.requests_by_model[name]) for name in asked} == asked
     await scene.judge()
     assert scene.deployment.stop_workers() == [0]
     assert "Traceback" not in scene.deployment.logs()

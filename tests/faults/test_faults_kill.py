@@ -33,7 +33,7 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
     await scene.requests("called", number)
     scene.kill(await scene.holder("called"))
     await scene.succeeds("called")
-    assert len(scene.asked["called"]) == work.calls + 1
+    assert len(scene.requests_by_model["called"]) == work.calls + 1
     shown = await scene.event_kinds("called")
     assert (shown.count("model_called"), shown.count("run_finished")) == (work.calls, 2)
     verdict = await scene.judge()
@@ -56,7 +56,7 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     scene.kill(await scene.holder("ran"))
     await until(lambda: sandbox not in processes(seconds), 2)
     await scene.succeeds("ran")
-    assert len(scene.asked["ran"]) == work.calls
+    assert len(scene.requests_by_model["ran"]) == work.calls
     assert (await scene.event_kinds("ran")).count("run_finished") == 2
     assert await left_by(scene, job_id) == b"12"
     assert not processes(seconds)
@@ -123,7 +123,7 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
         shown = await scene.event_kinds("cut")
         calls, runs = shown.count("model_called"), shown.count("run_finished")
         assert (calls, runs, shown.count("review_opened")) == (work.calls, 2, 1), shown
-        assert len(scene.asked["cut"]) <= work.calls + 1, point
+        assert len(scene.requests_by_model["cut"]) <= work.calls + 1, point
         assert len(await scene.operations.store.charges(job_id)) == work.calls
         await scene.judge()
         return True

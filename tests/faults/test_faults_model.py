@@ -57,7 +57,10 @@ async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
         assert job.result is None or not job.result.answer, mood
         shown = await down.event_kinds(mood)
         assert not {"model_called", "run_finished", "critiqued"} & set(shown), mood
-        assert (shown.count("given_back"), len(down.asked[mood])) == (TRIES - 1, TRIES), mood
+        assert (shown.count("given_back"), len(down.requests_by_model[mood])) == (
+            TRIES - 1,
+            TRIES,
+        ), mood
         lost = TRIES if mood == "cut-within" else 0
         assert await charged(down, mood) == (0, lost), mood
     await down.judge()
@@ -74,7 +77,9 @@ async def test_a_model_that_comes_back(down: Scene) -> None:
         lost = 3 if mood == "cut-within" else 0
         assert await charged(down, mood) == (calls, lost), mood
         assert (shown.count("model_called"), shown.count("run_finished")) == (calls, 1), mood
-        assert (len(down.asked[mood]), shown.count("given_back")) == (calls + 3, 3), mood
+        assert (len(down.requests_by_model[mood]), shown.count("given_back")) == (calls + 3, 3), (
+            mood
+        )
     await down.judge()
 
 
@@ -114,7 +119,7 @@ async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply) -> No
         assert job.result is not None
         assert job.result.approved_by is None
         assert IN_CIRCLES in job.result.answer
-        assert len(down.asked[name]) < MOST - 1
+        assert len(down.requests_by_model[name]) < MOST - 1
         charged = await down.operations.store.charges(down.ids[name])
         assert len(charged) == shown.count("model_called")
     await down.judge()
@@ -125,7 +130,7 @@ async def test_a_model_that_says_nothing_is_asked_twice(down: Scene) -> None:
     await down.submit("silent", Useless(reply=Reply("")), on_exhausted=OnExhausted.ACCEPT)
     job = await down.end("silent")
     assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
-    assert len(down.asked["silent"]) == 3  # the plan, and two empty replies
+    assert len(down.requests_by_model["silent"]) == 3  # the plan, and two empty replies
     charged = await down.operations.store.charges(down.ids["silent"])
     assert len(charged) == 3
     await down.judge()

@@ -95,9 +95,9 @@ async def strike(scene: Scene, name: str) -> None:
 
 async def over(scene: Scene, name: str) -> bool:
     """Whether the job has come to its end; False when its model is asked again."""
-    asked = len(scene.asked[name])
+    asked = len(scene.requests_by_model[name])
     async with asyncio.timeout(120):
-        while len(scene.asked[name]) == asked:
+        while len(scene.requests_by_model[name]) == asked:
             if (await scene.deployment.record_of(scene.operations, scene.ids[name])).status.final:
                 return True
             await asyncio.sleep(0.05)

@@ -176,7 +176,7 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             repaired(scene)
             await blameless(scene, "reviewed", "asleep", "goes-on")
             await scene.paid_once("asleep", "goes-on")
-            assert len(scene.asked["stopped"]) == 1, "no call after the cancel (J11)"
+            assert len(scene.requests_by_model["stopped"]) == 1, "no call after the cancel (J11)"
             assert (await scene.end("stopped")).status is Status.CANCELLED
             last = await client.submit_until_told("memory", task="x", model="groq:goes-on")
             await scene.deployment.until(scene.operations, last, seconds=60)
@@ -197,7 +197,7 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
     struck(scene)
     for name in names:
         await scene.deployment.until(scene.operations, scene.ids[name], Status.QUEUED, seconds=60)
-    answered = {name: len(scene.asked[name]) for name in names}
+    answered = {name: len(scene.requests_by_model[name]) for name in names}
     await asyncio.sleep(10)
     for name in names:
         held = await scene.deployment.record_of(scene.operations, scene.ids[name])
@@ -209,7 +209,9 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
     for name in names:
         calls = scene.work[name].calls
         assert answered[name] < calls, "it was cut in the middle"
-        assert len(scene.asked[name]) == calls + 1, "the call in flight alone was made again"
+        assert len(scene.requests_by_model[name]) == calls + 1, (
+            "the call in flight alone was made again"
+        )
         assert (await scene.event_kinds(name)).count("model_called") == calls
         assert len(await scene.operations.store.charges(scene.ids[name])) == calls + 1
     await scene.judge()

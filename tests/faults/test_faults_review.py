@@ -115,7 +115,9 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
         report = await at_rest(scene, name)
         assert [event.data["action"] for event in report if event.kind == "decided"] == [action]
         assert effects(report) == EFFECTS[action], (name, action)
-        fed_back = any(FEEDBACK in str(request.body["messages"]) for request in scene.asked[name])
+        fed_back = any(
+            FEEDBACK in str(request.body["messages"]) for request in scene.requests_by_model[name]
+        )
         assert fed_back == (action == "revise"), (name, action)
     await scene.judge()
 

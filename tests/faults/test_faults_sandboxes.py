@@ -46,7 +46,7 @@ async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
     assert (job.status, job.reason) == (Status.FAILED, Reason.SANDBOX_UNAVAILABLE)
     shown = await scene.event_kinds("unlucky")
     assert (shown.count("given_back"), shown.count("run_finished")) == (3, 0)
-    assert shown.count("model_called") == len(scene.asked["unlucky"]) == 2
+    assert shown.count("model_called") == len(scene.requests_by_model["unlucky"]) == 2
     assert not processes(seconds)
     await scene.submit("after")
     await scene.succeeds("after")

@@ -74,7 +74,7 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     assert not processes(seconds)
     record = await scene.deployment.record_of(scene.operations, scene.ids["stubborn"])
     assert (record.status, record.crashes) == (Status.QUEUED, 0)
-    assert len(scene.asked["stubborn"]) == 2
+    assert len(scene.requests_by_model["stubborn"]) == 2
     assert await scene.cancel("stubborn")
     await scene.judge()
 
@@ -97,7 +97,7 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await until(lambda: pid not in processes(seconds), 2)
     await scene.relieved()
     await scene.succeeds("hurried")
-    assert len(scene.asked["hurried"]) == work.calls
+    assert len(scene.requests_by_model["hurried"]) == work.calls
     shown = await scene.event_kinds("hurried")
     assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
     await scene.judge()

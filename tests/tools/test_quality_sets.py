@@ -138,5 +138,5 @@ def test_a_download_is_kept(tmp_path):
         tiny.on("GET /mbpp.jsonl", Answer(200, json.dumps(MBPP) + "\n"))
         path = download.downloaded("mbpp", f"{tiny.url}/mbpp.jsonl", tmp_path / "cache")
         assert path == download.downloaded("mbpp", f"{tiny.url}/mbpp.jsonl", tmp_path / "cache")
-        assert len(tiny.asked) == 1
+        assert len(tiny.requests) == 1
     assert len(sets.load("mbpp", path, tmp_path).exercises) == 1

@@ -23,13 +23,13 @@ def has_variable(use: Use) -> bool:
 
 def test_every_pattern_is_known() -> None:
     assert len(PRODUCT) > 100
-    assert {use.place.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(GIVEN)
+    assert {use.location.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(GIVEN)
 
 
 @pytest.mark.parametrize(
     "use",
     [use for use in PRODUCT if not has_variable(use)],
-    ids=lambda use: f"{use.place}-{use.method}",
+    ids=lambda use: f"{use.location}-{use.method}",
 )
 def test_a_pattern_is_linear(use: Use) -> None:
     assert use.growth() is None, str(use)

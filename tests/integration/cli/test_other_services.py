@@ -15,7 +15,7 @@ from typing import Any
 import click
 import pytest
 from support.jobs.event_examples import EXAMPLES
-from support.servers.tiny_service import Answer, Asked, serving
+from support.servers.tiny_service import Answer, ReceivedRequest, serving
 
 from api.app import create_app
 from cli.client.answers import AnswerSource
@@ -245,7 +245,7 @@ class GoodService:
         self.calls: dict[str, Any] = {}
         self.changed: tuple[str, Any] | None = None
 
-    def answer(self, request: Asked) -> Answer:
+    def answer(self, request: ReceivedRequest) -> Answer:
         path = request.path.partition("?")[0]
         call = f"{request.method} {path}"
         status, content = self._good(request.method, path)

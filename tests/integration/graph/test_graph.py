@@ -54,7 +54,7 @@ async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptur
         "model_called", "planned", "model_called", "run_finished", "model_called", "answered",
         "verified", "model_called", "critiqued", "summarized",
     ]  # fmt: skip
-    run = only(journey.data_of("run_finished"))
+    run = only(journey.event_data("run_finished"))
     assert (run["id"], run["number"], run["revision"], run["by"]) == ("r1", 1, 1, "executor")
     assert run["stdout"] == {"text": "2\n", "dropped_bytes": 0, "digest": None}
     # A type that LangGraph's serialiser does not know would have been warned of.
@@ -89,7 +89,7 @@ async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
     assert outcome.summary.startswith(answer)
     assert outcome.summary.endswith("Approved by the critic.")
     assert len(outcome.summary) < 700
-    roles = [data["role"] for data in journey.data_of("model_called")]
+    roles = [data["role"] for data in journey.event_data("model_called")]
     assert roles.count("summary") == (1 if reply_fields else 0)
 
 
@@ -104,8 +104,8 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"1 / 0": failed, "1 / 1": printed()}))
     await journey.begin(job_fields(TASK))
-    assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
-    assert only(journey.data_of("critiqued"))["runs"] == ["r2"]
+    assert [run["succeeded"] for run in journey.event_data("run_finished")] == [False, True]
+    assert only(journey.event_data("critiqued"))["runs"] == ["r2"]
     assert (await journey.outcome()).approved
 
 
@@ -137,10 +137,13 @@ async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
     await journey.begin(job_fields(TASK, max_revisions=1))
-    planned = only(journey.data_of("planned"))
+    planned = only(journey.event_data("planned"))
     assert (planned["steps"], planned["source"]) == (list(DEFAULT_PLAN), "default")
     assert "steps" in planned["note"]
-    assert [data["role"] for data in journey.data_of("model_called")][:2] == ["planner", "planner"]
+    assert [data["role"] for data in journey.event_data("model_called")][:2] == [
+        "planner",
+        "planner",
+    ]
 
 
 async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
@@ -163,7 +166,7 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
         EarlierJob(task=task, summary="A file.") for task in ("Forgotten.", "First.", "B.", "C.")
     )
     await journey.begin(job_fields(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
-    assert only(journey.data_of("tool_used"))["ok"]
+    assert only(journey.event_data("tool_used"))["ok"]
     assert (await journey.outcome()).answer == "It is one."
 
 
@@ -177,7 +180,7 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(steps=3))
     await journey.begin(job_fields(TASK))
     assert len(sandbox.ran) == 3
-    assert [data["role"] for data in journey.data_of("model_called")].count("executor") == 3
+    assert [data["role"] for data in journey.event_data("model_called")].count("executor") == 3
     assert "limit of 3 model calls" in (await journey.outcome()).answer
 
 
@@ -192,11 +195,11 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(answers))
     with pytest.raises(SandboxUnavailable, match="no sandbox"):
         await journey.begin(job_fields(TASK))
-    assert journey.data_of("run_finished", "tool_used", "critiqued") == []
+    assert journey.event_data("run_finished", "tool_used", "critiqued") == []
     answers["ok"] = printed()
     await journey.go_on()
     assert (await journey.outcome()).approved
-    assert only(journey.data_of("critiqued"))["revision"] == 1
+    assert only(journey.event_data("critiqued"))["revision"] == 1
 
 
 async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_path: Path) -> None:
@@ -225,12 +228,12 @@ async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_pat
     scratch_files = {".scratch/given.txt": b"given"}
     journey = Journey.plan(tmp_path, turns, sandbox, scratch_files)
     await journey.begin(job_fields(TASK, start=journey.ports.workspace.digest))
-    assert {".scratch/log.txt", ".scratch/probe.py"} <= set(sandbox.seen[1])
-    assert set(sandbox.seen[2]) == {"a.py", ".scratch/given.txt"}
+    assert {".scratch/log.txt", ".scratch/probe.py"} <= set(sandbox.files_per_run[1])
+    assert set(sandbox.files_per_run[2]) == {"a.py", ".scratch/given.txt"}
     assert set(journey.ports.workspace.list()) == {"a.py", ".scratch/given.txt"}
     outcome = await journey.outcome()
     assert (outcome.approved, [file["name"] for file in outcome.artifacts]) == (True, ["a.py"])
-    artifacts = [data["artifacts"] for data in journey.data_of("tool_used", "run_finished")]
+    artifacts = [data["artifacts"] for data in journey.event_data("tool_used", "run_finished")]
     assert [file["name"] for files in artifacts for file in files] == ["a.py"]
     again = MemoryWorkspace(journey.record)
     assert again.digest == journey.ports.workspace.digest

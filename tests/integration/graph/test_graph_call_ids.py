@@ -28,8 +28,8 @@ CASES = [(name, "same") for name in ONE_ID] + [("compatible:m", "")]
 
 
 def calls(codes: list[str], call_id: str) -> Reply:
-    made = [ToolCall("python", {"code": code, "plan_steps": [1]}, call_id) for code in codes]
-    return Reply(tool_calls=tuple(made))
+    tool_calls = [ToolCall("python", {"code": code, "plan_steps": [1]}, call_id) for code in codes]
+    return Reply(tool_calls=tuple(tool_calls))
 
 
 def turns(call_id: str) -> list[Reply]:
@@ -44,7 +44,7 @@ def turns(call_id: str) -> list[Reply]:
 
 @dataclass
 class OneAtATime(PlannedSandbox):
-    """Lets others in while a program runs, and fails where one comes."""
+    """Yields while a program runs, and fails if a second program starts meantime."""
 
     busy: bool = False
 
@@ -58,7 +58,7 @@ class OneAtATime(PlannedSandbox):
 
 
 def ids(value: Any, *names: str) -> Iterator[str]:
-    """What stands under these names anywhere in a request's body."""
+    """The values under these names, anywhere in a request's body."""
     if isinstance(value, dict):
         yield from (value_part for name, value_part in value.items() if name in names)
         value = list(value.values())
@@ -73,33 +73,33 @@ def assert_paired(request: Request) -> None:
         value_part for value_part in request.body["messages"] if value_part["role"] == "assistant"
     )
     blocks = message.get("tool_calls") or message["content"]
-    made = [block["id"] for block in blocks if block.get("type") in ("function", "tool_use")]
+    call_ids = [block["id"] for block in blocks if block.get("type") in ("function", "tool_use")]
     answered = list(ids(request.body, "tool_call_id", "tool_use_id"))
-    assert len(set(made)) == len(made) == 3
-    assert all(made)
-    assert answered == made
+    assert len(set(call_ids)) == len(call_ids) == 3
+    assert all(call_ids)
+    assert answered == call_ids
 
 
-async def journey(
+async def finished_journey(
     folder: Path, name: str, call_id: str
 ) -> tuple[Journey, list[Request], OneAtATime]:
     sandbox = OneAtATime(ENDS)
-    made = Journey.plan(folder, [], sandbox)
+    journey = Journey.plan(folder, [], sandbox)
     with ProviderServer(turns(call_id)) as server:
         keys = dict.fromkeys(("groq", "anthropic", "compatible"), "key")
         pool = ModelPool(ModelOptions(api_keys=keys, base_urls=server.base_urls(), max_retries=0))
-        made.ports = made.with_ports(models=RoleModels.alone(pool, name))
-        await made.begin(job_fields("Run four programs."))
+        journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
+        await journey.begin(job_fields("Run four programs."))
         await pool.aclose()
-        return made, server.requests, sandbox
+        return journey, server.requests, sandbox
 
 
 @pytest.mark.parametrize(("name", "call_id"), CASES)
 async def test_each_call_has_its_turn_its_number_and_its_answer(
     tmp_path: Path, name: str, call_id: str
 ) -> None:
-    made, requests, sandbox = await journey(tmp_path, name, call_id)
+    journey, requests, sandbox = await finished_journey(tmp_path, name, call_id)
     assert sandbox.ran == CODES
-    assert [run["id"] for run in made.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
-    assert (await made.outcome()).approved_by == "critic"
+    assert [run["id"] for run in journey.event_data("run_finished")] == ["r1", "r2", "r3", "r4"]
+    assert (await journey.outcome()).approved_by == "critic"
     assert_paired(requests[2])

@@ -43,7 +43,7 @@ class Counted:
         return await self.inner.check()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Closes no resource."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -94,7 +94,7 @@ async def test_the_critic_cannot_approve_while_checks_fail(
 ) -> None:
     journey = journey_of(tmp_path, MENDED, sandbox)
     await journey.begin(job_fields(TASK, checks=True))
-    first, second = journey.data_of("critiqued")
+    first, second = journey.event_data("critiqued")
     assert (first["verdict"], first["overruled"]) == (
         "revise",
         "1 of 1 acceptance checks do not pass",
@@ -104,8 +104,8 @@ async def test_the_critic_cannot_approve_while_checks_fail(
     assert outcome.approved_by == "critic"
     assert outcome.checks is not None
     assert outcome.checks["passed"] is True
-    assert [row["revision"] for row in journey.data_of("checked")] == [1, 2]
-    failed, verified = journey.data_of("verified")
+    assert [row["revision"] for row in journey.event_data("checked")] == [1, 2]
+    failed, verified = journey.event_data("verified")
     assert (failed["source"], failed["holds"], failed["experiments"]) == ("checks", False, [])
     assert (verified["source"], verified["holds"]) == ("checks", True)
     (experiment,) = verified["experiments"]
@@ -132,7 +132,7 @@ async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
     turns = [PLAN, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve")]
     journey = journey_of(tmp_path, turns, sandbox, checks)
     await journey.begin(job_fields(TASK, checks=True, verify=project_files))
-    verified = only(journey.data_of("verified"))
+    verified = only(journey.event_data("verified"))
     assert (verified["source"], verified["holds"]) == (source, True)
     assert (await journey.outcome()).approved_by == "critic"
 
@@ -177,7 +177,7 @@ async def test_a_tester_writes_tests_first_and_useless_tests_are_dropped(
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
     await journey.begin(job_fields(TASK, write_tests=True))
-    data = only(journey.data_of("tests_written"))
+    data = only(journey.event_data("tests_written"))
     assert (data["files"], data["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
     dropped = {row["id"]: row["why"] for row in data["dropped"]}
     assert dropped["test_add.py::test_nothing"] == "it passes without a solution"
@@ -254,7 +254,7 @@ async def test_a_property_that_an_empty_solution_has_stays_if_the_test_needs_the
     files = {"shop.py": b"def price():\n    return 7\n"}
     journey = Journey.plan(tmp_path, turns, sandbox, files)
     await journey.begin(job_fields(TASK, write_tests=True, max_revisions=1))
-    data = only(journey.data_of("tests_written"))
+    data = only(journey.event_data("tests_written"))
     assert {row["id"].partition("::")[2] for row in data["dropped"]} == {
         "test_a_name_is_there",
         "test_a_fixture_is_missing",

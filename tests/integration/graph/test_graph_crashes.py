@@ -1,4 +1,4 @@
-"""Crashes of the graph: a finished call is never made again, and nothing is said twice."""
+"""Crashes of the graph: it never repeats a finished call or an event."""
 
 from __future__ import annotations
 
@@ -144,16 +144,16 @@ async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Jo
 async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     # The crash falls between two runs that one turn of the model asked for.
     journey, _, sandbox = await journey_with_a_crash(tmp_path, 3, before=False)
-    numbers = [run["number"] for run in journey.data_of("run_finished")]
+    numbers = [run["number"] for run in journey.event_data("run_finished")]
     assert numbers == [1, 2, 3, 4, 5, 6]  # experiments have none
-    assert sandbox.seen[1] == {"one": b"one"}
-    assert sandbox.seen[2] == {"one": b"one", "two": b"two", "a.py": b"a"}
-    assert sandbox.seen[3] == {**sandbox.seen[2], "b.txt": b"b"}
-    assert sandbox.seen[4] != sandbox.seen[3]
-    assert sandbox.seen[5] == sandbox.seen[3]
+    assert sandbox.files_per_run[1] == {"one": b"one"}
+    assert sandbox.files_per_run[2] == {"one": b"one", "two": b"two", "a.py": b"a"}
+    assert sandbox.files_per_run[3] == {**sandbox.files_per_run[2], "b.txt": b"b"}
+    assert sandbox.files_per_run[4] != sandbox.files_per_run[3]
+    assert sandbox.files_per_run[5] == sandbox.files_per_run[3]
     files = (await journey.ports.workspace.tree()).files
-    assert files == sandbox.seen[6]
-    assert len(journey.data_of("verified")) == 2
+    assert files == sandbox.files_per_run[6]
+    assert len(journey.event_data("verified")) == 2
 
 
 EDITED = [
@@ -164,7 +164,8 @@ EDITED = [
     turn("executor", "wrote a.py", "Done.", after=3),
     verdict("(revision 1)", "approve"),
 ]
-"""A job whose file is changed after its verification: that is run again, then the experiment."""
+"""A job that changes its file after `verify`: Fettle runs the verification again, then the
+experiment."""
 
 
 class Experimenting(PlannedSandbox):

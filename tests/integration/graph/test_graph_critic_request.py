@@ -23,7 +23,7 @@ LARGE, SMALL = "groq:llama-3.3-70b-versatile", "compatible:small"
 CODE = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(230))
 """A program of 9,000 characters."""
 NUMBERED = numbered(f"import dates\n{CODE}")
-"""The same with an import, as the critic sees it."""
+"""This code with an import, in the form that the critic sees."""
 DATA = "day,amount\n" + "".join(f"2026-01-{n:02},{n}.50\n" for n in range(1, 32)) * 40
 GIVEN = {
     "sales.csv": b"day,amount\n2026-01-02,19.90\n",

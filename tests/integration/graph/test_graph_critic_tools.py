@@ -52,7 +52,7 @@ PROGRAMS = {
 
 
 def job(folder: Path, *turns: Written, **bounds: Any) -> Journey:
-    """A job with one file and one verification, whose critic goes on as `turns` say."""
+    """A job with one file and one verification; `turns` script its critic."""
     sandbox = PlannedSandbox(PROGRAMS)
     return Journey.plan(folder, [*WORK, *turns], sandbox, bounds=Bounds(**bounds))
 
@@ -70,7 +70,7 @@ LOOKS = [
 
 def used(journey: Journey) -> list[Mapping[str, Any]]:
     """The critic's own uses of tools."""
-    return [data for data in journey.data_of("tool_used") if data.get("by") == "critic"]
+    return [data for data in journey.event_data("tool_used") if data.get("by") == "critic"]
 
 
 async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> Non
     ]  # fmt: skip
     assert [use["note"] for use in used(journey)[1:]] == [FLOATS, "check"]
     assert "3.5" in used(journey)[1]["output"]
-    roles = [data["role"] for data in journey.data_of("model_called")]
+    roles = [data["role"] for data in journey.event_data("model_called")]
     assert roles.count("critic") == 3
     assert (await journey.outcome()).approved
 
@@ -89,9 +89,9 @@ async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> Non
 async def test_the_critics_runs_change_nothing_and_are_no_runs_of_the_job(tmp_path: Path) -> None:
     journey = job(tmp_path, *LOOKS)
     await journey.begin(job_fields(TASK))
-    assert [run["id"] for run in journey.data_of("run_finished")] == ["r1"]
-    assert only(journey.data_of("verified"))["run"] == "r1"
-    assert only(journey.data_of("critiqued"))["runs"] == ["r1"]
+    assert [run["id"] for run in journey.event_data("run_finished")] == ["r1"]
+    assert only(journey.event_data("verified"))["run"] == "r1"
+    assert only(journey.event_data("critiqued"))["runs"] == ["r1"]
     assert (await journey.ports.workspace.tree()).files == {"add.py": ADD.encode()}
     assert [file["name"] for file in (await journey.outcome()).artifacts] == ["add.py"]
 
@@ -142,7 +142,7 @@ async def test_a_call_that_fails_is_answered(tmp_path: Path, odd_calls: Any, ans
 async def test_a_run_that_the_critic_made_does_not_count_among_the_next_runs(
     tmp_path: Path,
 ) -> None:
-    """Neither a later run's number, nor what is verified, nor what the executor reads."""
+    """It changes no later run's number, no verification, and no request of the executor."""
     revises = call("Verdict", verdict="revise", unmet=["floats"], feedback="Take floats.")
     journey = job(
         tmp_path,
@@ -152,8 +152,8 @@ async def test_a_run_that_the_critic_made_does_not_count_among_the_next_runs(
         critic("(revision 2)", APPROVES),
     )
     await journey.begin(job_fields(TASK))
-    assert [run["id"] for run in journey.data_of("run_finished")] == ["r1"]
-    assert [verified["run"] for verified in journey.data_of("verified")] == ["r1", "r1"]
+    assert [run["id"] for run in journey.event_data("run_finished")] == ["r1"]
+    assert [verified["run"] for verified in journey.event_data("verified")] == ["r1", "r1"]
     assert (await journey.outcome()).approved
 
 
@@ -171,7 +171,7 @@ async def test_a_crash_repeats_at_most_the_call_in_flight(
     await journey.go_on()
     assert len(journal.keys) == len(set(journal.keys)) + before
     assert len(used(journey)) == 3
-    assert len(journey.data_of("model_called")) == 7
+    assert len(journey.event_data("model_called")) == 7
     assert (await journey.outcome()).approved
 
 
@@ -199,7 +199,7 @@ async def test_no_call_of_the_critic_begins_after_a_cancel(tmp_path: Path) -> No
     with pytest.raises(Stopped):
         await journey.begin(job_fields(TASK))
     assert used(journey) == []
-    assert [data["role"] for data in journey.data_of("model_called")].count("critic") == 1
+    assert [data["role"] for data in journey.event_data("model_called")].count("critic") == 1
 
 
 async def test_a_drained_critique_goes_on_after_its_last_call(tmp_path: Path) -> None:
@@ -216,10 +216,10 @@ async def test_a_drained_critique_goes_on_after_its_last_call(tmp_path: Path) ->
     journey.ports = journey.with_ports(journal=Draining(journey.record))
     with pytest.raises(GraphDrained):
         await journey.begin(job_fields(TASK), control)
-    assert (len(used(journey)), journey.data_of("critiqued")) == (2, [])
+    assert (len(used(journey)), journey.event_data("critiqued")) == (2, [])
     await journey.go_on()
     assert len(used(journey)) == 3
-    assert len(journey.data_of("model_called")) == 7
+    assert len(journey.event_data("model_called")) == 7
     assert (await journey.outcome()).approved
 
 

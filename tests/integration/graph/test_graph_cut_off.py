@@ -1,4 +1,4 @@
-"""Replies that are no answer, by real clients: what was cut off or is empty never counts."""
+"""Real clients: a reply that is empty or cut off never counts as an answer."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path, name: s
     turns = [write("x = 1\n"), CHECKED, half, Reply("I made a.py.")]
     journey, requests = await played(tmp_path, name, turns)
     assert "cut off" in requests[4].last_text
-    (answer,) = journey.data_of("answered")
+    (answer,) = journey.event_data("answered")
     assert answer["text"] == "I made a.py."
 
 
@@ -93,7 +93,7 @@ async def test_a_call_that_is_cut_after_an_answer_that_was_cut_is_a_call(tmp_pat
 async def test_an_answer_that_is_cut_twice_says_so(tmp_path: Path, name: str) -> None:
     turns = [write("x = 1\n"), CHECKED, cut(text="I made"), cut(text="I made a")]
     journey, requests = await played(tmp_path, name, turns)
-    (answer,) = journey.data_of("answered")
+    (answer,) = journey.event_data("answered")
     assert answer["text"].startswith("I made a\n")
     assert "cut off, twice" in answer["text"]
     assert any("cut off, twice" in message.text for message in requests[-1].messages)
@@ -107,7 +107,7 @@ WORK = (write("x = 1\n"), CHECKED)
 async def test_an_empty_reply_ends_no_pass(tmp_path: Path, name: str) -> None:
     journey, requests = await played(tmp_path, name, [*WORK, EMPTY[0], Reply("I made a.py.")])
     assert "is empty" in requests[4].last_text
-    (answer,) = journey.data_of("answered")
+    (answer,) = journey.event_data("answered")
     assert answer["text"] == "I made a.py."
     assert (await journey.outcome()).approved
 
@@ -122,7 +122,7 @@ async def test_a_reply_that_is_no_answer_to_the_question_for_a_verification_leav
 ) -> None:
     unproven = [write("x = 1\n"), Reply("I made a.py."), *EMPTY, APPROVED]
     journey, _ = await played(tmp_path, NAMES[0], [*unproven, CHECKED, Reply("I verified it.")])
-    texts = [answer["text"] for answer in journey.data_of("answered")]
+    texts = [answer["text"] for answer in journey.event_data("answered")]
     assert texts == ["I made a.py.", "I verified it."]
 
 
@@ -130,7 +130,7 @@ async def test_an_empty_plan_is_the_default_plan(tmp_path: Path) -> None:
     turns = [*WORK, Reply("I made a.py.")]
     journey, requests = await played(tmp_path, NAMES[0], turns, plan=EMPTY)
     assert "Answer by calling `Plan`" in requests[1].last_text
-    (planned,) = journey.data_of("planned")
+    (planned,) = journey.event_data("planned")
     assert planned["source"] == "default"
     assert "is empty" in planned["note"]
     assert (await journey.outcome()).approved

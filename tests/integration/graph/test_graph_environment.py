@@ -62,7 +62,7 @@ async def test_prompts_name_what_this_jobs_sandbox_has(tmp_path: Path) -> None:
         assert "git, rg" in system
     assert "90 s and 2048 MiB" in executor
     assert "9 replies" in executor
-    assert [step["steps"] for step in journey.data_of("planned")] == [["Only one."]]
+    assert [step["steps"] for step in journey.event_data("planned")] == [["Only one."]]
 
 
 async def test_the_last_replies_are_counted(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_the_last_replies_are_counted(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), bounds=Bounds(steps=5))
     await journey.begin(job_fields(TASK, max_revisions=1, evidence="none"))
-    assert journey.data_of("answered")[0]["text"] == "Done."
+    assert journey.event_data("answered")[0]["text"] == "Done."
 
 
 async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> None:
@@ -94,4 +94,4 @@ async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> Non
     failed = printed(error="No matching distribution found for requests\n", code=1)
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({line: failed}))
     await journey.begin(job_fields(TASK, max_revisions=1))
-    assert journey.data_of("answered")[0]["text"] == "Done."
+    assert journey.event_data("answered")[0]["text"] == "Done."

@@ -1,4 +1,4 @@
-"""Who approves, and what a job hands back that nobody approved."""
+"""Who approves a job, and the results of a job without an approval."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_in_the_last_try_nobody_approves_for_a_critic_that_is_away(
     """Whatever the runs show: the job ends with what there is."""
     journey = job(tmp_path, works=works)
     await served(journey, *WORK, *[Refusal(503, "no room")] * 20, last_try=True)
-    critique = only(journey.data_of("critiqued"))
+    critique = only(journey.event_data("critiqued"))
     assert (critique["verdict"], critique["by"], critique["runs"]) == ("revise", "rules", [])
     assert critique["ends"].startswith("the critic's model could not be reached: groq:llama-3.3")
     assert "(503: no room)" in critique["ends"]
@@ -90,7 +90,7 @@ async def test_a_critic_whose_request_is_refused_shows_the_provider_s_sentence(
 ) -> None:
     journey = job(tmp_path)
     await served(journey, *WORK, Refusal(400, "Unsupported value: 'messages'"))
-    critique = only(journey.data_of("critiqued"))
+    critique = only(journey.event_data("critiqued"))
     assert critique["ends"].startswith("the critic's model refuses the request: groq:llama-3.3")
     assert "(400: Unsupported value: 'messages')" in critique["ends"]
 
@@ -107,14 +107,14 @@ async def test_a_critic_without_a_valid_account_fails_the_job_as_every_role_does
     journey = job(tmp_path)
     with pytest.raises(ModelRefused, match=refusal.message):
         await served(journey, *WORK, refusal)
-    assert journey.data_of("critiqued") == []
+    assert journey.event_data("critiqued") == []
 
 
 async def test_nobody_approves_for_a_critic_that_cannot_be_read(tmp_path: Path) -> None:
     journey = job(tmp_path)
     odd = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "fine"}),))
     await served(journey, *WORK, odd, Reply("Approved, I guess."))
-    critique = only(journey.data_of("critiqued"))
+    critique = only(journey.event_data("critiqued"))
     assert (critique["by"], critique["verdict"]) == ("rules", "revise")
     assert critique["ends"] == (
         "the critic's reply could not be read: the reply does not call Verdict"
@@ -154,17 +154,20 @@ async def test_a_larger_budget_continues_the_pass_at_the_call_that_did_not_fit(
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
             await journey.go_on()
-    calls = journey.data_of("model_called")
+    calls = journey.event_data("model_called")
     assert (
         len(calls) == len({charge["call"] for charge in calls}) == len(journey.record.charges) == 3
     )
-    assert journey.data_of("critiqued") == journey.data_of("verified") == []
+    assert journey.event_data("critiqued") == journey.event_data("verified") == []
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record))
     await journey.go_on()
     outcome = await journey.outcome()
     assert (outcome.approved, outcome.answer) == (True, "It adds.")
-    assert [call["role"] for call in journey.data_of("model_called")[3:]] == ["executor", "critic"]
-    assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
+    assert [call["role"] for call in journey.event_data("model_called")[3:]] == [
+        "executor",
+        "critic",
+    ]
+    assert [run["succeeded"] for run in journey.event_data("run_finished")] == [False, True]
 
 
 async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Pat
     await journey.begin(job_fields(TASK, max_revisions=2))
     outcome = await journey.outcome()
     assert (outcome.answer, outcome.exhausted) == ("It adds.", True)
-    assert outcome.verification == journey.data_of("verified")[0]
+    assert outcome.verification == journey.event_data("verified")[0]
     assert await journey.ports.workspace.read("sums.py") == RIGHT.encode()
     assert only(outcome.artifacts)["size"] == len(RIGHT)
     assert journey.record.workspace == journey.ports.workspace.digest

@@ -1,4 +1,4 @@
-"""Jobs on a server that needs the fields of each reply back, whatever happens to the job."""
+"""Jobs on a server that requires the fields of each reply in the next request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Thinker:
 
     def __init__(self, *turns: Reply) -> None:
         self.turns = list(turns)
-        self.said: list[str] = []
+        self.thoughts: list[str] = []
         self.sent_back: list[Sequence[str]] = []
 
     def __call__(self, request: Request) -> Turn:
@@ -55,13 +55,13 @@ class Thinker:
             if message["role"] == "assistant"
         ]
         if any(
-            len(message) != 1 or message[0] not in {*self.said, NO_TEXT}
+            len(message) != 1 or message[0] not in {*self.thoughts, NO_TEXT}
             for message in sent_thoughts
         ):
             return Refusal(400, "The `reasoning_content` must be passed back to the API.")
         self.sent_back.append([text for (text,) in sent_thoughts])
-        self.said.append(f"These are thoughts number {len(self.said)}.")
-        return replace(self.turns.pop(0), thoughts=self.said[-1])
+        self.thoughts.append(f"These are thoughts number {len(self.thoughts)}.")
+        return replace(self.turns.pop(0), thoughts=self.thoughts[-1])
 
 
 class CrashingJournal(MemoryJournal):
@@ -69,12 +69,12 @@ class CrashingJournal(MemoryJournal):
 
     def __init__(self, record: MemoryRecord, at: int) -> None:
         super().__init__(record)
-        self.left = at
+        self.records_left = at
 
     async def record(self, key: str, finished: Finished) -> None:
         await super().record(key, finished)
-        self.left -= 1
-        if self.left == 0:
+        self.records_left -= 1
+        if self.records_left == 0:
             raise Crash
 
 
@@ -121,7 +121,7 @@ async def test_after_a_crash_they_come_from_the_journal(tmp_path: Path, name: st
     thinker = Thinker(PLAN, *RUNS[:3], Reply("All ran."), verdict("approve", "r3"))
     journey = await run(tmp_path, name, thinker, crash_at=at)
     assert (await journey.outcome()).approved_by == "critic"
-    assert thinker.sent_back[-2] == thinker.said[1:4]
+    assert thinker.sent_back[-2] == thinker.thoughts[1:4]
 
 
 @pytest.mark.parametrize("contexts", [(None, 4_096), (4_096, None)])
@@ -142,7 +142,7 @@ async def test_a_later_pass_has_those_of_the_earlier_one_from_the_checkpoint(
     thinker = Thinker(PLAN, RUNS[0], Reply("It ran."), *again)
     journey = await run(tmp_path, "deepseek:m", thinker)
     assert (await journey.outcome()).approved_by == "critic"
-    assert thinker.sent_back[-2] == [thinker.said[n] for n in (1, 2, 4)]
+    assert thinker.sent_back[-2] == [thinker.thoughts[n] for n in (1, 2, 4)]
 
 
 async def test_old_exchanges_go_with_them(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_old_exchanges_go_with_them(tmp_path: Path) -> None:
     assert (await journey.outcome()).approved_by == "critic"
     last = thinker.sent_back[-2]
     assert 0 < len(last) < len(CODES)
-    assert last == thinker.said[1 + len(CODES) - len(last) : 1 + len(CODES)]
+    assert last == thinker.thoughts[1 + len(CODES) - len(last) : 1 + len(CODES)]
 
 
 async def test_replies_that_are_asked_for_once_more_have_them_too(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ async def test_replies_that_are_asked_for_once_more_have_them_too(tmp_path: Path
     journey = await run(tmp_path, "deepseek:m", thinker)
     assert (await journey.outcome()).approved_by == "critic"
     assert thinker.sent_back == [
-        [], thinker.said[:1],
-        [], thinker.said[2:3], thinker.said[2:4], thinker.said[2:5],
-        [], thinker.said[6:7],
+        [], thinker.thoughts[:1],
+        [], thinker.thoughts[2:3], thinker.thoughts[2:4], thinker.thoughts[2:5],
+        [], thinker.thoughts[6:7],
     ]  # fmt: skip
 
 
@@ -175,4 +175,4 @@ async def test_a_reply_of_fettle_itself_gets_a_placeholder(tmp_path: Path) -> No
     thinker = Thinker(PLAN, RUNS[0], verdict("revise"), *turns)
     journey = await run(tmp_path, "deepseek:m", thinker, bounds=Bounds(allow_repair=False))
     assert (await journey.outcome()).approved_by == "critic"
-    assert thinker.sent_back[-2] == [thinker.said[1], NO_TEXT]
+    assert thinker.sent_back[-2] == [thinker.thoughts[1], NO_TEXT]

@@ -80,9 +80,9 @@ PICTURES = {"plot.png": PLOT, "photo.jpg": JPEG, "wide.jpg": LARGE, "no.png": b"
 
 
 async def viewed(folder: Path, model: str, *paths: str) -> list[Request]:
-    """The executor's requests in a job whose model looks at these images in one reply."""
+    """The executor's requests in a job; its model looks at these images in one reply."""
 
-    def look(request: Request) -> Reply:
+    def reply(request: Request) -> Reply:
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Look."]}),))
         if request.forced_tool or request.replies_so_far > 1:
@@ -92,14 +92,18 @@ async def viewed(folder: Path, model: str, *paths: str) -> list[Request]:
         return Reply(tool_calls=tuple(ToolCall("view_image", {"path": path}) for path in paths))
 
     journey = Journey.plan(folder, [], PlannedSandbox({}), PICTURES)
-    with ProviderServer(look) as server:
+    with ProviderServer(reply) as server:
         keys = dict.fromkeys(("groq", "openai", "google_genai", "anthropic"), "key")
         pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
         chains = Chains((model,), {"critic": (READS,)})
         journey.ports = journey.with_ports(models=RoleModels(pool, chains))
         await journey.begin(job_fields("Look.", files=tuple(PICTURES), max_revisions=1))
         await pool.aclose()
-    return [each for each in server.requests if "list_dir" in each.tools and each.model in model]
+    return [
+        request
+        for request in server.requests
+        if "list_dir" in request.tools and request.model in model
+    ]
 
 
 @pytest.mark.parametrize("name", [SEES, "anthropic:claude-haiku-4-5", "openai:gpt-5.4-mini"])

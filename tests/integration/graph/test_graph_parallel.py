@@ -1,4 +1,4 @@
-"""Steps side by side: branches that overlap, what they leave merged, and one pass that joins it."""
+"""Parallel steps: branches overlap, their files are merged, and one pass joins the results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DONE = [
     turn("executor", "of the whole", "It works.", after=1),
     verdict("(revision 1)", "approve", run="r1"),
 ]
-"""A job that is done in one pass, whatever its plan."""
+"""A job that is done in one pass with any plan."""
 
 
 async def played(
@@ -57,7 +57,7 @@ async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) 
     journey = await played(tmp_path, TURNS, sandbox)
     assert (await journey.outcome()).approved_by == "critic"
     assert sorted(sandbox.ran) == sorted(PROGRAMS)
-    files_by_program = dict(zip(sandbox.ran, sandbox.seen, strict=True))
+    files_by_program = dict(zip(sandbox.ran, sandbox.files_per_run, strict=True))
     assert files_by_program["one"] == {"count.txt": b"count"}
     assert files_by_program["two"] == {"draw.txt": b"draw"}
     assert files_by_program["more"] == {"count.txt": b"count", "one.txt": b"1"}
@@ -72,10 +72,10 @@ async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) 
 
 async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
     journey = await played(tmp_path, TURNS)
-    planned = only(journey.data_of("planned"))
+    planned = only(journey.event_data("planned"))
     assert (planned["waves"], planned["note"]) == ([[1, 2]], "")
     assert planned["steps"] == ["Write count.py.", "Write draw.py.", "Join them."]
-    started = journey.data_of("step_started")
+    started = journey.event_data("step_started")
     assert started == [
         {"step": 1, "revision": 1},
         {"step": 2, "revision": 1},
@@ -84,14 +84,14 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
         run["code"]["text"]: (run["number"], run.get("step")) for run in _event_data(journey, "run")
     }
     assert runs == {"one": (1, 1), "more": (3, 1), "two": (2, 2), "whole": (4, None)}
-    calls = [data.get("step") for data in journey.data_of("model_called")]
+    calls = [data.get("step") for data in journey.event_data("model_called")]
     assert sorted(calls, key=str) == [1, 1, 1, 2, 2, None, None, None, None]
-    finished_steps = sorted(journey.data_of("step_finished"), key=lambda data: data["step"])
+    finished_steps = sorted(journey.event_data("step_finished"), key=lambda data: data["step"])
     assert finished_steps == [
         {"step": 1, "revision": 1, "text": "Made step 1.", "runs": ["r1", "r3"]},
         {"step": 2, "revision": 1, "text": "Made step 2.", "runs": ["r2"]},
     ]
-    merged = only(journey.data_of("merged"))
+    merged = only(journey.event_data("merged"))
     assert (merged["steps"], merged["conflicts"], merged["left_out"]) == ([1, 2], [], [])
     assert merged["files"] == ["count.txt", "draw.txt", "one.txt", "two.txt"]
     kinds = journey.kinds()
@@ -99,7 +99,7 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
 
 
 def _event_data(journey: Journey, kind: str) -> list[Any]:
-    return journey.data_of(f"{kind}_finished")
+    return journey.event_data(f"{kind}_finished")
 
 
 def clash(resolves: str) -> list[Written]:
@@ -122,9 +122,9 @@ RESOLVED = replace(
 async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> None:
     sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
     journey = await played(tmp_path, clash("resolve"), sandbox)
-    assert sandbox.seen[-1]["sums.txt"] == b"of step 1"
-    assert sandbox.seen[-1]["sums.conflict-step2.txt"] == b"of step 2"
-    assert only(journey.data_of("merged"))["conflicts"] == [
+    assert sandbox.files_per_run[-1]["sums.txt"] == b"of step 1"
+    assert sandbox.files_per_run[-1]["sums.conflict-step2.txt"] == b"of step 2"
+    assert only(journey.event_data("merged"))["conflicts"] == [
         {
             "path": "sums.txt", "steps": [1, 2], "copies": ["sums.conflict-step2.txt"],
             "what": "changed in different ways",
@@ -149,10 +149,10 @@ async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     ]  # fmt: skip
     sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
     journey = await played(tmp_path, turns, sandbox)
-    first, second = journey.data_of("critiqued")
+    first, second = journey.event_data("critiqued")
     assert first["overruled"] == "copies of conflicting files are left: sums.conflict-step2.txt"
     assert second["verdict"] == "approve"
-    assert len(journey.data_of("merged")) == 1  # a revision is one pass
+    assert len(journey.event_data("merged")) == 1  # a revision is one pass
 
 
 ZERO = (
@@ -175,13 +175,13 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     ]
     sandbox = PlannedSandbox({**ANSWERS, "whole": printed("of whole\n", zero__txt=b"0")})
     journey = await played(tmp_path, turns, sandbox)
-    assert only(journey.data_of("planned"))["waves"] == [[1], [2, 3]]
-    assert [data["steps"] for data in journey.data_of("merged")] == [[1], [2, 3]]
-    files_by_program = dict(zip(sandbox.ran, sandbox.seen, strict=True))
+    assert only(journey.event_data("planned"))["waves"] == [[1], [2, 3]]
+    assert [data["steps"] for data in journey.event_data("merged")] == [[1], [2, 3]]
+    files_by_program = dict(zip(sandbox.ran, sandbox.files_per_run, strict=True))
     assert files_by_program["one"] == files_by_program["two"] == {"zero.txt": b"0"}
     assert set(files_by_program["more"]) == {"zero.txt", "one.txt", "two.txt"}
-    assert sorted(run["number"] for run in journey.data_of("run_finished")) == [1, 2, 3, 4]
-    assert [data["step"] for data in journey.data_of("step_started")] == [1, 2, 3]
+    assert sorted(run["number"] for run in journey.event_data("run_finished")) == [1, 2, 3, 4]
+    assert [data["step"] for data in journey.event_data("step_started")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
 ) -> None:
     turns = [plan(*steps), *DONE[: 1 if bounds.pause_each_run else 2], DONE[2]]
     journey = await played(tmp_path, turns, bounds=bounds)
-    planned = only(journey.data_of("planned"))
+    planned = only(journey.event_data("planned"))
     assert planned["note"].startswith(f"the steps are taken one after the other: {reason}")
-    assert (planned["waves"], journey.data_of("step_started")) == ([], [])
+    assert (planned["waves"], journey.event_data("step_started")) == ([], [])
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -215,11 +215,11 @@ async def test_a_planner_that_sees_no_independent_parts_says_so(tmp_path: Path) 
     steps = [step("A."), step("B.")]
     planned = turn("planner", "The task:", call("ParallelPlan", steps=steps, one_by_one=True))
     journey = await played(tmp_path, [planned, *DONE])
-    (data,) = journey.data_of("planned")
+    (data,) = journey.event_data("planned")
     reason = "the planner sees no large parts that are independent"
     assert data["note"] == f"the steps are taken one after the other: {reason}"
-    assert (data["waves"], journey.data_of("step_started")) == ([], [])
-    assert len(journey.data_of("model_called")) == 4  # plan, run, answer, verdict
+    assert (data["waves"], journey.event_data("step_started")) == ([], [])
+    assert len(journey.event_data("model_called")) == 4  # plan, run, answer, verdict
 
 
 async def test_the_joining_pass_sees_the_files_of_the_branches_once(tmp_path: Path) -> None:

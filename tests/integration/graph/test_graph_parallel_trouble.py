@@ -1,4 +1,4 @@
-"""Steps side by side, and what may come between: crashes, outages, budgets, a cancel."""
+"""Parallel steps during crashes, outages, exhausted budgets and a cancel."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_a_crash_anywhere_repeats_no_finished_call(
     assert len(journey.record.outcomes) == CALLS
     assert len(journey.record.charges) == MODEL_CALLS
     assert set(sandbox.ran) == set(PROGRAMS)
-    assert len(sandbox.ran) <= len(PROGRAMS) + 2  # what was in flight in either branch
+    assert len(sandbox.ran) <= len(PROGRAMS) + 2  # one run in flight in either branch
     assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
@@ -128,7 +128,7 @@ async def test_an_outage_in_one_branch_lets_the_other_come_to_its_end(
     journey = Journey.plan(tmp_path, TURNS, sandbox)
     with pytest.raises(SandboxUnavailable):
         await journey.begin(JOB)
-    assert [data["step"] for data in journey.data_of("step_finished")] == [1]
+    assert [data["step"] for data in journey.event_data("step_finished")] == [1]
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
     assert events(journey) == events(smooth)
@@ -161,7 +161,7 @@ async def test_a_drained_job_goes_on_in_every_branch(tmp_path: Path, smooth: Jou
     journey = Journey.plan(tmp_path, TURNS, sandbox)
     with pytest.raises(GraphDrained):
         await journey.begin(JOB, control)
-    assert sorted(sandbox.ran) == ["one", "two"]  # what was at work came to its end
+    assert sorted(sandbox.ran) == ["one", "two"]  # the programs in flight ended
     await journey.go_on()
     assert sorted(sandbox.ran) == sorted(PROGRAMS)
     assert events(journey) == events(smooth)
@@ -183,4 +183,4 @@ async def test_a_cancelled_job_starts_nothing_more_in_any_branch(tmp_path: Path)
     with pytest.raises(Stopped):
         await journey.begin(JOB)
     assert sorted(sandbox.ran) == ["one", "two"]
-    assert len(journey.data_of("model_called")) == 3
+    assert len(journey.event_data("model_called")) == 3

@@ -1,4 +1,4 @@
-"""Failures: hints, what the model hears of a repair, escalation, and where a pass stops."""
+"""Failures: hints, the texts of a repair for the model, escalation, and the end of a pass."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
-    assert only(journey.data_of("repaired")) == {
+    assert only(journey.event_data("repaired")) == {
         "run": "r4", "of": "r3", "revision": 1, "class": "import", "cause": IMPORT,
         "model": "recording:side", "level": 0, "attempt": 2,
         "lines": {"added": 1, "removed": 1},
@@ -129,7 +129,7 @@ async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(job_fields(TASK))
-    data = only(journey.data_of("repaired"))
+    data = only(journey.event_data("repaired"))
     assert (data["run"], data["of"], data["revision"], data["attempt"]) == ("r2", "r1", 2, 1)
     assert data["lines"] == {"added": 1, "removed": 1}
 
@@ -150,7 +150,7 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
     await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
     messages = [
-        data["model"] for data in journey.data_of("model_called") if data["role"] == "executor"
+        data["model"] for data in journey.event_data("model_called") if data["role"] == "executor"
     ]
     assert messages == ["recording:side"] * 3 + ["recording:big"] * 2
     state = (await journey.graph.aget_state(journey.config)).values
@@ -171,7 +171,7 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(job_fields(TASK))
-    first, second = journey.data_of("answered")
+    first, second = journey.event_data("answered")
     assert first["text"].startswith("The work ended because the repairs do not change the failure")
     assert second["text"] == "Fixed."
     assert (await journey.outcome()).approved
@@ -198,7 +198,7 @@ async def test_exploration_that_fails_does_not_end_a_pass(tmp_path: Path) -> Non
     )
     await journey.begin(job_fields(TASK))
     assert (await journey.outcome()).approved
-    assert journey.data_of("answered")[0]["text"] == "Found it."
+    assert journey.event_data("answered")[0]["text"] == "Found it."
 
 
 async def test_a_repair_within_one_reply_is_a_repair(tmp_path: Path) -> None:
@@ -214,5 +214,5 @@ async def test_a_repair_within_one_reply_is_a_repair(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(job_fields(TASK))
-    data = only(journey.data_of("repaired"))
+    data = only(journey.event_data("repaired"))
     assert (data["run"], data["of"], data["lines"]) == ("r2", "r1", {"added": 1, "removed": 1})

@@ -1,4 +1,4 @@
-"""docs/request.md is what a model is sent."""
+"""docs/request.md shows the request that Fettle sends to a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pauses of the graph, and what a person can make of them."""
+"""Pauses of the graph, and the decisions that a person can take."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_pause_shows_what_a_person_needs(tmp_path: Path) -> None:
     assert only(payload["runs"])["stdout"]["text"] == "1\n"
     assert only(payload["artifacts"])["name"] == "a.txt"
     assert (payload["critiques"], payload["decisions"]) == ([], [])
-    assert journey.data_of("critiqued") == []
+    assert journey.event_data("critiqued") == []
 
 
 async def test_an_approval_ends_the_job_without_the_critic(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_comments_come_with_the_lines_around_them(
 async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path)
     await journey.begin(JOB)
-    calls = len(journey.data_of("model_called"))
+    calls = len(journey.event_data("model_called"))
     state = await journey.decide("edit", code="mine")
     payload = only(state["__interrupt__"]).value
     assert (payload["code"], payload["revision"]) == ("mine", 1)
@@ -114,8 +114,8 @@ async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
         ("r1", "executor"),
         ("r2", "Ada"),
     ]
-    assert len(journey.data_of("model_called")) == calls
-    assert sandbox.seen[-1] == {"a.txt": b"1"}
+    assert len(journey.event_data("model_called")) == calls
+    assert sandbox.files_per_run[-1] == {"a.txt": b"1"}
 
 
 async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:

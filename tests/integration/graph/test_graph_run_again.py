@@ -51,8 +51,8 @@ async def judged(
     assert (await journey.outcome()).approved
     files = (await journey.ports.workspace.tree()).files
     assert files == {"sums.py": ADD.encode(), "test_sums.py": TEST.encode()}
-    assert [run["id"] for run in journey.data_of("run_finished")] == ["r1"]
-    return journey, [data for data in journey.data_of("tool_used") if data.get("by")]
+    assert [run["id"] for run in journey.event_data("run_finished")] == ["r1"]
+    return journey, [data for data in journey.event_data("tool_used") if data.get("by")]
 
 
 async def test_a_command_of_the_critic_runs_over_a_copy_of_the_files(
@@ -91,7 +91,7 @@ async def test_the_verification_is_run_again(tmp_path: Path, sandbox: LocalSandb
         turn("critic", "(revision 1)", call("run_again"), after=0),
         turn("critic", "1 passed", APPROVES, after=1),
     )
-    assert (again["note"], again["ok"]) == (only(journey.data_of("verified"))["command"], True)
+    assert (again["note"], again["ok"]) == (only(journey.event_data("verified"))["command"], True)
 
 
 async def test_acceptance_checks_are_run_again(tmp_path: Path, sandbox: LocalSandbox) -> None:
@@ -117,4 +117,4 @@ async def test_a_critic_of_work_that_was_never_run_needs_a_command(
     ]
     journey = Journey.plan(tmp_path, turns, sandbox)
     await journey.begin(job_fields(TASK, max_revisions=1))
-    assert only(journey.data_of("tool_used"))["ok"] is False
+    assert only(journey.event_data("tool_used"))["ok"] is False

@@ -1,4 +1,4 @@
-"""Every role's requests on models whose context is small, through the providers' true clients."""
+"""Every role's requests on models with a small context, through the providers' true clients."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ LEFT_OUT = "characters left out ...]"
 
 def takes(request: Request) -> int:
     """Its tokens, at three bytes each."""
-    said = [message.text for message in request.messages]
+    message_texts = [message.text for message in request.messages]
     calls = [call.args for message in request.messages for call in message.tool_calls]
     args = [str(value) for item in calls for value in item.values()]
     tools = json.dumps(request.body.get("tools"), ensure_ascii=False)
-    return sum(len(item.encode()) for item in (*said, *args, tools)) // 3
+    return sum(len(item.encode()) for item in (*message_texts, *args, tools)) // 3
 
 
 @dataclass
 class Small:
-    """A provider whose models have room for so many tokens, with the reply; it tells so."""
+    """A provider that lists its models with this context length, in tokens with the reply."""
 
     room: Mapping[str, int]
     refused: list[str] = field(default_factory=list)
@@ -203,9 +203,10 @@ TEMPLATE = 150
 
 @dataclass
 class Served(Small):
-    """A server with room for `tokens`, which its list of models names. Its tokenizer has 3.6 bytes
-    a token, as those of common models have for the executor's prompt. `strict`: as vLLM, it refuses
-    a request whose reply may be too long; otherwise, as llama.cpp, it cuts the reply off."""
+    """A server with a context of `tokens`, which its list of models names. Its tokenizer has 3.6
+    bytes a token, like the tokenizers of common models on the executor's prompt. If `strict`, it
+    refuses a request with a reply that may be too long, like vLLM; otherwise it cuts the reply
+    off, like llama.cpp."""
 
     strict: bool = False
 
@@ -254,7 +255,7 @@ async def test_a_job_within_the_context_that_its_server_names(tokens: int, *, st
 
 
 async def test_no_request_hides_files_that_the_model_read_at_once() -> None:
-    """In a context of usual size, whatever the number of outputs."""
+    """The context has the usual size; any number of outputs fits."""
     files = {f"part{n}.txt": f"part {n}\n{n}{'.' * 9_000}\n".encode() for n in range(5)}
     reads = tuple(ToolCall("read_file", {"path": path}) for path in files)
     looks = [Reply(tool_calls=reads), Reply(tool_calls=(ToolCall("list_dir", {}),)), Reply("Done.")]

@@ -266,7 +266,7 @@ async def test_the_map_appears_once_in_each_request(sandbox: LocalSandbox) -> No
     line = "amount.py: parse_amount 1"
     job = job_fields(TASK, files=("amount.py",), repository_map=line, max_revisions=3)
     requests = await _requests(_answer, job, ports)
-    assert [each.forced_tool for each in requests].count(None) == 2
+    assert [request.forced_tool for request in requests].count(None) == 2
     for request in requests:
         expected = 0 if request.forced_tool == "Verdict" else 1
         assert _text(request).count(line) == expected, request.forced_tool

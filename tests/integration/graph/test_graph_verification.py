@@ -60,15 +60,15 @@ async def done(
     folder: Path,
     sandbox: LocalSandbox,
     *calls: Written,
-    asked: tuple[Written, ...] = (),
+    calls_when_asked: tuple[Written, ...] = (),
     files: Mapping[str, bytes] | None = None,
     bounds: Bounds | None = None,
     **job: Any,
 ) -> Journey:
     """A job of one pass that makes these calls in one reply, is perhaps asked for a verification
-    and then makes those of `asked`; its critic approves."""
+    and then makes `calls_when_asked`; its critic approves."""
     turns = [PLAN, turn("executor", TASK, *calls, after=0)]
-    turns += [turn("executor", ASKED, *(asked or ["There is none."]), after=2)]
+    turns += [turn("executor", ASKED, *(calls_when_asked or ["There is none."]), after=2)]
     turns += [turn("executor", "", "It adds."), verdict("(revision 1)", "approve")]
     journey = Journey.plan(folder, turns, sandbox, files, bounds)
     fields = {"max_revisions": 1, "files": tuple(files or ()), **job}
@@ -111,13 +111,13 @@ async def test_a_run_without_the_work_is_no_verification(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], problem: str
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert verification["holds"] is False
     assert problem in verification["problem"]
-    critique = only(journey.data_of("critiqued"))
+    critique = only(journey.event_data("critiqued"))
     assert (critique["verdict"], critique["overruled"]) == ("revise", verification["problem"])
-    ended = await journey.outcome()
-    assert (ended.approved, ended.exhausted) == (False, True)
+    outcome = await journey.outcome()
+    assert (outcome.approved, outcome.exhausted) == (False, True)
 
 
 async def test_an_experiment_records_its_output_and_changes_no_file(
@@ -126,11 +126,11 @@ async def test_an_experiment_records_its_output_and_changes_no_file(
     journey = await done(
         tmp_path, sandbox, WRITES, write("check.py", CHECK), command("python", "check.py")
     )
-    (experiment,) = only(journey.data_of("verified"))["experiments"]
+    (experiment,) = only(journey.event_data("verified"))["experiments"]
     assert (experiment["replaced"], experiment["exit_code"]) == (["sums.py"], 1)
     assert "ImportError: replaced, to see whether" in experiment["stderr"]["text"]
     assert experiment["stdout"] == {"text": "", "dropped_bytes": 0, "digest": None}
-    assert len(journey.data_of("run_finished")) == 1
+    assert len(journey.event_data("run_finished")) == 1
     files = (await journey.ports.workspace.tree()).files
     assert files == {"sums.py": RIGHT.encode(), "check.py": CHECK.encode()}
 
@@ -140,34 +140,34 @@ async def test_a_verification_runs_again_only_after_a_change(
 ) -> None:
     calls = [WRITES, WRITES_TEST, pytest_over(), write("notes.md", "Done.")]
     journey = await done(tmp_path, sandbox, *calls)
-    first, again = journey.data_of("run_finished")
+    first, again = journey.event_data("run_finished")
     assert (again["tool"], again["by"], again["number"]) == ("verify", "executor", 2)
     assert again["on"] == again["workspace"] == journey.ports.workspace.digest != first["on"]
     assert again["tests"]["counts"] == {"passed": 1}
     assert again["artifacts"] == []
-    assert only(journey.data_of("verified"))["run"] == "r2"
+    assert only(journey.event_data("verified"))["run"] == "r2"
 
 
 async def test_files_that_a_verification_writes_are_not_delivered(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    """Its `verify` left a file, so it is run again: on the files as they are then."""
+    """Its `verify` left a file, so Fettle runs it again on the new files."""
     logs = command(
         "python", "-c", "import sums, uuid; open(uuid.uuid4().hex + str(sums.add(1, 2)), 'w')"
     )
     journey = await done(tmp_path, sandbox, WRITES, logs)
-    assert len(journey.data_of("run_finished")) == 2
-    assert only(journey.data_of("verified"))["holds"] is True
+    assert len(journey.event_data("run_finished")) == 2
+    assert only(journey.event_data("verified"))["holds"] is True
     assert len(journey.ports.workspace.list()) == 2
 
 
 async def test_a_model_without_a_declared_verification_is_asked_once(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    journey = await done(tmp_path, sandbox, WRITES, asked=(WRITES_TEST, pytest_over()))
-    assert only(journey.data_of("verified"))["source"] == "model"
-    assert only(journey.data_of("answered"))["text"] == "It adds."
-    roles = [data["role"] for data in journey.data_of("model_called")]
+    journey = await done(tmp_path, sandbox, WRITES, calls_when_asked=(WRITES_TEST, pytest_over()))
+    assert only(journey.event_data("verified"))["source"] == "model"
+    assert only(journey.event_data("answered"))["text"] == "It adds."
+    roles = [data["role"] for data in journey.event_data("model_called")]
     assert (
         roles.count("executor") == 4
     )  # the work, an answer, the requested verification, an answer
@@ -177,10 +177,10 @@ async def test_a_model_without_a_declared_verification_is_asked_once(
 async def test_a_model_that_only_looks_at_files_is_not_asked_again(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    journey = await done(tmp_path, sandbox, WRITES, asked=(call("list_dir"),))
-    roles = [data["role"] for data in journey.data_of("model_called")]
+    journey = await done(tmp_path, sandbox, WRITES, calls_when_asked=(call("list_dir"),))
+    roles = [data["role"] for data in journey.event_data("model_called")]
     assert roles.count("executor") == 4
-    assert only(journey.data_of("verified"))["problem"] == "nothing has been run"
+    assert only(journey.event_data("verified"))["problem"] == "nothing has been run"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ async def test_a_job_without_source_files_is_not_asked(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], job: dict[str, Any]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls, **job)
-    roles = [data["role"] for data in journey.data_of("model_called")]
+    roles = [data["role"] for data in journey.event_data("model_called")]
     assert roles.count("executor") == 2
 
 
@@ -216,24 +216,24 @@ async def test_the_command_of_the_job_counts_and_is_in_the_prompt(
         verdict("(revision 2)", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, sandbox)
-    own = ("python", "-c", "import sums; assert sums.add(1, 2) == 3")
-    await journey.begin(job_fields(TASK, verify=own))
-    first, second = journey.data_of("verified")
+    verify_command = ("python", "-c", "import sums; assert sums.add(1, 2) == 3")
+    await journey.begin(job_fields(TASK, verify=verify_command))
+    first, second = journey.event_data("verified")
     assert (first["source"], first["holds"]) == (second["source"], False) == ("job", False)
     assert (second["holds"], tried(second)) == (True, [(["sums.py"], False)])
-    assert only(journey.data_of("repaired"))["run"] == second["run"]
+    assert only(journey.event_data("repaired"))["run"] == second["run"]
     assert (await journey.outcome()).approved_by == "critic"
 
 
 async def test_files_that_the_job_started_with_are_not_its_work(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    """A test that imports an existing module is no evidence of the module that the job wrote."""
+    """A test that imports an existing module does not verify the module that the job wrote."""
     files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
     journey = await done(
         tmp_path, sandbox, write("shop.py", "x = 1\n"), pytest_over(), files=files_before
     )
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], tried(verification)) == (False, [(["shop.py"], True)])
 
 
@@ -242,7 +242,7 @@ async def test_a_verification_fails_without_the_change(
 ) -> None:
     files_before = {"sums.py": WRONG.encode(), "test_old.py": b"def test_it():\n    import sums\n"}
     journey = await done(tmp_path, sandbox, WRITES, WRITES_TEST, pytest_over(), files=files_before)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], verification["notes"], verification["judged_by"]) == (
         True,
         [],
@@ -257,9 +257,9 @@ async def test_a_change_that_makes_no_difference_is_noted(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
-    other = write("sums.py", RIGHT.replace("a + b", "b + a"))
-    journey = await done(tmp_path, sandbox, other, pytest_over(), files=files_before)
-    verification = only(journey.data_of("verified"))
+    rewrite = write("sums.py", RIGHT.replace("a + b", "b + a"))
+    journey = await done(tmp_path, sandbox, rewrite, pytest_over(), files=files_before)
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], tried(verification, "before")) == (True, [(["sums.py"], True)])
     assert verification["notes"] == [PASSES_BEFORE]
     assert (await journey.outcome()).approved_by == "critic"
@@ -270,16 +270,16 @@ async def test_a_change_that_is_to_keep_the_behaviour_passes_before_it(
 ) -> None:
     files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
     plan = call("Plan", steps=["Swap the operands."], keeps_behaviour=True)
-    other = write("sums.py", RIGHT.replace("a + b", "b + a"))
+    rewrite = write("sums.py", RIGHT.replace("a + b", "b + a"))
     turns = [
         turn("planner", "The task:", plan),
-        turn("executor", TASK, other, pytest_over(), after=0),
+        turn("executor", TASK, rewrite, pytest_over(), after=0),
         turn("executor", "", "Done.", after=1),
         verdict("(revision 1)", "approve"),
     ]
     journey = Journey.plan(tmp_path, turns, sandbox, files_before)
     await journey.begin(job_fields(TASK, files=tuple(files_before)))
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (tried(verification, "before"), verification["notes"]) == ([(["sums.py"], True)], [])
 
 
@@ -302,7 +302,7 @@ async def test_a_program_that_is_verified_by_itself_alone_is_its_own_word(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], own_word: bool
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], verification["own_word"]) == (True, own_word)
     assert verification["judged_by"] == "exit_code"
 
@@ -334,7 +334,7 @@ async def test_a_changed_setting_is_reverted(tmp_path: Path, sandbox: LocalSandb
     journey = await done(
         tmp_path, sandbox, write("limit.txt", "5"), pytest_over(), files=files_before
     )
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["source"], verification["holds"]) == ("model", True)
     assert tried(verification, "before") == [(["limit.txt"], False)]
 
@@ -344,7 +344,7 @@ async def test_a_file_that_no_test_exercises_is_named(
 ) -> None:
     helper = write("release.py", "def release():\n    raise NotImplementedError\n")
     journey = await done(tmp_path, sandbox, WRITES, helper, WRITES_TEST, pytest_over())
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], tried(verification)) == (
         True,
         [(["release.py"], True), (["sums.py"], False)],
@@ -394,7 +394,7 @@ async def test_a_verification_has_to_execute_a_changed_function(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert "executes none of the functions that the job wrote or changed" in verification["problem"]
     assert verification["functions"] == {"executed": [], "not_executed": ["sums.py::add"]}
     assert not (await journey.outcome()).approved
@@ -405,7 +405,7 @@ async def test_hooks_that_turn_failures_into_successes_are_no_evidence(
 ) -> None:
     calls = write("sums.py", WRONG), WRITES_TEST, write("conftest.py", HIDES), pytest_over()
     journey = await done(tmp_path, sandbox, *calls, bounds=MUTATED)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert "the functions that it executes (sums.py::add) raise an error" in verification["problem"]
     assert not (await journey.outcome()).approved
 
@@ -414,7 +414,7 @@ async def test_changed_tests_are_noted(tmp_path: Path, sandbox: LocalSandbox) ->
     files_before = {"sums.py": WRONG.encode(), "test_sums.py": TEST.encode()}
     calls = WRITES, write("test_sums.py", TEST.replace("== 3", "== +3")), pytest_over()
     journey = await done(tmp_path, sandbox, *calls, files=files_before)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], verification["notes"]) == (
         True, ["The job changed existing tests: test_sums.py."],
     )  # fmt: skip
@@ -425,7 +425,7 @@ async def test_a_function_counts_as_executed_in_any_process_or_thread(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls, bounds=MUTATED)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], verification["notes"]) == (True, [])
     assert verification["functions"] == {"executed": ["sums.py::add"], "not_executed": []}
     assert verification["strength"]["noticed"] == verification["strength"]["tried"] > 0
@@ -435,7 +435,7 @@ async def test_a_function_counts_as_executed_in_any_process_or_thread(
 async def test_a_weak_test_is_shown_as_weak(tmp_path: Path, sandbox: LocalSandbox) -> None:
     weak = write("test_sums.py", TEST.replace("== 3", "is not None"))
     journey = await done(tmp_path, sandbox, WRITES, weak, pytest_over(), bounds=MUTATED)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     unnoticed = verification["strength"]["unnoticed"]
     assert {"path": "sums.py", "line": 2, "before": "return a + b", "after": "return a - b"} in (
         unnoticed
@@ -451,7 +451,7 @@ async def test_the_mutations_of_a_workspace_are_always_the_same(
     few, verification = Bounds(mutations=3), list[Any]()
     for name in ("once", "again"):
         journey = await done(tmp_path / name, sandbox, long, WRITES_TEST, pytest_over(), bounds=few)
-        verification.append(only(journey.data_of("verified"))["strength"])
+        verification.append(only(journey.event_data("verified"))["strength"])
     assert verification[0] == verification[1]
     assert verification[0]["tried"] == 3
 
@@ -462,7 +462,7 @@ async def test_work_that_only_deletes_a_file_is_verified_by_the_tests(
     files_before = {"sums.py": RIGHT.encode(), "old.py": b"x = 1\n", "test_sums.py": TEST.encode()}
     deletes = call("shell", command="rm old.py")
     journey = await done(tmp_path, sandbox, deletes, pytest_over(), files=files_before)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["source"], verification["holds"]) == ("model", True)
     assert tried(verification, "before") == [(["old.py"], True)]
 
@@ -477,21 +477,21 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
     ]
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(review=True))
     state = await journey.begin(job_fields(TASK))
-    shown = only(state["__interrupt__"]).value
-    assert (shown["unproven"], shown["verification"]["holds"]) == (None, True)
+    review = only(state["__interrupt__"]).value
+    assert (review["unproven"], review["verification"]["holds"]) == (None, True)
     state = await journey.decide("edit", code=f"open('sums.py', 'w').write({WRONG!r})")
-    shown = only(state["__interrupt__"]).value
-    assert shown["unproven"].startswith("the verification `pytest .` failed: 1 of 1 tests failed")
-    assert [(run["tool"], run["by"]) for run in shown["runs"]] == [
+    review = only(state["__interrupt__"]).value
+    assert review["unproven"].startswith("the verification `pytest .` failed: 1 of 1 tests failed")
+    assert [(run["tool"], run["by"]) for run in review["runs"]] == [
         ("verify", "executor"), ("python", "Ada"), ("verify", "executor"),
     ]  # fmt: skip
-    other = RIGHT.replace("a + b", "b + a")
-    state = await journey.decide("edit", code=f"open('sums.py', 'w').write({other!r})")
+    edited_code = RIGHT.replace("a + b", "b + a")
+    state = await journey.decide("edit", code=f"open('sums.py', 'w').write({edited_code!r})")
     assert only(state["__interrupt__"]).value["unproven"] is None
-    assert only(journey.data_of("repaired"))["run"] == "r5"
+    assert only(journey.event_data("repaired"))["run"] == "r5"
     await journey.decide("approve")
-    ended = await journey.outcome()
-    assert (ended.approved_by, ended.override) == ("Ada", False)
+    outcome = await journey.outcome()
+    assert (outcome.approved_by, outcome.override) == ("Ada", False)
 
 
 QUESTION = "What does add(1, 2) in sums.py return?"
@@ -523,15 +523,18 @@ async def answered(
 
 async def test_a_question_about_files_ends_with_an_answer(tmp_path: Path) -> None:
     journey = await answered(tmp_path, ASKS, READS, files={"sums.py": RIGHT.encode()})
-    ended, verification = await journey.outcome(), only(journey.data_of("verified"))
-    assert (ended.approved_by, ended.answer) == ("critic", "It returns 3, by line 2 of sums.py.")
+    outcome, verification = await journey.outcome(), only(journey.event_data("verified"))
+    assert (outcome.approved_by, outcome.answer) == (
+        "critic",
+        "It returns 3, by line 2 of sums.py.",
+    )
     assert (verification["holds"], verification["source"], verification["run"]) == (
         True,
         "answer",
         None,
     )
     assert verification["notes"] == ["The task only asks a question, and no run shows the answer."]
-    assert only(journey.data_of("planned"))["note"].startswith("the task only asks a question")
+    assert only(journey.event_data("planned"))["note"].startswith("the task only asks a question")
 
 
 async def test_the_critic_reads_the_files_that_the_executor_read(tmp_path: Path) -> None:
@@ -545,7 +548,7 @@ async def test_the_critic_reads_the_files_that_the_executor_read(tmp_path: Path)
 async def test_an_answer_that_a_run_shows_rests_on_the_run(tmp_path: Path) -> None:
     runs = call("python", code="import sums; print(sums.add(1, 2))")
     journey = await answered(tmp_path, ASKS, READS, runs, files={"sums.py": RIGHT.encode()})
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["source"], verification["run"], verification["notes"]) == (
         "program",
         "r1",
@@ -567,5 +570,5 @@ async def test_no_other_job_rests_on_its_answer(
     tmp_path: Path, plan: Written, calls: list[Written], files: Mapping[str, bytes] | None
 ) -> None:
     journey = await answered(tmp_path, plan, *calls, files=files)
-    verification = only(journey.data_of("verified"))
+    verification = only(journey.event_data("verified"))
     assert (verification["holds"], (await journey.outcome()).approved) == (False, False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.servers.git_repositories import Repository, made
+from support.servers.git_repositories import Repository, create_repository
 
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
@@ -16,7 +16,7 @@ from worker.repositories.source import Repositories
 
 
 class Uploads:
-    """Repositories with bounds of a test's own, and what a job that uploads a bundle asks them."""
+    """Repositories with bounds of a test's own, and the calls of a job that uploads a bundle."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,4 +53,4 @@ def uploads(tmp_path: Path) -> Uploads:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Repository:
-    return made(tmp_path / "project")
+    return create_repository(tmp_path / "project")

@@ -1,4 +1,4 @@
-"""A disk that is full: the job may be tried again, and what was begun takes no room."""
+"""A full disk: the job can be tried again, and partial files are removed."""
 
 from __future__ import annotations
 

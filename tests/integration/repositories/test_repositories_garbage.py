@@ -1,4 +1,4 @@
-"""What is kept of repositories is bounded, and what is in use stays."""
+"""The store of repositories is bounded, and it keeps the entries that are in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stored_names(folder: Path) -> dict[str, set[str]]:
 
 
 async def a_bundle(project: Repository, number: int) -> bytes:
-    """Of one commit: all are of one size."""
+    """A bundle of one commit; all these bundles have one size."""
     if number:
         project.git("update-ref", "-d", "HEAD")
     project.commit({"a.bin": os.urandom(1_000_000), "n.txt": b"%d\n" % number})

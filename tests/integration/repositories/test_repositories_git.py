@@ -1,4 +1,4 @@
-"""Git itself: where it is missing or too old, and what of this machine it does not see."""
+"""Git itself: a missing or old git is reported, and git ignores this machine's settings."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_worker_announces_its_git_and_hosts() -> None:
 async def test_configuration_of_this_machine_is_not_read(
     project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a user, and by variables that git takes in place of files."""
+    """Settings of a user, and settings from environment variables."""
     mark = tmp_path / "mark"
     hooks = tmp_path / "hooks"
     hooks.mkdir()

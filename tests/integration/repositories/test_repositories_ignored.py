@@ -63,7 +63,7 @@ async def test_rules_that_take_too_long_end_the_job(project: Repository, uploads
 
 
 async def test_those_at_the_top_count_before_many_others(project: Repository, uploads) -> None:
-    """Those of the commit, and those of the job."""
+    """The ignore files of the commit and of the job."""
     project.commit({".gitignore": b"*.log\n", "d/.gitignore": b"*.tmp\n"})
     ignore_files = {f"made/n{number}/.gitignore": b"*\n" for number in range(510)}
     files = {**ignore_files, "a.log": b"", "d/a.tmp": b"", "made/n0/a": b"", "made/n99/a": b""}

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import call
 from support.graph.tool_runs import Used, use
-from support.servers.git_repositories import Repository, cloned, made
+from support.servers.git_repositories import Repository, clone_repository, create_repository
 
 from agents.ports.repository import RepositoryFacts
 from cli.repository.apply import apply
@@ -54,7 +54,9 @@ LINKS = {
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """A repository with links of all kinds, and a submodule that has one itself."""
     folder = tmp_path_factory.mktemp("linked")
-    project, inner, outer = (made(folder / name) for name in ("project", "inner", "outer"))
+    project, inner, outer = (
+        create_repository(folder / name) for name in ("project", "inner", "outer")
+    )
     inner.commit({"inner.txt": b"inner\n"})
     allowed = ("-c", "protocol.file.allow=always")
     outer.git(*allowed, "submodule", "--quiet", "add", str(inner.folder), "deeper/inner")
@@ -81,7 +83,7 @@ async def sandbox(uploads: Uploads) -> AsyncIterator[LocalSandbox]:
 
 
 class Job:
-    """A job on the repository, whose calls the test chooses."""
+    """A job on the repository; the test chooses its calls."""
 
     def __init__(
         self, repository: Repository, uploads: Uploads, sandbox: LocalSandbox, folder: Path
@@ -108,7 +110,7 @@ class Job:
         """A clone with its submodules, to which the patch is applied."""
         patch = await self.workspace.patch()
         assert patch is not None
-        clone = cloned(self.repository, self.folder / "clone")
+        clone = clone_repository(self.repository, self.folder / "clone")
         allowed = ("-c", "protocol.file.allow=always")
         clone.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
         if patch.content:
@@ -117,7 +119,7 @@ class Job:
 
     def expected(self, *commands: str) -> str:
         """The tree of a clone in which these commands have run."""
-        clone = cloned(self.repository, self.folder / "expected")
+        clone = clone_repository(self.repository, self.folder / "expected")
         for command in commands:
             subprocess.run(["bash", "-ec", command], cwd=clone.folder, check=True)
         clone.git("add", "--all")
@@ -276,7 +278,7 @@ async def test_a_file_can_take_the_place_of_a_directory_with_a_removed_submodule
     await job.use(shell("rm -r vendor .gitmodules"), shell("echo x > vendor"))
     patch = await job.workspace.patch()
     assert patch is not None
-    clone = cloned(job.repository, job.folder / "clone")
+    clone = clone_repository(job.repository, job.folder / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
     expected = job.expected("git rm -qr --cached vendor; rm -r vendor .gitmodules; echo x > vendor")
     assert clone.git("write-tree") == expected

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.servers.git_repositories import Repository, made
+from support.servers.git_repositories import Repository, create_repository
 
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.refs import is_full_name
@@ -54,7 +54,7 @@ async def test_a_bundle_that_is_cut_off_or_changed(project: Repository, uploads)
 
 
 async def test_a_bundle_without_its_pack_names_no_commit(project: Repository, uploads) -> None:
-    """Refs in the header whose commits are in no pack."""
+    """The header has refs to commits that are in no pack."""
     commit = project.commit({"a.txt": b"1\n"})
     bundle = project.bundle()
     with pytest.raises(RepositoryRefused, match="an invalid ref"):
@@ -216,7 +216,7 @@ async def test_files_too_large_together(project: Repository, uploads) -> None:
 
 async def test_one_file_of_few_bytes_that_unpacks_to_many(tmp_path: Path, uploads) -> None:
     """A blob of zeros, which git streams to a pack without looking at it as a whole."""
-    project = made(tmp_path / "bomb")
+    project = create_repository(tmp_path / "bomb")
     packer = zlib.compressobj(1)
     digest = hashlib.sha1(header := b"blob %d\0" % LARGE)
     parts = [packer.compress(header)]

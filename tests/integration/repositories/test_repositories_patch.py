@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.servers.git_repositories import Repository, cloned, made
+from support.servers.git_repositories import Repository, clone_repository, create_repository
 
 from worker.repositories.patches import Kinds
 
@@ -44,7 +44,7 @@ def full(project: Repository) -> Repository:
 
 def expected(full: Repository, folder: Path) -> str:
     """The tree that a user of git gets by the same changes."""
-    clone = cloned(full, folder)
+    clone = clone_repository(full, folder)
     clone.git("rm", "--quiet", "--force", *REMOVED)
     clone.commit(CHANGED)
     return clone.tree()
@@ -55,7 +55,7 @@ async def test_git_apply_on_a_clone_gives_the_same_tree(
 ) -> None:
     base = await uploads.base(full.bundle())
     patch = await base.patch(CHANGED, REMOVED)
-    clone = cloned(full, tmp_path / "clone")
+    clone = clone_repository(full, tmp_path / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
     assert clone.git("write-tree") == expected(full, tmp_path / "expected")
     assert b"rename from old/name.txt\nrename to new/name.txt\n" in patch.content
@@ -97,7 +97,7 @@ async def test_nothing_changed_is_an_empty_patch(full: Repository, uploads) -> N
 
 
 async def test_renames_are_looked_for_among_few_files(project: Repository, uploads) -> None:
-    """Git compares each that is gone with each that is new."""
+    """Git compares each removed file with each new file."""
     old = {f"old/{n}": b"".join(b"%d %d\n" % (n, line) for line in range(20)) for n in range(201)}
     project.commit(old)
     base = await uploads.base(project.bundle())
@@ -147,7 +147,7 @@ async def test_line_ends_are_those_that_git_adds(
         "old.txt": mixed + b"30\r\n",
     }
     patch = await base.patch(changed, frozenset())
-    clone = cloned(project, tmp_path / "clone")
+    clone = clone_repository(project, tmp_path / "clone")
     clone.git("apply", "--index", "--cached", "-", stdin=patch.content)
     kept_paths = {"a.raw", "sub/new.bin", "sub/a.keep", "old.txt", "sub/.gitattributes"}
     for path, content in changed.items():
@@ -163,7 +163,7 @@ async def test_a_link_and_a_folder_can_become_a_file_and_back(
     base = await uploads.base(full.bundle())
     changed = {"link": b"text\n", "src": b"a file now\n", "gone.txt/inside.txt": b"1\n"}
     patch = await base.patch(changed, frozenset({"src/app.py", "gone.txt"}))
-    clone = cloned(full, tmp_path / "clone")
+    clone = clone_repository(full, tmp_path / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
     clone.git("commit", "--quiet", "--message", "x")
     for path, content in changed.items():
@@ -175,7 +175,7 @@ async def test_a_new_program_can_be_executed(full: Repository, uploads, tmp_path
     base = await uploads.base(full.bundle())
     changed = {"bin/new.sh": b"#!/bin/sh\necho hello\n", "bin/new.txt": b"hello\n"}
     patch = await base.patch(changed, frozenset())
-    clone = cloned(full, tmp_path / "clone")
+    clone = clone_repository(full, tmp_path / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
     modes = [line.split()[0] for line in clone.git("ls-files", "--stage", "bin").splitlines()]
     assert modes == ["100755", "100644"]
@@ -187,7 +187,7 @@ async def test_the_bundle_is_one_commit_that_a_clone_can_fetch(
     base = await uploads.base(full.bundle())
     commits = await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
     (tmp_path / "job.bundle").write_bytes(commits)
-    clone = cloned(full, tmp_path / "clone")
+    clone = clone_repository(full, tmp_path / "clone")
     clone.git("fetch", "--quiet", str(tmp_path / "job.bundle"), "fettle/j1:fettle/j1")
     assert clone.git("rev-parse", "fettle/j1^") == base.commit
     assert clone.tree("fettle/j1") == expected(full, tmp_path / "expected")
@@ -207,10 +207,10 @@ async def test_what_a_job_changes_goes_into_no_mirror(full: Repository, uploads)
 
 
 async def test_a_commit_without_a_parent_and_a_tree_without_files(tmp_path: Path, uploads) -> None:
-    project = made(tmp_path / "empty")
+    project = create_repository(tmp_path / "empty")
     project.commit()
     base = await uploads.base(project.bundle())
     patch = await base.patch({"a.txt": b"1\n"}, frozenset())
-    clone = cloned(project, tmp_path / "clone")
+    clone = clone_repository(project, tmp_path / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
     assert clone.git("ls-files") == "a.txt"

@@ -1,4 +1,4 @@
-"""An approved change, merged onto where its branch is now: what a rebase begins with."""
+"""An approved change is merged onto the current tip of its branch: the first step of a rebase."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.servers.certificates import self_signed
-from support.servers.git_repositories import Repository, made
+from support.servers.git_repositories import Repository, create_repository
 from support.servers.git_server import GitServer, git_server
 from support.servers.web_server import Answer, web_server
 
@@ -58,7 +58,7 @@ def credentials(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 
 def command_lines() -> list[bytes]:
-    """Those of all processes of this machine, which every user of it sees."""
+    """The command lines of all processes of this machine, which every user can read."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it has ended
@@ -92,8 +92,8 @@ async def test_a_branch_a_tag_and_a_commit(
     copy = tmp_path / "copy"
     shutil.copytree(own.layers / found.layer, copy, symlinks=True)
     assert Repository(copy).git("describe") == f"v1-1-g{second[:7]}"
-    assert not [path for path in copy.rglob("*") if forge.place in str(path)]
-    assert forge.place not in (copy / ".git" / "config").read_text()
+    assert not [path for path in copy.rglob("*") if forge.authority in str(path)]
+    assert forge.authority not in (copy / ".git" / "config").read_text()
 
 
 async def test_the_last_commits_are_fetched_with_their_tags(
@@ -165,7 +165,7 @@ async def test_a_tag_may_take_the_name_of_a_folder_of_tags(
 async def test_tags_of_every_kind_and_name(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """Of tags, trees and files, in thousands, and with names in another encoding than UTF-8."""
+    """Refs to tags, trees and files, in thousands, with names in another encoding than UTF-8."""
     commit = project.commit({"a.txt": b"1\n"})
     project.git("tag", "--annotate", "--message", "Inner", "inner", commit)
     project.git("tag", "--annotate", "--message", "Outer", "outer", "inner")
@@ -283,12 +283,12 @@ async def test_a_credential_goes_to_its_host_by_no_command_line(
     project.commit({"a.txt": b"1\n"})
     forge.credential = f"me:{SECRET}"
     forge.pause = threading.Event()
-    file = credentials(tmp_path, f"# of the team\n\n{forge.place} me:{SECRET}\n")
+    file = credentials(tmp_path, f"# of the team\n\n{forge.authority} me:{SECRET}\n")
     own = repositories(forge, tmp_path, repo_credentials=file)
     fetching = asyncio.create_task(base(own, forge.url("project/.git")))
     await asyncio.to_thread(forge.packing.wait, 60)
     lines = command_lines()
-    assert any(forge.place.encode() in line for line in lines)
+    assert any(forge.authority.encode() in line for line in lines)
     assert not any(SECRET.encode() in line for line in lines)
     forge.pause.set()
     await fetching
@@ -303,7 +303,7 @@ async def test_a_wrong_credential(
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     forge.credential = "me:right"
-    file = credentials(tmp_path, line.format(forge.place))
+    file = credentials(tmp_path, line.format(forge.authority))
     own = repositories(forge, tmp_path, repo_credentials=file)
     with pytest.raises(RepositoryRefused, match=r"wants a credential.*FETTLE_REPO_CRED") as refused:
         await own.commit(Repo(url=forge.url("project/.git")))
@@ -316,7 +316,7 @@ async def test_a_credential_is_its_tenants_alone_and_so_is_what_it_has_fetched(
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
     forge.credential = f"me:{SECRET}"
-    lines = f"[acme]\n{forge.place} me:{SECRET}\n[wrong]\n{forge.place} me:other\n"
+    lines = f"[acme]\n{forge.authority} me:{SECRET}\n[wrong]\n{forge.authority} me:other\n"
     own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
     repo = Repo(url=forge.url("project/.git"))
     found = await own.base(repo, await own.commit(repo, tenant="acme"), tenant="acme")
@@ -335,7 +335,7 @@ async def test_what_was_fetched_without_a_credential_or_with_everyones_is_shared
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
     repo = Repo(url=forge.url("project/.git"))
-    for lines in ("", f"[*]\n{forge.place} me:{SECRET}\n"):
+    for lines in ("", f"[*]\n{forge.authority} me:{SECRET}\n"):
         forge.credential = f"me:{SECRET}" if lines else None
         own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
         layers = {(await own.base(repo, commit, tenant=each)).layer for each in ("acme", "other")}
@@ -434,7 +434,7 @@ async def test_an_address_that_is_not_fetched(
 ) -> None:
     own = repositories(forge, tmp_path)
     with pytest.raises(RepositoryRefused, match=reason):
-        await own.commit(Repo(url=url.format(forge.place)))
+        await own.commit(Repo(url=url.format(forge.authority)))
     assert forge.requests == []
 
 
@@ -451,12 +451,12 @@ async def test_a_redirect_to_another_host_is_not_followed(
     project.commit({"a.txt": b"1\n"})
     with web_server() as other:
         forge.redirect = other.url("/x").removesuffix("/x")
-        file = credentials(tmp_path, f"{forge.place} me:{SECRET}")
+        file = credentials(tmp_path, f"{forge.authority} me:{SECRET}")
         hosts = (forge.listed, f"http://127.0.0.1:{other.port}")
         own = repositories(forge, tmp_path, repo_hosts=hosts, repo_credentials=file)
         with pytest.raises(RepositoryRefused, match="redirects to another host"):
             await own.commit(Repo(url=forge.url("project/.git")))
-        assert other.asked == []
+        assert other.requested_paths == []
 
 
 async def test_a_repository_that_has_moved_on_its_host_is_found(
@@ -464,7 +464,7 @@ async def test_a_repository_that_has_moved_on_its_host_is_found(
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
     forge.moved, forge.credential = {"/old/": "/project/.git/"}, f"me:{SECRET}"
-    file = credentials(tmp_path, f"{forge.place} me:{SECRET}")
+    file = credentials(tmp_path, f"{forge.authority} me:{SECRET}")
     own = repositories(forge, tmp_path, repo_credentials=file)
     assert (await base(own, forge.url("old"))).commit == commit
 
@@ -613,7 +613,7 @@ async def test_many_fetches_leave_few_packs(
 
 async def test_a_forge_by_repository_name(forge: GitServer, tmp_path: Path) -> None:
     """Without `.git` in the address, as people copy it; a last `/` names the same mirror."""
-    project = made(tmp_path / "app")
+    project = create_repository(tmp_path / "app")
     project.commit({"a.txt": b"1\n"})
     own = repositories(forge, tmp_path)
     first = await base(own, forge.url("app"))

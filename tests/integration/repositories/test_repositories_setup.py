@@ -1,4 +1,4 @@
-"""Setups at their door: what is installed becomes a layer, or the reason why not is clear."""
+"""Setups at their public interface: the installed files become a layer, or the error is clear."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ async def test_one_layer_for_all_commits_with_the_same_list(
 ) -> None:
     first = await bench.installed(LIST)
     bench.project.commit({"greet.py": b"pass\n"})
-    asked = len(server.asked)
+    asked = len(server.requested_paths)
     assert (await bench.installed(LIST)).layer == first.layer
-    assert len(server.asked) == asked
+    assert len(server.requested_paths) == asked
     bench.project.commit({"requirements.txt": b"shout\n"})
     assert (await bench.installed(LIST)).layer != first.layer
     assert (await bench.installed(LIST, digest="b")).layer != first.layer
@@ -190,7 +190,7 @@ async def test_two_jobs_at_once_install_once(bench: Bench, server: WebServer) ->
     both = await asyncio.gather(*(bench.installed(LIST, base) for _ in range(2)))
     assert len({each.layer for each in both}) == 1
     assert [each.seconds for each in both].count(None) == 1
-    assert len([path for path in server.asked if path.startswith("/files/")]) == 1
+    assert len([path for path in server.requested_paths if path.startswith("/files/")]) == 1
 
 
 async def test_a_job_that_is_cancelled_leaves_nothing(bench: Bench) -> None:

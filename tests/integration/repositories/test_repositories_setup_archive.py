@@ -15,7 +15,7 @@ MIB = 1024 * 1024
 
 
 def entry(name: str, kind: bytes = FILE, content: bytes = b"x", size: int | None = None) -> bytes:
-    """`size`: what it says of its content."""
+    """`size` is the size of the content in the header."""
     if kind == FOLDER:
         content = b""
     name_bytes = name.encode()

@@ -1,4 +1,4 @@
-"""A setup in a container of the backend `docker`, and runs that begin with what it left."""
+"""A setup in a container of the backend `docker`, and runs that begin with its files."""
 
 from __future__ import annotations
 

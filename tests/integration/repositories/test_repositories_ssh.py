@@ -140,7 +140,7 @@ async def test_a_host_key_that_is_not_known_and_one_that_has_changed(
     assert "has another host key" in str(changed)
     for error in (unknown, changed):
         assert "FETTLE_REPO_KNOWN_HOSTS" in str(error)
-        assert host.place in str(error)
+        assert host.authority in str(error)
         assert str(host.known_hosts) not in str(error)
         assert not isinstance(error, RepositoryUnavailable)
     assert host.commands == []
@@ -257,7 +257,7 @@ async def test_an_address_that_git_never_gets(
 ) -> None:
     mark = tmp_path / "mark"
     repositories = opened(host, tmp_path)
-    error = await refused(repositories, url.format(mark=mark, place=host.place))
+    error = await refused(repositories, url.format(mark=mark, place=host.authority))
     assert reason in str(error)
     assert "s3cret" not in str(error)
     assert (mark.exists(), host.commands) == (False, [])

@@ -1,4 +1,4 @@
-"""An upload becomes a layer: what is in it, and what git says there."""
+"""An upload becomes a layer: its files, and the output of git in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.servers.git_repositories import Repository, made
+from support.servers.git_repositories import Repository, create_repository
 
 from worker.repositories.errors import RepositoryRefused
 
@@ -202,7 +202,7 @@ async def test_names_that_collide_where_case_does_not_count_are_two_files(
 
 
 async def test_an_empty_tree_has_a_layer(tmp_path: Path, uploads) -> None:
-    project = made(tmp_path / "empty")
+    project = create_repository(tmp_path / "empty")
     project.commit()
     base = await uploads.base(project.bundle())
     assert base.entries == {}

@@ -74,7 +74,7 @@ async def test_a_host_is_checked_before_the_connection(server: WebServer) -> Non
         assert "is not public" in words, addresses
     assert "is not public" in await refused(reach(server, addresses=["169.254.169.254"]), url)
     assert "has no address" in await refused(reach(server, addresses=[]), url)
-    assert server.asked == []
+    assert server.requested_paths == []
 
 
 async def test_a_name_that_changes_its_address_has_no_effect(server: WebServer) -> None:
@@ -117,7 +117,7 @@ async def test_each_redirect_is_checked(server: WebServer) -> None:
     assert "must not have a user name" in await refused(docs, url("/login"))
     assert "more than 5 redirects" in await refused(docs, url("/round"))
     assert "answered 302" in await refused(docs, url("/nowhere"))
-    assert server.asked.count("/page") == 1
+    assert server.requested_paths.count("/page") == 1
 
     async def resolver(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"] if host == "docs.test" else ["169.254.169.254"]

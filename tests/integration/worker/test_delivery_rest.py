@@ -1,4 +1,4 @@
-"""Requests to a forge's API on loopback: what may pass, what is final, and where the token goes."""
+"""Requests to a forge's API on loopback: temporary errors, final errors, and use of the token."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SECRET = "s3cret-token"
 
 
 class Api:
-    """Answers with `said`, and by path."""
+    """Answers with `by_path`, else with `default_answer`."""
 
     def __init__(self) -> None:
-        self.said: tuple[int, Any, Mapping[str, str]] = (200, [], {})
+        self.default_answer: tuple[int, Any, Mapping[str, str]] = (200, [], {})
         self.by_path: dict[str, tuple[int, Any, Mapping[str, str]]] = {}
-        self.seen: list[tuple[str, str, str | None, bytes]] = []
+        self.requests: list[tuple[str, str, str | None, bytes]] = []
 
     def __call__(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, Any, Mapping[str, str]]:
-        self.seen.append((method, path, headers.get("private-token"), body))
-        return self.by_path.get(path, self.said)
+        self.requests.append((method, path, headers.get("private-token"), body))
+        return self.by_path.get(path, self.default_answer)
 
 
 @pytest.fixture
@@ -49,12 +49,12 @@ def client(server: GitServer, *, private: bool = True) -> ForgeApi:
 
 
 async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
-    api.said = (201, {"iid": 1}, {})
+    api.default_answer = (201, {"iid": 1}, {})
     answer = await client(server).post("/x/a%2Fb", {"title": "größe"})
     assert (answer.status, answer.content) == (201, {"iid": 1})
-    api.said = (200, [1], {})
+    api.default_answer = (200, [1], {})
     assert (await client(server).get("/x", {"head": "a:b/c"})).content == [1]
-    assert api.seen == [
+    assert api.requests == [
         ("POST", "/api/v4/x/a%2Fb", SECRET, b'{"title": "gr\\u00f6\\u00dfe"}'),
         ("GET", "/api/v4/x?head=a%3Ab%2Fc", SECRET, b""),
     ]
@@ -79,7 +79,7 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
 async def test_what_may_pass(
     server: GitServer, api: Api, status: int, headers: dict[str, str], expected_seconds: float
 ) -> None:
-    api.said = (status, {"message": "later"}, headers)
+    api.default_answer = (status, {"message": "later"}, headers)
     with pytest.raises(DeliveryUnavailable, match=f"answered {status}: later") as raised:
         await client(server).post("/x", {})
     assert raised.value.asked_seconds == expected_seconds
@@ -96,7 +96,7 @@ async def test_what_may_pass(
 async def test_a_secondary_rate_limit_needs_no_header(
     server: GitServer, api: Api, status: int, message: str
 ) -> None:
-    api.said = (status, {"message": message}, {"X-RateLimit-Remaining": "4990"})
+    api.default_answer = (status, {"message": message}, {"X-RateLimit-Remaining": "4990"})
     with pytest.raises(DeliveryUnavailable, match=message) as raised:
         await client(server).post("/x", {})
     assert raised.value.asked_seconds == 60.0
@@ -111,7 +111,7 @@ async def test_a_secondary_rate_limit_needs_no_header(
     ],
 )
 async def test_what_is_final(server: GitServer, api: Api, status: int, reason: str) -> None:
-    api.said = (status, {"message": ["no \x1b[31m" + "x" * 1_000]}, {})
+    api.default_answer = (status, {"message": ["no \x1b[31m" + "x" * 1_000]}, {})
     with pytest.raises(DeliveryRefused, match=reason) as raised:
         await client(server).get("/x", {})
     assert not isinstance(raised.value, DeliveryUnavailable)
@@ -123,14 +123,14 @@ async def test_what_is_final(server: GitServer, api: Api, status: int, reason: s
 async def test_a_redirect_is_followed_on_the_same_host_alone(server: GitServer, api: Api) -> None:
     api.by_path = {"/api/v4/x": (307, {}, {"Location": "/api/v4/moved"})}
     await client(server).post("/x", {"a": 1})
-    assert [received[:2] for received in api.seen] == [
+    assert [received[:2] for received in api.requests] == [
         ("POST", "/api/v4/x"),
         ("POST", "/api/v4/moved"),
     ]
-    assert api.seen[0][3] == api.seen[1][3] != b""
+    assert api.requests[0][3] == api.requests[1][3] != b""
     with git_server(server.root) as other_server:
         other_server.api = Api()
-        for url in (other_server.url("api/x"), f"http://me:x@{server.place}/api/x", "http://["):
+        for url in (other_server.url("api/x"), f"http://me:x@{server.authority}/api/x", "http://["):
             api.by_path = {"/api/v4/x": (307, {}, {"Location": url})}
             with pytest.raises(DeliveryRefused, match="redirect"):
                 await client(server).post("/x", {})
@@ -147,7 +147,7 @@ async def test_a_host_that_is_away_slow_or_not_allowed(
         await ForgeApi("http://127.0.0.1:1", {}, private=True).get("/x", {})
     with pytest.raises(DeliveryRefused, match="is not public"):
         await client(server, private=False).get("/x", {})
-    assert api.seen == []
+    assert api.requests == []
     monkeypatch.setattr(forge_api, "SECONDS", 0.0)
     with pytest.raises(DeliveryUnavailable, match="took longer than 0 s"):
         await client(server).get("/x", {})
@@ -156,6 +156,6 @@ async def test_a_host_that_is_away_slow_or_not_allowed(
 async def test_an_answer_that_is_too_long_is_not_read(
     server: GitServer, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api.said = (200, ["x" * 2_000], {})
+    api.default_answer = (200, ["x" * 2_000], {})
     monkeypatch.setattr(forge_api, "MAX_BYTES", 1_000)
     assert (await client(server).get("/x", {})).content is None

@@ -29,7 +29,7 @@ async def test_listed_hosts_are_reached_and_others_are_not(server: WebServer) ->
         answers = await get(proxy, *urls)
         assert [answer.status_code for answer in answers] == [200, 403, 200]
         assert answers[0].text == "text"
-        assert other_server.asked == []
+        assert other_server.requested_paths == []
         assert (
             f"the host 127.0.0.1:{other_server.port} is not on the operator's list"
             in proxy.refused[0]
@@ -46,7 +46,7 @@ async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer
 
 
 async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None:
-    """As ssh wants it, which asks a proxy for nothing; also over the bound, and where none is."""
+    """ssh expects a plain tunnel; also over the bound, and if the host is unreachable."""
     server.answers["/page"] = Answer(b"text")
     server.answers["/large"] = Answer(b"x" * 200_000, headers={"Content-Length": "200000"})
     proxy = a_proxy("other.example")
@@ -59,7 +59,7 @@ async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None
         with pytest.raises(httpx.RemoteProtocolError):
             await client.get(f"{address}/page")
     assert (proxy.is_over_limit, len(proxy.unreached)) == (True, 1)
-    assert server.asked == ["/page", "/large"]
+    assert server.requested_paths == ["/page", "/large"]
 
 
 async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.servers.certificates import self_signed
-from support.servers.git_repositories import made
+from support.servers.git_repositories import create_repository
 from support.servers.git_server import git_server
 from support.servers.web_server import Answer, WebServer, web_server
 
@@ -77,7 +77,7 @@ async def test_the_worker_adds_a_password_over_tls(tmp_path: Path, trusted: ssl.
         assert [item["authorization"] for item in index.headers] == ["Basic ours"] * 2
         assert [item["authorization"] for item in other_server.headers] == ["Basic theirs"]
         assert {item["host"] for item in index.headers} == {authorities[0]}
-        assert index.asked == ["/page?a=%2F"] * 2
+        assert index.requested_paths == ["/page?a=%2F"] * 2
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -103,8 +103,8 @@ async def test_code_reads_and_does_nothing_else(
                 answer = await asks.get(f"{scheme}://localhost:{other_server.port}/page")
                 assert answer.status_code != 403
         assert [item.status_code for item in answers] == [200, 501, 403, 403, 403, 403]
-        assert server.asked == ["/page"]
-        assert other_server.asked == []
+        assert server.requested_paths == ["/page"]
+        assert other_server.requested_paths == []
         assert proxy.refused == [
             "a setup may only read: POST is refused",
             "a setup may only read: a body of over 0 bytes is refused",
@@ -119,7 +119,7 @@ FETCH = {"Content-Type": "application/x-git-upload-pack-request"}
 async def test_git_fetches_from_a_private_repository(
     tmp_path: Path, trusted: ssl.SSLContext
 ) -> None:
-    made(tmp_path / "served" / "app").commit({"a.txt": b"hello\n"})
+    create_repository(tmp_path / "served" / "app").commit({"a.txt": b"hello\n"})
     with git_server(tmp_path / "served", trusted) as server:
         server.credential = "ada:secret"
         own_credentials = {f"localhost_{server.port}": basic("ada:secret")}
@@ -243,8 +243,8 @@ async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -
                 writer.write_eof()
                 await reader.read()
                 writer.close()
-    # `inner` follows where the first one ended: it is asked of the listed host, by its name.
-    assert server.asked == ["/page", "/inner"]
+    # After `X: y`, `inner` is a request of its own: it goes to the listed host, by its name.
+    assert server.requested_paths == ["/page", "/inner"]
     assert {item["host"] for item in server.headers} == {authority}
 
 
@@ -306,5 +306,5 @@ async def test_a_tunnel_leads_to_its_own_host_alone(
             writer.write(b"GET https://other.example/page HTTP/1.1\r\nHost: other.example\r\n\r\n")
             assert (await reader.readline()).startswith(b"HTTP/1.1 403")
             writer.close()
-    assert server.asked == []
+    assert server.requested_paths == []
     assert proxy.refused == ["a request in a tunnel names a path of its host alone"]

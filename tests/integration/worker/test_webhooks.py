@@ -1,4 +1,4 @@
-"""Webhooks over a real Redis, to a real HTTP server here: signed, once, whatever dies."""
+"""Webhooks from a real Redis to a real HTTP server: signed, sent once, also after crashes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SENDER = Path(__file__).parents[2] / "support/processes/webhook_sender.py"
 
 @dataclass
 class Receiver:
-    """An HTTP server that keeps what it gets. `answers` are the next statuses, then 204."""
+    """An HTTP server that records `messages`. `answers` are the next statuses, then 204."""
 
-    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    messages: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
     kills: int | None = None
     slow: float = 0.0
@@ -46,7 +46,7 @@ class Receiver:
 
     def take(self, request: BaseHTTPRequestHandler) -> int:
         body = request.rfile.read(int(request.headers["Content-Length"]))
-        self.got.append(({k.lower(): v for k, v in request.headers.items()}, body))
+        self.messages.append(({k.lower(): v for k, v in request.headers.items()}, body))
         if self.kills is not None:
             os.kill(self.kills, signal.SIGKILL)
             self.kills = None
@@ -104,7 +104,7 @@ async def finished_job(service) -> str:
 async def test_a_message_arrives_signed_and_is_gone(service, receiver):
     job_id = await finished_job(service)
     assert await send_some(service.store, endpoint(receiver)) == 1
-    ((sent, body),) = receiver.got
+    ((sent, body),) = receiver.messages
     made_service = headers(
         [parse_key(SECRET)], sent["webhook-id"], int(sent["webhook-timestamp"]), body
     )
@@ -128,8 +128,8 @@ async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver
         )
         await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # its rest is over
     await send_some(service.store, endpoint(receiver))
-    assert len({sent["webhook-id"] for sent, _ in receiver.got}) == 1
-    assert len(receiver.got) == 3, "a redirect is not followed"
+    assert len({sent["webhook-id"] for sent, _ in receiver.messages}) == 1
+    assert len(receiver.messages) == 3, "a redirect is not followed"
     assert await service.store.outbox.waiting(9) == ([], 0)
 
 
@@ -140,7 +140,7 @@ async def test_private_addresses_are_refused_unless_allowed(service, receiver, h
     await send_some(service.store, endpoint(receiver, private=False, url=url))
     (waits,), _ = await service.store.outbox.waiting(9)
     assert "is not public" in waits.error
-    assert receiver.got == []
+    assert receiver.messages == []
 
 
 async def test_a_receiver_that_hangs_is_given_up(service, receiver):
@@ -168,6 +168,6 @@ async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(
     assert await send_some(service.store, endpoint(receiver)) == 0, "the lease runs"
     await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # until it is over
     assert await send_some(service.store, endpoint(receiver)) == 1
-    assert [json.loads(body)["data"]["job_id"] for _, body in receiver.got] == [job_id] * 2
-    assert len({sent["webhook-id"] for sent, _ in receiver.got}) == 1
+    assert [json.loads(body)["data"]["job_id"] for _, body in receiver.messages] == [job_id] * 2
+    assert len({sent["webhook-id"] for sent, _ in receiver.messages}) == 1
     assert await service.store.outbox.waiting(9) == ([], 0)

@@ -55,7 +55,7 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
         job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.crashes) == (2, 0)
-        # the first run was not repeated, and the second found what it had left
+        # the first run was not repeated, and the second found its files
         kinds = await deployment.kinds(operations, job_id)
         assert kinds.count("run_finished") == 2
         files = await manifest.load(S3Blobs(deployment.bucket), job.workspace)

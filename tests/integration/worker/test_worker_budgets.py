@@ -32,7 +32,7 @@ KEY = "k50"
 
 
 class Paid:
-    """A provider that adds up what it has answered, as the one who sends the bill."""
+    """A provider that adds up the cost of its answers, as for a bill."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -92,11 +92,11 @@ async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_da
         assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, deployment.logs()
         assert "fettle keys limit" in failed[0].detail
         assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
-        assert paid.dollars > cap - Decimal("0.006")  # what is left is less than a call can cost
+        assert paid.dollars > cap - Decimal("0.006")  # the rest is less than a call can cost
 
 
 async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deployment) -> None:
-    """And is made again by the next worker, out of what is left."""
+    """The next worker makes the call again, out of the rest of the budget."""
     hung = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -114,7 +114,7 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deploymen
             first.send_signal(signal.SIGKILL)
             first.wait()
             aside = (await operations.store.budgets.of_job(job_id)).tokens
-            assert aside > 2 * 3_000 + 1_000 + 2_048  # what was paid, and what the third can cost
+            assert aside > 2 * 3_000 + 1_000 + 2_048  # two paid calls, and the bound of the third
             deployment.worker(groq_base_url=server.groq_url)
             job = await deployment.until(operations, job_id)
             assert job.status is Status.SUCCEEDED, deployment.logs()
@@ -124,7 +124,7 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deploymen
 
 
 async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: Deployment) -> None:
-    """Three calls of four are paid for; the critic's finds no room."""
+    """The budget pays for three of four calls; it is too small for the critic's call."""
 
     def honest(request: Request) -> Turn:
         tokens = Tokens(input=len(json.dumps(request.body)) // 4, output=300)

@@ -44,7 +44,7 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
         forge.worker()
         job_id = forge.submit(review=True, task=f"{TASK} See #7, @ann.")
         forge.job(job_id, "awaiting_review")
-        assert (forge.branches(), forge.forge.asked) == ({}, [])
+        assert (forge.branches(), forge.forge.requests) == ({}, [])
         approve(forge, job_id)
         job = forge.job(job_id)
         events = list(forge.service.events(job_id))
@@ -52,7 +52,7 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
     done = job["result"]["delivery"]
     assert forge.branches() == {branch: done["commit"]}
     assert (done["branch"], done["base"], done["base_moved"]) == (branch, "main", False)
-    assert done["pull_request"].startswith(f"http://{forge.git.place}/{PATH}/")
+    assert done["pull_request"].startswith(f"http://{forge.git.authority}/{PATH}/")
     assert forge.bare.git("rev-parse", f"{branch}^") == job["result"]["patch"]["base"]
     assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
     assert opened["title"] == f"{TASK} See # 7, @ ann."
@@ -78,7 +78,7 @@ def test_a_tenants_jobs_fetch_and_push_with_its_own_credential_alone(forge: Deli
     file.write_text(f"[acme]\n{file.read_text()}")
     forge.worker()
     job = forge.job(forge.submit(), "failed")
-    assert (job["reason"], forge.branches(), forge.model.seen) == ("delivery", {}, [])
+    assert (job["reason"], forge.branches(), forge.model.requests) == ("delivery", {}, [])
     assert "no token for" in job["detail"]
     job = forge.job(forge.submit(deliver=None), "failed")
     assert (job["reason"], "wants a credential" in job["detail"]) == ("repository", True)
@@ -95,7 +95,7 @@ def test_nothing_leaves_without_a_persons_approval_where_one_is_needed(forge: De
     """Also of jobs that came before the setting: the API has not refused them."""
     forge.worker(deliver_needs_review="true")
     unreviewed = forge.job(forge.submit(), "failed")
-    assert (unreviewed["reason"], forge.model.seen) == ("delivery", [])
+    assert (unreviewed["reason"], forge.model.requests) == ("delivery", [])
     assert "FETTLE_DELIVER_NEEDS_REVIEW" in unreviewed["detail"]
     delegated = forge.submit(review=True)
     forge.job(delegated, "awaiting_review")
@@ -104,7 +104,7 @@ def test_nothing_leaves_without_a_persons_approval_where_one_is_needed(forge: De
     assert result["approved_by"] == "critic"
     assert result["delivery"]["branch"] is None
     assert "critic has approved it, and this deployment" in result["delivery"]["note"]
-    assert (forge.branches(), forge.forge.asked) == ({}, [])
+    assert (forge.branches(), forge.forge.requests) == ({}, [])
     approved = forge.submit(review=True)
     approve(forge, approved)
     assert forge.job(approved)["result"]["delivery"]["branch"] == f"fettle/{approved}"
@@ -129,7 +129,11 @@ def test_a_push_that_the_host_refuses_and_the_retries(forge: Delivering) -> None
     hook.unlink()
     done = forge.job(str(forge.service.retry(second)["id"]))["result"]["delivery"]
     assert forge.branches() == {f"fettle/{first}": done["commit"]}
-    assert (len(forge.model.seen), done["pull_request"], forge.forge.asked) == (CALLS, None, [])
+    assert (len(forge.model.requests), done["pull_request"], forge.forge.requests) == (
+        CALLS,
+        None,
+        [],
+    )
 
 
 def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> None:
@@ -151,7 +155,7 @@ def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> 
     after = forge.job(str(forge.service.retry(second)["id"]))["result"]["delivery"]
     assert {**after, "pull_request": None} == done
     assert forge.branches() == {f"fettle/{first}": done["commit"]}
-    assert (len(forge.forge.opened), len(forge.model.seen)) == (1, CALLS)
+    assert (len(forge.forge.opened), len(forge.model.requests)) == (1, CALLS)
 
 
 UNKNOWN_BRANCH = {
@@ -164,7 +168,7 @@ UNKNOWN_BRANCH = {
     ),
     "gitlab": (400, {"message": {"source_branch": ["does not exist"]}}),
 }
-"""The answer of a forge whose API does not know a branch that was pushed a moment before."""
+"""The answer of a forge if its API does not know a branch that was pushed a moment before."""
 
 
 @pytest.mark.parametrize("kind", UNKNOWN_BRANCH)
@@ -194,7 +198,7 @@ def test_a_request_that_a_forge_finds_invalid_is_final(forge: Delivering) -> Non
 
 
 def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
-    """Also where the host has done what it was asked, and its answer is lost."""
+    """Also if the host has done the request, and its answer is lost."""
     lost = {"git": True, "api": True}
     forge.git.pushing = lambda method, moment: (
         502 if (method, moment) == ("POST", "after") and lost.pop("git", None) else None
@@ -207,7 +211,7 @@ def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
     job = forge.job(job_id)
     kinds = [event.kind for event in forge.service.events(job_id)]
     assert (lost, kinds.count("given_back"), kinds.count("delivered")) == ({}, 2, 1)
-    assert len(forge.model.seen) == CALLS
+    assert len(forge.model.requests) == CALLS
     assert len(forge.forge.opened) == 1
     assert list(forge.branches()) == [job["result"]["delivery"]["branch"]]
 
@@ -245,8 +249,8 @@ def test_a_worker_that_does_not_deliver_there_says_so_before_it_costs_anything(
 ) -> None:
     forge.worker(deliver_hosts="other.example=gitlab")
     job = forge.job(forge.submit(), "failed")
-    assert (job["reason"], forge.model.seen) == ("delivery", [])
-    assert f"FETTLE_DELIVER_HOSTS={forge.git.place}=github" in job["detail"]
+    assert (job["reason"], forge.model.requests) == ("delivery", [])
+    assert f"FETTLE_DELIVER_HOSTS={forge.git.authority}=github" in job["detail"]
 
 
 def test_without_an_approval_or_a_change_nothing_is_delivered(forge: Delivering) -> None:
@@ -258,4 +262,4 @@ def test_without_an_approval_or_a_change_nothing_is_delivered(forge: Delivering)
     forge.model.verdict, forge.model.replies, forge.model.run = "approve", (), None
     job = forge.job(forge.submit(evidence="none"))
     assert "has changed nothing" in job["result"]["delivery"]["note"]
-    assert (forge.branches(), forge.forge.asked) == ({}, [])
+    assert (forge.branches(), forge.forge.requests) == ({}, [])

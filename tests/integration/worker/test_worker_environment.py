@@ -26,7 +26,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def _version(package: str) -> str:
-    """That of the sandbox's environment."""
+    """The version in the sandbox's environment."""
     (site_packages,) = sandbox_python().parent.parent.glob("lib/python*/site-packages")
     (distribution,) = importlib.metadata.distributions(name=package, path=[str(site_packages)])
     return distribution.version

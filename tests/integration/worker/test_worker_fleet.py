@@ -136,7 +136,7 @@ async def test_running_workers_follow_a_change_of_the_record(deployment: Deploym
         values = {
             "retention_days": 1e-6,
             "lease_seconds": 33.0,
-            "retention_sweep_seconds": 0.2,  # and nobody waits for the hour that began before
+            "retention_sweep_seconds": 0.2,  # no worker waits for an hour that began before
         }
         changed = record.changed(values, await store.now(), by="ann")
         assert await store.fleet.replace(changed)

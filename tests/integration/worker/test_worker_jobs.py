@@ -27,7 +27,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment with one worker, for tests that leave it as it was."""
+    """A deployment with one worker, for tests that do not change it."""
     with running_deployment(tmp_path_factory.mktemp("deployment")) as started_deployment:
         started_deployment.worker()
         yield started_deployment
@@ -36,7 +36,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 async def test_a_job_goes_through_a_whole_deployment(shared: Deployment) -> None:
     code = "open('out.txt', 'w').write('42')\nprint('forty-two')"
-    model = shared.record("simple", one_run("print 42", code, seen="forty-two", answer="It is 42."))
+    model = shared.record(
+        "simple", one_run("print 42", code, result_text="forty-two", answer="It is 42.")
+    )
     async with shared.operations() as operations:
         job_id = await shared.submit(operations, JobSpec(task="print 42", model=model))
         job = await shared.until(operations, job_id)
@@ -75,7 +77,7 @@ async def test_a_job_goes_through_a_whole_deployment(shared: Deployment) -> None
 async def test_a_review_outlives_every_process_and_another_worker_goes_on(
     deployment: Deployment,
 ) -> None:
-    model = deployment.record("reviewed", one_run("ask me", "print('seen')", seen="seen"))
+    model = deployment.record("reviewed", one_run("ask me", "print('seen')", result_text="seen"))
     deployment.worker()
     async with deployment.operations() as operations:
         spec = JobSpec(task="ask me", model=model, review=True)
@@ -159,7 +161,7 @@ async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
 async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deployment) -> None:
     first_asked, second_asked = "The task:\n\nfirst part", "The task:\n\nsecond part"
     turns = [
-        *one_run(first_asked, "open('notes.txt', 'w').write('one')", seen="notes.txt"),
+        *one_run(first_asked, "open('notes.txt', 'w').write('one')", result_text="notes.txt"),
         plans('People said: ann: "Dates stay ISO.".\n\nFiles in the working directory'),
         runs(second_asked, "print('found', open('notes.txt').read())", 0),
         answers("found one", "read them", 1),

@@ -1,4 +1,4 @@
-"""A heartbeat finds a lease lost: the attempt is stopped, and that is said once."""
+"""If a heartbeat finds a lease lost, the worker stops the attempt and logs one warning."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class StandsStill:
     patience = 0.0
 
     def __init__(self) -> None:
-        self.there = asyncio.Event()
+        self.started = asyncio.Event()
 
     async def ledger(self, _: JobRecord, writer: AttemptWriter) -> None:
-        """What an attempt asks for first."""
-        self.there.set()
+        """The first call of an attempt."""
+        self.started.set()
         await asyncio.Event().wait()
 
 
@@ -38,21 +38,21 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
     service, context = JobService(redis_store), StandsStill()
     job_id = (await service.submit()).id
     attempts = JobSlots("worker-1", service.operations, cast("WorkerContext", context), slots=1)
-    later = asyncio.get_running_loop().call_soon_threadsafe
+    call_in_loop = asyncio.get_running_loop().call_soon_threadsafe
     leases = Leases(
         "worker-1",
         redis_url,
         lease_seconds=15,
         heartbeat_seconds=0.05,
         leases=attempts.leases,
-        lost=lambda lease: later(attempts.lease_lost, lease),
+        lost=lambda lease: call_in_loop(attempts.lease_lost, lease),
         facts=dict,
         drain=lambda: None,
-        pulse=LoopWatchdog(later, 60),
+        pulse=LoopWatchdog(call_in_loop, 60),
     )
     with capture_logs() as logs:
         work = asyncio.create_task(attempts.work(job_id, alone=False))
-        await context.there.wait()
+        await context.started.wait()
         leases.start()
         try:
             job(await service.operations.requeue(LeaseRef(job_id, 1), "its worker was frozen"))
@@ -62,8 +62,8 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
         finally:
             await asyncio.to_thread(leases.stop)
     assert attempts.leases() == ()
-    said = [entry["event"] for entry in logs]
-    assert [each for each in said if each in {"lease lost", "attempt stopped"}] == [
+    event_names = [entry["event"] for entry in logs]
+    assert [name for name in event_names if name in {"lease lost", "attempt stopped"}] == [
         "lease lost",
         "attempt stopped",
     ]

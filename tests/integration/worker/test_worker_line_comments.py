@@ -1,5 +1,5 @@
-"""Comments on lines of a patch, by a real worker: the model reads them, the next review says where
-they stand."""
+"""Comments on lines of a patch, with a real worker: the model reads the comments, and the next
+review shows their state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RevisingModel(RepairingModel):
     def turn(self, request: Request) -> Turn:
         reply_count = sum(message.speaker == "assistant" for message in request.messages)
         if request.forced_tool is None and reply_count == len(REPLIES) + 1:
-            self.seen.append(request)
+            self.requests.append(request)
             return Reply(
                 tool_calls=(
                     ToolCall("edit_file", AFTER),
@@ -95,5 +95,5 @@ def test_comments_reach_the_model_and_are_marked_in_the_next_review(
 
 def _heard(model: RepairingModel) -> str:
     """What the model was sent with the decision."""
-    sent_texts = (message.text for request in model.seen for message in request.messages)
+    sent_texts = (message.text for request in model.requests for message in request.messages)
     return next(text for text in sent_texts if "Comment on line" in text)

@@ -35,7 +35,7 @@ def speaks_slowly(request: Request) -> Turn:
 async def follow(
     client: httpx.AsyncClient, job_id: str, **params: Any
 ) -> list[tuple[str, str, Any]]:
-    """Everything of a job's stream, to its end: kind (and id, of what has one), data."""
+    """All messages of a job's stream, to its end: kind (and id, if the message has one), data."""
     address = f"/jobs/{job_id}/events"
     async with aconnect_sse(client, "GET", address, params=params, timeout=60) as source:
         return [
@@ -62,7 +62,7 @@ async def test_tokens_are_seen_while_they_come_and_kept_nowhere(deployment: Depl
     heard = "".join(data["text"] for data in answer)
     assert len(answer) > 3
     assert heard
-    assert heard in SAID  # nobody hears what was said before he listened
+    assert heard in SAID  # no listener gets earlier texts
     kinds = [kind for kind, _, _ in live_events]
     assert kinds.index("tokens") < len(kinds) - 1 - kinds[::-1].index("model_called")
     events = [(kind, number) for kind, number, _ in live_events if kind != "tokens"]

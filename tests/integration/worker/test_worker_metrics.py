@@ -72,7 +72,7 @@ def _all_sandboxes_ready(figures_of_worker: Figures) -> bool:
 
 
 async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
-    """And they stay when the jobs have gone: what is called a counter never falls."""
+    """And they stay after the jobs are deleted: a counter never falls."""
     scene.deployment.worker(
         concurrency="7", retention_days="0.000001", retention_sweep_seconds="0.2"
     )

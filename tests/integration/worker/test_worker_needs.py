@@ -67,7 +67,7 @@ def finished_job(
     files: Mapping[str, bytes] | None = None,
     **settings: str,
 ) -> tuple[Job, bytes]:
-    """The job at its end, and its answer.bin where it made one."""
+    """The job at its end, and its answer.bin if the job made this file."""
 
     def turn(request: Request) -> Turn:
         return works(request, code)

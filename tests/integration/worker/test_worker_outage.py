@@ -42,7 +42,7 @@ async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scen
     scene.work["waiting"] = Work()
     third = await scene.deployment.submit(operations, job.spec)
     await scene.deployment.wait_for_event(operations, third, "given_back")
-    assert len(scene.asked["waiting"]) == 2
+    assert len(scene.requests_by_model["waiting"]) == 2
     assert other_job
 
 
@@ -50,7 +50,7 @@ async def test_a_wait_that_was_asked_for_is_kept_and_the_work_goes_on(scene: Sce
     scene.deployment.worker(**SHORT)
     await scene.submit("asked", Work(instead={2: Refusal(429, retry_after=1)}))
     await scene.succeeds("asked")
-    refused, again = scene.asked["asked"][1:3]
+    refused, again = scene.requests_by_model["asked"][1:3]
     assert again.at - refused.at >= 1
     await scene.judge()
 

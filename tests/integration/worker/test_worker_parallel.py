@@ -30,22 +30,22 @@ def _run(code: str, seconds: float = 0.0) -> Reply:
 
 @dataclass
 class TwoAtOnce:
-    """Answers branches; the second one's last word hangs at first. `asked` counts the calls."""
+    """Answers branches; the second one's last word hangs at first. `calls` counts the calls."""
 
-    asked: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
     at: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, request: Request) -> Turn:
-        sender = self._who(request)
+        sender = self._sender_of(request)
         name = f"{sender} {request.replies_so_far}"
-        self.asked[name] += 1
+        self.calls[name] += 1
         self.at.setdefault(name, request.at)
-        if name == "step 2 1" and self.asked[name] == 1:
+        if name == "step 2 1" and self.calls[name] == 1:
             return Hang()
         return self._answer(sender, first=request.replies_so_far == 0)
 
     @staticmethod
-    def _who(request: Request) -> str:
+    def _sender_of(request: Request) -> str:
         if request.forced_tool:
             return request.forced_tool
         user_text = " ".join(
@@ -85,7 +85,7 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
             job_id = await deployment.submit(operations, spec)
             await deployment.wait_for_event(operations, job_id, "step_finished", seconds=60)
             async with asyncio.timeout(20):
-                while not script.asked["step 2 1"]:
+                while not script.calls["step 2 1"]:
                     await asyncio.sleep(0.02)
             deployment.stop_workers(signal.SIGKILL)
             deployment.worker(groq_base_url=server.groq_url)
@@ -96,8 +96,8 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
     assert job.result is not None
     assert [artifact["name"] for artifact in job.result.artifacts] == ["one.txt", "two.txt"]
     assert abs(script.at["step 1 0"] - script.at["step 2 0"]) < APART_SECONDS  # before any answer
-    assert script.asked.pop("step 2 1") == 2  # the one call in flight
-    assert set(script.asked.values()) == {1}
+    assert script.calls.pop("step 2 1") == 2  # the one call in flight
+    assert set(script.calls.values()) == {1}
     kinds = Counter(event.kind for event in events)
     assert (kinds["model_called"], kinds["run_finished"], kinds["lease_lost"]) == (8, 3, 1)
     assert (kinds["step_started"], kinds["step_finished"], kinds["merged"]) == (2, 2, 1)

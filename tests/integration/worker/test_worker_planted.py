@@ -60,7 +60,7 @@ async def approved(deployment: Deployment, operations: Operations, job: JobRecor
 
 
 def is_parked(job: JobRecord, position: str) -> bool:
-    """Whether a person is asked about the job, since what is stored at the place is unreadable."""
+    """Whether the job waits for a person because its stored value is unreadable."""
     assert job.status is Status.AWAITING_REVIEW, (job.status, job.reason, job.detail)
     assert job.review is not None
     assert job.review.kind is ReviewKind.UPGRADE
@@ -195,7 +195,9 @@ async def test_a_message_of_the_broker_runs_nothing_and_stops_no_worker(
     if not deployment.workers:
         deployment.worker()
     (worker,) = deployment.workers
-    model = deployment.record("simple", one_run("print 42", CODE, seen="42", answer="It is 42."))
+    model = deployment.record(
+        "simple", one_run("print 42", CODE, result_text="42", answer="It is 42.")
+    )
     async with (
         deployment.operations() as operations,
         Redis.from_url(deployment.broker_url) as broker,

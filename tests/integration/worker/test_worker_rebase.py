@@ -1,4 +1,4 @@
-"""An approved change whose base has moved, carried on by a job that real workers take."""
+"""An approved change with a base that has moved: real workers run a job that rebases it."""
 
 from __future__ import annotations
 
@@ -63,8 +63,10 @@ def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_ow
     done = approved(forge, first)
     note = done["result"]["delivery"]["note"]
     assert f"`fettle rebase {first}` carries the change on" in note
-    requests_before = len(forge.model.seen)
-    assert not any(SAID in message.text for each in forge.model.seen for message in each.messages)
+    requests_before = len(forge.model.requests)
+    assert not any(
+        SAID in message.text for request in forge.model.requests for message in request.messages
+    )
     forge.model.replies = (VERIFY,)
     second = str(forge.service.rebase(first)["id"])
     job = approved(forge, second)
@@ -76,7 +78,7 @@ def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_ow
     assert (job["spec"]["labels"], job["spec"]["steps"]) == (["l"], [])
     kinds = [event.kind for event in forge.service.events(second)]
     assert (kinds.count("fetch_started"), kinds.count("review_opened")) == (1, 1)
-    planner, executor = forge.model.seen[requests_before : requests_before + 2]
+    planner, executor = forge.model.requests[requests_before : requests_before + 2]
     for request in (planner, executor):
         text = "\n".join(message.text for message in request.messages)
         first_base = done["result"]["patch"]["base"][:12]
@@ -99,8 +101,8 @@ def test_a_conflict_is_resolved_by_the_model_and_reviewed_by_the_critic(forge: D
     text = changed_line.replace(ELSEWHERE, RESOLVED.encode())
     assert forge.bare.raw("show", f"{branch}:{CHANGED}") == text
     assert (job["result"]["approved_by"], job["result"]["patch"]["files"]) == ("critic", 1)
-    assert len(forge.model.seen) == 2 * CALLS
-    for request in forge.model.seen[CALLS : CALLS + 2]:
+    assert len(forge.model.requests) == 2 * CALLS
+    for request in forge.model.requests[CALLS : CALLS + 2]:
         text = "\n".join(message.text for message in request.messages)
         assert f"- CONFLICT (content): Merge conflict in {CHANGED}\n" in text
         assert "leave no markers" in text
@@ -112,7 +114,7 @@ def test_a_change_that_the_base_has_already_costs_no_model(forge: Delivering) ->
     forge.job(first)
     moved(forge, {CHANGED: TEXTS[CHANGED], "docs/page_1.md": b"# Another\n"})
     job = forge.job(str(forge.service.rebase(first)["id"]), "failed")
-    assert (job["reason"], len(forge.model.seen)) == ("repository", CALLS)
+    assert (job["reason"], len(forge.model.requests)) == ("repository", CALLS)
     assert f"already has the full change of job {first}" in job["detail"]
     assert len(forge.branches()) == 1
 
@@ -120,7 +122,7 @@ def test_a_change_that_the_base_has_already_costs_no_model(forge: Delivering) ->
 def test_killed_before_the_first_checkpoint_it_goes_on_with_the_same_files(
     forge: Delivering,
 ) -> None:
-    """Also where the branch has moved again meanwhile, into a conflict."""
+    """Also if the branch has moved again, into a conflict."""
     forge.worker()
     first = forge.submit()
     forge.job(first)
@@ -130,7 +132,7 @@ def test_killed_before_the_first_checkpoint_it_goes_on_with_the_same_files(
     forge.model.replies = (VERIFY,)
     second = str(forge.service.rebase(first)["id"])
     doomed.wait()
-    assert len(forge.model.seen) == CALLS
+    assert len(forge.model.requests) == CALLS
     moved(forge, {CHANGED: FILES[CHANGED].replace(b"abs(year - EPOCH)", b"0")})
     forge.worker(lease_seconds=MORTAL)
     job = forge.job(second)

@@ -18,7 +18,7 @@ from support.graph.repository_job import (
 )
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.fronts import front
-from support.servers.git_repositories import Repository, cloned
+from support.servers.git_repositories import Repository, clone_repository
 
 from cli.client.service import Service
 from lab.provider import ProviderServer, Request
@@ -49,8 +49,8 @@ def request_text(request: Request) -> str:
 
 
 def applied(repository: Repository, folder: Path, patch: bytes) -> Repository:
-    """A clone with the patch on it, whose files are as the job left them."""
-    clone = cloned(repository, folder)
+    """A clone with the patch on it; its files are those of the job."""
+    clone = clone_repository(repository, folder)
     clone.raw("apply", "--index", "-", stdin=patch)
     now = {path: (folder / path).read_bytes() for path in clone.git("ls-files").splitlines()}
     assert now == {path: text for path, text in {**FILES, **CHANGED}.items() if path != REMOVED}
@@ -72,7 +72,7 @@ def test_a_change_is_reviewed_and_applied(
             deployment.wait_until(in_status(service, job_id, "succeeded"))
             job, patch = service.job(job_id), service.patch(job_id)
             bundle = service.bundle(job_id)
-    sent_texts = [message.text for request in model.seen for message in request.messages]
+    sent_texts = [message.text for request in model.requests for message in request.messages]
     assert any("AGENTS.md" in text and "Every function has a test." in text for text in sent_texts)
     assert any("`pytest` runs the project's tests" in text for text in sent_texts)
     assert any("\ndays/count.py: years 4\n" in text for text in sent_texts)
@@ -105,7 +105,7 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
-            deployment.wait_until(lambda: len(model.seen) == slow + 2)  # the plan was one
+            deployment.wait_until(lambda: len(model.requests) == slow + 2)  # the plan was one
             doomed.kill()
             doomed.wait()
             model.slow = None
@@ -113,12 +113,14 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
             deployment.wait_until(in_status(service, job_id, "succeeded"))
             job, patch = service.job(job_id), service.patch(job_id)
     assert job["attempts"] == 2
-    assert len(model.seen) == 9  # the call in flight was made again, and no other
-    (map_,) = {maps[0] for request in model.seen if (maps := MAP.findall(request_text(request)))}
+    assert len(model.requests) == 9  # the call in flight was made again, and no other
+    (map_,) = {
+        maps[0] for request in model.requests if (maps := MAP.findall(request_text(request)))
+    }
     assert map_.startswith("days/count.py: years 4\n")
     assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
     applied(repository, tmp_path / "clone", patch)
-    (judged,) = [request_text(request) for request in model.seen if "Verdict" in request.tools]
+    (judged,) = [request_text(request) for request in model.requests if "Verdict" in request.tools]
     assert "-    return abs(year - EPOCH)\n" in judged
     assert "+    return year - EPOCH\n" in judged
     assert "=== days/old.py, deleted\n```\n--- a/days/old.py" in judged
@@ -174,4 +176,4 @@ def test_a_ref_that_is_not_there_ends_the_job_with_the_reason(
     assert job["reason"] == "repository"
     assert "'gone'" in job["detail"]
     assert "main" in job["detail"]
-    assert model.seen == []
+    assert model.requests == []

@@ -11,7 +11,7 @@ import pytest
 from support.graph.repository_job import TASK, RepairingModel, project
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.fronts import front
-from support.servers.git_repositories import Repository, cloned
+from support.servers.git_repositories import Repository, clone_repository
 from support.servers.git_server import GitServer, git_server
 
 from cli.client.service import Service
@@ -42,7 +42,7 @@ def forge(repository: Repository, tmp_path: Path) -> Iterator[GitServer]:
 
 def settings_for(forge: GitServer, server: ProviderServer, folder: Path) -> dict[str, str]:
     file = folder / "credentials"
-    file.write_text(f"{forge.place} me:{SECRET}\n")
+    file.write_text(f"{forge.authority} me:{SECRET}\n")
     file.chmod(0o600)
     return {
         "groq_base_url": server.groq_url,
@@ -77,8 +77,8 @@ def test_a_worker_that_is_killed_while_it_fetches(
             job, patch = service.job(job_id), service.patch(job_id)
             events = list(service.events(job_id))
     assert job["attempts"] == 2
-    cloned(repository, tmp_path / "clone").raw("apply", "--index", "-", stdin=patch)
-    sent_texts = [message.text for request in model.seen for message in request.messages]
+    clone_repository(repository, tmp_path / "clone").raw("apply", "--index", "-", stdin=patch)
+    sent_texts = [message.text for request in model.requests for message in request.messages]
     for visible_text in (json.dumps(job), repr(events), *sent_texts, deployment.logs()):
         assert SECRET not in visible_text
     assert forge.headers[-1]["authorization"].startswith("Basic ")
@@ -94,7 +94,7 @@ def test_a_job_stays_on_its_commit_when_the_branch_moves(
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = submitted(service, forge)
-            deployment.wait_until(lambda: len(model.seen) == 3)
+            deployment.wait_until(lambda: len(model.requests) == 3)
             moved = repository.commit({"later.txt": b"1\n"})
             doomed.kill()
             doomed.wait()

@@ -39,7 +39,7 @@ async def remaining_keys(operations) -> set[str]:
 async def test_after_all_jobs_have_expired_everything_is_where_it_was(
     deployment: Deployment,
 ) -> None:
-    model = deployment.record("big", one_run("write", BIG, seen="y" * 20))
+    model = deployment.record("big", one_run("write", BIG, result_text="y" * 20))
     deployment.worker()
     async with deployment.operations() as operations:
         first = await deployment.submit(operations, JobSpec("write", model=model))

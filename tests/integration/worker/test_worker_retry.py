@@ -1,4 +1,4 @@
-"""A job that failed or was cancelled, retried by intent: it goes on where that one stopped."""
+"""A retry of a failed or cancelled job: it continues from the last step of that job."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         paid = await operations.store.charges(retry_job.id)
         assert sorted(charge.role for charge in paid) == ["critic", "executor"]
         assert event_kinds.count("model_called") == 5
-        # once more, from a job that has itself inherited: nothing is left to do but the end
+        # once more, from a job that has itself inherited: only its end remains
         assert (await deployment.record_of(operations, first)).status is Status.CANCELLED
 
 

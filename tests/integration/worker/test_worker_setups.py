@@ -35,7 +35,7 @@ class Jobs:
         bundle = self.repository.bundle()
         return str(self.service.submit({**SPEC, **fields}, bundle=bundle)["id"])
 
-    def ended(self, job_id: str, status: str = "succeeded") -> dict[str, Any]:
+    def wait_for_end(self, job_id: str, status: str = "succeeded") -> dict[str, Any]:
         self.until(lambda: self.service.job(job_id)["finished_at"] is not None)
         job = self.service.job(job_id)
         assert job["status"] == status, (job["detail"], self.deployment.logs())
@@ -93,7 +93,7 @@ def test_a_job_whose_tests_need_a_package(
 ) -> None:
     jobs.deployment.worker()
     first = jobs.submit()
-    job = jobs.ended(first)
+    job = jobs.wait_for_end(first)
     command = "pip install -r requirements.txt"
     expected_text = f"The project's dependencies are installed, by `{command}`."
     assert any(expected_text in each for each in model.texts)
@@ -104,22 +104,22 @@ def test_a_job_whose_tests_need_a_package(
     expected_text = shell["stdout"]["text"].splitlines()
     assert (expected_text[0], expected_text[3]) == ("HEY", "/run/venv")
     assert [line.split(" in ")[0] for line in expected_text[1:3]] == ["1 passed", "1 passed"]
-    assert len(expected_text) == 4  # git sees nothing of it
+    assert len(expected_text) == 4  # git does not see it
     assert verified["tests"]["counts"]["passed"] == 1
     assert job["result"]["patch"]["files"] == 1
     listed = next(text for text in model.texts if text.startswith("greet.py\n"))
     file_text = next(text for text in model.texts if text.startswith("greet.py:"))
     assert listed.splitlines() == ["greet.py", "requirements.txt", "tests/", "tests/test_greet.py"]
-    assert len(file_text.splitlines()) == 5  # nothing of the package
+    assert len(file_text.splitlines()) == 5  # no file of the package
     started, finished = jobs.setups(first)
     assert started == {"kind": "started", "command": command}
     assert (finished["ok"], finished["reused"], finished["output"]) == (True, False, "")
-    index_requests = len(index.asked)
+    index_requests = len(index.requested_paths)
     second = jobs.submit()
-    jobs.ended(second)
+    jobs.wait_for_end(second)
     (again,) = jobs.setups(second)
     assert (again["ok"], again["reused"]) == (True, True)
-    assert len(index.asked) == index_requests
+    assert len(index.requested_paths) == index_requests
     assert len(jobs.layers()) == 1
 
 
@@ -135,7 +135,7 @@ def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) ->
         f"dependencies are not installed (`{command}`), because the operator has not set "
     )
     assert any(expected_text in text for text in model.texts)
-    ran, model.seen[:] = len(model.seen), []
+    ran, model.requests[:] = len(model.requests), []
     assert ran > 1
     quiet = jobs.submit(setup="")
     jobs.until(lambda: jobs.service.job(quiet)["status"] not in ("queued", "running"))
@@ -145,7 +145,7 @@ def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) ->
 
 def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -> None:
     jobs.deployment.worker()
-    failed = jobs.ended(jobs.submit(setup="echo so far; pip install nowhere==7"), "failed")
+    failed = jobs.wait_for_end(jobs.submit(setup="echo so far; pip install nowhere==7"), "failed")
     assert failed["reason"] == "setup"
     for part in (
         "'echo so far; pip install nowhere==7' has not installed the repository's dependencies",
@@ -158,13 +158,13 @@ def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -
     assert finished["output"].startswith("so far\n")
     assert jobs.layers() == []
     again = str(jobs.service.retry(failed["id"], {"setup": "pip install shout"})["id"])
-    assert jobs.ended(again)["spec"]["setup"] == "pip install shout"
+    assert jobs.wait_for_end(again)["spec"]["setup"] == "pip install shout"
     assert [text["kind"] for text in jobs.setups(again)] == ["started", "finished"]
 
 
 def test_a_setup_where_nothing_is_installed_ends_with_what_works(jobs: Jobs) -> None:
     jobs.deployment.worker(setup_index="")
-    failed = jobs.ended(jobs.submit(setup="pip install shout"), "failed")
+    failed = jobs.wait_for_end(jobs.submit(setup="pip install shout"), "failed")
     assert "its operator has named no hosts for that (FETTLE_SETUP_HOSTS)" in failed["detail"]
     assert f"fettle retry {failed['id']} --no-setup" in failed["detail"]
     assert "another command" not in failed["detail"]
@@ -172,7 +172,7 @@ def test_a_setup_where_nothing_is_installed_ends_with_what_works(jobs: Jobs) -> 
 
 def test_an_index_that_is_away_is_tried_again(jobs: Jobs) -> None:
     jobs.deployment.worker(setup_index="http://127.0.0.1:9/simple/")
-    job = jobs.ended(jobs.submit(), "failed")
+    job = jobs.wait_for_end(jobs.submit(), "failed")
     assert (job["reason"], job["attempts"]) == ("setup", 2)
     assert "no answer from 127.0.0.1:9" in job["detail"]
 
@@ -185,13 +185,13 @@ def test_a_job_goes_on_after_its_worker_was_killed_in_the_setup(
     index.answers["/files/shout-1.0-py3-none-any.whl"] = replace(answer, pause=threading.Event())
     doomed = jobs.deployment.worker(lease_seconds=MORTAL)
     job_id = jobs.submit()
-    jobs.until(lambda: any(path.startswith("/files/") for path in index.asked))
+    jobs.until(lambda: any(path.startswith("/files/") for path in index.requested_paths))
     doomed.kill()
     doomed.wait()
     assert jobs.layers() == []
     index.answers["/files/shout-1.0-py3-none-any.whl"] = answer
     jobs.deployment.worker(lease_seconds=MORTAL)
-    job = jobs.ended(job_id)
+    job = jobs.wait_for_end(job_id)
     assert job["attempts"] == 2
     assert [text["kind"] for text in jobs.setups(job_id)] == ["started", "started", "finished"]
     making = jobs.deployment.folder / "data" / "repositories" / "making"

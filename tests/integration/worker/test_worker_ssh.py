@@ -45,7 +45,7 @@ def job_request(host: SshServer, **deliver: bool) -> dict[str, Any]:
 
 
 def settings_for(host: SshServer, model: ProviderServer, kind: str) -> dict[str, str]:
-    delivers = {"deliver_hosts": f"{host.place}={kind}", "lease_seconds": MORTAL}
+    delivers = {"deliver_hosts": f"{host.authority}={kind}", "lease_seconds": MORTAL}
     return {**host.settings(), **delivers, "groq_base_url": model.groq_url}
 
 
@@ -68,14 +68,14 @@ def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
                 lambda: service.job(job_id)["status"] not in {"queued", "running"}
             )
             job, events = service.job(job_id), list(service.events(job_id))
-    assert (job["status"], job["attempts"], len(model.seen)) == ("succeeded", 2, CALLS)
+    assert (job["status"], job["attempts"], len(model.requests)) == ("succeeded", 2, CALLS)
     done = job["result"]["delivery"]
     assert repository.git("rev-parse", f"fettle/{job_id}") == done["commit"]
     assert (done["base"], done["base_moved"], done["pull_request"]) == ("main", False, None)
     pushes = [command for command in host.commands if command.startswith("git-receive-pack")]
     assert len(pushes) == 1
     secret = host.key.read_text().splitlines()[2]
-    sent = [message.text for request in model.seen for message in request.messages]
+    sent = [message.text for request in model.requests for message in request.messages]
     for visible_text in (json.dumps(job), repr(events), *sent, deployment.logs()):
         assert secret not in visible_text
         assert str(host.key) not in visible_text
@@ -91,5 +91,5 @@ def test_a_pull_request_needs_a_token_before_it_costs_anything(
             job_id = str(service.submit(job_request(host, pull_request=True))["id"])
             deployment.wait_until(lambda: service.job(job_id)["status"] == "failed")
             job = service.job(job_id)
-    assert (job["reason"], model.seen) == ("delivery", [])
+    assert (job["reason"], model.requests) == ("delivery", [])
     assert "no token for 127.0.0.1, which a pull request needs" in job["detail"]

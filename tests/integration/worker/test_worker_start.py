@@ -1,4 +1,4 @@
-"""A worker does what the names of its settings say, or does not start."""
+"""A worker honours its settings, or it does not start."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def test_a_job_waits_for_a_worker_whose_sandbox_works(deployment: Deployme
 async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
     deployment: Deployment,
 ) -> None:
-    """Its files can be put only once that is over: the attempt waits for it with what it has."""
+    """The attempt can store its files only after the outage; it waits and keeps its results."""
     model = deployment.record("once", one_run("once", UNTIL_SIGNAL))
     deployment.worker()
     async with deployment.operations() as operations:

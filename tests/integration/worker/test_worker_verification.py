@@ -28,7 +28,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment with one worker, for tests that leave it as it was."""
+    """A deployment with one worker, for tests that do not change it."""
     with running_deployment(tmp_path_factory.mktemp("deployment")) as started_deployment:
         started_deployment.worker()
         yield started_deployment
@@ -124,7 +124,7 @@ async def test_questions_outlive_their_worker_and_get_their_defaults_in_time(
         "asked",
         [
             turn("planner", "ask first?", calls("Questions", questions=[question])),
-            *one_run(answers_text, "print('ok')", seen="ok"),
+            *one_run(answers_text, "print('ok')", result_text="ok"),
         ],
     )
     deployment.worker()

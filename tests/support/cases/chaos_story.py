@@ -79,14 +79,14 @@ class Story:
         )
 
     def call(
-        self, job_id: str, said: str, pid: int, *, recorded: bool = True, number: int = 1
+        self, job_id: str, content: str, pid: int, *, recorded: bool = True, number: int = 1
     ) -> None:
-        """A call of the model; not recorded where its worker dies meanwhile. One that is made for
-        good reason again has a `number`."""
-        self.log.append(Called(at=self.moment(), key=f"key-{job_id}", said=said, caller=pid))
+        """A call of the model; not recorded if its worker dies during the call. `number` counts
+        calls that are repeated for a good reason."""
+        self.log.append(Called(at=self.moment(), key=f"key-{job_id}", said=content, caller=pid))
         self.at += 0.1
         if recorded:
-            call = f"{job_id}-{said}" if number == 1 else f"{job_id}-{said}-{number}"
+            call = f"{job_id}-{content}" if number == 1 else f"{job_id}-{content}-{number}"
             self.work(job_id, "model_called", {"call": call})
             self.charges[job_id].add(call)
             record = self.records[job_id]
@@ -94,7 +94,7 @@ class Story:
 
     def work(self, job_id: str, kind: str, data: dict[str, Any]) -> None:
         # a retry has the events that it inherits before its first attempt
-        self._told(job_id, NewEvent("", kind, data), self.records[job_id].epoch or None)
+        self._record_event(job_id, NewEvent("", kind, data), self.records[job_id].epoch or None)
 
     def expire(self, job_id: str) -> None:
         self._do(lifecycle.expire(self.records[job_id], self.now))
@@ -106,8 +106,8 @@ class Story:
         opened = Review(review, ReviewKind.REVIEW, {}, self.now)
         self._do(lifecycle.pause(self.records[job_id], self.now, review=opened))
 
-    def park(self, job_id: str, asked: Review) -> None:
-        self._do(lifecycle.pause(self.records[job_id], self.now, review=asked))
+    def park(self, job_id: str, review: Review) -> None:
+        self._do(lifecycle.pause(self.records[job_id], self.now, review=review))
 
     def decide(self, job_id: str, action: Action = Action.APPROVE, review: str = "r1") -> None:
         decision = Decision(review, action, "ann")
@@ -192,9 +192,9 @@ class Story:
     def _apply(self, change: Change) -> None:
         self.records[change.after.id] = change.after
         for event in change.events:
-            self._told(change.after.id, event)
+            self._record_event(change.after.id, event)
 
-    def _told(self, job_id: str, event: NewEvent, epoch: int | None = None) -> None:
+    def _record_event(self, job_id: str, event: NewEvent, epoch: int | None = None) -> None:
         events = self.events[job_id]
         events.append(Event(len(events) + 1, self.now, event.kind, dict(event.data), epoch))
 

@@ -16,13 +16,13 @@ CLAIM = "It works as it should."
 
 @dataclass(frozen=True)
 class Case:
-    """What the executor's calls are, one a reply, and what has to come of it; `asked` are its calls
-    when it is asked for a verification, `spec` more fields of the job."""
+    """The executor's calls, one a reply, and the expected verdict; `calls_when_asked` are its calls
+    if Fettle asks for a verification, `spec` is more fields of the job."""
 
     name: str
     approved: bool
     calls: tuple[ToolCall, ...]
-    asked: tuple[ToolCall, ...] = ()
+    calls_when_asked: tuple[ToolCall, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict)
     says: str = CLAIM
@@ -44,13 +44,13 @@ class Case:
         calls = [call for message in request.messages for call in message.tool_calls]
         script = self.calls
         if request.last_text.startswith("No `verify`") or self._was_asked(calls):
-            script = (*self.calls, *self.asked)
+            script = (*self.calls, *self.calls_when_asked)
         if len(calls) < len(script):
             return Reply(tool_calls=(script[len(calls)],))
         return Reply(self.says)
 
     def _was_asked(self, calls: list[ToolCall]) -> bool:
-        return bool(self.asked) and len(calls) > len(self.calls)
+        return bool(self.calls_when_asked) and len(calls) > len(self.calls)
 
 
 def model(request: Request) -> Reply:
@@ -156,7 +156,7 @@ CASES = (
     yes("default-tests", write("solution.py", GOOD), write("test_solution.py", TEST)),
     yes("default-program", write("solution.py", GOOD), python(USE)),
     yes("failed-then-fixed", write("solution.py", BUG), python(USE), write("solution.py", GOOD)),
-    yes("when-asked", write("solution.py", GOOD), asked=(verify("python", "-c", USE),)),
+    yes("when-asked", write("solution.py", GOOD), calls_when_asked=(verify("python", "-c", USE),)),
     yes("the-job-s-own", write("solution.py", GOOD), spec={"verify": ("python", "-c", USE)}),
     yes("checks", write("solution.py", GOOD), spec={"checks": {"test_it.py": TEST}}),
     # Approved: no source files.
@@ -166,7 +166,7 @@ CASES = (
     yes("data-verified", python("import json; json.dump([1, 2], open('out.json', 'w'))"), verify("python", "-c", "import json; assert json.load(open('out.json')) == [1, 2]")),
     yes("a-document", write("essay.md", "# On queues\n"), spec={"evidence": "none"}),
     yes("an-answer", spec={"evidence": "none"}, says="Paris."),
-    # Not approved: nothing has run the work.
+    # Not approved: no run has used the work.
     no("only-written", write("solution.py", CRASH)),
     no("only-claimed"),
     no("a-document-for-nobody", write("essay.md", "# On queues\n")),
@@ -187,7 +187,7 @@ CASES = (
     no("no-tests", write("solution.py", GOOD), write("test_solution.py", "import solution\n"), tests("test_solution.py")),
     no("leaves-pytest", write("solution.py", GOOD), write("test_solution.py", LEAVES), tests("test_solution.py")),
     no("endless", write("solution.py", "while True:\n    pass\n"), verify("python", "solution.py"), spec={"run_seconds": 3}),
-    # Not approved: what was run is not what is handed back.
+    # Not approved: the verified files are not the final files.
     no("broken-after", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py"), write("solution.py", BUG)),
     no("writes-its-sources", write("make.py", MAKER), verify("python", "make.py")),
     no("writes-what-it-runs", python(MAKER)),
@@ -208,9 +208,9 @@ CASES = (
     no("new-tests-import-nothing", write("test_solution.py", EMPTY_TEST), tests("."), files={"solution.py": GOOD}),
     yes("src-layout", write("src/solution.py", GOOD), write("tests/test_solution.py", ON_PATH), tests("tests")),
     yes("crlf-and-bom", write("solution.py", "\ufeff" + GOOD.replace("\n", "\r\n")), write("test_solution.py", TEST.replace("\n", "\r\n")), tests(".")),
-    yes("heredoc-then-asked", shell("cat > solution.py <<'EOF'\n" + MAIN + "EOF\npython solution.py"), asked=(verify("python", "solution.py"),)),
+    yes("heredoc-then-asked", shell("cat > solution.py <<'EOF'\n" + MAIN + "EOF\npython solution.py"), calls_when_asked=(verify("python", "solution.py"),)),
     no("tests-removed-after", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py"), shell("rm test_solution.py")),
-    # Experiments: what the verification shows of the work.
+    # Experiments: the effect of the work on the verification.
     no("import-only-test", write("solution.py", GOOD), write("test_solution.py", IMPORT_ONLY), tests("test_solution.py")),
     no("constant-function", write("amount.py", CONSTANT), verify("python", "-c", "import amount; assert amount.parse_amount")),
     no("conftest-replaces-the-function", write("solution.py", BUG), write("conftest.py", REPLACES), write("test_solution.py", TEST), tests("test_solution.py")),

@@ -32,5 +32,5 @@ def anchors(page: Path) -> set[str]:
     """What `#...` may name on a page: its headings, spelled as GitHub does."""
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", each).lower() for each in headings]
-    return {re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in plain}
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}

@@ -30,13 +30,13 @@ _CHARACTERS = "a1 -_./:=\"'<[(\nZ~\té\0"
 class Use:
     """A pattern, and a method of it that the product calls."""
 
-    place: str
+    location: str
     pattern: str | bytes
     flags: int
     method: str
 
     def __str__(self) -> str:
-        return f"{self.place} {self.method} {self.pattern!r}"
+        return f"{self.location} {self.method} {self.pattern!r}"
 
     def growth(self, seconds: float = 120) -> str | None:
         """`find_growth` in a process of its own, which ends after `seconds`."""
@@ -51,7 +51,7 @@ class Use:
             child.join()
 
     def find_growth(self) -> str | None:
-        """The input for which the time grows faster than the input; None if there is none."""
+        """The input for which the time grows faster than the input, or None."""
         compiled = re.compile(self.pattern, self.flags)
         for beginning, part, end in inputs(self.pattern, self.flags):
             if (factor := self._factor(compiled, beginning, part, end)) is not None:
@@ -95,36 +95,36 @@ class Use:
 
 def inputs(pattern: str | bytes, flags: int) -> Iterator[tuple[str, str, str]]:
     """(beginning, repeated part, end), each once."""
-    known = set()
+    earlier_inputs = set()
     items = list(parser.parse(pattern, flags & ~re.DEBUG))
     for beginning, part in _parts(items):
         for before in {"", beginning}:
             for end in ENDS:
-                found = (before, part, end)
-                if part and found not in known:
-                    known.add(found)
-                    yield found
+                parts_of_input = (before, part, end)
+                if part and parts_of_input not in earlier_inputs:
+                    earlier_inputs.add(parts_of_input)
+                    yield parts_of_input
 
 
 def _parts(items: Sequence[Any], before: str = "") -> Iterator[tuple[str, str]]:
     """A text for what precedes each repetition, and texts to repeat."""
-    for place, (op, argument) in enumerate(items):
-        beginning = before + "".join(_sample(each) for each in items[:place])
-        yield before, "".join(_sample(each) for each in items[: place + 1])
+    for index, (op, argument) in enumerate(items):
+        beginning = before + "".join(_sample(item) for item in items[:index])
+        yield before, "".join(_sample(item) for item in items[: index + 1])
         for inner in _inner(op, argument):
             yield from _parts(inner, beginning)
         if op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT) and argument[1] > 8:
             for text in _texts(argument[2]):
                 yield beginning, text
                 yield beginning, f"{text}\n"
-                following = "".join(_sample(each) for each in items[place + 1 :])
+                following = "".join(_sample(item) for item in items[index + 1 :])
                 yield beginning, following
                 yield beginning, text + following[:1]
 
 
 def _inner(op: Any, argument: Any) -> Iterator[Sequence[Any]]:
     if op is ops.BRANCH:
-        yield from (list(each) for each in argument[1])
+        yield from (list(branch) for branch in argument[1])
     elif op is ops.SUBPATTERN:
         yield list(argument[3])
     elif op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT):
@@ -143,10 +143,10 @@ def _texts(body: Iterable[Any]) -> set[str]:
         if op is ops.SUBPATTERN:
             return _texts(argument[3])
         if op is ops.BRANCH:
-            return {text for each in argument[1] for text in _texts(each)}
+            return {text for branch in argument[1] for text in _texts(branch)}
         if op in (ops.IN, ops.ANY, ops.NOT_LITERAL, ops.CATEGORY):
             return set(_matching(items[0])[:3])
-    return {"".join(_sample(each) for each in items)}
+    return {"".join(_sample(branch) for branch in items)}
 
 
 def _sample(item: Any) -> str:
@@ -157,15 +157,15 @@ def _sample(item: Any) -> str:
     if op in (ops.IN, ops.ANY, ops.NOT_LITERAL, ops.CATEGORY):
         return next(iter(_matching(item)), "")
     if op is ops.BRANCH:
-        return "".join(_sample(each) for each in argument[1][0])
+        return "".join(_sample(part) for part in argument[1][0])
     if op is ops.SUBPATTERN:
-        return "".join(_sample(each) for each in argument[3])
+        return "".join(_sample(part) for part in argument[3])
     if op is ops.ATOMIC_GROUP:
-        return "".join(_sample(each) for each in argument)
+        return "".join(_sample(part) for part in argument)
     if op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT):
         least, most, body = argument
         times = min(max(least, 1), most)
-        return "".join(_sample(each) for each in body) * times
+        return "".join(_sample(part) for part in body) * times
     return ""
 
 
@@ -175,13 +175,13 @@ def _matching(item: Any) -> list[str]:
     if op is ops.ANY:
         return ["a", " ", "-"]
     if op is ops.NOT_LITERAL:
-        return [each for each in _CHARACTERS if ord(each) != argument]
+        return [character for character in _CHARACTERS if ord(character) != argument]
     if op is ops.CATEGORY:
-        return [each for each in _CHARACTERS if _in_category(argument, each)]
+        return [character for character in _CHARACTERS if _in_category(argument, character)]
     negated = argument[0][0] is ops.NEGATE
-    listed = [_first(each) for each in argument if each[0] in (ops.LITERAL, ops.RANGE)]
+    listed = [_first(part) for part in argument if part[0] in (ops.LITERAL, ops.RANGE)]
     pool = [*listed, *_CHARACTERS] if not negated else list(_CHARACTERS)
-    return [each for each in pool if _in_class(argument, each) != negated]
+    return [character for character in pool if _in_class(argument, character) != negated]
 
 
 def _first(item: Any) -> str:
@@ -204,5 +204,5 @@ def _in_category(category: Any, character: str) -> bool:
     classes = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
     name = str(category).removeprefix("CATEGORY_")
     negated = name.startswith("NOT_")
-    found = re.match(classes[name.removeprefix("NOT_")], character) is not None
-    return found != negated
+    matches = re.match(classes[name.removeprefix("NOT_")], character) is not None
+    return matches != negated

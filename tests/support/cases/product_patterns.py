@@ -28,25 +28,25 @@ class Names(dict[str, Any]):
 
 def product_patterns() -> list[Use]:
     """The patterns, by place. A pattern that is a variable's value has the text VARIABLE."""
-    paths = [path for each in PACKAGES for path in sorted((REPOSITORY / each).rglob("*.py"))]
+    paths = [path for package in PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
     trees = {path: ast.parse(path.read_text()) for path in paths}
     uses = [use for path in paths for use in _of_file(path, trees[path], list(trees.values()))]
     return list({_key(use): use for use in reversed(uses)}.values())
 
 
 def _key(use: Use) -> tuple[Any, ...]:
-    """Two uses with the same key take the same time. Of a variable, the pattern is not known."""
-    place = use.place if VARIABLE in str(use.pattern) else ""
-    return (use.pattern, use.flags, use.method, place)
+    """Two uses with the same key take the same time. The pattern of a variable is unknown."""
+    location = use.location if VARIABLE in str(use.pattern) else ""
+    return (use.pattern, use.flags, use.method, location)
 
 
 def _of_file(path: Path, tree: ast.Module, product: Sequence[ast.Module]) -> Iterator[Use]:
-    place = str(path.relative_to(REPOSITORY))
+    location = str(path.relative_to(REPOSITORY))
     calls = [node for node in ast.walk(tree) if _function(node, "re") in (*METHODS, "compile")]
     if not calls:
         return
     names = _names(path)
-    kept = {
+    assignments = {
         id(node.value): node
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -57,12 +57,12 @@ def _of_file(path: Path, tree: ast.Module, product: Sequence[ast.Module]) -> Ite
         pattern, flags = _value(call.args[0], names), _flags(call, function, names)
         methods = [function]
         if function == "compile":
-            target = kept.get(id(call))
+            target = assignments.get(id(call))
             methods = _methods_of(target, tree, product) if target else ["search"]
         for method in methods:
-            yield Use(f"{place}:{call.lineno}", pattern, flags, method)
+            yield Use(f"{location}:{call.lineno}", pattern, flags, method)
     for pattern in _in_tables(list(names.values())):
-        yield Use(place, pattern.pattern, pattern.flags, "search")
+        yield Use(location, pattern.pattern, pattern.flags, "search")
 
 
 def _in_tables(values: Iterable[Any]) -> Iterator[re.Pattern[Any]]:
@@ -70,8 +70,8 @@ def _in_tables(values: Iterable[Any]) -> Iterator[re.Pattern[Any]]:
     for value in values:
         parts = [*value, *value.values()] if type(value) is dict else value
         if type(value) in (dict, tuple, list, frozenset):
-            yield from (each for each in parts if isinstance(each, re.Pattern))
-            yield from _in_tables(each for each in parts if type(each) in (tuple, list))
+            yield from (part for part in parts if isinstance(part, re.Pattern))
+            yield from _in_tables(part for part in parts if type(part) in (tuple, list))
 
 
 def _names(path: Path) -> Names:
@@ -80,14 +80,16 @@ def _names(path: Path) -> Names:
         return Names(re=re)
     try:
         return Names(vars(importlib.import_module(module.removesuffix(".__init__"))))
-    except ImportError:  # it runs in the sandbox, beside modules that are there alone
+    except ImportError:  # it runs in the sandbox and imports modules of the sandbox
         return Names(re=re)
 
 
 def _function(node: ast.AST, owner: str) -> str | None:
     """The `name` of a call `owner.name(...)`."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=name)) if found == owner:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name_of_owner), attr=name)) if (
+            name_of_owner == owner
+        ):
             return name
     return None
 
@@ -101,11 +103,11 @@ def _value(node: ast.expr, names: Names) -> Any:
 
 
 def _flags(call: ast.Call, function: str, names: Names) -> int:
-    given = [each.value for each in call.keywords if each.arg == "flags"]
-    place = 1 if function == "compile" else 2
+    flag_nodes = [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
+    position = 1 if function == "compile" else 2
     if function in ("compile", "search", "match", "fullmatch", "findall", "finditer"):
-        given += call.args[place : place + 1]
-    value = _value(given[0], names) if given else 0
+        flag_nodes += call.args[position : position + 1]
+    value = _value(flag_nodes[0], names) if flag_nodes else 0
     return int(value) if isinstance(value, int) else 0
 
 
@@ -116,13 +118,13 @@ def _methods_of(
     first = target.target if isinstance(target, ast.AnnAssign) else target.targets[0]
     if not isinstance(first, ast.Name):
         return ["search"]
-    where = [tree] if first.id.startswith("_") else product
-    found = {
+    trees = [tree] if first.id.startswith("_") else product
+    methods = {
         name
-        for each in where
-        for node in ast.walk(each)
+        for module_tree in trees
+        for node in ast.walk(module_tree)
         if isinstance(node, ast.Attribute)
         and (name := node.attr) in METHODS
         and getattr(node.value, "id", getattr(node.value, "attr", None)) == first.id
     }
-    return sorted(found) or ["search"]
+    return sorted(methods) or ["search"]

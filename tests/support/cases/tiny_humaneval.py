@@ -23,6 +23,6 @@ WRONG = problem(2, "return x", 21)
 
 def written(path: Path, *problems: dict[str, str]) -> Path:
     """A file of them; gzipped where its name says so."""
-    text = "".join(json.dumps(each) + "\n" for each in problems).encode()
+    text = "".join(json.dumps(problem) + "\n" for problem in problems).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path

@@ -27,8 +27,8 @@ def unfenced(redis: Redis) -> Write:
 
 
 class ListingSaver(RedisSaver):
-    """The saver with `alist`, by which LangGraph's history and its conformance suite look at what
-    was saved: a thread's checkpoints, newest of each namespace first.
+    """The saver with `alist`, which LangGraph's history and its conformance suite use to list a
+    thread's checkpoints, newest of each namespace first.
     """
 
     def __init__(self, redis: Redis, write: Write) -> None:
@@ -46,15 +46,20 @@ class ListingSaver(RedisSaver):
         assert config is not None
         assert not filter
         bound = get_checkpoint_id(before) if before else None
-        asked = config["configurable"]
-        names = await self._redis.zrange(ThreadKeys(asked["thread_id"]).index, 0, -1, desc=True)
+        configurable = config["configurable"]
+        names = await self._redis.zrange(
+            ThreadKeys(configurable["thread_id"]).index, 0, -1, desc=True
+        )
         for name in names if limit is None else names[:limit]:
             namespace, _, checkpoint_id = name.decode().partition(":")
-            place = {"checkpoint_ns": decode(namespace), "checkpoint_id": checkpoint_id}
-            if asked.get("checkpoint_ns", place["checkpoint_ns"]) != place["checkpoint_ns"]:
+            checkpoint_key = {"checkpoint_ns": decode(namespace), "checkpoint_id": checkpoint_id}
+            if (
+                configurable.get("checkpoint_ns", checkpoint_key["checkpoint_ns"])
+                != checkpoint_key["checkpoint_ns"]
+            ):
                 continue
             if bound is not None and checkpoint_id >= bound:
                 continue
-            found = await self.aget_tuple({"configurable": {**asked, **place}})
-            if found is not None:
-                yield found
+            checkpoint = await self.aget_tuple({"configurable": {**configurable, **checkpoint_key}})
+            if checkpoint is not None:
+                yield checkpoint

@@ -32,19 +32,19 @@ class Shape:
 
 def shop(folder: str = "", name: str = "shop") -> dict[str, str]:
     """A package with one module."""
-    place = f"{folder}/{name}" if folder else name
+    package_folder = f"{folder}/{name}" if folder else name
     return {
-        f"{place}/__init__.py": "",
-        f"{place}/cart.py": "def total(all):\n    return sum(all)\n",
+        f"{package_folder}/__init__.py": "",
+        f"{package_folder}/cart.py": "def total(all):\n    return sum(all)\n",
     }
 
 
 def project(backend: str, requires: str, more: str = "", pytest: str = "") -> dict[str, str]:
     """A pyproject.toml. `pytest` are lines of its configuration."""
     system = f'[build-system]\nrequires = ["{requires}"]\nbuild-backend = "{backend}"\n'
-    named = '[project]\nname = "shop"\nversion = "1.0"\ndescription = "A shop"\n'
+    project_table = '[project]\nname = "shop"\nversion = "1.0"\ndescription = "A shop"\n'
     ini = f"[tool.pytest.ini_options]\n{pytest}\n" if pytest else ""
-    return {"pyproject.toml": f"{system}{named}{more}\n{ini}"}
+    return {"pyproject.toml": f"{system}{project_table}{more}\n{ini}"}
 
 
 def setuptools(more: str = "", pytest: str = "") -> dict[str, str]:

@@ -60,7 +60,7 @@ class FixedBase:
     ) -> FixedPatch:
         rows = [f"M {path}\n" for path in sorted(changed)] + [f"D {path}\n" for path in removed]
         rows += [f"L {path} {target}\n" for path, target in sorted(kinds.links.items())]
-        rows += [f"X {path} {each}\n" for path, each in sorted(kinds.executable.items())]
+        rows += [f"X {path} {value}\n" for path, value in sorted(kinds.executable.items())]
         return FixedPatch("".join(rows).encode(), len(rows))
 
     async def bundle(

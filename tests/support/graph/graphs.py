@@ -38,13 +38,13 @@ def call(name: str, **args: Any) -> dict[str, Any]:
 
 
 def turn(role: str, expect: str, *reply: Any, after: int | None = None) -> Written:
-    """A recorded turn whose question contains `expect`; `reply` is texts and tool calls."""
-    said = {
+    """A recorded turn for a question that contains `expect`; `reply` is texts and tool calls."""
+    written_reply = {
         "content": " ".join(part for part in reply if isinstance(part, str)),
         "tool_calls": [part for part in reply if not isinstance(part, str)],
         "usage": {"input_tokens": 100, "output_tokens": 10},
     }
-    written: Written = {"role": role, "expect": expect, "match": "contains", "reply": said}
+    written: Written = {"role": role, "expect": expect, "match": "contains", "reply": written_reply}
     return written if after is None else {**written, "after": after}
 
 
@@ -55,16 +55,16 @@ ASKED = "No `verify` has shown"
 """What a model is asked that would end a pass with source files and no verification."""
 
 
-def verdict(expect: str, what: str, feedback: str = "", run: str | None = None) -> Written:
+def verdict(expect: str, decision: str, feedback: str = "", run: str | None = None) -> Written:
     """A recorded judgement of the evidence that contains `expect`."""
     runs = [run] if run else []
-    return turn("critic", expect, call("Verdict", verdict=what, feedback=feedback, runs=runs))
+    return turn("critic", expect, call("Verdict", verdict=decision, feedback=feedback, runs=runs))
 
 
 def printed(text: str = "", *, code: int = 0, error: str = "", **files: bytes) -> RunResult:
     """A run that ended by itself."""
     return RunResult(
-        End.EXITED, code, None, Stream(text), Stream(error), 0.01, changed=_named(files)
+        End.EXITED, code, None, Stream(text), Stream(error), 0.01, changed=_rename_files(files)
     )
 
 
@@ -99,7 +99,7 @@ class Crash(BaseException):
     """No Exception: nothing on the way out may catch it, as nothing catches a kill."""
 
 
-def _named(files: Mapping[str, bytes]) -> dict[str, bytes]:
+def _rename_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name.replace("__", "."): content for name, content in files.items()}
 
 
@@ -108,7 +108,7 @@ Planned = RunResult | Exception | Callable[[Mapping[str, bytes]], RunResult]
 
 
 def needs(path: str, content: bytes | None = None, out: str = "ok\n") -> Planned:
-    """A program that loads a file, as it was written by the job or with just this content."""
+    """A program that loads a file: the job's version, or exactly this content."""
 
     def run(files: Mapping[str, bytes]) -> RunResult:
         loaded = files.get(path, unloadable(path, b""))
@@ -128,19 +128,19 @@ ANSWERS: dict[str, Planned] = {
 
 @dataclass
 class PlannedSandbox:
-    """Answers each program, by the last word of its command, with what the test says; an exception
-    is raised."""
+    """Answers each program with the test's result for the last word of its command; a result that
+    is an exception is raised. `files_per_run` are the files of each run."""
 
     answers: Mapping[str, Planned]
     ran: list[str] = field(default_factory=list)
-    seen: list[Mapping[str, bytes]] = field(default_factory=list)
+    files_per_run: list[Mapping[str, bytes]] = field(default_factory=list)
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         code = command.argv[-1]
         if code == source("changed_code"):
             return printed("{}")  # these programs are no code that can be parsed
         self.ran.append(code)
-        self.seen.append(command.files)
+        self.files_per_run.append(command.files)
         answer = self.answers[code]
         if isinstance(answer, Exception):
             raise answer
@@ -150,7 +150,7 @@ class PlannedSandbox:
         return ()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Closes no resource."""
 
 
 @cache
@@ -227,15 +227,15 @@ class Journey:
         return await self._on(Resume(resume={review: decision}))
 
     async def _on(self, feed: Any, control: RunControl | None = None) -> dict[str, Any]:
-        got: dict[str, Any] = await self.graph.ainvoke(
+        state: dict[str, Any] = await self.graph.ainvoke(
             feed, self.config, context=self.ports, durability="sync", control=control
         )
-        return got
+        return state
 
     async def outcome(self) -> Outcome:
         return outcome((await self.graph.aget_state(self.config)).values)
 
-    def data_of(self, *kinds: str) -> list[Mapping[str, Any]]:
+    def event_data(self, *kinds: str) -> list[Mapping[str, Any]]:
         """The data of the events of these kinds, in order."""
         return [event.data for event in self.record.events.values() if event.kind in kinds]
 
@@ -243,7 +243,7 @@ class Journey:
         return [event.kind for event in self.record.events.values()]
 
 
-def only(items: Iterable[Any], where: Callable[[Any], bool] = lambda _: True) -> Any:
+def only(items: Iterable[Any], condition: Callable[[Any], bool] = lambda _: True) -> Any:
     """The one item that fits."""
-    (found,) = [item for item in items if where(item)]
-    return found
+    (only_item,) = [item for item in items if condition(item)]
+    return only_item

@@ -1,4 +1,4 @@
-"""A job whose first two steps go side by side, for tests: its turns, and what its programs do."""
+"""A job with two parallel first steps, for tests: its turns, and the results of its programs."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PLAN = plan(step("Write count.py."), step("Write draw.py."), step("Join them.", 
 
 def branch(number: int, *programs: str, path: str = "", content: str = "") -> list[Written]:
     """The turns of one that takes a step: perhaps a file, programs, an answer."""
-    said = f"Do step {number} of this plan"
+    expected_text = f"Do step {number} of this plan"
     first = [call("write_file", path=path, content=content)] if path else []
     turns = []
-    for place, code in enumerate(programs):
-        calls = [*(first if place == 0 else ()), call("python", code=code)]
-        turns.append(turn("executor", said, *calls, after=place))
-        said = f"of {code}"
-    return [*turns, turn("executor", said, f"Made step {number}.", after=len(programs))]
+    for index, code in enumerate(programs):
+        calls = [*(first if index == 0 else ()), call("python", code=code)]
+        turns.append(turn("executor", expected_text, *calls, after=index))
+        expected_text = f"of {code}"
+    return [*turns, turn("executor", expected_text, f"Made step {number}.", after=len(programs))]
 
 
 BRANCHES = [

@@ -15,7 +15,7 @@ EXTENSIONS = range(8)
 
 @dataclass(frozen=True)
 class Planted:
-    """A call in an extension of this code, which stands alone or inside another value."""
+    """A call in an extension of this code, alone or inside another value."""
 
     code: int
     inside: str = ""

@@ -36,7 +36,7 @@ def _cap(tokens: int | None, dollars: str | None) -> Cap:
 
 
 OF_THE_JOB = {"submitted", "started", "given_back", "lease_lost", "cancelled"}
-"""What a job's own life tells: not of the graph."""
+"""Events of the job's lifecycle, which the graph does not emit."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class MemoryHarness:
 
 @dataclass
 class StoreHarness:
-    """The same with the worker's ports, over a store."""
+    """The harness of the worker's ports, over a store."""
 
     operations: Operations
     blobs: Blobs
@@ -114,14 +114,14 @@ class StoreHarness:
         return [(event.kind, event.data) for event in events if event.kind not in OF_THE_JOB]
 
     async def charges(self) -> Sequence[Charge]:
-        found = await self.operations.store.charges(self.job_id)
-        return [Charge(*astuple(charge)) for charge in found]
+        charges = await self.operations.store.charges(self.job_id)
+        return [Charge(*astuple(charge)) for charge in charges]
 
     async def cancel(self) -> None:
         await self.operations.cancel(self.job_id, "ann")
 
     async def _claimed(self) -> JobRecord:
-        """The job in a new attempt's hands; the one before gives it back, with what it left."""
+        """Claim the job for a new attempt; the attempt before gives it back with its results."""
         loaded = await self.operations.store.load(self.job_id)
         assert loaded is not None
         if loaded.record.lease is not None:

@@ -9,7 +9,7 @@ Turn = dict[str, Any]
 
 
 def turn(role: str, expect: str, reply: Mapping[str, Any], after: int | None = None) -> Turn:
-    """A turn for a request whose last message contains `expect`."""
+    """A turn for a request with a last message that contains `expect`."""
     written = {"role": role, "expect": expect, "match": "contains", "reply": dict(reply)}
     return written if after is None else {**written, "after": after}
 
@@ -41,10 +41,12 @@ def answers(expect: str, text: str, after: int) -> Turn:
 
 
 def approves(run: str | None = "r1") -> Turn:
-    """The critic approves, whatever it sees."""
+    """The critic approves every request."""
     return turn("critic", "", calls("Verdict", verdict="approve", feedback="", run=run))
 
 
-def one_run(task: str, code: str, *, seen: str = "exit code 0", answer: str = "done") -> list[Turn]:
-    """A whole job: plan, one run whose result contains `seen`, an answer, an approval."""
-    return [plans(task), runs(task, code, 0), answers(seen, answer, 1), approves()]
+def one_run(
+    task: str, code: str, *, result_text: str = "exit code 0", answer: str = "done"
+) -> list[Turn]:
+    """A complete job: plan, one run with `result_text` in its result, an answer, an approval."""
+    return [plans(task), runs(task, code, 0), answers(result_text, answer, 1), approves()]

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "agents" / "recordings"
 
 
 def play(request: Request) -> Turn:
-    """The turn that fits what was asked, out of all the recordings."""
+    """The turn of all recordings that fits the request."""
     role = {"Plan": "planner", "Verdict": "critic"}.get(request.forced_tool or "", "executor")
     for turn in turns():
         after = turn.after in {None, request.replies_so_far}
@@ -33,5 +33,5 @@ def refuse(_request: Request) -> Turn:
 def turns() -> list[RecordedTurn]:
     """All of them; those that name their place first."""
     names = sorted(path.stem for path in FOLDER.glob("demo-*.yaml"))
-    every = [turn for name in names for turn in load(FOLDER, name).turns]
-    return sorted(every, key=lambda turn: (turn.match != "exact", turn.after is None))
+    all_turns = [turn for name in names for turn in load(FOLDER, name).turns]
+    return sorted(all_turns, key=lambda turn: (turn.match != "exact", turn.after is None))

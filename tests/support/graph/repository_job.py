@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.servers.git_repositories import Repository, made
+from support.servers.git_repositories import Repository, create_repository
 
 from lab.provider import Refusal, Reply, Request, ToolCall, Turn
 
@@ -86,7 +86,7 @@ ANSWER = "years() keeps its sign."
 
 def project(folder: Path) -> Repository:
     """The repository, with a tag and an executable file."""
-    repository = made(folder)
+    repository = create_repository(folder)
     repository.write(FILES)
     (folder / "run.sh").chmod(0o755)
     repository.commit()
@@ -96,7 +96,7 @@ def project(folder: Path) -> Repository:
 
 @dataclass
 class RepairingModel:
-    """The model's side of the job. `seen` are the requests; the executor's reply number `slow`,
+    """The model's side of the job. `requests` are the requests; the executor's reply number `slow`,
     from 0, takes `seconds`, and in place of the reply `refused` the provider refuses. `verdict` is
     the critic's, which rests on `run`."""
 
@@ -106,16 +106,21 @@ class RepairingModel:
     replies: tuple[tuple[ToolCall, ...], ...] = REPLIES
     verdict: str = "approve"
     run: str | None = "r3"
-    seen: list[Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     def turn(self, request: Request) -> Turn:
-        self.seen.append(request)
+        self.requests.append(request)
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
         if request.forced_tool == "Verdict":
             runs = [self.run] if self.run else []
-            said = {"verdict": self.verdict, "feedback": "Go on.", "unmet": [], "runs": runs}
-            return Reply(tool_calls=(ToolCall("Verdict", said),))
+            verdict_fields = {
+                "verdict": self.verdict,
+                "feedback": "Go on.",
+                "unmet": [],
+                "runs": runs,
+            }
+            return Reply(tool_calls=(ToolCall("Verdict", verdict_fields),))
         done = sum(message.speaker == "assistant" for message in request.messages)
         if done == self.refused:
             return Refusal(400)

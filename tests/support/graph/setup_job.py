@@ -1,11 +1,11 @@
-"""A repository whose tests need a package, and a model that uses it in every kind of run."""
+"""A repository with tests that need a package, and a model that uses it in every kind of run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.servers.git_repositories import Repository, made
+from support.servers.git_repositories import Repository, create_repository
 from support.servers.package_index import wheel
 
 from lab.provider import Reply, Request, ToolCall, Turn
@@ -52,27 +52,27 @@ REPLIES = (
 
 
 def project(folder: Path) -> Repository:
-    repository = made(folder)
+    repository = create_repository(folder)
     repository.commit(FILES)
     return repository
 
 
 @dataclass
 class GreetingModel:
-    """`seen` are the requests."""
+    """A model that records its `requests`."""
 
-    seen: list[Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     def turn(self, request: Request) -> Turn:
-        self.seen.append(request)
+        self.requests.append(request)
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Change it."]}),))
         if request.forced_tool == "Verdict":
-            said = {"verdict": "approve", "unmet": [], "runs": ["r3"]}
-            return Reply(tool_calls=(ToolCall("Verdict", said),))
+            verdict_fields = {"verdict": "approve", "unmet": [], "runs": ["r3"]}
+            return Reply(tool_calls=(ToolCall("Verdict", verdict_fields),))
         done = sum(message.speaker == "assistant" for message in request.messages)
         return Reply("Louder.") if done >= len(REPLIES) else Reply(tool_calls=REPLIES[done])
 
     @property
     def texts(self) -> list[str]:
-        return [message.text for request in self.seen for message in request.messages]
+        return [message.text for request in self.requests for message in request.messages]

@@ -31,11 +31,11 @@ class Used:
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:
-        return self.journey.data_of("run_finished")
+        return self.journey.event_data("run_finished")
 
     @property
     def data(self) -> list[Mapping[str, Any]]:
-        return self.journey.data_of("tool_used")
+        return self.journey.event_data("tool_used")
 
     async def files(self) -> dict[str, bytes]:
         return dict((await self.journey.ports.workspace.tree()).files)
@@ -50,12 +50,12 @@ async def use(
     tools: tuple[Body, ...] = (),
     **ports: Any,
 ) -> Used:
-    """Have a model make these calls, a reply for each; those of a list in one reply. `tools` are
-    on offer beside the usual ones.
+    """Have a model make these calls, one a reply; the calls of a list are in one reply. `tools`
+    are offered in addition to the usual tools.
     """
-    made = [reply if isinstance(reply, list) else [reply] for reply in replies]
-    turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(made)]
-    turns += [turn("executor", "", "Done.", after=len(made)), turn("executor", ASKED, "No.")]
+    reply_calls = [reply if isinstance(reply, list) else [reply] for reply in replies]
+    turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(reply_calls)]
+    turns += [turn("executor", "", "Done.", after=len(reply_calls)), turn("executor", ASKED, "No.")]
     turns += [verdict("", "revise", "More.")]
     journey = Journey.plan(folder, turns, sandbox, files)
     journey.ports = journey.with_ports(limits=limits or Limits(), **ports)
@@ -67,5 +67,5 @@ async def use(
 async def used(journey: Journey, job: JobFields | None) -> Used:
     """Begin the job, or go on with it after a crash."""
     state = await (journey.begin(job) if job else journey.go_on())
-    messages = [each for each in state["messages"] if isinstance(each, ToolMessage)]
-    return Used([str(each.text) for each in messages], messages, journey)
+    messages = [message for message in state["messages"] if isinstance(message, ToolMessage)]
+    return Used([str(message.text) for message in messages], messages, journey)

@@ -21,7 +21,7 @@ from settings.base import DEVELOPMENT_KEY
 
 
 def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
-    """The environment of an API process over a test's own Redis; nothing of the host's leaks in."""
+    """The environment of an API process over a test's own Redis, without variables of the host."""
     broker = redis_url
     if redis_url.startswith("unix"):
         broker = f"{redis_url}?db=1"

@@ -1,4 +1,4 @@
-"""A deployment whose workers deliver to a forge on loopback, and a job that corrects a fault."""
+"""A deployment that delivers to a forge on loopback, and a job that corrects a fault."""
 
 from __future__ import annotations
 
@@ -95,16 +95,16 @@ def delivering(folder: Path, kind: str = "github") -> Iterator[Delivering]:
         provider = stack.enter_context(ProviderServer(model.turn))
         api = stack.enter_context(front(deployment))
         service = stack.enter_context(Service(api.url, DEVELOPMENT_KEY))
-        forge = ForgeApi(kind, git.place, SECRET)
+        forge = ForgeApi(kind, git.authority, SECRET)
         git.credential, git.api = f"me:{SECRET}", forge
         credentials = folder / "credentials"
-        credentials.write_text(f"{git.place} me:{SECRET}\n")
+        credentials.write_text(f"{git.authority} me:{SECRET}\n")
         credentials.chmod(0o600)
         settings = {
             "groq_base_url": provider.groq_url,
             "repo_hosts": git.listed,
             "repo_credentials": str(credentials),
-            "deliver_hosts": f"{git.place}={kind}",
+            "deliver_hosts": f"{git.authority}={kind}",
             "retry_seconds": "0.1",
         }
         yield Delivering(deployment, service, git, forge, local, Repository(bare), model, settings)

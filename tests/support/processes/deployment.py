@@ -33,7 +33,7 @@ from settings.base import FleetSettings
 
 TENANT = "default"
 TEST_SECONDS = 20.0
-"""A test waits so long for Redis, since the machine may be busy."""
+"""How long a test waits for Redis; the machine may be busy."""
 MORTAL = "2"
 """The lease seconds of a worker that a test kills. Others have a longer lease: a pause of two
 seconds on a busy machine must not look like a crash."""
@@ -123,7 +123,7 @@ class Deployment:
             raise AssertionError(f"no {times} {text}:\n{self.logs()}") from None
 
     def child_of_worker(self, word: str) -> int | None:
-        """The pid of the last worker's child whose command line has the word."""
+        """The pid of the last worker's child that has the word in its command line."""
         for process_path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 parent = (process_path / "stat").read_text().rpartition(")")[2].split()[1]

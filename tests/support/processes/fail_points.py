@@ -6,11 +6,11 @@ writes of the store: no code of the product knows of them.
 
 Each is right before or right after a write, since a crash between two writes has the same effect.
 
-| before_, after_ | what is written |
+| before_, after_ | the write |
 |---|---|
 | claim | the lease: before it, a hint was taken and no worker has the job |
 | journal | a finished model call or tool call, with its cost and its events |
-| checkpoint | a step of the graph, or what one of its nodes has returned |
+| checkpoint | a step of the graph, or the result of one of its nodes |
 | pause | the question to a person |
 | release | the job goes back to the queue: a drain, a retry, a lease that ran out |
 | end | the final state |
@@ -46,16 +46,16 @@ _STEPS = {
 
 
 class FailPoint:
-    """One point, as it was named. Points come in pairs around something done."""
+    """One fail point, by its name. Points come in pairs, before and after a write."""
 
     def __init__(self, fail_point: str) -> None:
         self._name, number, manner = [*fail_point.split(":"), "1", ""][:3]
-        self._left = int(number)
+        self._passes_left = int(number)
         self._stuck = manner == "stuck"
 
     @contextmanager
-    def around(self, *done: str) -> Iterator[None]:
-        """`before_` and `after_` something; the latter is not reached where it raised."""
+    def surround(self, *done: str) -> Iterator[None]:
+        """Reach `before_` and `after_` each write; if the write raises, skip the second point."""
         for step in done:
             self._reach(f"before_{step}")
         yield
@@ -65,10 +65,10 @@ class FailPoint:
     def _reach(self, name: str) -> None:
         if name != self._name:
             return
-        self._left -= 1
-        if self._left == 0 and self._stuck:
+        self._passes_left -= 1
+        if self._passes_left == 0 and self._stuck:
             threading.Event().wait()
-        elif self._left == 0:
+        elif self._passes_left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -80,25 +80,25 @@ def install(fail_point: str) -> None:
     send = Hints.hint
 
     async def dying_create(self: RedisStore, *args: Any, **kwargs: Any) -> Any:
-        with point.around("accept"):
+        with point.surround("accept"):
             return await create(self, *args, **kwargs)
 
     async def dying_commit(
         self: RedisStore, before: JobRecord, change: Change, **kwargs: Any
     ) -> bool:
-        with point.around(*_written(before.status, change.after.status)):
+        with point.surround(*_written(before.status, change.after.status)):
             return await commit(self, before, change, **kwargs)
 
     async def dying_write(self: RedisStore, job_id: str, epoch: int, writes: Writes) -> None:
         with ExitStack() as both:
             if writes.journal:
-                both.enter_context(point.around("journal"))
+                both.enter_context(point.surround("journal"))
             if writes.commands:
-                both.enter_context(point.around("checkpoint"))
+                both.enter_context(point.surround("checkpoint"))
             await write(self, job_id, epoch, writes)
 
     def dying_hint(self: Hints, record: JobRecord) -> None:
-        with point.around("hint"):
+        with point.surround("hint"):
             send(self, record)
 
     for kind, methods in (

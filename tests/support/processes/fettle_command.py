@@ -94,7 +94,7 @@ class Running:
         return int(json.loads(content)["pid"]) if content else 0
 
     def worked(self) -> float:
-        """Seconds of a core that the command has used so far: whatever else the machine does."""
+        """Processor seconds that the command has used so far, independent of the machine's load."""
         content = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(content[11]) + int(content[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -112,7 +112,7 @@ class Running:
         return int(content.partition("SigCgt:")[2].split()[0], 16)
 
     def end(self, seconds: float = 60) -> int:
-        """Wait for the end; returns the exit code, and fails where a process remains."""
+        """Wait for the end; returns the exit code, and fails if a process remains."""
         deadline = time.monotonic() + seconds
         while self._read(0.2):
             assert time.monotonic() < deadline, f"does not end:\n{self.text}"
@@ -127,7 +127,7 @@ class Running:
             return True
         try:
             chunk = os.read(self.output, 65_536)
-        except OSError:  # a terminal whose other end was closed
+        except OSError:  # the other end of the terminal was closed
             chunk = b""
         self._raw += chunk
         self.text = self._raw.decode(errors="replace").replace("\r\n", "\n")

@@ -2,7 +2,7 @@
 
 To load a worker or an API takes two seconds of processor time, and a session starts a hundred. Each
 message on the socket FD asks for a child that becomes `python -m PACKAGE`, with an environment and
-a log of its own; the socket that comes along tells its pid, then its exit code. When FD closes, all
+a log of its own; the socket that comes along gets its pid, then its exit code. When FD closes, all
 end. LAZY are modules that PACKAGE loads only when they are wanted.
 """
 
@@ -34,7 +34,7 @@ class Server:
         """pidfd -> pid and the socket that wants its exit code."""
 
     def serve(self) -> dict[str, Any]:
-        """Fork until the socket closes; in a child, what it is asked to become."""
+        """Fork until the socket closes; returns in a child, with the program that it must run."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         while True:
@@ -43,7 +43,7 @@ class Server:
                     poll.unregister(descriptor)
                     self._bury(descriptor)
                     continue
-                order, log, channel = self._asked()
+                order, log, channel = self._receive_order()
                 pid = os.fork()
                 if pid == 0:
                     self._let_go(log, channel)
@@ -54,11 +54,11 @@ class Server:
                 self._children[pidfd] = pid, channel
                 poll.register(pidfd, select.POLLIN)
 
-    def _asked(self) -> tuple[dict[str, Any], int, int]:
+    def _receive_order(self) -> tuple[dict[str, Any], int, int]:
         control = socket.socket(fileno=self._control)
         try:
             data, (log, channel), _, _ = socket.recv_fds(control, MOST_BYTES, 2)
-        except ValueError:  # nothing has come: the caller is gone
+        except ValueError:  # no message came: the caller has closed the socket
             for pid, _ in self._children.values():
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
@@ -75,7 +75,7 @@ class Server:
         os.close(pidfd)
 
     def _let_go(self, log: int, channel: int) -> None:
-        """The child holds its log, and nothing of the server or of other children."""
+        """Close all descriptors of the server and of other children; the child keeps its log."""
         for pidfd, (_, child_channel) in self._children.items():
             os.close(pidfd)
             os.close(child_channel)
@@ -89,7 +89,9 @@ class Server:
 def main(control: int, package: str, *lazy: str) -> None:
     """Load, serve; in a child, be the program."""
     sys.path[0] = str(REPOSITORY)  # as `python -m` has it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, whose end is ours
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C ends the tests, and this server after them
     for module in (f"{package}.main", *lazy):
         importlib.import_module(module)
     gc.collect()

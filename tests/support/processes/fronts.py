@@ -55,7 +55,7 @@ async def caller(url: str, log: OperationLog | None = None) -> AsyncIterator[Cal
 
 @dataclass(frozen=True)
 class Caller:
-    """Sends the request and logs its answer; None is no answer."""
+    """Sends the request and logs its answer; None means that no answer came."""
 
     client: httpx.AsyncClient
     log: OperationLog

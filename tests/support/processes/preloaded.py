@@ -55,8 +55,8 @@ class Process(Protocol):
 def started(
     package: str, env: Mapping[str, str], log: IO[bytes], *, release: Path = REPOSITORY
 ) -> Process:
-    """`python -m PACKAGE` with this environment; what it says goes to the log. Another release, in
-    a folder of its own, gets an interpreter of its own, as does what sets one up."""
+    """`python -m PACKAGE` with this environment; its output goes to the log. Another release, in
+    a folder of its own, gets an interpreter of its own, and so does a program that sets one up."""
     if release == REPOSITORY and not any(name.startswith(OF_THE_INTERPRETER) for name in env):
         return Forked(_server(package)[0], env, log)
     argv = [sys.executable, "-m", package]
@@ -64,17 +64,17 @@ def started(
 
 
 class Forked:
-    """A child of the server, which buries it and tells its exit code."""
+    """A child of the server, which collects the child and reports its exit code."""
 
     def __init__(self, server: socket.socket, env: Mapping[str, str], log: IO[bytes]) -> None:
         self.returncode: int | None = None
-        self._said = ""
+        self._received = ""
         self._channel, other_answer = socket.socketpair()
         with other_answer:
             order = json.dumps({"env": dict(env)}).encode()
             socket.send_fds(server, [order], [log.fileno(), other_answer.fileno()])
         self._hear(1, None)
-        self.pid = int(self._said.split()[0])
+        self.pid = int(self._received.split()[0])
 
     def poll(self) -> int | None:
         """The exit code, if it has ended."""
@@ -98,19 +98,19 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _hear(self, words: int, timeout: float | None) -> None:
-        """Wait for so many words of the server: the pid, the exit code."""
+        """Wait for this number of words of the server: the pid, the exit code."""
         if self.returncode is not None:
             return
         received = select.poll()
         received.register(self._channel, select.POLLIN)
-        while self.returncode is None and self._said.count(" ") < words:
+        while self.returncode is None and self._received.count(" ") < words:
             if not received.poll(None if timeout is None else timeout * 1000):
                 return
             answer = self._channel.recv(64).decode()
-            assert answer, f"the server of forks is gone: {self._said}"
-            self._said += answer
-            if self._said.count(" ") == 2:
-                self.returncode = int(self._said.split()[1])
+            assert answer, f"the server of forks is gone: {self._received}"
+            self._received += answer
+            if self._received.count(" ") == 2:
+                self.returncode = int(self._received.split()[1])
                 self._channel.close()
 
 

@@ -1,9 +1,10 @@
-"""Runs a command and tells what outlives it: `reaper.py REPORT GRACE COMMAND...`.
+"""Runs a command and reports the processes that outlive it: `reaper.py REPORT GRACE COMMAND...`.
 
-Every orphan below becomes this process' child (PR_SET_CHILD_SUBREAPER), whatever session or group
-it has put itself into, so nothing can hide. REPORT gets {"pid"}, then {"pid", "code", "orphans",
-"left"}: `orphans` counts those that had ended and that the command had not collected, `left` names
-what still lived GRACE seconds after the command had ended, and is then killed.
+Every orphan below becomes this process' child (PR_SET_CHILD_SUBREAPER), even if it has left its
+session or group, so no process can hide. REPORT gets {"pid"}, then {"pid", "code", "orphans",
+"left"}: `orphans` counts the processes that had ended and that the command had not collected;
+`left` names the processes that still lived GRACE seconds after the command's end, and that this
+process then kills.
 """
 
 from __future__ import annotations

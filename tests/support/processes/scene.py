@@ -1,6 +1,6 @@
-"""A deployment for `tests/faults`, whose model is a real server, with a log of operations.
+"""A deployment for `tests/faults` with a real server as its model, and a log of operations.
 
-`Scene.judge` checks the log against the store (J1 to J14), whatever a test did to the deployment.
+`Scene.judge` checks the log against the store (J1 to J14) after any fault of a test.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Work:
         return Reply(tool_calls=(tool_call,), delay_seconds=self.seconds)
 
 
-@dataclass(repr=False)  # what a model says may be huge
+@dataclass(repr=False)  # the text of a model may be huge
 class Scene:
     """A deployment under attack. A job's model has its name, so that each request names its job."""
 
@@ -78,12 +78,12 @@ class Scene:
     log: OperationLog
     work: dict[str, Work] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
-    asked: dict[str, list[Request]] = field(default_factory=dict)
+    requests_by_model: dict[str, list[Request]] = field(default_factory=dict)
     lease: float = 2.0
 
     def script(self, request: Request) -> Turn:
         """The provider's script; a complete reply is a paid call."""
-        requests = self.asked.setdefault(request.model, [])
+        requests = self.requests_by_model.setdefault(request.model, [])
         requests.append(request)
         turn = self.work[request.model].turn(request, len(requests))
         if isinstance(turn, Reply):
@@ -94,25 +94,29 @@ class Scene:
     async def submit(self, name: str, work: Work | None = None, **spec: object) -> str:
         """Submit a job; returns its id."""
         self.work[name] = work or Work()
-        asked = Moment.now()
+        requested_at = Moment.now()
         fields = {"task": f"The job {name}.", "model": f"groq:{name}", **spec}
         job_id = await self.deployment.submit(self.operations, JobSpec(**fields))  # type: ignore[arg-type]
         self.ids[name] = job_id
-        self.log.add(Submitted(asked=asked, status=202, key=name, body=name, job_id=job_id))
+        self.log.add(Submitted(asked=requested_at, status=202, key=name, body=name, job_id=job_id))
         return job_id
 
     async def cancel(self, name: str) -> bool:
         """Cancel a job; returns whether it was cancelled."""
-        asked = Moment.now()
+        requested_at = Moment.now()
         answer = await self.operations.cancel(self.ids[name], "ann")
         granted = isinstance(answer, JobRecord)
         status = 202 if granted else 409
-        self.log.add(Cancelled(asked=asked, status=status, job_id=self.ids[name]))
+        self.log.add(Cancelled(asked=requested_at, status=status, job_id=self.ids[name]))
         return granted
 
     async def requests(self, name: str, count: int, seconds: float = 30) -> None:
         """Wait until the job's model has that many requests."""
-        await until(lambda: len(self.asked.get(name, ())) >= count, seconds, self.deployment.logs)
+        await until(
+            lambda: len(self.requests_by_model.get(name, ())) >= count,
+            seconds,
+            self.deployment.logs,
+        )
 
     async def holder(self, name: str) -> Process:
         """The worker that has the job's lease."""
@@ -135,7 +139,7 @@ class Scene:
         return await self.deployment.until(self.operations, self.ids[name], seconds=seconds)
 
     async def succeeds(self, *names: str, seconds: float = 60) -> None:
-        """Wait until the jobs have ended; fails where one has not succeeded."""
+        """Wait until the jobs have ended; fails if a job has not succeeded."""
         for name in names:
             job = await self.end(name, seconds)
             show_details = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
@@ -179,7 +183,11 @@ class Scene:
             calls = self.work[name].calls
             show_details = await self.event_kinds(name)
             charged = len(await self.operations.store.charges(self.ids[name]))
-            counts = (len(self.asked[name]), show_details.count("model_called"), charged)
+            counts = (
+                len(self.requests_by_model[name]),
+                show_details.count("model_called"),
+                charged,
+            )
             assert counts == (calls,) * 3, (
                 f"{name}: {calls} calls; requested, recorded, charged: {counts}"
             )

@@ -116,7 +116,7 @@ def _end_of(outcome: Outcome, journey: Journey) -> tuple[str, str]:
     reason = failure_reason(JobSpec(TASK, max_revisions=1), outcome)
     if reason is None:
         return "succeeded", ""
-    overruled = [str(data.get("overruled") or "") for data in journey.data_of("critiqued")]
+    overruled = [str(data.get("overruled") or "") for data in journey.event_data("critiqued")]
     return "fails", "; ".join([reason, *filter(None, overruled)])
 
 

@@ -29,8 +29,8 @@ def self_signed(folder: Path, host: str) -> tuple[Path, ssl.SSLContext]:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
-    place, secret = folder / "certificate.pem", folder / "key.pem"
-    place.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    certificate_path, secret = folder / "certificate.pem", folder / "key.pem"
+    certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     secret.write_bytes(
         key.private_bytes(
             serialization.Encoding.PEM,
@@ -39,5 +39,5 @@ def self_signed(folder: Path, host: str) -> tuple[Path, ssl.SSLContext]:
         )
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(place, secret)
-    return place, context
+    context.load_cert_chain(certificate_path, secret)
+    return certificate_path, context

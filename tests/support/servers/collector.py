@@ -20,8 +20,8 @@ class Collector:
     received: list[str] = field(default_factory=list)
 
     def environment(self) -> dict[str, str]:
-        """Variables of libraries that send what a job does to this server, or that replace
-        Fettle's broker and log levels."""
+        """Variables of libraries that send data of a job to this server, or that replace Fettle's
+        broker and log levels."""
         return {
             "LANGSMITH_TRACING": "true",
             "LANGCHAIN_TRACING_V2": "true",

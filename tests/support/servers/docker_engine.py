@@ -1,10 +1,10 @@
 """A Docker engine for tests, with the sandboxes' image: one a session, by the project's own
 scripts.
 
-As root it is `deploy/engine.sh`'s. Who is not root names one that he may use, for example a
-rootless one: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without either there are no
-tests of the backend `docker`: they are not collected, and the session's header says so. An engine
-that is killed has to be our own: without root those tests are skipped, with the reason.
+As root, `deploy/engine.sh` starts the engine. Another user names an engine that he may use, for
+example a rootless one: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without an engine,
+pytest does not collect the tests of the backend `docker`, and the session's header says so. Tests
+that kill an engine need their own: without root they are skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ GIVEN = os.environ.get("FETTLE_TEST_ENGINE")
 OWN = os.geteuid() == 0
 AVAILABLE = OWN or GIVEN is not None
 BACKENDS = ("docker",) if AVAILABLE else ()
-"""As parameters of a test: none where there is no engine to be had."""
+"""Parameters of a test; empty if no engine is available."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine with the image `IMAGE`; `folder` is None where it is somebody else's."""
+    """An engine with the image `IMAGE`; `folder` is None if another user started the engine."""
 
     host: str
     folder: Path | None
@@ -70,11 +70,11 @@ def shared(folder: Path) -> Iterator[Engine]:
         yield Engine(GIVEN, None)
         return
     with _counted(folder, 1) as users:
-        place = folder / "engine"
+        location_file = folder / "engine"
         if users == 1:
-            place.write_text(tempfile.mkdtemp(prefix="fettle-engine-"))
+            location_file.write_text(tempfile.mkdtemp(prefix="fettle-engine-"))
         owner = str(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
-        directory = place.read_text()
+        directory = location_file.read_text()
         host = script("engine.sh", "start", directory, owner).splitlines()[-1]
         build(host)
     try:
@@ -106,7 +106,8 @@ def script(name: str, *words: str, **environment: str) -> str:
 
 @contextmanager
 def _counted(folder: Path, change: int) -> Iterator[int]:
-    """How many processes use it, after this one came or went; the others wait meanwhile."""
+    """The number of processes that use the engine, after this process began or ended its use; the
+    others wait for the lock."""
     with (folder / "engine.users").open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)

@@ -19,15 +19,15 @@ class ForgeApi:
     may answer in its place: it gets the method, and the moment `before` or `after`."""
 
     kind: str
-    place: str
+    authority: str
     token: str
     trouble: Callable[[str, str], Answered | None] = lambda _method, _moment: None
     opened: list[dict[str, Any]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answered:
-        self.asked.append(f"{method} {path}")
+        self.requests.append(f"{method} {path}")
         if (status := self.trouble(method, "before")) is not None:
             return status
         with self.lock:
@@ -49,7 +49,7 @@ class ForgeApi:
         if any(request["head"]["ref"] == sent["head"] for request in self.opened):
             return 422, {"message": "Validation Failed", "errors": [{"message": "exists"}]}, {}
         number = len(self.opened) + 1
-        address = f"http://{self.place}/{PATH}/pull/{number}"
+        address = f"http://{self.authority}/{PATH}/pull/{number}"
         self.opened.append(
             {**sent, "head": {"ref": sent["head"]}, "html_url": address, "number": number}
         )
@@ -72,6 +72,6 @@ class ForgeApi:
         if any(request["source_branch"] == sent["source_branch"] for request in self.opened):
             return 409, {"message": ["Another open merge request already exists"]}, {}
         number = len(self.opened) + 1
-        address = f"http://{self.place}/{PATH}/-/merge_requests/{number}"
+        address = f"http://{self.authority}/{PATH}/-/merge_requests/{number}"
         self.opened.append({**sent, "web_url": address, "iid": number})
         return 201, self.opened[-1], {}

@@ -29,7 +29,7 @@ class Repository:
     folder: Path
 
     def git(self, *args: str, stdin: bytes = b"") -> str:
-        """Run git in it; what it prints, without the last line's end."""
+        """Run git in the repository; returns its output without the last line's end."""
         return self.raw(*args, stdin=stdin).decode(errors="surrogateescape").removesuffix("\n")
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:
@@ -73,7 +73,7 @@ class Repository:
         return self.git("rev-parse", f"{commit}^{{tree}}")
 
 
-def made(folder: Path) -> Repository:
+def create_repository(folder: Path) -> Repository:
     """An empty repository on the branch `main`."""
     folder.mkdir(parents=True, exist_ok=True)
     repository = Repository(folder)
@@ -81,7 +81,7 @@ def made(folder: Path) -> Repository:
     return repository
 
 
-def cloned(repository: Repository, folder: Path) -> Repository:
+def clone_repository(repository: Repository, folder: Path) -> Repository:
     """A clone, with the whole history."""
     repository.git("clone", "--quiet", "--no-hardlinks", str(repository.folder), str(folder))
     return Repository(folder)

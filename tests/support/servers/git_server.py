@@ -25,14 +25,15 @@ Api = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Any, Mapping[str
 @dataclass
 class GitServer:
     """Serves the repositories below `root`, by their folders. `credential` is the `USER:TOKEN` that
-    it wants; `status` answers each request in its place, `redirect` sends it to another address,
-    and `moved` the beginning of a path to another path; `pause` holds the packs back, and `packing`
-    is set when one is wanted. `requests` are methods and paths.
+    the server requires; `status` is the answer to each request, `redirect` sends each request to
+    another address, and `moved` maps the beginning of a path to another path; `pause` holds the
+    packs back, and `packing` is set when a client requests a pack. `requests` are methods and
+    paths.
 
-    `pushing` sees each request of a push, and answers in its place where it returns a status: it
-    gets the method, and the moment, `before` or `after` git has done it. `pushed` are the bytes
-    that came with them. `sent` changes answers that have a pack. `api` answers what is below
-    `/api`."""
+    `pushing` is called for each request of a push with the method and the moment, `before` or
+    `after` git has done it; if it returns a status, the server answers with that. `pushed` counts
+    the bytes of these requests. `sent` changes answers that have a pack. `api` answers the paths
+    below `/api`."""
 
     root: Path
     port: int = 0
@@ -51,16 +52,16 @@ class GitServer:
     headers: list[dict[str, str]] = field(default_factory=list)
 
     @property
-    def place(self) -> str:
+    def authority(self) -> str:
         return f"{'localhost' if self.tls else '127.0.0.1'}:{self.port}"
 
     @property
     def listed(self) -> str:
         """The host as an operator lists it."""
-        return self.place if self.tls else f"http://{self.place}"
+        return self.authority if self.tls else f"http://{self.authority}"
 
     def url(self, name: str) -> str:
-        return f"{'https' if self.tls else 'http'}://{self.place}/{name}"
+        return f"{'https' if self.tls else 'http'}://{self.authority}/{name}"
 
 
 @contextlib.contextmanager

@@ -40,19 +40,23 @@ def serve(
     server: WebServer, files: Mapping[str, Mapping[str, bytes]], *, html: bool = False
 ) -> str:
     """Offer files by package and file name; returns the index's address."""
-    for name, own in files.items():
+    for name, package_files in files.items():
         entries = [
-            {"filename": each, "url": f"/files/{each}", "hashes": {"sha256": sha256(content)}}
-            for each, content in own.items()
+            {
+                "filename": filename,
+                "url": f"/files/{filename}",
+                "hashes": {"sha256": sha256(content)},
+            }
+            for filename, content in package_files.items()
         ]
         page = Answer(json.dumps({"files": entries}).encode(), kind=JSON)
         if html:
             anchors = (
-                f'<a href="../../files/{each}#sha256={sha256(content)}">{each}</a>'
-                for each, content in own.items()
+                f'<a href="../../files/{filename}#sha256={sha256(content)}">{filename}</a>'
+                for filename, content in package_files.items()
             )
             page = Answer("<br>".join(anchors).encode())
         server.answers[f"/simple/{name}/"] = page
-        for each, content in own.items():
-            server.answers[f"/files/{each}"] = Answer(content, kind="application/octet-stream")
+        for filename, content in package_files.items():
+            server.answers[f"/files/{filename}"] = Answer(content, kind="application/octet-stream")
     return server.url("/simple/")

@@ -1,9 +1,9 @@
-"""A small Docker engine of our own that makes no sandboxes: for what a real one does only by
+"""A small scripted Docker engine without sandboxes, for events that a real engine has only by
 chance.
 
 It keeps a list of containers and speaks as much of the API as `sandbox/docker` asks for. Each kind
 of call can be stopped at a gate, before or after it has had its effect, and be answered otherwise.
-What is in a container says that it is ready, and nothing more.
+The program of a container says that it is ready, and does no work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STEPS = {
 }
 INFO = {"ServerVersion": "1", "Runtimes": {"runc": {}}, "SecurityOptions": ["name=seccomp"]}
 TEST_SECONDS = 20.0
-"""Who waits longer for what such an engine is to be asked waits in vain."""
+"""Seconds to wait for a request to the engine; a later one does not come."""
 CUT = 0
 """Instead of a status: the connection is hung up."""
 
@@ -65,17 +65,17 @@ class Held:
 
 @dataclass
 class ScriptedEngine:
-    """What it holds, who is connected, and what was asked."""
+    """Its containers, its connections, and the `steps` of its requests."""
 
     host: str
     gates: dict[str, Gate] = field(default_factory=dict)
     containers: dict[str, Held] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
     listeners: list[asyncio.StreamWriter] = field(default_factory=list)
     connections: int = 0
     orders: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     """Containers, as an order goes to them."""
-    _made: int = 0
+    _container_count: int = 0
 
     def gate(self, step: str, *, late: bool = False, answer: int | None = None) -> Gate:
         """From now on calls of this kind stop."""
@@ -117,7 +117,7 @@ class ScriptedEngine:
         body = json.loads(await reader.readexactly(size) or b"null")
         line = unquote_plus(head.partition(" HTTP/")[0])
         step = next(name for name, form in STEPS.items() if re.match(form, line))
-        self.asked.append(step)
+        self.steps.append(step)
         gate = self.gates.get(step)
         act = getattr(self, f"_{step}")
         if gate is None:
@@ -165,9 +165,9 @@ class ScriptedEngine:
         ]
 
     def _create(self, _: str, body: Any, __: Any) -> tuple[int, Any]:
-        self._made += 1
-        self.containers[f"c{self._made}"] = Held(body["Labels"], time.time())
-        return 201, {"Id": f"c{self._made}"}
+        self._container_count += 1
+        self.containers[f"c{self._container_count}"] = Held(body["Labels"], time.time())
+        return 201, {"Id": f"c{self._container_count}"}
 
     def _attach(self, line: str, _: Any, writer: asyncio.StreamWriter) -> tuple[int, Any]:
         return self._with(line, 101, lambda held: setattr(held, "attached", writer))
@@ -208,16 +208,16 @@ def _send(writer: asyncio.StreamWriter, status: int, body: Any) -> None:
 
 
 @asynccontextmanager
-async def scripted(place: Path | None) -> AsyncIterator[ScriptedEngine]:
-    """One at a socket of this path; without one, at a port of loopback. At its end nobody may be
-    connected any more.
+async def scripted(socket_path: Path | None) -> AsyncIterator[ScriptedEngine]:
+    """An engine at this socket, or at a port of loopback if the path is None. All clients must have
+    disconnected at its end.
     """
-    engine = ScriptedEngine(f"unix://{place}")
-    if place is None:
+    engine = ScriptedEngine(f"unix://{socket_path}")
+    if socket_path is None:
         server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
         engine.host = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     else:
-        server = await asyncio.start_unix_server(engine.serve, place)
+        server = await asyncio.start_unix_server(engine.serve, socket_path)
     async with server, asyncio.timeout(TEST_SECONDS):
         yield engine
         for gate in engine.gates.values():

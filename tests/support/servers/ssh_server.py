@@ -58,7 +58,7 @@ class _Doing:
 
 
 async def _pass(reader: Any, writer: Any, last: Callable[[], None] = bool) -> None:
-    """Pass on all that comes; do what is `last` at its end."""
+    """Pass all bytes on; call `last` at the end."""
     while data := await reader.read(1 << 16):
         writer.write(data)
         await writer.drain()
@@ -67,9 +67,9 @@ async def _pass(reader: Any, writer: Any, last: Callable[[], None] = bool) -> No
 
 @dataclass(frozen=True)
 class SshServer:
-    """Serves the repositories below `root`, by their folders. `key` is the one that it takes,
-    `commands` is what it was asked, in order. What `pause` and `says` do lasts until the next
-    call."""
+    """Serves the repositories below `root`, by their folders. The server accepts `key`;
+    `commands` are the commands of its clients, in order. The effect of `pause` and `says` lasts
+    until the next call."""
 
     root: Path
     folder: Path
@@ -78,13 +78,13 @@ class SshServer:
     _doing: _Doing
 
     @property
-    def place(self) -> str:
+    def authority(self) -> str:
         return f"127.0.0.1:{self.port}"
 
     @property
     def listed(self) -> str:
         """The host as an operator lists it."""
-        return f"ssh://{self.place}"
+        return f"ssh://{self.authority}"
 
     @property
     def key(self) -> Path:
@@ -95,7 +95,7 @@ class SshServer:
         return self.folder / "known_hosts"
 
     def url(self, name: str) -> str:
-        return f"ssh://{getpass.getuser()}@{self.place}{self.root / name}"
+        return f"ssh://{getpass.getuser()}@{self.authority}{self.root / name}"
 
     def forget(self) -> None:
         self.commands.clear()
@@ -127,7 +127,7 @@ class SshServer:
 
 
 def new_key(file: Path, words: str = "") -> Path:
-    """A key of this password in this file, and its public half beside it."""
+    """A key with this password in this file, and its public half in the same folder."""
     argv = ("ssh-keygen", "-q", "-t", "ed25519", "-N", words, "-C", "", "-f", str(file))
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
     return file
@@ -135,8 +135,8 @@ def new_key(file: Path, words: str = "") -> Path:
 
 @contextlib.contextmanager
 def ssh_server(root: Path, *, protocol_2: bool = True) -> Iterator[SshServer]:
-    """A server of the repositories below `root`. A server of one's own has git's protocol 2 where
-    it takes the variable for it."""
+    """A server of the repositories below `root`. A server of a test's own has git's protocol 2 if
+    it accepts the variable for it."""
     folder = root / ".ssh-server"
     folder.mkdir()
     key = new_key(folder / "key")
@@ -163,7 +163,7 @@ async def _listening(host_key: Path, key: Path, doing: _Doing) -> asyncssh.SSHAc
 
 
 async def _closed(listening: asyncssh.SSHAcceptor) -> None:
-    """End it, and what it is still doing."""
+    """End the server and its running commands."""
     listening.close()
     await listening.wait_closed()
     other_tasks = asyncio.all_tasks() - {asyncio.current_task()}

@@ -1,4 +1,4 @@
-"""A small real HTTP server that says what a test tells it to, in the shapes of the API."""
+"""A small real HTTP server that sends the scripted answers of a test, in the shapes of the API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.servers.web_server import listening
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     headers: dict[str, str]
@@ -34,14 +34,14 @@ class TinyService:
 
     url: str
     answers: dict[str, list[Answer]] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
     def on(self, call: str, *answers: Answer) -> None:
         self.answers[call] = list(answers)
 
-    def answer(self, asked: Asked) -> Answer:
-        self.asked.append(asked)
-        scripted = self.answers.get(f"{asked.method} {asked.path.partition('?')[0]}")
+    def answer(self, request: ReceivedRequest) -> Answer:
+        self.requests.append(request)
+        scripted = self.answers.get(f"{request.method} {request.path.partition('?')[0]}")
         if not scripted:
             return problem(404, "Not found")
         return scripted.pop(0) if len(scripted) > 1 else scripted[0]
@@ -63,7 +63,7 @@ def stream(*events: str) -> Answer:
 
 
 @contextmanager
-def serving(answer: Callable[[Asked], Answer] | None = None) -> Iterator[TinyService]:
+def serving(answer: Callable[[ReceivedRequest], Answer] | None = None) -> Iterator[TinyService]:
     """The server, for the length of a block; `answer` replaces the scripted answers."""
     service = TinyService("")
     with listening(_handler(answer or service.answer)) as port:
@@ -71,7 +71,7 @@ def serving(answer: Callable[[Asked], Answer] | None = None) -> Iterator[TinySer
         yield service
 
 
-def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
+def _handler(answer: Callable[[ReceivedRequest], Answer]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         wbufsize = -1  # head and body in one segment: a second segment waits for an acknowledgement
 
@@ -80,7 +80,7 @@ def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
             text = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = _read(headers.get("content-type", ""), text)
-            answered = answer(Asked(self.command, self.path, headers, body))
+            answered = answer(ReceivedRequest(self.command, self.path, headers, body))
             raw = (
                 answered.body if isinstance(answered.body, bytes) else _text(answered.body).encode()
             )
@@ -144,5 +144,5 @@ JOB = {
 
 
 def job(**changes: Any) -> dict[str, Any]:
-    """A job as `GET /jobs/{id}` tells it, with changes."""
+    """A job in the shape of `GET /jobs/{id}`, with changes."""
     return {**json.loads(json.dumps(JOB)), **changes}

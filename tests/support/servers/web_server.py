@@ -1,4 +1,4 @@
-"""A web server on loopback that answers as a test says, and remembers what it was asked."""
+"""A web server on loopback that sends a test's answers and records the requested paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent; `pause` holds each KiB of the body back by so many seconds."""
+    """An answer; `pause` delays each KiB of the body, in seconds."""
 
     body: bytes = b""
     kind: str = "text/html; charset=utf-8"
@@ -27,7 +27,7 @@ class WebServer:
 
     port: int
     answers: dict[str, Answer | Callable[[Mapping[str, str]], Answer]]
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
@@ -57,7 +57,7 @@ def listening(
 def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            server.asked.append(self.path)
+            server.requested_paths.append(self.path)
             server.headers.append({name.lower(): value for name, value in self.headers.items()})
             answer = server.answers.get(self.path, Answer(status=404))
             if callable(answer):

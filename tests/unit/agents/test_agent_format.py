@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def shape() -> dict[str, Any]:
-    """What a checkpoint relies on: nodes, edges, and the fields of what is kept."""
+    """The shape that a checkpoint relies on: nodes, edges, and the fields of stored values."""
     drawn = build(InMemorySaver()).get_graph()
     kinds = (State, JobFields, Feedback, Branch)
     return {
@@ -28,8 +28,8 @@ def shape() -> dict[str, Any]:
 
 
 def test_the_graph_has_the_shape_of_its_format() -> None:
-    """Where this fails: raise `checkpoint_format.WRITES`, say there what is different and how the
-    older checkpoints are read (or that they are not), and write the new shape down."""
+    """If this fails: raise `checkpoint_format.WRITES`, describe the difference in that module and
+    how Fettle reads older checkpoints (or that it does not), and write the new shape down."""
     assert shape() == json.loads((HERE / f"shape-{WRITES}.json").read_text())
 
 

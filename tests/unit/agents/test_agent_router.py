@@ -1,4 +1,4 @@
-"""The router: a model decides, once; medium where it does not."""
+"""The router: a model decides, once; the route is medium if it does not."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, judged))
     for _ in range(2):  # as a worker that goes on after a crash
         assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.HARD
-    (data,) = journey.data_of("routed")
+    (data,) = journey.event_data("routed")
     assert data == {
         "difficulty": "hard",
         "model": "groq:large",
         "reason": "It schedules.",
         "by": "model",
     }
-    (model_call,) = journey.data_of("model_called")
+    (model_call,) = journey.event_data("model_called")
     assert model_call["role"] == "router"
 
 
@@ -41,7 +41,7 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
 async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: Any) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, reply))
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    (data,) = journey.data_of("routed")
+    (data,) = journey.event_data("routed")
     assert (data["model"], data["by"]) == (None, "default")
     assert "could not be read" in data["reason"]
 
@@ -49,7 +49,7 @@ async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: 
 async def test_a_model_that_is_away_is_no_reason_to_fail(tmp_path: Path) -> None:
     journey = a_journey(tmp_path)  # the recording has no answer for the router
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    assert "did not answer" in journey.data_of("routed")[0]["reason"]
+    assert "did not answer" in journey.event_data("routed")[0]["reason"]
 
 
 async def test_the_routers_own_call_is_paid_out_of_the_budget(tmp_path: Path) -> None:

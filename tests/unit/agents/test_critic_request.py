@@ -24,14 +24,14 @@ from agents.texts import weight
 def message(*parts: Ranked) -> HumanMessage:
     """A request with these parts, after a task that stays."""
     text, marks = "The task.", []
-    for each in parts:
-        marks.append(Part(len(text) + 1, len(text) + 1 + len(each.text), each))
-        text = f"{text}\n{each.text}"
+    for ranked_part in parts:
+        marks.append(Part(len(text) + 1, len(text) + 1 + len(ranked_part.text), ranked_part))
+        text = f"{text}\n{ranked_part.text}"
     return with_parts(HumanMessage(""), text, marks)
 
 
-def part(name: str, characters: int, rank: int, *, whole: bool = False) -> Ranked:
-    return Ranked(name * characters, rank, f"[{name}: not shown]", whole)
+def part(name: str, characters: int, rank: int, *, in_full: bool = False) -> Ranked:
+    return Ranked(name * characters, rank, f"[{name}: not shown]", in_full)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_budget_is_a_third_of_the_context_within_bounds(
 
 
 def test_data_go_before_the_code_under_judgement() -> None:
-    request = message(part("d", 9_000, 3), part("c", 20_000, 1, whole=True), part("t", 2_000, 2))
+    request = message(part("d", 9_000, 3), part("c", 20_000, 1, in_full=True), part("t", 2_000, 2))
     text = str(fit_message(request, 24_000).content)
     assert ("c" * 20_000 in text, "t" * 2_000 in text) == (True, True)
     assert "characters left out" in text
@@ -54,12 +54,12 @@ def test_data_go_before_the_code_under_judgement() -> None:
 
 
 def test_code_is_not_cut_unless_it_alone_is_larger_than_the_budget() -> None:
-    small, large = part("c", 7_000, 1, whole=True), part("e", 8_000, 2, whole=True)
+    small, large = part("c", 7_000, 1, in_full=True), part("e", 8_000, 2, in_full=True)
     text = str(fit_message(message(small, large), 10_000).content)
     assert "c" * 7_000 in text
     assert "[e: not shown]" in text
     assert "characters left out" not in text
-    alone = str(fit_message(message(part("c", 30_000, 1, whole=True)), 24_000).content)
+    alone = str(fit_message(message(part("c", 30_000, 1, in_full=True)), 24_000).content)
     assert "characters left out" in alone
     assert alone.count("c") > 15_000
 
@@ -73,25 +73,25 @@ PARTS = st.lists(
 @given(PARTS, st.integers(0, 20_000))
 def test_a_request_fits_and_lists_what_it_leaves_out(parts: Any, budget: int) -> None:
     ranked = [
-        Ranked(sign * length, rank, f"[part {number}, not shown]", whole)
-        for number, (length, rank, whole, sign) in enumerate(parts)
+        Ranked(sign * length, rank, f"[part {number}, not shown]", in_full)
+        for number, (length, rank, in_full, sign) in enumerate(parts)
     ]
     request = message(*ranked)
     light = fit_message(request, budget)
     text = str(light.content)
-    fixed = weight("The task.") + sum(1 + weight(each.stand_in) for each in ranked)
+    fixed = weight("The task.") + sum(1 + weight(ranked_part.stand_in) for ranked_part in ranked)
     assert weight(text) <= max(budget, fixed) or text == request.content
     assert text.startswith("The task.")
     again = fit_message(light, budget)
     assert weight(str(again.content)) <= weight(text)
-    for each in ranked:
-        if each.in_full and weight(each.text) <= budget:
-            assert each.text in text or each.stand_in in text
+    for ranked_part in ranked:
+        if ranked_part.in_full and weight(ranked_part.text) <= budget:
+            assert ranked_part.text in text or ranked_part.stand_in in text
 
 
 def test_a_refused_request_loses_data_before_code() -> None:
-    """Where a provider says that the request is too long, whatever the context."""
-    request = message(part("d", 9_000, 3), part("c", 5_000, 1, whole=True))
+    """A provider refuses the request as too long, although the context has space for it."""
+    request = message(part("d", 9_000, 3), part("c", 5_000, 1, in_full=True))
     (light,) = cut([request], size([request]) // 2)
     assert "c" * 5_000 in str(light.content)
 
@@ -101,11 +101,11 @@ def test_what_a_tool_read_does_not_displace_the_evidence(outputs: int) -> None:
     """With a context of 8,000 tokens; `read_file` returns up to 20,000 characters."""
     calls = [{"name": "read_file", "args": {}, "id": str(n)} for n in range(outputs)]
     answers = (ToolMessage("o" * 20_000, tool_call_id=call["id"]) for call in calls)
-    request = message(part("c", 9_000, 1, whole=True), part("d", 9_000, 2))
-    shown = cut([request, AIMessage("", tool_calls=calls), *answers], 15_000)
-    assert size(shown) <= 15_000
-    assert "c" * 9_000 in str(shown[0].content)
-    assert all("ooo\n[... " in str(each.content) for each in shown[2:])
+    request = message(part("c", 9_000, 1, in_full=True), part("d", 9_000, 2))
+    fitted = cut([request, AIMessage("", tool_calls=calls), *answers], 15_000)
+    assert size(fitted) <= 15_000
+    assert "c" * 9_000 in str(fitted[0].content)
+    assert all("ooo\n[... " in str(answer.content) for answer in fitted[2:])
 
 
 def changed(path: str, before: str | None, after: str | None) -> ChangedFile:
@@ -126,14 +126,14 @@ def test_the_change_is_a_patch_and_new_files_in_full() -> None:
         ChangedFile("plot.png", None, b"\x89PNG\r\n\x1a\n\0"),
     ]
     change = change_of(files, {"result.json", "new.py"})
-    texts = {each.path: each for each in change.code}
+    texts = {file.path: file for file in change.code}
     assert sorted(texts) == ["app.py", "gone.py", "new.py", "notes.md"]
     assert "7\t line 6\n\t-line 7\n8\t+line seven\n9\t line 8\n" in texts["app.py"].text
     assert "line 2000" not in texts["app.py"].text
     assert (texts["new.py"].heading, texts["new.py"].text) == ("new.py, new", "1\tx = 1\n")
     assert texts["gone.py"].heading == "gone.py, deleted"
-    assert [each.path for each in change.tests] == ["test_app.py"]
-    assert [each.path for each in change.data] == ["result.json", "plot.png"]
+    assert [file.path for file in change.tests] == ["test_app.py"]
+    assert [file.path for file in change.data] == ["result.json", "plot.png"]
 
 
 def test_a_small_edited_file_is_one_patch_with_all_its_lines() -> None:
@@ -145,7 +145,7 @@ def test_a_small_edited_file_is_one_patch_with_all_its_lines() -> None:
         changed("begun.py", "", "-- x\n"),
         *(changed(f"large_{n}.py", "a\n" * 4_000, "a\n" * 4_000 + "b\n") for n in range(2)),
     ]
-    texts = {each.path: each.text for each in change_of(files, ()).code}
+    texts = {file.path: file.text for file in change_of(files, ()).code}
     patch = texts["app.py"].split("\n")
     assert patch[2:4] == ["@@ -1,41 +1,42 @@", "1\t line 0"]
     assert patch[23:27] == ["\t-line 20", "21\t+new", "22\t+lines", "23\t line 21"]
@@ -267,11 +267,11 @@ def test_the_figures_of_a_verification_are_sentences() -> None:
     assert verification_lines({"experiments": []}) == []  # of an older release
     green = {**tried, "kind": "unloadable", "still_green": True}
     note = "The verification does not exercise a.py."
-    held = {"experiments": [green], "notes": [note], "holds": True}
-    assert verification_lines(held) == [note]
-    assert len(verification_lines({**held, "holds": False, "notes": []})) == 1
+    verification = {"experiments": [green], "notes": [note], "holds": True}
+    assert verification_lines(verification) == [note]
+    assert len(verification_lines({**verification, "holds": False, "notes": []})) == 1
     before = {**green, "kind": "before"}  # of a job that is to change no behaviour
-    assert len(verification_lines({**held, "experiments": [before, green]})) == 2
+    assert len(verification_lines({**verification, "experiments": [before, green]})) == 2
 
 
 def test_the_bounds_are_those_of_the_docs() -> None:

@@ -18,27 +18,33 @@ def revision(number: int, verified: str = HOLDS, **more: Any) -> Fields:
 
 
 def state(*revisions: Fields, **more: Any) -> Fields:
-    kept: Fields = {"runs": [], "answers": [], "critiques": [], "reports": [], "verifications": []}
-    for each in revisions:
-        number, passed = each["number"], each.get("passed")
-        ok = each["verified"] in (HOLDS, GREEN)
-        kept["runs"].append({"id": f"r{number}", "revision": number, "succeeded": ok})
+    history: Fields = {
+        "runs": [],
+        "answers": [],
+        "critiques": [],
+        "reports": [],
+        "verifications": [],
+    }
+    for revision in revisions:
+        number, passed = revision["number"], revision.get("passed")
+        ok = revision["verified"] in (HOLDS, GREEN)
+        history["runs"].append({"id": f"r{number}", "revision": number, "succeeded": ok})
         files = {f"{number}.py": {"name": f"{number}.py"}}
         answer = {"revision": number, "text": f"answer {number}", "workspace": f"w{number}"}
-        kept["answers"].append({**answer, "artifacts": files})
-        kept["critiques"].append({"revision": number, "unmet": ["c"] * each.get("unmet", 0)})
-        run = None if each["verified"] == NONE else f"r{number}"
-        found = {"revision": number, "run": run, "holds": each["verified"] == HOLDS}
-        kept["verifications"].append(found)
+        history["answers"].append({**answer, "artifacts": files})
+        history["critiques"].append({"revision": number, "unmet": ["c"] * revision.get("unmet", 0)})
+        run = None if revision["verified"] == NONE else f"r{number}"
+        verification = {"revision": number, "run": run, "holds": revision["verified"] == HOLDS}
+        history["verifications"].append(verification)
         if passed is not None:
             tests = [
                 {"id": str(n), "outcome": "passed" if n < passed else "failed"} for n in range(3)
             ]
-            kept["reports"].append({"revision": number, "passed": passed == 3, "tests": tests})
-    last = kept["answers"][-1]
-    left = {"artifacts": last["artifacts"], "workspace": last["workspace"]}
-    reports = kept["reports"]
-    return {**kept, **left, "checked": reports[-1] if reports else None, **more}
+            history["reports"].append({"revision": number, "passed": passed == 3, "tests": tests})
+    last = history["answers"][-1]
+    final_files = {"artifacts": last["artifacts"], "workspace": last["workspace"]}
+    reports = history["reports"]
+    return {**history, **final_files, "checked": reports[-1] if reports else None, **more}
 
 
 @pytest.mark.parametrize(
@@ -58,13 +64,13 @@ def state(*revisions: Fields, **more: Any) -> Fields:
 def test_answer_files_and_report_are_those_of_the_best_revision(
     revisions: list[Fields], chosen: int
 ) -> None:
-    found = best_revision(now := state(*revisions))
-    assert (found.revision, found.answer) == (chosen, f"answer {chosen}")
-    assert (list(found.artifacts), found.workspace) == ([f"{chosen}.py"], f"w{chosen}")
-    assert found.is_earlier == (chosen != len(revisions))
-    assert found.verification == now["verifications"][chosen - 1]
+    best = best_revision(now := state(*revisions))
+    assert (best.revision, best.answer) == (chosen, f"answer {chosen}")
+    assert (list(best.artifacts), best.workspace) == ([f"{chosen}.py"], f"w{chosen}")
+    assert best.is_earlier == (chosen != len(revisions))
+    assert best.verification == now["verifications"][chosen - 1]
     if now["reports"]:
-        assert found.checked == now["reports"][chosen - 1]
+        assert best.checked == now["reports"][chosen - 1]
 
 
 def test_a_revision_that_the_critic_judged_comes_before_one_that_it_did_not() -> None:

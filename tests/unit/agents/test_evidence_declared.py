@@ -1,4 +1,4 @@
-"""Which command verifies the work, and which run, where there is nothing to verify."""
+"""Which command verifies the work, and which run the answer rests on without source files."""
 
 from __future__ import annotations
 
@@ -37,18 +37,23 @@ def verify(number: int, text: str = "python check.py", **more: Any) -> Run:
     return run(number, VERIFY, text, **more)
 
 
-def state(*runs: Run, made: Any = (), job: dict[str, Any] | None = None, **more: Any) -> Any:
-    artifacts = {name: {"name": name, "digest": f"of {name}"} for name in made}
+def state(
+    *runs: Run, artifact_names: Any = (), job: dict[str, Any] | None = None, **more: Any
+) -> Any:
+    artifacts = {name: {"name": name, "digest": f"of {name}"} for name in artifact_names}
     state = {"job": {"task": "Add.", **(job or {})}, "revision": 1, "artifacts": artifacts}
     return {**state, "runs": list(runs), **more}
 
 
 def ports(record: MemoryRecord | None = None, **files: bytes) -> Ports:
-    kept = record or MemoryRecord()
-    named = {name.replace("__", "."): content for name, content in files.items()}
+    memory_record = record or MemoryRecord()
+    contents = {name.replace("__", "."): content for name, content in files.items()}
     sandbox: Any = None
     models: Any = None
-    return replace(ports_over(kept, sandbox, models), workspace=MemoryWorkspace(kept, named))
+    return replace(
+        ports_over(memory_record, sandbox, models),
+        workspace=MemoryWorkspace(memory_record, contents),
+    )
 
 
 JOBS = {"verify": ["python", "-m", "shop", "a b"]}
@@ -79,11 +84,11 @@ CHECK, TESTS = verify(1), verify(2, "pytest -q")
 async def test_who_says_what_verifies_the_work(
     now: Any, files: dict[str, bytes], source: str, text: str
 ) -> None:
-    found = await find_declared(now, ports(), files)
-    assert found is not None
-    assert (found.source, found.program.text) == (source, text)
+    declared = await find_declared(now, ports(), files)
+    assert declared is not None
+    assert (declared.source, declared.program.text) == (source, text)
     if source in ("job", "model"):
-        assert found.program == Program.verify(shlex.split(text))
+        assert declared.program == Program.verify(shlex.split(text))
 
 
 async def test_a_repositorys_own_tests_come_after_what_the_model_declares() -> None:
@@ -111,14 +116,14 @@ def test_a_run_stands_for_the_very_files_that_it_left_as_they_were() -> None:
     program = Program.verify(["python", "check.py"])
     good = verify(1, on=now, workspace=now)
     assert matching_run([good, run(2)], program, at) == good
-    for other in (
+    for other_run in (
         verify(1, on="before", workspace=now),
         verify(1, on=now, workspace="after"),
         verify(1),
         verify(1, "python other.py", on=now, workspace=now),
         run(1, "shell", "python check.py", on=now, workspace=now),
     ):
-        assert matching_run([other], program, at) is None
+        assert matching_run([other_run], program, at) is None
     failed = verify(3, ok=False, on=now, workspace=now)
     assert matching_run([good, failed], program, at) == failed
 
@@ -141,20 +146,32 @@ FAILED = "r2 failed, and nothing has been run since: KeyError: 'a'"
         (state(run(1, ok=False), run(2)), "r2", None),
         (state(run(1), run(2, ok=False)), "r2", FAILED),
         (state(), None, NO_ANSWER),
-        (state(made_by(1, "a.csv"), made=["a.csv"]), "r1", None),
-        (state(made_by(1, "a.csv"), run(2), made=["a.csv"]), "r1", None),  # it read the file
-        (state(made_by(1, "a.csv"), made_by(2, "b.png"), made=["a.csv", "b.png"]), "r2", None),
-        (state(made_by(1, "a.csv"), run(2, ok=False), made=["a.csv"]), "r2", FAILED),
-        (state(made_by(1, "a.csv"), OTHER, made=["a.csv"]), "r1", None),
-        (state(run(1), made=["notes.md"]), None, NO_MAKER),
-        (state(made=["notes.md"]), None, NO_MAKER),
-        (state(made_by(1, "a.csv", ok=False), made=["a.csv"]), None, NO_MAKER),
+        (state(made_by(1, "a.csv"), artifact_names=["a.csv"]), "r1", None),
+        (
+            state(made_by(1, "a.csv"), run(2), artifact_names=["a.csv"]),
+            "r1",
+            None,
+        ),  # it read the file
+        (
+            state(made_by(1, "a.csv"), made_by(2, "b.png"), artifact_names=["a.csv", "b.png"]),
+            "r2",
+            None,
+        ),
+        (state(made_by(1, "a.csv"), run(2, ok=False), artifact_names=["a.csv"]), "r2", FAILED),
+        (state(made_by(1, "a.csv"), OTHER, artifact_names=["a.csv"]), "r1", None),
+        (state(run(1), artifact_names=["notes.md"]), None, NO_MAKER),
+        (state(artifact_names=["notes.md"]), None, NO_MAKER),
+        (state(made_by(1, "a.csv", ok=False), artifact_names=["a.csv"]), None, NO_MAKER),
     ],
 )
 def test_without_source_files_the_program_is_the_work(
     now: Any, rests_on: str | None, problem: str | None
 ) -> None:
-    found = by_program(now)
-    assert (found["run"], found["problem"], found["holds"]) == (rests_on, problem, problem is None)
-    assert found["source"] == ("program" if rests_on else None)
-    assert found["command"] == ("print(1)" if rests_on else None)
+    verification = by_program(now)
+    assert (verification["run"], verification["problem"], verification["holds"]) == (
+        rests_on,
+        problem,
+        problem is None,
+    )
+    assert verification["source"] == ("program" if rests_on else None)
+    assert verification["command"] == ("print(1)" if rests_on else None)

@@ -1,4 +1,4 @@
-"""Which experiments are made on a verification, and what they show of it."""
+"""Which experiments Fettle makes on a verification, and the conclusions from them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -
     return {"revision": revision, "text": text or f"t{revision}", "workspace": at, "level": level}
 
 
-def back(revision: int, unmet: int = 0) -> dict[str, Any]:
+def revise_critique(revision: int, unmet: int = 0) -> dict[str, Any]:
     """A critique that names this many unmet criteria."""
     criteria = [{"criterion": f"c{n}", "location": "", "reason": ""} for n in range(unmet)]
     feedback = f"f{revision}"
@@ -21,7 +21,7 @@ def back(revision: int, unmet: int = 0) -> dict[str, Any]:
 
 
 def checked(revision: int, passed: int, unmet: int = 0) -> dict[str, Any]:
-    return {**back(revision, unmet), "checks": {"passed": passed, "total": 5}}
+    return {**revise_critique(revision, unmet), "checks": {"passed": passed, "total": 5}}
 
 
 def run(revision: int, out: str = "3") -> dict[str, Any]:
@@ -30,42 +30,46 @@ def run(revision: int, out: str = "3") -> dict[str, Any]:
 
 
 def state(revision: int, *answers: Any, most: int = 9, **more: Any) -> dict[str, Any]:
-    made = list(answers) or [answer(n) for n in range(1, revision + 1)]
-    return {"job": {"max_revisions": most}, "revision": revision, "answers": made, **more}
+    all_answers = list(answers) or [answer(n) for n in range(1, revision + 1)]
+    return {"job": {"max_revisions": most}, "revision": revision, "answers": all_answers, **more}
 
 
 def test_the_same_output_twice_ends_it() -> None:
     same = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1), run(2)])
-    found = after_critique(same, [back(1), back(2)], 1)
-    assert found == NextRevision(
+    next_revision = after_critique(same, [revise_critique(1), revise_critique(2)], 1)
+    assert next_revision == NextRevision(
         exhausted=True, level=0, ends="two revisions in a row had the same result"
     )
     mute = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1)])
-    assert after_critique(mute, [back(1), back(2)], 1).exhausted
+    assert after_critique(mute, [revise_critique(1), revise_critique(2)], 1).exhausted
 
 
 def test_a_retry_has_two_revisions_of_its_own_before_its_progress_counts() -> None:
-    tried = [back(1, 2), back(2, 2), back(3, 2)]
+    tried = [revise_critique(1, 2), revise_critique(2, 2), revise_critique(3, 2)]
     same = [answer(n, "t", "w") for n in range(1, 6)]
     retried = state(4, *same[:4], most=9)
     retried["job"]["judged_before"] = 3
-    assert not after_critique(retried, [*tried, back(4, 3)], 1).exhausted
+    assert not after_critique(retried, [*tried, revise_critique(4, 3)], 1).exhausted
     again = {**retried, "revision": 5, "answers": same}
-    assert after_critique(again, [*tried, back(4, 3), back(5, 3)], 1).exhausted
+    assert after_critique(
+        again, [*tried, revise_critique(4, 3), revise_critique(5, 3)], 1
+    ).exhausted
 
 
 def test_unmet_criteria_that_do_not_get_fewer_end_it() -> None:
-    tried = [back(1, 2), back(2, 2), back(3, 3)]
+    tried = [revise_critique(1, 2), revise_critique(2, 2), revise_critique(3, 3)]
     assert after_critique(state(2), tried[:2], 1).ends is None
     assert after_critique(state(3), tried, 1) == NextRevision(
         exhausted=True, level=0, ends="no fewer criteria are unmet than 2 revisions ago"
     )
-    assert not after_critique(state(3), [*tried[:2], back(3, 1)], 1).exhausted
-    assert not after_critique(state(3), [back(1), back(2, 2), back(3, 2)], 1).exhausted
+    assert not after_critique(state(3), [*tried[:2], revise_critique(3, 1)], 1).exhausted
+    assert not after_critique(
+        state(3), [revise_critique(1), revise_critique(2, 2), revise_critique(3, 2)], 1
+    ).exhausted
 
 
 def test_the_critiques_of_an_older_release_count_by_their_unmet_criteria() -> None:
-    older = [{**back(n), "failed": ["a"], "score": 0.5} for n in (1, 2, 3)]
+    older = [{**revise_critique(n), "failed": ["a"], "score": 0.5} for n in (1, 2, 3)]
     for critique in older:
         del critique["unmet"]
     assert after_critique(state(3), older, 1).exhausted
@@ -79,31 +83,38 @@ def test_checks_that_do_not_get_more_end_it() -> None:
     )
     assert after_critique(state(3), stands, 2) == NextRevision(exhausted=False, level=1)
     assert not after_critique(state(3), [*stands[:2], checked(3, 4)], 1).exhausted
-    assert not after_critique(state(3), [back(1), *stands[1:]], 1).exhausted
+    assert not after_critique(state(3), [revise_critique(1), *stands[1:]], 1).exhausted
 
 
 def test_a_stronger_model_takes_over_before_it_ends() -> None:
-    tried = [back(1, 2), back(2, 2), back(3, 2)]
+    tried = [revise_critique(1, 2), revise_critique(2, 2), revise_critique(3, 2)]
     assert after_critique(state(3), tried, 2) == NextRevision(exhausted=False, level=1)
     assert after_critique(state(3, level=1), tried, 2).exhausted
 
 
 def test_two_revisions_that_fix_nothing_wear_a_model_out() -> None:
-    assert after_critique(state(2), [back(1), back(2)], 2).level == 0
-    assert after_critique(state(3), [back(1), back(2), back(3)], 2).level == 1
+    assert after_critique(state(2), [revise_critique(1), revise_critique(2)], 2).level == 0
+    assert (
+        after_critique(
+            state(3), [revise_critique(1), revise_critique(2), revise_critique(3)], 2
+        ).level
+        == 1
+    )
     higher = [answer(n, level=int(n > 3)) for n in (1, 2, 3, 4)]
-    tried = [back(n) for n in (1, 2, 3, 4)]
+    tried = [revise_critique(n) for n in (1, 2, 3, 4)]
     assert after_critique(state(4, *higher, level=1), tried, 3).level == 1
     higher.append(answer(5, level=1))
-    assert after_critique(state(5, *higher, level=1), [*tried, back(5)], 3).level == 2
-    assert not after_critique(state(5, *higher, level=1), [*tried, back(5)], 2).exhausted
+    assert after_critique(state(5, *higher, level=1), [*tried, revise_critique(5)], 3).level == 2
+    assert not after_critique(state(5, *higher, level=1), [*tried, revise_critique(5)], 2).exhausted
 
 
 def test_two_passes_that_went_in_circles_end_it() -> None:
     circle = {"stopped": "6 repairs in a row have failed"}
     once = state(2, answer(1), {**answer(2), **circle})
-    assert not after_critique(once, [back(1), back(2)], 1).exhausted
+    assert not after_critique(once, [revise_critique(1), revise_critique(2)], 1).exhausted
     twice = state(2, {**answer(1), **circle}, {**answer(2), **circle})
     ends = "two revisions in a row repeated themselves"
-    assert after_critique(twice, [back(1), back(2)], 1).ends == ends
-    assert after_critique(twice, [back(1), back(2)], 2) == NextRevision(exhausted=False, level=1)
+    assert after_critique(twice, [revise_critique(1), revise_critique(2)], 1).ends == ends
+    assert after_critique(twice, [revise_critique(1), revise_critique(2)], 2) == NextRevision(
+        exhausted=False, level=1
+    )

@@ -1,4 +1,4 @@
-"""Which files are programs, and that one which cannot load ends whatever loads it."""
+"""Which files are programs, and that an unloadable program ends each program that loads it."""
 
 from __future__ import annotations
 

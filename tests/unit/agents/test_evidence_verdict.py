@@ -1,4 +1,4 @@
-"""What a verdict may say, by what the verification shows."""
+"""Which verdicts are allowed, by the result of the verification."""
 
 from __future__ import annotations
 
@@ -32,19 +32,21 @@ def verified(problem: str | None = None, run: str | None = "r2", revision: int =
     return {"revision": revision, "run": run, "holds": holds, "problem": problem}
 
 
-def state(found: Any = None, *, job: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def state(
+    verification: Any = None, *, job: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
     """A job of two runs, of which the second is its verification."""
     return {
         "job": {"task": "Add.", **(job or {})},
         "revision": 1,
         "runs": [run(1), run(2)],
-        "verifications": [found or verified()],
+        "verifications": [verification or verified()],
         **more,
     }
 
 
-def approval(*named: str, **more: Any) -> Verdict:
-    return Verdict(verdict="approve", feedback="Fine.", runs=[*named], **more)
+def approval(*run_ids: str, **more: Any) -> Verdict:
+    return Verdict(verdict="approve", feedback="Fine.", runs=[*run_ids], **more)
 
 
 def test_an_approval_of_what_the_verification_shows_stands() -> None:
@@ -79,14 +81,14 @@ UNMET = {"criterion": "floats", "location": "add.py:3", "reason": "it takes whol
     ],
 )
 def test_unmet_criteria_are_read_in_each_form_that_models_write(value: Any, criteria: Any) -> None:
-    said = Verdict.model_validate({"verdict": "revise", "unmet": value})
-    assert critique_of(state(), said)["unmet"] == criteria
+    verdict = Verdict.model_validate({"verdict": "revise", "unmet": value})
+    assert critique_of(state(), verdict)["unmet"] == criteria
 
 
 def test_an_approval_with_an_empty_form_of_unmet_criteria_stands() -> None:
     empty = [{"criterion": "none", "location": "", "reason": ""}]
-    said = Verdict.model_validate({"verdict": "approve", "unmet": empty})
-    assert critique_of(state(), said)["verdict"] == "approve"
+    verdict = Verdict.model_validate({"verdict": "approve", "unmet": empty})
+    assert critique_of(state(), verdict)["verdict"] == "approve"
     with pytest.raises(ValidationError):  # not read as none: the model is asked again
         Verdict.model_validate({"verdict": "approve", "unmet": [{"name": "floats"}]})
 
@@ -99,10 +101,10 @@ def test_a_reply_with_the_fields_of_older_recordings_is_read() -> None:
 
 
 def test_the_executor_gets_the_place_and_the_reason_of_each_unmet_criterion() -> None:
-    said = Verdict.model_validate({"verdict": "revise", "feedback": "Go on.", "unmet": [UNMET]})
+    verdict = Verdict.model_validate({"verdict": "revise", "feedback": "Go on.", "unmet": [UNMET]})
     line = "floats (add.py:3): it takes whole numbers only"
-    assert feedback_text(critique_of(state(), said)) == f"Go on.\n\nNot met:\n- {line}"
-    alone = critique_of(state(), said.model_copy(update={"feedback": ""}))
+    assert feedback_text(critique_of(state(), verdict)) == f"Go on.\n\nNot met:\n- {line}"
+    alone = critique_of(state(), verdict.model_copy(update={"feedback": ""}))
     assert feedback_text(alone) == line
 
 
@@ -115,7 +117,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize(
-    ("now", "why"),
+    ("now", "problem"),
     [
         (state(verified(RED)), RED),
         (state(verified(NO_PROGRAM, None)), NO_PROGRAM),
@@ -125,10 +127,10 @@ COPIES = {
         (state(**COPIES), "copies of conflicting files are left: a.conflict-step2.py"),
     ],
 )
-def test_an_approval_without_evidence_is_turned_around(now: Any, why: str | None) -> None:
+def test_an_approval_without_evidence_is_turned_around(now: Any, problem: str | None) -> None:
     critique = critique_of(now, approval("r1"))
     assert (critique["verdict"], critique["by"]) == ("revise", "critic")
-    assert critique["overruled"] == (why or missing_evidence(now))
+    assert critique["overruled"] == (problem or missing_evidence(now))
     assert critique["feedback"] == f"Not approved: {critique['overruled']}.\n\nFine."
 
 
@@ -150,8 +152,8 @@ def test_a_job_may_do_without_evidence_only_for_what_nothing_can_execute(
 
 
 def test_a_critic_may_always_send_back() -> None:
-    said = Verdict.model_validate({"verdict": "revise", "runs": ["r1"], "unmet": ["no tests"]})
-    critique = critique_of(state(), said)
+    verdict = Verdict.model_validate({"verdict": "revise", "runs": ["r1"], "unmet": ["no tests"]})
+    critique = critique_of(state(), verdict)
     assert (critique["verdict"], critique["feedback"], critique["runs"]) == (
         "revise", "no tests", ["r1"],
     )  # fmt: skip
@@ -178,27 +180,27 @@ _SAID = st.none() | st.builds(
 
 @given(_FOUND, _SAID, st.sampled_from([None, UNPASSED, UNPASSED | {"revision": 2}]))
 def test_nothing_is_approved_unless_its_last_verification_holds(
-    found: list[Any], said: Verdict | None, checked: Any
+    verifications: list[Any], verdict: Verdict | None, checked: Any
 ) -> None:
-    now = state(checked=checked) | {"verifications": found, "revision": 2}
-    critique = critique_of(now, said)
+    now = state(checked=checked) | {"verifications": verifications, "revision": 2}
+    critique = critique_of(now, verdict)
     if critique["verdict"] == "approve":
-        assert said is not None
-        assert found[-1] == verified(None, found[-1]["run"], 2)
+        assert verdict is not None
+        assert verifications[-1] == verified(None, verifications[-1]["run"], 2)
         assert checked is None or checked["revision"] != 2
         assert not critique["unmet"]
     else:
-        assert said is None or said.verdict == "revise" or critique["overruled"]
+        assert verdict is None or verdict.verdict == "revise" or critique["overruled"]
 
 
-@pytest.mark.parametrize("named", ["9" * 5_000, "r" + "9" * 5_000])
-def test_a_number_of_any_length_names_no_run(named: str) -> None:
-    said = Verdict(verdict="revise", runs=[named])
-    assert critique_of(state(), said)["runs"] == []
+@pytest.mark.parametrize("run_id", ["9" * 5_000, "r" + "9" * 5_000])
+def test_a_number_of_any_length_names_no_run(run_id: str) -> None:
+    verdict = Verdict(verdict="revise", runs=[run_id])
+    assert critique_of(state(), verdict)["runs"] == []
 
 
 @pytest.mark.parametrize(
-    ("found", "more", "problem"),
+    ("verification", "more", "problem"),
     [
         (verified(), {}, None),
         (verified(NO_PROGRAM, run=None), {}, None),
@@ -209,7 +211,7 @@ def test_a_number_of_any_length_names_no_run(named: str) -> None:
     ids=["verified", "a document", "nothing run", "no evidence", "red"],
 )
 def test_a_person_overrides_no_missing_evidence_if_the_job_asks_for_none(
-    found: Any, more: dict[str, Any], problem: str | None
+    verification: Any, more: dict[str, Any], problem: str | None
 ) -> None:
-    assert overridden_problem(state(found, job={"evidence": "none"}, **more)) == problem
-    assert overridden_problem(state(found, **more)) == found["problem"]
+    assert overridden_problem(state(verification, job={"evidence": "none"}, **more)) == problem
+    assert overridden_problem(state(verification, **more)) == verification["problem"]

@@ -73,14 +73,14 @@ def grepped(*patterns: str) -> list[Round]:
         (reds("a", "a"), 1),  # the repair has not touched the cause
         (reds("a", "b", "a"), 1),
         ([red("a"), green(), red("b"), green(), red("c")], 0),
-        ([red("a"), green(), red("a")], 1),  # a probe in between says nothing of the failure
+        ([red("a"), green(), red("a")], 1),  # a probe in between does not count as a repair
         ([red("a", "verify"), green("verify"), red("a", "verify")], 0),  # that one was repaired
         ([*reds("a", "a"), red("a")], 1),  # each model has its own tries
         ([*reds("a", "a"), *reds("a", "a")], 2),
         ([*reds("a", "a"), green("verify"), green("verify")], 1),  # the level stays
-        (explored("a", "b", "c", "d", "e", "f", "g", "h"), 0),  # nothing was repaired
+        (explored("a", "b", "c", "d", "e", "f", "g", "h"), 0),  # no failure was repaired
         (explored("a", "a", "a", "a"), 0),
-        ([*explored("a"), *reds("a")], 1),  # a repair of what was reproduced changes nothing
+        ([*explored("a"), *reds("a")], 1),  # a repair of a reproduced failure does not change it
         ([*explored("a", "b", "c"), *reds("d", "e")], 0),
         (verified("a", "b", "c", "d"), 0),  # each another one
         (verified("a", "a"), 1),

@@ -1,4 +1,4 @@
-"""The serializer of checkpoints and journal: what it stores comes back, all else is refused."""
+"""The serializer of checkpoints and journal: it restores its values and refuses other bytes."""
 
 from __future__ import annotations
 

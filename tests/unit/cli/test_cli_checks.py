@@ -78,7 +78,7 @@ def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypat
         "run", "Sort", "--check", "test_a.py", "--check-command", "pytest -x", "--write-tests",
         "--questions", "--questions-expire", "60", "--parallel",
     )  # fmt: skip
-    assert tiny.asked[0].body == {
+    assert tiny.requests[0].body == {
         "task": "Sort",
         "checks": {"files": {"test_a.py": "def test_a(): pass\n"}, "command": "pytest -x"},
         "write_tests": True,
@@ -92,7 +92,7 @@ def test_a_command_without_checks_is_a_mistake(fettle, tiny):
     code, _, err = fettle("run", "Sort", "--check-command", "pytest")
     assert code == 2
     assert "--check PATH" in err
-    assert tiny.asked == []
+    assert tiny.requests == []
 
 
 def test_run_sends_cases(fettle, finished, tiny, tmp_path, monkeypatch):
@@ -100,7 +100,7 @@ def test_run_sends_cases(fettle, finished, tiny, tmp_path, monkeypatch):
     cases = [{"argv": ["python", "app.py"], "stdout": "1\n"}]
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     fettle("run", "Sort", "--cases", "cases.json")
-    assert tiny.asked[0].body == {"task": "Sort", "checks": {"cases": cases}}
+    assert tiny.requests[0].body == {"task": "Sort", "checks": {"cases": cases}}
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_a_file_without_cases_is_a_mistake(fettle, tiny, tmp_path, text):
     path = tmp_path / "cases.json"
     path.write_text(text)
     code, _, err = fettle("run", "Sort", "--cases", str(path))
-    assert (code, "cases.json" in err, tiny.asked) == (2, True, [])
+    assert (code, "cases.json" in err, tiny.requests) == (2, True, [])
 
 
 def test_answers_are_sent_in_their_order(fettle, tiny):
     tiny.on("POST /jobs/j1/review", Answer(200, job(status="queued")))
     fettle("review", "j1", "answer", "--answer", "ISO dates", "--answer", "")
-    assert tiny.asked[0].body == {"action": "answer", "answers": ["ISO dates", ""]}
+    assert tiny.requests[0].body == {"action": "answer", "answers": ["ISO dates", ""]}

@@ -36,7 +36,7 @@ def test_run_sends_what_was_asked(fettle, finished, tiny, tmp_path, monkeypatch)
         "run", "Sort", "--review", "--model", "groq:x", "--file", "src/a.py",
         "--file", str(tmp_path / "src" / "a.py"), "--conversation", "c1", "--label", "l",
     )  # fmt: skip
-    assert tiny.asked[0].body == {
+    assert tiny.requests[0].body == {
         "task": "Sort",
         "review": True,
         "model": "groq:x",
@@ -61,12 +61,12 @@ def test_run_sends_a_directory_without_what_is_hidden(
     monkeypatch.chdir(tmp_path)
     for folder in ("data", str(data), "../" + tmp_path.name + "/data"):
         code, _, err = fettle("run", "Sort", "--file", folder)
-        assert (code, tiny.asked[-3].body["files"]) == (0, expected_files), folder
+        assert (code, tiny.requests[-3].body["files"]) == (0, expected_files), folder
         assert "left out of the directories: 2 (hidden)" in err
         assert "left out of the directories: 1 (no regular file)" in err
     monkeypatch.chdir(data)
     fettle("run", "Sort", "--file", ".")
-    assert tiny.asked[-3].body["files"] == {
+    assert tiny.requests[-3].body["files"] == {
         name.removeprefix("data/"): content for name, content in expected_files.items()
     }
 
@@ -78,7 +78,7 @@ def test_run_says_before_it_sends_what_is_too_large(fettle, finished, tiny, tmp_
     code, _, err = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
     assert code == 1
     assert "at most 11534336 bytes (FETTLE_MAX_FILES_BYTES), not 20971520" in err
-    assert [request.path for request in tiny.asked] == ["/system"]
+    assert [request.path for request in tiny.requests] == ["/system"]
     tiny.on("GET /system", problem(403, "Forbidden"))  # a key that may only submit
     code, _, _ = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
     assert code == 0
@@ -91,13 +91,13 @@ def test_two_files_of_one_name_are_refused(fettle, tiny, tmp_path):
     code, _, err = fettle("run", "Sort", *(f"--file={tmp_path}/{each}/x.csv" for each in "ab"))
     assert code == 2
     assert "would both be x.csv" in err
-    assert tiny.asked == []
+    assert tiny.requests == []
 
 
 def test_run_reads_a_task_from_stdin(fettle, finished, tiny, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("A long task\n"))
     fettle("run", "-")
-    assert tiny.asked[0].body == {"task": "A long task\n"}
+    assert tiny.requests[0].body == {"task": "A long task\n"}
 
 
 def test_run_json_prints_the_final_job_alone_on_stdout(fettle, finished):
@@ -241,7 +241,7 @@ def test_list_prints_rows_for_a_pipe(fettle, tiny):
     heads, row = (line.split("\t") for line in out.splitlines())
     assert (code, heads) == (0, ["ID", "STATUS", "AGE", "TASK"])
     assert (row[0], row[1], row[3]) == ("j1", "queued", "Sort")
-    query = tiny.asked[0].path.partition("?")[2].split("&")
+    query = tiny.requests[0].path.partition("?")[2].split("&")
     assert sorted(query) == ["limit=5", "offset=0", "status=queued"]
 
 
@@ -300,7 +300,7 @@ def test_review_sends_the_decision(fettle, tiny, tmp_path):
     fettle("review", "j1", "edit", "--code", str(tmp_path / "mine.py"))
     comments = ("--comment", "a b.py:12: see c.py:3: why?", "--comment", "a.py:-7:No\nway.")
     assert fettle("review", "j1", "revise", *comments)[0] == 0
-    assert [request.body for request in tiny.asked] == [
+    assert [request.body for request in tiny.requests] == [
         {"action": "approve"},
         {"action": "revise", "feedback": "smaller", "review_id": "v1"},
         {"action": "edit", "code": "print(1)\n"},
@@ -326,7 +326,7 @@ def test_edit_opens_the_editor_on_the_complete_last_program(fettle, tiny, tmp_pa
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
     assert fettle("review", "j1", "edit")[0] == 0
-    assert tiny.asked[-1].body == {"action": "edit", "code": "x = 2\n"}
+    assert tiny.requests[-1].body == {"action": "edit", "code": "x = 2\n"}
 
 
 def test_cancel(fettle, tiny):
@@ -354,17 +354,17 @@ def test_drain(fettle, tiny):
 def test_retry(fettle, tiny):
     tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
     assert fettle("retry", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
-    assert tiny.asked[-1].body is None
+    assert tiny.requests[-1].body is None
     fettle("retry", "j1", "--no-wait", "--max-cost-usd", "2", "--timeout", "1h", "--no-review")
     terms = {"max_cost_usd": "2", "timeout_seconds": 3_600, "review": False}
-    assert tiny.asked[-1].body == terms
+    assert tiny.requests[-1].body == terms
 
 
 def test_rebase(fettle, tiny):
     new = job(id="j2", status="queued")
     tiny.on("POST /jobs/j1/rebase", Answer(202, new))
     assert fettle("rebase", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
-    assert (tiny.asked[-1].body, len(tiny.asked[-1].headers["idempotency-key"])) == (None, 32)
+    assert (tiny.requests[-1].body, len(tiny.requests[-1].headers["idempotency-key"])) == (None, 32)
     assert json.loads(fettle("rebase", "j1", "--no-wait", "--json")[1])["id"] == "j2"
     detail = "the job's repository was uploaded"
     tiny.on("POST /jobs/j1/rebase", problem(409, "The job is in another state", detail))
@@ -380,11 +380,11 @@ def test_keys(fettle, tiny):
     tiny.on("GET /keys", Answer(200, {"keys": [key]}))
     tiny.on("DELETE /keys/k1", Answer(204, ""))
     assert "secret: fettle_s\n" in fettle("keys", "create", "ada", "--scope", "read")[1]
-    assert tiny.asked[-1].body == {"name": "ada", "scopes": ["read"]}
+    assert tiny.requests[-1].body == {"name": "ada", "scopes": ["read"]}
     assert (
         "person: Ada Lovelace\n" in fettle("keys", "create", "ada", "--person", "Ada Lovelace")[1]
     )
-    assert tiny.asked[-1].body["person"] == "Ada Lovelace"
+    assert tiny.requests[-1].body["person"] == "Ada Lovelace"
     heads, row = (line.split("\t") for line in fettle("keys", "list")[1].splitlines())
     assert heads[:8] == ["ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY"]
     assert heads[8:] == ["PERSON", "MADE BY"]
@@ -463,7 +463,7 @@ def test_an_error_of_the_operating_system_is_a_sentence(fettle, tiny, tmp_path):
 def test_a_key_that_no_header_takes_is_not_sent_and_not_shown(key, fettle, tiny, monkeypatch):
     monkeypatch.setenv("FETTLE_API_KEY", key)
     code, _, err = fettle("list")
-    assert (code, tiny.asked) == (2, [])
+    assert (code, tiny.requests) == (2, [])
     assert err.startswith("error: the key cannot be used")
     assert key not in err
 
@@ -502,7 +502,7 @@ def test_an_unknown_tenant_is_not_limited_unless_a_person_means_it(fettle, tiny)
         assert "no tenant acne has a key or limits" in err
         assert "did you mean acme?" in err
         assert "--yes" in err
-    assert "PUT" not in {request.method for request in tiny.asked}
+    assert "PUT" not in {request.method for request in tiny.requests}
     assert fettle(*LIMIT, "--yes")[:2] == (0, "limited: acne, a day: 5 tokens\n")
 
 
@@ -515,7 +515,7 @@ def test_a_person_at_a_terminal_is_asked_about_an_unknown_tenant(tiny, tmp_path,
         command.wait_for("did you mean acme? Limit it all the same? [y/N]")
         command.type(typed)
         assert command.end(20) == 1 - calls
-    assert [request.method for request in tiny.asked].count("PUT") == calls
+    assert [request.method for request in tiny.requests].count("PUT") == calls
 
 
 def test_a_refused_tenant_is_answered_with_the_list_of_tenants(fettle, tiny):
@@ -572,7 +572,7 @@ def test_a_rule_is_changed_from_the_version_that_was_read(fettle, tiny):
     code, _, _ = fettle("fleet", "set", "retries=40", "FETTLE_RETRY_SECONDS=2.5")
     assert code == 0
     values = {"retries": 40, "retry_seconds": 2.5}
-    assert tiny.asked[-1].body == {"version": 4, "settings": values, "accept_removal": 0}
+    assert tiny.requests[-1].body == {"version": 4, "settings": values, "accept_removal": 0}
 
 
 @pytest.mark.parametrize(
@@ -587,7 +587,7 @@ def test_a_retention_that_removes_jobs_names_their_number(
     monkeypatch.setattr("sys.stdin", io.StringIO(words))
     code, _, err = fettle("fleet", "set", "retention_days=7", *more)
     assert ("1200 finished jobs" in err) == (not more)
-    puts = [request.body["accept_removal"] for request in tiny.asked if request.method == "PUT"]
+    puts = [request.body["accept_removal"] for request in tiny.requests if request.method == "PUT"]
     assert puts == sent
     assert (code == 0) == (sent == [0, 1200])
 
@@ -595,5 +595,5 @@ def test_a_retention_that_removes_jobs_names_their_number(
 @pytest.mark.parametrize("pair", ["retention_days", "=3", "retries=many", "retries=nan"])
 def test_a_rule_without_a_number_is_bad_usage(fettle, tiny, pair):
     code, _, err = fettle("fleet", "set", pair)
-    assert (code, tiny.asked) == (2, [])
+    assert (code, tiny.requests) == (2, [])
     assert "NAME=NUMBER" in err

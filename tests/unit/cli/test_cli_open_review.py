@@ -152,9 +152,9 @@ def test_a_person_is_asked_before_an_approval_without_evidence(
         command.wait_for(question)
         command.type("\n")
         command.wait_for("not approved")
-        assert "POST" not in {request.method for request in tiny.asked}
+        assert "POST" not in {request.method for request in tiny.requests}
         command.type("approve\n")
         command.type("y\n")
         assert command.end(20) == 0
-    decisions = [request.body["action"] for request in tiny.asked if request.method == "POST"]
+    decisions = [request.body["action"] for request in tiny.requests if request.method == "POST"]
     assert decisions == ["approve"]

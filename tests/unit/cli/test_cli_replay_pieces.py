@@ -143,7 +143,9 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     assert original.decisions[0][1]["comments"] == [COMMENT]
     code = "print('mine')"
     assert decisions == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
-    files = [request.path.rpartition("/")[2] for request in tiny.asked if "files" in request.path]
+    files = [
+        request.path.rpartition("/")[2] for request in tiny.requests if "files" in request.path
+    ]
     assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks", "cases.json?at=checks"]
 
 
@@ -203,7 +205,7 @@ def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tm
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     file = tmp_path / "it.yaml"
     assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 0
-    assert tiny.asked[0].body == {"task": "Sort", "record": True}
+    assert tiny.requests[0].body == {"task": "Sort", "record": True}
     assert file.read_bytes() == b"about: x\n"
     assert file.stat().st_mode & 0o077 == 0
     assert list(tmp_path.iterdir()) == [file]
@@ -214,4 +216,4 @@ def test_a_folder_that_is_not_there_is_said_so_before_anything_is_paid(tiny, cap
     file = tmp_path / "nowhere" / "it.yaml"
     assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 2
     assert "there is no folder" in capsys.readouterr().err
-    assert tiny.asked == []
+    assert tiny.requests == []

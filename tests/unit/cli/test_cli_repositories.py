@@ -74,7 +74,7 @@ def sent(fettle, finished, tiny, tmp_path):
     def run_it(*words: str) -> tuple[Repository, Mapping]:
         code, _, err = fettle("run", "fix it", *words)
         assert code == 0, err
-        body = next(request.body for request in tiny.asked if request.path == "/jobs")
+        body = next(request.body for request in tiny.requests if request.path == "/jobs")
         (tmp_path / "sent.bundle").write_bytes(body.pop("bundle"))
         clone = Repository(tmp_path / "clone")
         clone.git("fetch", "--quiet", "--tags", str(tmp_path / "sent.bundle"), "HEAD")
@@ -88,7 +88,7 @@ def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
     url = "https://git.example.org/team/app.git"
     assert fettle("run", "x", "--repo", url, "--pull-request")[0] == 0
     assert fettle("run", "x", "--repo", url, "--branch")[0] == 0
-    sent = [request.body["deliver"] for request in tiny.asked if request.path == "/jobs"]
+    sent = [request.body["deliver"] for request in tiny.requests if request.path == "/jobs"]
     assert sent == [{"branch": True, "pull_request": each} for each in (True, False)]
     for option in ("--branch", "--pull-request"):
         code, _, err = fettle("run", "x", "--repo", str(theirs.folder), option)
@@ -146,7 +146,7 @@ def test_the_key_stays_here_where_a_repository_names_a_service(tiny, theirs, mon
     monkeypatch.chdir(theirs.folder)
     for words in (["run", "fix it", "--repo", "."], ["list"], ["doctor"], ["config"]):
         run(words)  # the usual address may have a service of somebody else
-    assert tiny.asked == []
+    assert tiny.requests == []
 
 
 def test_what_is_not_committed_is_left_out_with_a_word(fettle, finished, theirs):
@@ -244,7 +244,7 @@ def test_a_worktree_is_a_repository(sent, theirs, tmp_path):
 def test_a_url_is_named_and_not_fetched(fettle, finished, tiny, url):
     assert fettle("run", "x", "--repo", url, "--ref", "main")[0] == 0
     repo = {"url": url, "ref": "main"}
-    assert tiny.asked[0].body == {"task": "x", "repo": repo}
+    assert tiny.requests[0].body == {"task": "x", "repo": repo}
 
 
 def test_what_was_not_installed_is_shown(fettle, tiny):
@@ -270,7 +270,7 @@ def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
     url = ("--repo", "https://git.test/a.git")
     for options in (("--setup", "make deps"), ("--setup", ""), ("--no-setup",), ()):
         assert fettle("run", "x", *url, *options)[0] == 0
-    bodies = [request.body for request in tiny.asked if request.path == "/jobs"]
+    bodies = [request.body for request in tiny.requests if request.path == "/jobs"]
     assert [body.get("setup") for body in bodies] == ["make deps", "", "", None]
 
 
@@ -291,7 +291,7 @@ def test_a_wrong_repository_is_refused_before_the_request(
 ):
     monkeypatch.chdir(theirs.folder)
     code, _, err = fettle("run", "x", *words)
-    assert (code in (1, 2), tiny.asked) == (True, [])
+    assert (code in (1, 2), tiny.requests) == (True, [])
     assert why in err
 
 
@@ -308,7 +308,7 @@ def test_what_cannot_be_bundled_is_said(fettle, tiny, theirs, tmp_path):
     with pytest.raises(subprocess.CalledProcessError):
         theirs.git("merge", "main")
     assert "unmerged files" in fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
-    assert tiny.asked == []
+    assert tiny.requests == []
 
 
 def test_a_repository_that_is_too_large_is_said_before_it_is_sent(fettle, tiny, theirs):

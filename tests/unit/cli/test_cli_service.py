@@ -26,7 +26,7 @@ def service(tiny, slept):
 def test_the_key_goes_with_every_call(tiny, service):
     tiny.on("GET /jobs/j1", Answer(200, job()))
     assert service.job("j1")["id"] == "j1"
-    assert tiny.asked[0].headers["x-api-key"] == "secret"
+    assert tiny.requests[0].headers["x-api-key"] == "secret"
 
 
 def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, slept):
@@ -35,7 +35,7 @@ def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, s
 
     assert service.submit({"task": "x"})["id"] == "j1"
 
-    assert len({request.headers["idempotency-key"] for request in tiny.asked}) == 1
+    assert len({request.headers["idempotency-key"] for request in tiny.requests}) == 1
     assert slept == [1.0, 1.0]  # as Retry-After says
 
 
@@ -43,7 +43,7 @@ def test_a_decision_is_not_repeated(tiny, service):
     tiny.on("POST /jobs/j1/review", problem(503, "Redis cannot be reached"))
     with pytest.raises(Unreachable):
         service.decide("j1", {"action": "approve"})
-    assert len(tiny.asked) == 1
+    assert len(tiny.requests) == 1
 
 
 def test_a_problem_is_shown_with_its_fields(tiny, service):
@@ -84,13 +84,13 @@ def test_the_key_goes_to_no_other_server(tiny, service):
         for link in (f"{stranger.url}/text", "https://fettle.test/"):
             with pytest.raises(CliError, match="leads to another server"):
                 service.text(link)
-        assert stranger.asked == []
+        assert stranger.requests == []
 
 
 def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):
     with pytest.raises(RequestRefused):
         service.job("../keys")
-    assert tiny.asked[0].path == "/jobs/..%2Fkeys"
+    assert tiny.requests[0].path == "/jobs/..%2Fkeys"
 
 
 def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
@@ -101,7 +101,7 @@ def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
 
     assert [shown.seq for shown in service.events("j1")] == [1, 2, 3, 4]
 
-    resumed = [request.headers["last-event-id"] for request in tiny.asked]
+    resumed = [request.headers["last-event-id"] for request in tiny.requests]
     assert resumed == ["0", "2", "2", "3"]
 
 

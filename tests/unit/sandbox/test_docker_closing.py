@@ -90,15 +90,15 @@ async def test_no_backend_removes_a_container_that_is_being_made(
             await asyncio.sleep(0.001)
         for container in engine.containers.values():
             container.created = 0.0
-        engine.asked.clear()
-        while engine.asked.count("list") < 6:
+        engine.steps.clear()
+        while engine.steps.count("list") < 6:
             await asyncio.sleep(0.001)
-        assert "remove" not in engine.asked
+        assert "remove" not in engine.steps
         gate.opened.set()
-        while engine.asked.count("start") < 2:
+        while engine.steps.count("start") < 2:
             await asyncio.sleep(0.001)
         await second.close()
-        assert "remove" in engine.asked
+        assert "remove" in engine.steps
         assert len(engine.containers) == 1
         await backend.close()
         for run in runs:

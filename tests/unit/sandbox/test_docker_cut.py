@@ -61,5 +61,5 @@ async def test_a_container_that_exits_with_0_or_still_runs_was_cut_off(
         assert (await run_with_ends(engine, backend, event, ("die", "137"))).end is End.KILLED
         with pytest.raises(SandboxUnavailable, match="connection to a run's container was cut"):
             await run_with_ends(engine, backend, event, event)
-        assert engine.asked.count("events") == 1  # the engine was not taken for lost
+        assert engine.steps.count("events") == 1  # the engine was not taken for lost
         await backend.close()
