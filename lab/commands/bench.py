@@ -214,18 +214,22 @@ def _check_shipped_solutions(
     as_json: bool,
     options: Mapping[str, Any],
 ) -> int:
-    exercises = [each for each in of.exercises if each.tests and (each.right or each.wrong)]
+    exercises = [
+        exercise
+        for exercise in of.exercises
+        if exercise.tests and (exercise.right or exercise.wrong)
+    ]
     if not exercises:
         raise CliError(f"{of.name} has no solutions", "no exercise in it has `right` and `tests`")
 
-    def shown(check: SolutionCheck) -> None:
+    def report_solution(check: SolutionCheck) -> None:
         if not check.well:
             screen.line(check.kind, f"{check.exercise}: {check.problem or 'passes'}", Tone.BAD)
 
     with service.running(service.named_service(flags), screen, None) as running:
         try:
             done = check_solutions(
-                running, exercises[: options["limit"]], options["at_once"], shown
+                running, exercises[: options["limit"]], options["at_once"], report_solution
             )
         except NotVerified as error:
             raise CliError("the service could not run the tests", str(error)) from None
@@ -247,7 +251,7 @@ def _check_shipped_fixes(
 ) -> int:
     """The shipped fix of each task on a repository, and the task without it."""
 
-    def shown(check: repo_canonical.FixCheck) -> None:
+    def report_fix(check: repo_canonical.FixCheck) -> None:
         took = f"{check.seconds:.1f} s"
         screen.line(
             "task",
@@ -259,7 +263,7 @@ def _check_shipped_fixes(
 
     tasks, at_once = of.exercises[: options["limit"]], options["at_once"]
     try:
-        done = repo_canonical.check_fixes(verifying, tasks, at_once, shown)
+        done = repo_canonical.check_fixes(verifying, tasks, at_once, report_fix)
     except NotVerified as error:
         raise CliError("the tests could not be run", str(error)) from None
     tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD

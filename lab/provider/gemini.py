@@ -68,7 +68,7 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     """The same reply as the data of server-sent events."""
     model = request.model
     texts = pieces(turn.text)
-    early = [*map(_thought, pieces(turn.thoughts)), *({"text": each} for each in texts[:-1])]
+    early = [*map(_thought, pieces(turn.thoughts)), *({"text": text} for text in texts[:-1])]
     for part in early:
         candidate = {"index": 0, "content": {"role": "model", "parts": [part]}}
         yield json.dumps({"candidates": [candidate], "modelVersion": model})

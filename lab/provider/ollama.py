@@ -20,14 +20,14 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
     """The messages of a request's body."""
     return tuple(
         Message(
-            speaker=each["role"],
-            text=each.get("content") or "",
+            speaker=message["role"],
+            text=message.get("content") or "",
             tool_calls=tuple(
                 ToolCall(call["function"]["name"], call["function"]["arguments"])
-                for call in each.get("tool_calls") or ()
+                for call in message.get("tool_calls") or ()
             ),
         )
-        for each in body["messages"]
+        for message in body["messages"]
     )
 
 

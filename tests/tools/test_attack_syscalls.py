@@ -13,7 +13,7 @@ REFUSED = {
     for name, attack in suite.attacks(["kernel/*"]).items()
     for call in attack.inputs.get("calls", ())
 }
-"""Of the attacks that are a table of system calls."""
+"""The system calls of the attacks that try a table of calls."""
 
 
 def test_there_are_calls_that_must_be_refused() -> None:
@@ -22,24 +22,24 @@ def test_there_are_calls_that_must_be_refused() -> None:
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
 def test_no_filter_lets_one_of_them_through(machine: str) -> None:
-    known = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
+    filtered_calls = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
     column = syscalls.MACHINES.index(machine)
     numbers = {SYSCALLS[name][column] for name in REFUSED}
-    assert not numbers & set(known.values())
-    assert not REFUSED & set(known)
+    assert not numbers & set(filtered_calls.values())
+    assert not REFUSED & set(filtered_calls)
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
 def test_no_two_calls_have_one_number(machine: str) -> None:
     column = syscalls.MACHINES.index(machine)
-    numbers = [each[column] for each in SYSCALLS.values() if each[column] is not None]
+    numbers = [row[column] for row in SYSCALLS.values() if row[column] is not None]
     assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
 def test_what_a_filter_names_too_has_the_same_number(machine: str) -> None:
-    known = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
+    filtered_calls = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
     column = syscalls.MACHINES.index(machine)
-    assert {name: SYSCALLS[name][column] for name in SYSCALLS if name in known} == {
-        name: known[name] for name in SYSCALLS if name in known
+    assert {name: SYSCALLS[name][column] for name in SYSCALLS if name in filtered_calls} == {
+        name: filtered_calls[name] for name in SYSCALLS if name in filtered_calls
     }

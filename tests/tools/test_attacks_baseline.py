@@ -47,12 +47,14 @@ async def faulty(_context: Context) -> AttackVerdict:
 
 
 async def by_its_end(context: Context) -> AttackVerdict:
-    seen = await context.run()
-    return reached("it ran") if seen.result.end is End.EXITED else held_verdict("it was ended")
+    observation = await context.run()
+    return (
+        reached("it ran") if observation.result.end is End.EXITED else held_verdict("it was ended")
+    )
 
 
 class Raising:
-    """A backend that seems well, and whose every run fails."""
+    """A backend that passes its check and fails each run."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -68,97 +70,99 @@ class Raising:
 
 
 @pytest.fixture
-def place():
+def host():
     with tempfile.TemporaryFile() as canary:
         canary.write(SECRET.encode())
         canary.flush()
-        with host_environment(SECRET, canary.fileno(), None) as made:
-            yield made
+        with host_environment(SECRET, canary.fileno(), None) as environment_of_host:
+            yield environment_of_host
 
 
 async def outcomes(
-    place: HostEnvironment, backend: TriedBackend, attacks: dict[str, Attack]
+    host: HostEnvironment, backend: TriedBackend, attacks: dict[str, Attack]
 ) -> dict[str, AttackOutcome]:
-    shown: list[AttackOutcome] = []
-    found = await Runner(place, PYTHON, shown.append).run(attacks, backend)
-    assert [each.name for each in found] == list(attacks)
-    assert sorted(each.name for each in shown) == sorted(attacks)
-    return {each.name: each for each in found}
+    reported: list[AttackOutcome] = []
+    outcomes_in_order = await Runner(host, PYTHON, reported.append).run(attacks, backend)
+    assert [outcome.name for outcome in outcomes_in_order] == list(attacks)
+    assert sorted(outcome.name for outcome in reported) == sorted(attacks)
+    return {outcome.name: outcome for outcome in outcomes_in_order}
 
 
-def baseline(place: HostEnvironment) -> TriedBackend:
+def baseline(host: HostEnvironment) -> TriedBackend:
     return TriedBackend(
         "baseline",
-        lambda: BaselineSandbox(PYTHON, environment=environment(place)),
+        lambda: BaselineSandbox(PYTHON, environment=environment(host)),
     )
 
 
-async def test_nothing_holds_where_nothing_is_held(place: HostEnvironment) -> None:
+async def test_nothing_holds_where_nothing_is_held(host: HostEnvironment) -> None:
     attacks = dict(suite.attacks(NAMES))
-    found = await outcomes(place, baseline(place), attacks)
-    assert {name: each.verdict.kind for name, each in found.items()} == dict.fromkeys(
-        attacks, VerdictKind.REACHED
-    )
+    outcomes_by_name = await outcomes(host, baseline(host), attacks)
+    assert {
+        name: outcome.verdict.kind for name, outcome in outcomes_by_name.items()
+    } == dict.fromkeys(attacks, VerdictKind.REACHED)
 
 
-async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> None:
+async def test_a_probe_that_never_notices_is_blind(host: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     blind = replace(attack, drive=never_notices)
-    found = await outcomes(place, baseline(place), {"hostdata/blind": blind})
-    verdict = found["hostdata/blind"].verdict
+    outcomes_by_name = await outcomes(host, baseline(host), {"hostdata/blind": blind})
+    verdict = outcomes_by_name["hostdata/blind"].verdict
     assert verdict.kind is VerdictKind.BLIND
     assert "the control was held" in verdict.evidence
 
 
-async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnvironment) -> None:
+async def test_a_backend_or_an_attack_out_of_order_proves_nothing(host: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     backend = Raising()
     raising = TriedBackend("raising", lambda: backend)
-    found = await outcomes(place, raising, {"a/b": attack})
-    assert found["a/b"].verdict == AttackVerdict(
+    outcomes_by_name = await outcomes(host, raising, {"a/b": attack})
+    assert outcomes_by_name["a/b"].verdict == AttackVerdict(
         VerdictKind.BROKEN, "the backend failed: out of order"
     )
     assert backend.closed
 
-    found = await outcomes(place, baseline(place), {"a/b": replace(attack, drive=faulty)})
-    assert found["a/b"].verdict == AttackVerdict(VerdictKind.BROKEN, "KeyError: 'its own fault'")
+    outcomes_by_name = await outcomes(host, baseline(host), {"a/b": replace(attack, drive=faulty)})
+    assert outcomes_by_name["a/b"].verdict == AttackVerdict(
+        VerdictKind.BROKEN, "KeyError: 'its own fault'"
+    )
 
 
-async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvironment) -> None:
+async def test_without_a_control_an_attack_runs_and_is_unproved(host: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     lacking = replace(attack, absent=lambda: "no such kernel")
     quiet = replace(lacking, probe=reaches_nothing, drive=never_notices)
-    found = await outcomes(place, baseline(place), {"a/b": lacking, "a/c": quiet})
-    assert found["a/b"].verdict.kind is VerdictKind.REACHED  # it was carried out
-    assert found["a/c"].verdict == AttackVerdict(VerdictKind.UNPROVED, "no such kernel")
-    assert not found["a/c"].is_held
-    assert not found["a/c"].failed
+    outcomes_by_name = await outcomes(host, baseline(host), {"a/b": lacking, "a/c": quiet})
+    assert outcomes_by_name["a/b"].verdict.kind is VerdictKind.REACHED  # it was carried out
+    assert outcomes_by_name["a/c"].verdict == AttackVerdict(VerdictKind.UNPROVED, "no such kernel")
+    assert not outcomes_by_name["a/c"].is_held
+    assert not outcomes_by_name["a/c"].failed
 
 
 async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
-    place: HostEnvironment,
+    host: HostEnvironment,
 ) -> None:
     attack = replace(
         suite.attacks(["resources/sleep_past_deadline"])["resources/sleep_past_deadline"],
         drive=by_its_end,
     )
-    found = await outcomes(place, baseline(place), {"a/b": attack})
-    assert found["a/b"].verdict.kind is VerdictKind.HELD
-    assert found["a/b"].control == "it ran"
+    outcomes_by_name = await outcomes(host, baseline(host), {"a/b": attack})
+    assert outcomes_by_name["a/b"].verdict.kind is VerdictKind.HELD
+    assert outcomes_by_name["a/b"].control == "it ran"
 
 
-async def test_canaries_are_laid_and_harm_to_them_is_seen(place: HostEnvironment) -> None:
-    found = place.facts("mark-1")
-    assert SECRET not in str(found)
-    assert len(place.files) >= 3
-    assert LAN not in str(found["servers"])
-    assert place.harmed() == []
-    place.files[0].write_text("other")
-    assert place.harmed() == [str(place.files[0])]
+async def test_canaries_are_laid_and_harm_to_them_is_seen(host: HostEnvironment) -> None:
+    facts = host.facts("mark-1")
+    assert SECRET not in str(facts)
+    assert len(host.files) >= 3
+    assert LAN not in str(facts["servers"])
+    assert host.harmed() == []
+    host.files[0].write_text("other")
+    assert host.harmed() == [str(host.files[0])]
 
 
-async def test_nothing_of_a_baseline_stays(place: HostEnvironment) -> None:
-    sandbox = BaselineSandbox(PYTHON, environment=environment(place), root=False)
+async def test_nothing_of_a_baseline_stays(host: HostEnvironment) -> None:
+    sandbox = BaselineSandbox(PYTHON, environment=environment(host), root=False)
     code = """
 import subprocess, sys
 for _ in range(3):

@@ -1,4 +1,4 @@
-"""From what was seen of an attack to its verdict, and from verdicts to the report."""
+"""Observations of an attack lead to its verdict, and verdicts to the report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def outcome(
 
 
 @pytest.mark.parametrize(
-    ("seen", "kind"),
+    ("observation", "kind"),
     [
         (SEEN, VerdictKind.HELD),
         (replace(SEEN, report=ProbeReport(reached="55 bytes")), VerdictKind.REACHED),
@@ -50,16 +50,16 @@ def outcome(
     ],
 )
 def test_a_probe_is_believed_only_where_it_says_something(
-    seen: Observation, kind: VerdictKind
+    observation: Observation, kind: VerdictKind
 ) -> None:
-    assert judges.reported(seen).kind is kind
+    assert judges.reported(observation).kind is kind
 
 
 KILLED = replace(EXITED, end=End.KILLED, exit_code=None)
 
 
 @pytest.mark.parametrize(
-    ("seen", "fine", "kind"),
+    ("observation", "fine", "kind"),
     [
         (SEEN, True, VerdictKind.HELD),
         (replace(SEEN, result=KILLED), True, VerdictKind.REACHED),
@@ -70,15 +70,15 @@ KILLED = replace(EXITED, end=End.KILLED, exit_code=None)
     ],
 )
 def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual(
-    seen: Observation, fine: bool, kind: VerdictKind
+    observation: Observation, fine: bool, kind: VerdictKind
 ) -> None:
-    assert judges.survived(seen, fine, [End.EXITED], 0, within=1.0).kind is kind
+    assert judges.survived(observation, fine, [End.EXITED], 0, within=1.0).kind is kind
 
 
 def test_a_blow_may_end_in_several_ways() -> None:
     for result in (EXITED, KILLED):
-        seen = replace(SEEN, result=result)
-        assert judges.survived(seen, True, [End.EXITED, End.KILLED]).kind is VerdictKind.HELD
+        observation = replace(SEEN, result=result)
+        assert judges.survived(observation, True, [End.EXITED, End.KILLED]).kind is VerdictKind.HELD
 
 
 def test_a_fault_that_the_host_found_is_reach_whatever_the_probe_says() -> None:
@@ -182,13 +182,17 @@ def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
 def test_every_probe_stands_alone() -> None:
     for name, attack in suite.attacks().items():
         code = program(attack.probe, {"mark": MARK})
-        whole = compile(code, name, "exec")
-        there = {*dir(builtins), *named(whole, "STORE_NAME")}
-        assert named(whole, "LOAD_NAME", "LOAD_GLOBAL") <= there, name
+        module_code = compile(code, name, "exec")
+        available_names = {*dir(builtins), *names_in(module_code, "STORE_NAME")}
+        assert names_in(module_code, "LOAD_NAME", "LOAD_GLOBAL") <= available_names, name
 
 
-def named(code: CodeType, *operations: str) -> set[str]:
-    """The names that a program and its functions have to do with in these ways."""
-    found = {each.argval for each in dis.get_instructions(code) if each.opname in operations}
-    inner = (each for each in code.co_consts if isinstance(each, CodeType))
-    return found.union(*(named(each, *operations) for each in inner))
+def names_in(code: CodeType, *operations: str) -> set[str]:
+    """The names that these operations use in a program and in its functions."""
+    names = {
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in operations
+    }
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return names.union(*(names_in(inner_code, *operations) for inner_code in inner))

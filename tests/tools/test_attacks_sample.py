@@ -43,12 +43,12 @@ AS_NOBODY = (
     "resources/socket_buffers",
     "resources/socket_buffers_tcp",
 )
-"""What control groups bound where there are some: an unprivileged user has none."""
+"""The attacks that control groups limit: an unprivileged user has no control groups."""
 NOBODY = 61_150
 PYTHON = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
-"""One that every user may start, and that our packages are for."""
+"""An interpreter that every user may start, of the version of our packages."""
 PACKAGES = Path(click.__file__).parent.parent
-IS_OPEN = all(each.stat().st_mode & stat.S_IXOTH for each in (*PACKAGES.parents, PACKAGES, TOP))
+IS_OPEN = all(folder.stat().st_mode & stat.S_IXOTH for folder in (*PACKAGES.parents, PACKAGES, TOP))
 UNPRIVILEGED = ("local-as-nobody",) if os.geteuid() == 0 and PYTHON.exists() and IS_OPEN else ()
 SAMPLES = {
     "local": SAMPLE,
@@ -115,10 +115,10 @@ def _as_nobody(words: list[str]) -> subprocess.CompletedProcess[str]:
 
 def test_it_holds(drill: subprocess.CompletedProcess[str], backend: str) -> None:
     for name in SAMPLES[backend]:
-        place = f": {name} on {backend.removesuffix('-as-nobody')},"
-        found = [line for line in drill.stderr.splitlines() if place in line]
-        assert len(found) == 1, drill.stderr
-        assert found[0].startswith("held: "), found[0]
+        mention = f": {name} on {backend.removesuffix('-as-nobody')},"
+        matching_lines = [line for line in drill.stderr.splitlines() if mention in line]
+        assert len(matching_lines) == 1, drill.stderr
+        assert matching_lines[0].startswith("held: "), matching_lines[0]
 
 
 def test_the_last_line_is_an_object_for_machines(
@@ -138,4 +138,4 @@ def test_the_last_line_is_an_object_for_machines(
 
 def test_no_canary_stays_on_the_host(drill: subprocess.CompletedProcess[str], home: Path) -> None:
     assert drill.returncode == 0
-    assert not [each for each in home.iterdir() if each.name.startswith(".fettle-")]
+    assert not [path for path in home.iterdir() if path.name.startswith(".fettle-")]

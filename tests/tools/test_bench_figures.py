@@ -22,11 +22,11 @@ def test_a_figure_at_its_bound_meets_it() -> None:
 
 
 def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
-    found = [
+    ratios = [
         sandbox.latency("docker_cold_ratio", "cold", [0.110, 9.0, 0.1], [0.010]),
         sandbox.rate("local_runs_per_s_ratio_2", "r", [200.0], [100.0]),
     ]
-    assert sandbox.keys(found) == {
+    assert sandbox.keys(ratios) == {
         "docker_cold_ratio": 11.0,
         "local_runs_per_s_ratio_2": 2.0,
         "docker_cold_ms": 110.0,
@@ -38,7 +38,7 @@ def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
 
 def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
     memory = (MemoryUse(10.0, 5.0), MemoryUse(11.0, 6.0), MemoryUse(1.0, 1.0))
-    flown = [Flown(seconds, each) for seconds, each in zip((6.0, 9.0, 7.0), memory, strict=True)]
+    flown = [Flown(seconds, use) for seconds, use in zip((6.0, 9.0, 7.0), memory, strict=True)]
     assert scale.flight_keys([Flight.of(50, 5.0, flown, [8.0, 1.0, 9.0])]) == {
         "makespan_ratio_50": 1.4,
         "makespan_vs_baseline_50": 0.875,
@@ -53,11 +53,11 @@ def test_what_grows_with_a_long_job_is_reported_by_the_ends() -> None:
     assert scale.there_and_back({400: 1, 10: 4, 100: 2}) == [10, 10, 100, 400, 100, 10, 10]
     jobs = [Cost(10, seconds, 2_000, 500, 90) for seconds in (0.4, 9.0, 0.3)]
     costs = [PerCall.of(jobs), PerCall(100, 1.0, 1.0, 1.0, 1.0), PerCall(400, 50.0, 220.0, 55.0, 9)]
-    shown = scale.length_keys(costs)
-    assert shown["ms_per_call_10"] == 40.0
-    assert shown["ms_per_call_ratio_400_to_10"] == 1.25
-    assert shown["bytes_per_call_ratio_400_to_10"] == 1.1
-    assert shown["event_bytes_per_call_ratio_400_to_10"] == 1.1
+    keys = scale.length_keys(costs)
+    assert keys["ms_per_call_10"] == 40.0
+    assert keys["ms_per_call_ratio_400_to_10"] == 1.25
+    assert keys["bytes_per_call_ratio_400_to_10"] == 1.1
+    assert keys["event_bytes_per_call_ratio_400_to_10"] == 1.1
 
 
 def test_every_goal_of_scale_is_of_a_figure_that_is_reported() -> None:
@@ -73,14 +73,14 @@ def request(*texts: str) -> Request:
 
 def size(*texts: str) -> int:
     sent = [{"role": "user", "content": text} for text in texts]
-    return len("[]") + sum(len(json.dumps(each, separators=(",", ":"))) for each in sent)
+    return len("[]") + sum(len(json.dumps(message, separators=(",", ":"))) for message in sent)
 
 
 def test_tokens_are_bytes_and_a_cache_knows_what_was_sent_before() -> None:
-    one, two, three = ("a" * 40,), ("a" * 40, "b" * 80), ("a" * 40, "-", "c")
-    found = Sent.of([request(*one), request(*two), request(*three)], request(*one))
-    assert found.tokens == -(-(size(*one) + size(*two) + size(*three)) // 4)
-    assert found.cached == -(-(size(*one) + size("a" * 40)) // 4)
+    first, second, third = ("a" * 40,), ("a" * 40, "b" * 80), ("a" * 40, "-", "c")
+    tokens_sent = Sent.of([request(*first), request(*second), request(*third)], request(*first))
+    assert tokens_sent.tokens == -(-(size(*first) + size(*second) + size(*third)) // 4)
+    assert tokens_sent.cached == -(-(size(*first) + size("a" * 40)) // 4)
     keys = figures({100: (Sent(260, 100, 1_310, 7_132), Sent(1_000, 900, 1_310, 7_132))})
     assert (keys["price_ratio_100"], keys["cached_untrimmed_100"]) == (0.895, 0.9)
     assert keys["critic_growth_100"] == 2.0

@@ -27,16 +27,16 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
 async def test_every_program_is_classified_right(sandbox: LocalSandbox) -> None:
     programs = load()
     assert {program.kind for program in programs} == set(FailureClass)
-    found = await run_all(sandbox, programs)
-    assert [(each.program, each.failure) for each in found if not each.right] == []
+    classified = await run_all(sandbox, programs)
+    assert [(run.program, run.failure) for run in classified if not run.right] == []
 
 
 async def test_every_path_ends_where_it_should(sandbox: LocalSandbox) -> None:
     assert len({path.name for path in PATHS}) == len(PATHS)
     wrong = [
-        (each.path.name, each.end, each.repairs)
-        for each in await walk_all(sandbox, PATHS)
-        if not each.right
+        (walked.path.name, walked.end, walked.repairs)
+        for walked in await walk_all(sandbox, PATHS)
+        if not walked.right
     ]
     assert wrong == []
 
@@ -49,6 +49,6 @@ async def test_unused_replies_and_decisions_are_counted(sandbox: LocalSandbox) -
         replace(path, name="no review", decisions=(decides("approve"),) * 2),
         replace(path, name="one too few", decisions=(decides("revise", feedback="More."),)),
     ]
-    assert [(each.unused, each.right) for each in await walk_all(sandbox, paths)] == [
+    assert [(walked.unused, walked.right) for walked in await walk_all(sandbox, paths)] == [
         (1, False), (2, False), (-1, False),
     ]  # fmt: skip

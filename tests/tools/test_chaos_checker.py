@@ -48,23 +48,25 @@ def events(job_id: str, change: Callable[[Events], Iterable[Event]]) -> Doctor:
 
     def doctor(story: Story) -> Reading:
         changed = change(list(story.events[job_id]))
-        kept = tuple(replace(event, seq=seq) for seq, event in enumerate(changed, 1))
-        facts = 0 if story.records[job_id].over else len(kept)
-        return with_job(story.reading(), job_id, events=kept, facts=facts)
+        numbered = tuple(replace(event, seq=seq) for seq, event in enumerate(changed, 1))
+        facts = 0 if story.records[job_id].over else len(numbered)
+        return with_job(story.reading(), job_id, events=numbered, facts=facts)
 
     return doctor
 
 
 def one_more(job_id: str, kind: str, **data: Any) -> Doctor:
     """An event comes at the end."""
-    return events(job_id, lambda there: [*there, replace(there[-1], kind=kind, data=data)])
+    return events(job_id, lambda recorded: [*recorded, replace(recorded[-1], kind=kind, data=data)])
 
 
 def with_data(job_id: str, kind: str, **data: Any) -> Doctor:
     """The events of a kind say something else."""
     return events(
         job_id,
-        lambda there: [replace(e, data={**e.data, **data}) if e.kind == kind else e for e in there],
+        lambda recorded: [
+            replace(e, data={**e.data, **data}) if e.kind == kind else e for e in recorded
+        ],
     )
 
 
@@ -93,9 +95,9 @@ def without(kind: type[Entry], *more: Callable[[Story], Entry], seq: int = 0) ->
 
     def doctor(story: Story) -> Reading:
         story.log = [
-            each
-            for each in story.log
-            if not isinstance(each, kind) or (seq and getattr(each, "seq", seq) != seq)
+            entry
+            for entry in story.log
+            if not isinstance(entry, kind) or (seq and getattr(entry, "seq", seq) != seq)
         ]
         story.log += [make(story) for make in more]
         return story.reading()
@@ -123,7 +125,7 @@ def due_at_another_time(story: Story) -> Reading:
 
 
 def carried_out_unseen(story: Story) -> Reading:
-    """The job is there, but no answer named it, and no key stands for it."""
+    """The job exists, but no answer and no key names it."""
     story.log = [e for e in story.log if not (isinstance(e, Submitted) and e.job_id == "plain")]
     return story.reading()
 
@@ -137,16 +139,16 @@ def still_in_line(story: Story) -> Reading:
     return indexes(lines={story.reading().jobs["plain"].line: ["plain"]})(story)
 
 
-def a_zombie_writes(there: Events) -> Events:
-    lost = next(i for i, e in enumerate(there) if e.kind == "lease_lost")
-    late = replace(there[lost], kind="run_finished", data={"id": "r9"})
-    return [*there[: lost + 1], late, *there[lost + 1 :]]
+def a_zombie_writes(recorded: Events) -> Events:
+    lost = next(i for i, e in enumerate(recorded) if e.kind == "lease_lost")
+    late = replace(recorded[lost], kind="run_finished", data={"id": "r9"})
+    return [*recorded[: lost + 1], late, *recorded[lost + 1 :]]
 
 
-def a_zombie_writes_while_another_holds_the_job(there: Events) -> Events:
-    at = next(i for i, e in enumerate(there) if e.kind == "model_called" and e.epoch == 2)
-    late = replace(there[at], data={"call": "late"}, epoch=1)
-    return [*there[: at + 1], late, *there[at + 1 :]]
+def a_zombie_writes_while_another_holds_the_job(recorded: Events) -> Events:
+    at = next(i for i, e in enumerate(recorded) if e.kind == "model_called" and e.epoch == 2)
+    late = replace(recorded[at], data={"call": "late"}, epoch=1)
+    return [*recorded[: at + 1], late, *recorded[at + 1 :]]
 
 
 def poisoned_at_once(story: Story) -> Reading:
@@ -214,7 +216,7 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
         *(still_in_line, due_at_another_time, listed_elsewhere),
     ),
     "J4": (
-        events("killed", lambda there: [e for e in there if e.kind != "lease_lost"]),
+        events("killed", lambda recorded: [e for e in recorded if e.kind != "lease_lost"]),
         job("killed", epoch=1),
         job("plain", leased=True),
     ),
@@ -240,7 +242,7 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
         logged(lambda story: [story.decided("reviewed", 202)]),
         logged(lambda story: [story.decided("waiting", 202, Action.DELEGATE)]),
         without(Decided, lambda story: story.decided("reviewed", 409)),
-        events("reviewed", lambda there: [e for e in there for _ in range(1 + decides(e))]),
+        events("reviewed", lambda recorded: [e for e in recorded for _ in range(1 + decides(e))]),
         with_data("reviewed", "decided", review_id="r2"),
         with_data("reviewed", "decided", action="reject"),
     ),
@@ -253,7 +255,7 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
         lambda story: with_job(
             story.reading(), "plain", events=story.events["plain"][:1] + story.events["plain"][2:]
         ),
-        events("plain", lambda there: [*there[:3], there[2], *there[3:]]),
+        events("plain", lambda recorded: [*recorded[:3], recorded[2], *recorded[3:]]),
         job("plain", facts=99),
         without(Received, seq=2),
         logged(lambda story: [e for e in story.log if isinstance(e, Received)][-1:]),
@@ -278,7 +280,7 @@ def test_every_rule_is_doctored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "doctor"), [(rule, each) for rule, doctors in DOCTORED.items() for each in doctors]
+    ("rule", "doctor"), [(rule, doctor) for rule, doctors in DOCTORED.items() for doctor in doctors]
 )
 def test_a_broken_rule_is_found(rule: str, doctor: Doctor) -> None:
     story = a_story()
@@ -308,7 +310,7 @@ def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
 
 
 def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
-    """One whose job was parked for its checkpoints, and what a person said of that."""
+    """A run with a job that was parked for its checkpoints, and with the decision of a person."""
     story = a_story()
     story.submit("old")
     story.claim("old", 11)
@@ -320,9 +322,9 @@ def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
     story.claim("old", 12)
     record = story.records["old"]
     format_9 = GraphFormat(9, "9.0.0")
-    asked = upgrade.upgrade_review(record, format_9, (1,), GraphFormat(1, "1.0.0"))
-    story.park("old", asked)
-    story.decide("old", action, asked.id)
+    review = upgrade.upgrade_review(record, format_9, (1,), GraphFormat(1, "1.0.0"))
+    story.park("old", review)
+    story.decide("old", action, review.id)
     if action is Action.APPROVE:
         story.claim("old", 12)
         story.work("old", "planned", {"steps": []})
@@ -351,9 +353,9 @@ def outcome(kills: int, planned: int, jobs: int = 6) -> ChaosOutcome:
 
 def test_the_docs_name_every_key_of_the_object() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
-    named = docs.partition("## `fettle chaos")[2].partition("Keys of the object:")[2]
-    found = set(re.findall(r"`(\w+)`", named.partition("\n## ")[0]))
-    assert report.plain(outcome(8, 10), 1).keys() == found
+    key_section = docs.partition("## `fettle chaos")[2].partition("Keys of the object:")[2]
+    documented_keys = set(re.findall(r"`(\w+)`", key_section.partition("\n## ")[0]))
+    assert report.plain(outcome(8, 10), 1).keys() == documented_keys
 
 
 def test_a_run_in_which_little_was_broken_is_not_passed() -> None:
@@ -414,8 +416,8 @@ def test_a_frozen_worker_may_ask_what_another_has_asked_meanwhile() -> None:
     verdict = story.verdict()
     assert verdict.repeated_paid_calls == 1  # by the same attempt: it had asked already
     story = a_story()
-    asked = ("key-killed", "code")
-    story.log = [e for e in story.log if not isinstance(e, Called) or (e.key, e.said) != asked]
+    call = ("key-killed", "code")
+    story.log = [e for e in story.log if not isinstance(e, Called) or (e.key, e.said) != call]
     for pid in (12, 11):
         story.log.append(Called(at=story.moment(), key="key-killed", said="code", caller=pid))
     assert (story.verdict().repeated_in_flight, story.verdict().as_text()) == (1, "")
@@ -431,8 +433,8 @@ def taken_back(asked_first: str, *asked_again: str) -> Story:
     story.expire("back")
     story.claim("back", 11)
     story.log.append(Called(at=story.moment(), key="key-back", said=asked_first, caller=11))
-    for said in asked_again:
-        story.call("back", said, 11)
+    for question in asked_again:
+        story.call("back", question, 11)
     return story
 
 

@@ -23,6 +23,6 @@ def test_the_log_is_on_disk_at_once_and_takes_entries_from_any_thread(tmp_path: 
     for thread in threads:
         thread.join()
     written = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [each["job_id"] for each in written] == [each.job_id for each in log.entries]
+    assert [row["job_id"] for row in written] == [row.job_id for row in log.entries]
     assert (len(written), written[0]["what"], written[0]["status"]) == (200, "seen", "queued")
     log.close()

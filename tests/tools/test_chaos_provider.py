@@ -1,4 +1,4 @@
-"""The provider of a chaos run: it plays recordings, and counts what it is asked and by whom."""
+"""The provider of a chaos run: it plays recordings, and logs each request with its caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLANNER = [{"type": "function", "function": {"name": "Plan", "parameters": {}}}]
 EXECUTOR = [{"type": "function", "function": {"name": "python", "parameters": {}}}]
 
 
-def asked(url: str, text: str, tools: list[object], key: str = "pid-12") -> httpx.Response:
+def send_request(url: str, text: str, tools: list[object], key: str = "pid-12") -> httpx.Response:
     body = {"model": "any", "messages": [{"role": "user", "content": text}], "tools": tools}
     headers = {"Authorization": f"Bearer {key}"}
     return httpx.post(f"{url}/openai/v1/chat/completions", json=body, headers=headers)
@@ -25,8 +25,8 @@ def task(key: str, recording: str = "chaos-run") -> str:
 def test_it_answers_a_role_by_the_tools_it_has_and_logs_who_asked() -> None:
     log = OperationLog()
     with provider.provider(log) as server:
-        plan = asked(server.url, task("j-1"), PLANNER).json()["choices"][0]["message"]
-        code = asked(server.url, task("j-1"), EXECUTOR).json()["choices"][0]["message"]
+        plan = send_request(server.url, task("j-1"), PLANNER).json()["choices"][0]["message"]
+        code = send_request(server.url, task("j-1"), EXECUTOR).json()["choices"][0]["message"]
     assert plan["tool_calls"][0]["function"]["name"] == "Plan"
     assert code["tool_calls"][0]["function"]["name"] == "python"
     first, second = (entry for entry in log.entries if isinstance(entry, Called))
@@ -38,10 +38,10 @@ def test_the_same_question_has_the_same_name_from_any_worker() -> None:
     log = OperationLog()
     with provider.provider(log) as server:
         for key in ("pid-12", "pid-13"):
-            asked(server.url, task("j-1"), PLANNER, key)
-        asked(server.url, task("j-2"), PLANNER)
-    first, again, other = (entry for entry in log.entries if isinstance(entry, Called))
-    assert first.said == again.said != other.said
+            send_request(server.url, task("j-1"), PLANNER, key)
+        send_request(server.url, task("j-2"), PLANNER)
+    first, again, different = (entry for entry in log.entries if isinstance(entry, Called))
+    assert first.said == again.said != different.said
     assert (first.caller, again.caller) == (12, 13)
 
 
@@ -56,5 +56,5 @@ def test_the_same_question_has_the_same_name_from_any_worker() -> None:
 def test_what_no_job_of_the_run_asks_is_refused_and_not_counted(text: str) -> None:
     log = OperationLog()
     with provider.provider(log) as server:
-        assert asked(server.url, text, PLANNER).status_code == 400
+        assert send_request(server.url, text, PLANNER).status_code == 400
     assert log.entries == ()

@@ -1,4 +1,4 @@
-"""The schedule of a chaos run: the same for the same seed, and as much as was promised."""
+"""The schedule of a chaos run: a seed yields one schedule, with the promised number of faults."""
 
 from __future__ import annotations
 

@@ -22,21 +22,21 @@ from settings.sandbox import Backend, SandboxSettings
     ],
 )
 def test_none_is_started_where_none_is_needed_or_one_is_named(settings: SandboxSettings) -> None:
-    said: list[str] = []
-    with engine(settings, said.append) as ready:
+    messages: list[str] = []
+    with engine(settings, messages.append) as ready:
         assert ready is settings
-    assert said == []
+    assert messages == []
 
 
 def test_the_usual_engine_is_taken_where_it_answers_and_that_is_said(tmp_path: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     usual = f"unix://{tmp_path}/docker.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{tmp_path}/docker.sock")
         listening.listen()
-        with engine(SandboxSettings(sandbox=Backend.DOCKER), said.append, usual) as ready:
+        with engine(SandboxSettings(sandbox=Backend.DOCKER), messages.append, usual) as ready:
             assert ready.sandbox_engine == usual
-    assert said == [f"{usual}, as a worker would take it"]
+    assert messages == [f"{usual}, as a worker would take it"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -44,8 +44,8 @@ def test_an_attack_is_tried_on_what_a_worker_has(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FETTLE_RUN_CPUS", "0.5")
-    made = backend(name).make()
-    assert vars(made)["_cpus"] == 0.5
+    sandbox = backend(name).make()
+    assert vars(sandbox)["_cpus"] == 0.5
 
 
 def test_without_root_one_has_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,9 +24,9 @@ def test_a_restart_of_everything_loses_and_repeats_nothing(tmp_path):
         timeout=100,
     )
     assert drill.returncode == 0, drill.stderr
-    shown = json.loads(drill.stdout.splitlines()[-1])
-    assert shown["passed"] is True
-    jobs = [(job["status"], job["workers"], job["calls_after"]) for job in shown["verdicts"]]
+    printed = json.loads(drill.stdout.splitlines()[-1])
+    assert printed["passed"] is True
+    jobs = [(job["status"], job["workers"], job["calls_after"]) for job in printed["verdicts"]]
     assert jobs == [("succeeded", 2, 3)] * 3
     assert "passed: nothing was lost" in drill.stderr
     assert list((tmp_path / "tmp").glob("fettle-*")) == []

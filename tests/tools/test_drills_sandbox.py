@@ -36,29 +36,29 @@ def test_a_hundred_runs_leave_nothing_behind() -> None:
     assert code == 0, outcome
     assert outcome["passed"] is True
     assert outcome["wrong"] == {}
-    closed = {what: count["closed"] for what, count in outcome["counts"].items()}
+    closed = {resource: count["closed"] for resource, count in outcome["counts"].items()}
     assert (closed["processes"], closed["cgroups"], closed["files"]) == (0, 0, 0)
 
 
 def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
     quick = ("--pairs", "1", "--slices", "1", "--seconds", "0.3")
-    code, found = run_drill("lab.benchmarks.sandbox", "--backend", "local", *quick)
+    code, figures = run_drill("lab.benchmarks.sandbox", "--backend", "local", *quick)
     assert code == 0
-    assert {key for key in GOALS if key.startswith("local")} <= found.keys()
-    ratio = found["local_print_ms"] / found["local_print_baseline_ms"]
+    assert {key for key in GOALS if key.startswith("local")} <= figures.keys()
+    ratio = figures["local_print_ms"] / figures["local_print_baseline_ms"]
     # Each side is rounded: of a run that was held up the ratio is, too, and is large.
-    assert found["local_print_ratio"] == pytest.approx(ratio, rel=0.01, abs=0.01)
-    assert all(value > 0 for value in found.values())
+    assert figures["local_print_ratio"] == pytest.approx(ratio, rel=0.01, abs=0.01)
+    assert all(value > 0 for value in figures.values())
 
 
 def test_the_benchmark_of_repositories_shows_ratio_and_difference() -> None:
     few = ("--pairs", "1", "--files", "300", "--megabytes", "3")
-    code, found = run_drill("lab.benchmarks.repos", "--backend", "local", *few)
+    code, figures = run_drill("lab.benchmarks.repos", "--backend", "local", *few)
     assert code == 0
-    more = found["local_layered_s"] - found["local_plain_s"]
-    assert found["local_difference_s"] == pytest.approx(more, abs=0.001)
-    assert found["local_ratio"] > 0
-    assert found["local_changed_s"] > 0
+    more = figures["local_layered_s"] - figures["local_plain_s"]
+    assert figures["local_difference_s"] == pytest.approx(more, abs=0.001)
+    assert figures["local_ratio"] > 0
+    assert figures["local_changed_s"] > 0
 
 
 def fettle(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -14,8 +14,8 @@ def test_turns_are_played_in_order_and_then_refused() -> None:
     with ProviderServer([Reply("a"), Reply("b")]) as server, httpx.Client() as client:
         url = f"{server.openai_url}/chat/completions"
         replies = [client.post(url, json=BODY) for _ in range(3)]
-    said = [reply.json()["choices"][0]["message"]["content"] for reply in replies[:2]]
-    assert said == ["a", "b"]
+    contents = [reply.json()["choices"][0]["message"]["content"] for reply in replies[:2]]
+    assert contents == ["a", "b"]
     assert replies[2].status_code == 400
     assert "no more turns" in replies[2].text
 

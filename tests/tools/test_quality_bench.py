@@ -1,4 +1,4 @@
-"""`fettle bench` through a real service, against a model whose pass rates are designed."""
+"""`fettle bench` through a real service, against a model with designed pass rates."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Measuring:
         fixed = ["--model", MODEL, "--out", str(self.out), "--at-once", "4"]
         return run(["--url", self.url, "bench", str(self.data), *fixed, *options])
 
-    def asked(self) -> int:
+    def request_count(self) -> int:
         return len(self.server.requests)
 
 
@@ -67,11 +67,11 @@ def measuring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measuring]:
     data = folder / "tiny.jsonl"
     exercises = [line(n) for n in range(1, 5)]
     untested = {"id": "joke", "task": "Tell a joke about f9.", "right": "JOKE = 1\n"}
-    data.write_text("".join(json.dumps(each) + "\n" for each in exercises))
+    data.write_text("".join(json.dumps(exercise) + "\n" for exercise in exercises))
     (folder / "judged.jsonl").write_text(json.dumps(untested) + "\n")
-    every = [*sets.load(str(data), None, folder).exercises]
-    every += sets.load(str(folder / "judged.jsonl"), None, folder).exercises
-    design = Design(every, (*KINDS, "right"))
+    all_exercises = [*sets.load(str(data), None, folder).exercises]
+    all_exercises += sets.load(str(folder / "judged.jsonl"), None, folder).exercises
+    design = Design(all_exercises, (*KINDS, "right"))
     with (
         ProviderServer(design.answer) as server,
         running_deployment(folder, GROQ_API_KEY="a") as deployment,
@@ -89,41 +89,43 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def result_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-    return shown
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return printed
 
 
 def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
     assert measuring.bench("--json") == 0
-    shown = result_of(capsys)
-    assert (shown["first"]["share"], shown["final"]["share"]) == (1 / 4, 2 / 4)
-    assert (shown["tries"], shown["measured"]) == (4, 4)
-    assert shown["failures"] == {"name": 2, "hidden_tests": 1}
-    found = {each.id: each for each in read_results(Path(shown["file"]))[1]}
-    passed = {name: (each.first.passed, each.final.passed) for name, each in found.items()}
+    printed = result_of(capsys)
+    assert (printed["first"]["share"], printed["final"]["share"]) == (1 / 4, 2 / 4)
+    assert (printed["tries"], printed["measured"]) == (4, 4)
+    assert printed["failures"] == {"name": 2, "hidden_tests": 1}
+    results_by_id = {result.id: result for result in read_results(Path(printed["file"]))[1]}
+    passed = {
+        name: (result.first.passed, result.final.passed) for name, result in results_by_id.items()
+    }
     assert passed == {
         "e1": (True, True),
         "e2": (False, True),
         "e3": (False, False),
         "e4": (False, False),
     }
-    assert found["e4"].status == "failed"  # its verification executes none of its functions
-    assert found["e2"].cost["calls"] > found["e1"].cost["calls"]
-    assert Path(shown["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    # done is done: nothing is asked again, and the table is the same
-    before = measuring.asked()
+    assert results_by_id["e4"].status == "failed"  # its verification calls no function of it
+    assert results_by_id["e2"].cost["calls"] > results_by_id["e1"].cost["calls"]
+    assert Path(printed["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    # a second measurement sends no request, and prints the same table
+    before = measuring.request_count()
     assert measuring.bench("--json") == 0
-    assert result_of(capsys) == shown
-    assert measuring.asked() == before
+    assert result_of(capsys) == printed
+    assert measuring.request_count() == before
 
 
 def test_without_repair_nothing_is_asked_after_the_first_run(measuring, capsys):
-    before = measuring.asked()
+    before = measuring.request_count()
     assert measuring.bench("--no-repair", "--json") == 0
-    shown = result_of(capsys)
-    assert (shown["first"]["share"], shown["final"]["share"]) == (1 / 4, 1 / 4)
-    results = read_results(Path(shown["file"]))[1]
-    assert {(each.runs, each.revisions) for each in results} == {(1, 1)}
+    printed = result_of(capsys)
+    assert (printed["first"]["share"], printed["final"]["share"]) == (1 / 4, 1 / 4)
+    results = read_results(Path(printed["file"]))[1]
+    assert {(result.runs, result.revisions) for result in results} == {(1, 1)}
     behind_a_run = [
         request
         for request in measuring.server.requests[before:]
@@ -134,16 +136,16 @@ def test_without_repair_nothing_is_asked_after_the_first_run(measuring, capsys):
 
 
 def test_hidden_tests_reach_no_model(measuring):
-    assert measuring.asked() > 20
-    shown = "\n".join(json.dumps(request.body) for request in measuring.server.requests)
-    assert "adds 1 to x" in shown
-    assert SECRET not in shown
-    assert "f1(20)" not in shown
+    assert measuring.request_count() > 20
+    request_bodies = "\n".join(json.dumps(request.body) for request in measuring.server.requests)
+    assert "adds 1 to x" in request_bodies
+    assert SECRET not in request_bodies
+    assert "f1(20)" not in request_bodies
 
 
 def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
     results = read_results(measuring.out / "tiny_groq-designed.jsonl")[1]
-    repaired = next(each for each in results if each.id == "e2")
+    repaired = next(result for result in results if result.id == "e2")
     assert repaired.models == (MODEL,)
     assert run(["--url", measuring.url, "export", str(repaired.job)]) == 0
     text = capsys.readouterr().out
@@ -161,10 +163,10 @@ def test_two_results_are_compared(measuring, capsys, tmp_path):
     )
     png = tmp_path / "both.png"
     code = run(["bench", "compare", str(without), str(with_repair), "--json", "--png", str(png)])
-    shown = result_of(capsys)
+    printed = result_of(capsys)
     assert code == 0
-    assert (shown["first"], shown["second"]) == ("no repair", "repair")
-    first, final = shown["measures"]
+    assert (printed["first"], printed["second"]) == ("no repair", "repair")
+    first, final = printed["measures"]
     assert first["only_first"] == first["only_second"] == []
     assert (final["only_first"], final["only_second"], final["p"]) == ([], ["e2"], 1.0)
     assert png.read_bytes().startswith(b"\x89PNG")
@@ -174,34 +176,34 @@ def test_what_has_no_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
     monkeypatch.setenv("GROQ_API_KEY", "a")
     monkeypatch.setenv("FETTLE_GROQ_BASE_URL", measuring.server.groq_url)
     data = measuring.data.with_name("judged.jsonl")
-    asked = ["--model", MODEL, "--judge", MODEL, "--out", str(measuring.out), "--json"]
-    assert run(["--url", measuring.url, "bench", str(data), *asked]) == 0
-    shown = result_of(capsys)
-    assert (shown["score"], shown["scored"], shown["first"]) == (2, 1, None)
-    (result,) = read_results(Path(shown["file"]))[1]
+    options = ["--model", MODEL, "--judge", MODEL, "--out", str(measuring.out), "--json"]
+    assert run(["--url", measuring.url, "bench", str(data), *options]) == 0
+    printed = result_of(capsys)
+    assert (printed["score"], printed["scored"], printed["first"]) == (2, 1, None)
+    (result,) = read_results(Path(printed["file"]))[1]
     assert result.score["input_tokens"] == 200
     assert result.score["cost_usd"] is None  # no price is known of this model: never zero
 
 
 def test_shipped_solutions_are_tried_without_a_model(measuring, capsys):
-    before = measuring.asked()
+    before = measuring.request_count()
     at = ["--url", measuring.url, "bench", str(measuring.data), "--canonical", "--json"]
     assert run(at) == 0
-    shown = result_of(capsys)
-    assert (shown["tasks"], shown["passed"], shown["wrong_solutions"]) == (4, 4, 4)
+    printed = result_of(capsys)
+    assert (printed["tasks"], printed["passed"], printed["wrong_solutions"]) == (4, 4, 4)
     bad = measuring.data.with_name("bad.jsonl")
     swapped = {**line(5), "right": line(5)["wrong"], "wrong": line(5)["right"]}
     bad.write_text(json.dumps(swapped) + "\n")
     assert run(["--url", measuring.url, "bench", str(bad), "--canonical", "--json"]) == 1
     assert result_of(capsys)["passed"] == 0
-    assert measuring.asked() == before
+    assert measuring.request_count() == before
 
 
 def test_of_our_own_exercises_the_right_solutions_pass_and_the_wrong_ones_fail(capsys):
     run(["bench", "custom", "--canonical", "--json"])
-    shown = result_of(capsys)
-    assert shown["failures"] == []
-    assert (shown["tasks"], shown["passed"], shown["wrong_solutions"]) == (13, 13, 13)
+    printed = result_of(capsys)
+    assert printed["failures"] == []
+    assert (printed["tasks"], printed["passed"], printed["wrong_solutions"]) == (13, 13, 13)
 
 
 def test_a_service_of_its_own_has_the_settings_of_the_command(monkeypatch, tmp_path):
@@ -209,7 +211,7 @@ def test_a_service_of_its_own_has_the_settings_of_the_command(monkeypatch, tmp_p
     file.write_text("max_output_tokens = 1000\n")
     monkeypatch.setenv("FETTLE_CONFIG", str(file))
     monkeypatch.setenv("FETTLE_MODEL", "recording:demo-kmeans")
-    with service.running(None, Screen(stderr=True), None) as own:
-        (worker, *_) = own.system()["workers"]
+    with service.running(None, Screen(stderr=True), None) as api:
+        (worker, *_) = api.system()["workers"]
         assert worker["call_tokens"] == 9_000
         assert worker["models"]["default"] == "recording:demo-kmeans"

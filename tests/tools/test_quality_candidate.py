@@ -34,20 +34,23 @@ def test_the_workspace_as_the_first_run_has_left_it():
         wrote("solution.py", "two"),
         ran(2),
     )
-    found = first_attempt(events, "solution.py")
-    assert (found.versions, found.program) == ({"solution.py": "one", "other.py": "y"}, None)
+    candidate = first_attempt(events, "solution.py")
+    assert (candidate.versions, candidate.program) == (
+        {"solution.py": "one", "other.py": "y"},
+        None,
+    )
 
 
 def test_the_first_program_stands_for_a_file_that_is_not_there():
-    found = first_attempt(story(ran(1), wrote("solution.py", "repaired")), "solution.py")
-    assert (found.versions, found.program) == ({}, 1)
+    candidate = first_attempt(story(ran(1), wrote("solution.py", "repaired")), "solution.py")
+    assert (candidate.versions, candidate.program) == ({}, 1)
 
 
 def test_an_answer_before_any_run_ends_the_attempt():
     events = story(wrote("solution.py", "one"), ANSWERED, wrote("solution.py", "two"), ran(1))
     assert first_attempt(events, "solution.py").versions == {"solution.py": "one"}
-    found = first_attempt(story(ANSWERED, wrote("solution.py", "two"), ran(1)), "solution.py")
-    assert (found.versions, found.program) == ({}, None)
+    candidate = first_attempt(story(ANSWERED, wrote("solution.py", "two"), ran(1)), "solution.py")
+    assert (candidate.versions, candidate.program) == ({}, None)
 
 
 def test_the_last_run_that_succeeded_stands_in_at_the_end():

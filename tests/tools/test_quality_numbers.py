@@ -22,9 +22,9 @@ from lab.evals.report.statistics import mcnemar, pass_at, rate, wilson
     ],
 )
 def test_wilson_gives_the_published_intervals(successes, of, low, high):
-    got = wilson(successes, of)
-    assert got.share == successes / of
-    assert (got.low, got.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+    rate = wilson(successes, of)
+    assert rate.share == successes / of
+    assert (rate.low, rate.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
 
 @pytest.mark.parametrize("tried", [1, 2, 5, 8])

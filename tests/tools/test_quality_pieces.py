@@ -40,14 +40,14 @@ def test_few_are_under_way_and_all_are_done():
             now -= 1
         return item * 2
 
-    got: list[int] = []
-    for_each(list(range(20)), work, 3, got.append)
-    assert sorted(got) == [2 * n for n in range(20)]
+    doubled: list[int] = []
+    for_each(list(range(20)), work, 3, doubled.append)
+    assert sorted(doubled) == [2 * n for n in range(20)]
     assert most == 3
 
 
 @pytest.mark.parametrize(
-    ("report", "said"),
+    ("report", "reason"),
     [
         ({"tests": [], "problem": "the checks ran for longer than they may"}, "longer"),
         ({"tests": [], "problem": None}, "no test was run"),
@@ -64,16 +64,16 @@ def test_few_are_under_way_and_all_are_done():
         ),
     ],
 )
-def test_why_checks_have_not_passed(report: dict[str, Any], said: str):
-    assert said in failure_reason(report)
+def test_why_checks_have_not_passed(report: dict[str, Any], reason: str):
+    assert reason in failure_reason(report)
 
 
 def test_a_verdict_that_rests_on_an_exit_code_alone_says_so():
     report = {"passed": True, "tests": [{"id": "make", "outcome": "passed"}], "problem": None}
-    for judged, said in (("exit_code", "by exit code alone"), ("tests", ""), (None, "")):
+    for judged, note in (("exit_code", "by exit code alone"), ("tests", ""), (None, "")):
         job = {"id": "v1", "status": "succeeded", "result": {"checks": report}}
         report["judged_by"] = judged
-        assert verdict_of(job).why == said
+        assert verdict_of(job).why == note
 
 
 def a_job(**changes: Any) -> dict[str, Any]:
@@ -166,12 +166,12 @@ def test_a_picture_is_drawn_for_paper_and_for_a_terminal(tmp_path: Path):
     plots = extra.plots()
     plots.png(tmp_path / "x.png", drawing)
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
-    shown = plots.terminal(drawing, 80)
-    assert "easy, first attempt" in shown
-    assert "█" in shown
-    assert "\x1b" not in shown
-    one = bars.Bars("t", ("first attempt",), {"all": (wilson(1, 2),)})
-    assert "first attempt" in plots.terminal(one, 40)
+    chart = plots.terminal(drawing, 80)
+    assert "easy, first attempt" in chart
+    assert "█" in chart
+    assert "\x1b" not in chart
+    single_group = bars.Bars("t", ("first attempt",), {"all": (wilson(1, 2),)})
+    assert "first attempt" in plots.terminal(single_group, 40)
 
 
 def test_without_its_libraries_a_plot_names_the_command(monkeypatch):

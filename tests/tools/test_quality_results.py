@@ -22,18 +22,18 @@ ASKED = MeasurementRequest("groq:m")
 
 
 def header(digest: str = "d", **settings: object) -> Header:
-    given = {"name": "tiny", "source": "t", "digest": digest, "exercises": 4}
-    asked = {"model": "groq:m", "repair": True, **settings}
-    return Header("id", given, asked, {}, "2026-11-22T08:00:00Z")
+    exercise_set = {"name": "tiny", "source": "t", "digest": digest, "exercises": 4}
+    measurement_settings = {"model": "groq:m", "repair": True, **settings}
+    return Header("id", exercise_set, measurement_settings, {}, "2026-11-22T08:00:00Z")
 
 
 def result(
     name: str, *, first: bool = False, final: bool = False, repeat: int = 1, **more: object
 ) -> Result:
     cost = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": "0.01"}
-    shown = Result(name, repeat, f"job-{name}", "succeeded", cost=cost, job_seconds=2.0)
+    base_result = Result(name, repeat, f"job-{name}", "succeeded", cost=cost, job_seconds=2.0)
     verdicts = {"first": SolutionVerdict(first, "why"), "final": SolutionVerdict(final or first)}
-    return replace(shown, **{**verdicts, **more})
+    return replace(base_result, **{**verdicts, **more})
 
 
 def written(path: Path, *lines: Header | Result) -> Path:
@@ -46,26 +46,26 @@ def written(path: Path, *lines: Header | Result) -> Path:
 def test_what_is_written_is_read(tmp_path):
     results = [result("e0", first=True, failures=("name",)), result("é", level="hard")]
     path = written(tmp_path / "r.jsonl", header(), *results)
-    got, found = read_results(path)
-    assert got == header()
-    assert found == results
+    read_header, results_in_file = read_results(path)
+    assert read_header == header()
+    assert results_in_file == results
 
 
 def test_a_file_cut_anywhere_is_gone_on_with(tmp_path):
     path = written(tmp_path / "r.jsonl", header(), result("e0"), result("e1"))
-    whole = path.read_bytes()
-    for cut in range(0, len(whole), 23):
-        path.write_bytes(whole[:cut])
+    content = path.read_bytes()
+    for cut in range(0, len(content), 23):
+        path.write_bytes(content[:cut])
         with ResultFile(path) as file:
-            known = (
+            complete_results = (
                 beginning.begin(file, SET, ASKED, {})[1]
                 if not file.is_started
                 else read_results(path)[1]
             )
             file.write(result("e2"))
-        found = {each.id for each in read_results(path)[1]}
-        assert "e2" in found
-        assert len(found) == len(known) + 1
+        ids = {entry.id for entry in read_results(path)[1]}
+        assert "e2" in ids
+        assert len(ids) == len(complete_results) + 1
 
 
 def test_two_do_not_write_at_once(tmp_path):
@@ -90,9 +90,9 @@ def test_the_same_command_finds_its_file_and_another_does_not(tmp_path):
     assert path.name == "tiny_groq-m.jsonl"
     assert beginning.result_path(tmp_path, SET, MeasurementRequest("groq:m", repair=False)) != path
     with ResultFile(path) as file:
-        begun, _ = beginning.begin(file, SET, ASKED, {"version": "1", "workers": [{}]})
+        started_header, _ = beginning.begin(file, SET, ASKED, {"version": "1", "workers": [{}]})
     with ResultFile(path) as file:
-        assert beginning.begin(file, SET, ASKED, {})[0] == begun
+        assert beginning.begin(file, SET, ASKED, {})[0] == started_header
         with pytest.raises(BadResults, match="another measurement: different: model"):
             beginning.begin(file, SET, MeasurementRequest("groq:other"), {})
         with pytest.raises(BadResults, match="the exercises"):
@@ -105,23 +105,25 @@ def test_putting_aside_overwrites_nothing(tmp_path):
         path.write_text(str(number))
         beginning.put_aside(path)
     beginning.put_aside(path)
-    assert sorted(each.read_text() for each in tmp_path.iterdir()) == ["0", "1", "2"]
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["0", "1", "2"]
 
 
 def test_what_is_left_is_what_is_not_measured():
     lost = replace(result("e1"), why_not="internal", job="j9")
     todo = outstanding(header(), EXERCISES, 2, [result("e0"), lost, result("e3", repeat=2)])
-    assert [(each.exercise.id, each.repeat) for each in todo] == [
+    assert [(attempt.exercise.id, attempt.repeat) for attempt in todo] == [
         *[("e1", 1), ("e2", 1), ("e3", 1)],
         *[("e0", 2), ("e1", 2), ("e2", 2)],
     ]
-    keys = {each.key for each in todo}
+    keys = {attempt.key for attempt in todo}
     assert len(keys) == 6
     again = outstanding(header(), EXERCISES, 2, [result("e0"), lost, result("e3", repeat=2)])
-    assert {each.key for each in again} == keys
+    assert {attempt.key for attempt in again} == keys
     # a job that was lost is not met again
     fresh = next(
-        each for each in outstanding(header(), EXERCISES, 1, []) if each.exercise.id == "e1"
+        attempt
+        for attempt in outstanding(header(), EXERCISES, 1, [])
+        if attempt.exercise.id == "e1"
     )
     assert fresh.key not in keys
 
@@ -157,9 +159,12 @@ def test_several_tries_of_each():
 
 def test_a_paired_comparison():
     names = [f"e{n}" for n in range(12)]
-    one = (header(), [result(n, first=n in names[:6]) for n in names])
-    other = (header(), [result(n, first=n in names[:1], final=n in names[:10]) for n in names])
-    first, final = compare(one, other)
+    first_measurement = (header(), [result(n, first=n in names[:6]) for n in names])
+    second_measurement = (
+        header(),
+        [result(n, first=n in names[:1], final=n in names[:10]) for n in names],
+    )
+    first, final = compare(first_measurement, second_measurement)
     assert (first.shared, len(first.only_first), first.only_second) == (12, 5, [])
     assert first.p == pytest.approx(2 / 2**5)
     assert first.difference.share == pytest.approx(-5 / 12)

@@ -23,7 +23,7 @@ MBPP = {
 
 
 def lines(path: Path, *exercises: object) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in exercises))
+    path.write_text("".join(json.dumps(exercise) + "\n" for exercise in exercises))
     return path
 
 
@@ -33,12 +33,12 @@ def test_humaneval(tmp_path):
     first, *_ = of.exercises
     assert "def f0(x):" in first.task
     assert "candidate(20)" not in first.task
-    assert [name for each in of.exercises for name in each.tests] == ["hidden.py"] * 3
+    assert [name for exercise in of.exercises for name in exercise.tests] == ["hidden.py"] * 3
     assert "candidate(20)" in first.tests["hidden.py"]
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("content", "reason"),
     [
         (b"", "no exercise"),
         (b"{", r"tiny.jsonl:1 .*Expecting"),
@@ -50,10 +50,10 @@ def test_humaneval(tmp_path):
         (b"\xff\xfe", "cannot be read"),
     ],
 )
-def test_an_invalid_file_is_refused_with_the_reason(tmp_path, content, why):
+def test_an_invalid_file_is_refused_with_the_reason(tmp_path, content, reason):
     path = tmp_path / "tiny.jsonl"
     path.write_bytes(content)
-    with pytest.raises(BadSet, match=why):
+    with pytest.raises(BadSet, match=reason):
         sets.load("humaneval", path, tmp_path)
     with pytest.raises(BadSet, match="cannot be read"):
         sets.load("humaneval", tmp_path / "none.jsonl", tmp_path)
@@ -61,24 +61,24 @@ def test_an_invalid_file_is_refused_with_the_reason(tmp_path, content, why):
 
 def test_mbpp_shows_one_test_and_hides_the_others(tmp_path):
     of = sets.load("mbpp", lines(tmp_path / "mbpp.jsonl", MBPP), tmp_path)
-    (found,) = of.exercises
-    shown, hidden = MBPP["test_list"]
-    assert shown in found.task
-    assert hidden not in found.task
-    assert hidden in found.tests["hidden.py"]
-    assert shown not in found.tests["hidden.py"]
+    (exercise,) = of.exercises
+    visible, hidden = MBPP["test_list"]
+    assert visible in exercise.task
+    assert hidden not in exercise.task
+    assert hidden in exercise.tests["hidden.py"]
+    assert visible not in exercise.tests["hidden.py"]
 
 
 def test_our_own_are_13_of_graded_difficulty():
     of = sets.load("custom", None, Path("none"))
-    levels = [each.level for each in of.exercises]
+    levels = [exercise.level for exercise in of.exercises]
     assert {level: levels.count(level) for level in levels} == {"easy": 4, "medium": 6, "hard": 3}
-    for each in of.exercises:
-        assert each.right
-        assert each.wrong
-        assert each.right != each.wrong
-        for tests in each.tests.values():
-            assert tests not in each.task
+    for exercise in of.exercises:
+        assert exercise.right
+        assert exercise.wrong
+        assert exercise.right != exercise.wrong
+        for tests in exercise.tests.values():
+            assert tests not in exercise.task
 
 
 def test_a_file_of_ones_own(tmp_path):
@@ -88,15 +88,15 @@ def test_a_file_of_ones_own(tmp_path):
         {"id": "b", "task": "Tell.", "files": {"x.txt": "1"}, "solution": "b.py", "level": "hard"},
     )
     of = sets.load(str(path), None, tmp_path)
-    one, other = of.exercises
+    first, second = of.exercises
     assert of.name == "own"
-    assert one.tests == {"test_hidden.py": "def test_a(): ..."}
-    assert one.right == {"solution.py": "x = 1"}
-    assert (other.tests, other.solution, other.level) == ({}, "b.py", "hard")
+    assert first.tests == {"test_hidden.py": "def test_a(): ..."}
+    assert first.right == {"solution.py": "x = 1"}
+    assert (second.tests, second.solution, second.level) == ({}, "b.py", "hard")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "reason"),
     [
         ({"id": "a"}, "task: Field required"),
         ({"id": "a", "task": "x", "test": "y"}, "test: Extra inputs"),
@@ -104,9 +104,9 @@ def test_a_file_of_ones_own(tmp_path):
         (["a"], "valid dictionary"),
     ],
 )
-def test_what_is_no_exercise_is_reported_with_its_line(tmp_path, line, said):
+def test_what_is_no_exercise_is_reported_with_its_line(tmp_path, line, reason):
     path = lines(tmp_path / "own.jsonl", {"id": "ok", "task": "x"}, line)
-    with pytest.raises(BadSet, match=rf"own.jsonl:2 cannot be read.*{said}"):
+    with pytest.raises(BadSet, match=rf"own.jsonl:2 cannot be read.*{reason}"):
         sets.load(str(path), None, tmp_path)
 
 
@@ -117,16 +117,16 @@ def test_two_of_the_same_id(tmp_path):
 
 
 def test_the_digest_is_of_what_is_asked_and_judged(tmp_path):
-    one = sets.load("mbpp", lines(tmp_path / "a.jsonl", MBPP), tmp_path)
+    original = sets.load("mbpp", lines(tmp_path / "a.jsonl", MBPP), tmp_path)
     same = sets.load("mbpp", lines(tmp_path / "b.jsonl", MBPP), tmp_path)
-    other = sets.load("mbpp", lines(tmp_path / "c.jsonl", {**MBPP, "text": "Else."}), tmp_path)
-    assert one.digest == same.digest != other.digest
+    changed = sets.load("mbpp", lines(tmp_path / "c.jsonl", {**MBPP, "text": "Else."}), tmp_path)
+    assert original.digest == same.digest != changed.digest
 
 
 def test_without_network_the_flag_is_named(tmp_path):
-    with socket.socket() as taken:  # bound, and nobody listens
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/HumanEval.jsonl.gz"
+    with socket.socket() as silent_socket:  # bound, and nobody listens
+        silent_socket.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent_socket.getsockname()[1]}/HumanEval.jsonl.gz"
         with pytest.raises(BadSet) as refused:
             download.downloaded("humaneval", url, tmp_path)
     assert "fettle bench humaneval --data PATH" in refused.value.next_step

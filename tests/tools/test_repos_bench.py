@@ -54,8 +54,8 @@ def turn(request: Request) -> Reply:
     if request.forced_tool == "Plan":
         return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
     if request.forced_tool == "Verdict":
-        said = {"verdict": "approve", "unmet": [], "runs": ["r1"]}
-        return Reply(tool_calls=(ToolCall("Verdict", said),))
+        verdict = {"verdict": "approve", "unmet": [], "runs": ["r1"]}
+        return Reply(tool_calls=(ToolCall("Verdict", verdict),))
     text = "\n".join(message.text for message in request.messages)
     calls = next(calls for part, calls in CALLS.items() if part in text)
     done = sum(message.speaker == "assistant" for message in request.messages)
@@ -118,28 +118,28 @@ def measuring(
 
 def test_jobs_are_judged_by_tests_that_they_do_not_see(measuring, capsys):
     assert measuring.bench("--json") == 0
-    shown: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (shown["first"], shown["tries"], shown["measured"]) == (None, 3, 3)
-    assert shown["final"]["share"] == pytest.approx(1 / 3)
-    found = {each.id: each for each in read_results(Path(shown["file"]))[1]}
-    assert found["shipnotes"].final.passed
-    assert found["rowquery"].status == "failed"  # its test exercises none of the code
-    assert not found["rowquery"].final.passed
-    assert "test_not_binds_strongest" in found["rowquery"].final.why
-    assert found["patience"].final.why == "it changed nothing"
-    assert {each.level for each in found.values()} == {"easy", "medium"}
-    said = "".join(m.text for request in measuring.server.requests for m in request.messages)
-    assert "test_not_binds_strongest" not in said
-    asked = len(measuring.server.requests)
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (printed["first"], printed["tries"], printed["measured"]) == (None, 3, 3)
+    assert printed["final"]["share"] == pytest.approx(1 / 3)
+    results_by_id = {result.id: result for result in read_results(Path(printed["file"]))[1]}
+    assert results_by_id["shipnotes"].final.passed
+    assert results_by_id["rowquery"].status == "failed"  # its test does not run the code
+    assert not results_by_id["rowquery"].final.passed
+    assert "test_not_binds_strongest" in results_by_id["rowquery"].final.why
+    assert results_by_id["patience"].final.why == "it changed nothing"
+    assert {result.level for result in results_by_id.values()} == {"easy", "medium"}
+    sent_text = "".join(m.text for request in measuring.server.requests for m in request.messages)
+    assert "test_not_binds_strongest" not in sent_text
+    request_count = len(measuring.server.requests)
     assert measuring.bench("--json") == 0  # done is done
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == shown
-    assert len(measuring.server.requests) == asked
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == printed
+    assert len(measuring.server.requests) == request_count
 
 
 @pytest.mark.parametrize("measuring", [["setup_index"], []], indirect=True)
 def test_the_packages_of_a_task_are_installed_for_its_job(request, measuring, capsys):
-    for other in ("rowquery", "patience"):
-        shutil.rmtree(measuring.data / other)
+    for task_id in ("rowquery", "patience"):
+        shutil.rmtree(measuring.data / task_id)
     description = measuring.data / "shipnotes" / "task.json"
     task = json.loads(description.read_text())
     description.write_text(json.dumps({**task, "setup": ["shout==1.0"]}))
@@ -149,7 +149,7 @@ def test_the_packages_of_a_task_are_installed_for_its_job(request, measuring, ca
     assert result.final.passed, result
     with Service(measuring.url, DEVELOPMENT_KEY) as service:
         events = list(service.events(result.job))
-    (setup,) = [each for each in events if each.kind in ("setup_finished", "setup_left_out")]
+    (setup,) = [event for event in events if event.kind in ("setup_finished", "setup_left_out")]
     if request.node.callspec.params["measuring"]:
         assert setup.kind == "setup_finished"
         assert setup.data["ok"]

@@ -36,11 +36,11 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def wheel(folder: Path) -> None:
-    found = distribution(DEPENDENCY)
-    stem = f"{DEPENDENCY}-{found.version}"
+    installed = distribution(DEPENDENCY)
+    stem = f"{DEPENDENCY}-{installed.version}"
     lines = []
     with zipfile.ZipFile(folder / f"{stem}-py2.py3-none-any.whl", "w") as archive:
-        for file in found.files or ():
+        for file in installed.files or ():
             if file.suffix == ".py" or file.name in {"METADATA", "WHEEL"}:
                 content = Path(file.locate()).read_bytes()
                 digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest())
@@ -56,21 +56,21 @@ def canonical(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, d
 
 
 def test_every_fix_of_our_own_passes_and_no_task_without_it(capsys):
-    code, said = canonical(capsys)
-    assert said["failures"] == []
-    assert (code, said["tasks"], said["passed"]) == (0, 6, 6)
-    assert list(said)[-2:] == ["tasks", "passed"]
+    code, report = canonical(capsys)
+    assert report["failures"] == []
+    assert (code, report["tasks"], report["passed"]) == (0, 6, 6)
+    assert list(report)[-2:] == ["tasks", "passed"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder of tasks, as anybody makes them."""
-    made = tmp_path / "tasks"
-    made.mkdir()
-    own.tasks(made)
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    own.tasks(tasks)
     for name in ("bookings", "layers", "patience", "shipnotes"):
-        shutil.rmtree(made / name)
-    return made
+        shutil.rmtree(tasks / name)
+    return tasks
 
 
 def change(task: Path, **fields: object) -> None:
@@ -124,7 +124,7 @@ def sdist(folder: Path, name: str, ran: Path) -> None:
 
 
 def unversioned(at: Path, tests: str, metadata: str = "", **fields: object) -> Path:
-    """A task on a project `shop` whose version is git's, without a tag."""
+    """A task on a project `shop` that takes its version from git, and has no tag."""
     (at / "base").mkdir(parents=True)
     version = (
         "subprocess.check_output(['git', 'describe', '--tags'], text=True).strip().lstrip('v')"
@@ -137,8 +137,12 @@ def unversioned(at: Path, tests: str, metadata: str = "", **fields: object) -> P
     lines = tests.splitlines()
     head = f"--- /dev/null\n+++ b/test_a.py\n@@ -0,0 +1,{len(lines)} @@\n"
     (at / "test.patch").write_text(head + "".join(f"+{line}\n" for line in lines))
-    named = {"id": at.name, "problem": "x is wrong.", "fail_to_pass": ["test_a.py::test_it"]}
-    (at / "task.json").write_text(json.dumps({**named, **fields}))
+    default_fields = {
+        "id": at.name,
+        "problem": "x is wrong.",
+        "fail_to_pass": ["test_a.py::test_it"],
+    }
+    (at / "task.json").write_text(json.dumps({**default_fields, **fields}))
     return at
 
 
@@ -146,16 +150,16 @@ def test_what_has_no_wheel_is_built_in_the_sandbox(capsys, tmp_path, index):
     ran = tmp_path / "ran"
     sdist(index, "plain", ran)
     tests = "import a, plain_made\n\ndef test_it():\n    assert a.x == 2\n"
-    source, made = tmp_path / "source", tmp_path / "tasks"
+    source, tasks = tmp_path / "source", tmp_path / "tasks"
     unversioned(source / "shop", tests, setup=["plain==1.0"])
     unversioned(source / "not there", tests, setup=["plain==2.0"])
-    made.mkdir()
-    own.tasks(made, source)
-    code, said = canonical(capsys, "--data", str(made))
-    assert (code, said["tasks"], said["passed"]) == (1, 2, 1)
-    (why,) = said["failures"]
-    assert "not there: with its fix: setup: plain==2.0: the index has neither a wheel" in why
-    assert "pin a version that it has" in why
+    tasks.mkdir()
+    own.tasks(tasks, source)
+    code, report = canonical(capsys, "--data", str(tasks))
+    assert (code, report["tasks"], report["passed"]) == (1, 2, 1)
+    (failure,) = report["failures"]
+    assert "not there: with its fix: setup: plain==2.0: the index has neither a wheel" in failure
+    assert "pin a version that it has" in failure
     assert not ran.exists()
 
 
@@ -172,22 +176,22 @@ def test_it():
     assert open("compiled.so").read() == "x = 2\\n"
 """
     sdist(index, "plain", tmp_path / "ran")
-    (index / "shop-7.1.tar.gz").write_bytes(b"")  # what the index has of the project itself
-    source, made = tmp_path / "source", tmp_path / "tasks"
+    (index / "shop-7.1.tar.gz").write_bytes(b"")  # the project itself, as the index has it
+    source, tasks = tmp_path / "source", tmp_path / "tasks"
     metadata = f"Requires-Dist: plain\nRequires-Dist: {DEPENDENCY}; extra == 'test'\n"
     unversioned(source / "shop", tests, metadata, setup=["-e .[test]"])
-    made.mkdir()
-    own.tasks(made, source)
-    code, said = canonical(capsys, "--data", str(made))
-    assert (code, said["failures"]) == (0, [])
+    tasks.mkdir()
+    own.tasks(tasks, source)
+    code, report = canonical(capsys, "--data", str(tasks))
+    assert (code, report["failures"]) == (0, [])
 
 
 def test_an_order_that_breaks_the_verifier_is_answered():
     task = RepoTask("lost", "It is lost.", Base(), b"", b"", ("test_a.py::test_it",))
     with Verifying() as verifying:
-        said = verifying.verdict(task, "fix")
-    assert (said["passed"], said["untried"]) == (False, True)
-    assert "the verifier failed" in said["why"]
+        verdict = verifying.verdict(task, "fix")
+    assert (verdict["passed"], verdict["untried"]) == (False, True)
+    assert "the verifier failed" in verdict["why"]
 
 
 def test_what_is_wrong_with_a_task_is_said(capsys, folder):
@@ -199,14 +203,14 @@ def test_what_is_wrong_with_a_task_is_said(capsys, folder):
     shutil.copytree(folder / "ledger", folder / "not failing")
     passing = "tests/test_money.py::test_shown"
     change(folder / "not failing", id="not failing", fail_to_pass=[passing])
-    code, said = canonical(capsys, "--data", str(folder))
-    assert (code, said["tasks"], said["passed"]) == (1, 5, 2)
-    assert [each.partition(": ")[0] for each in said["failures"]] == [
+    code, report = canonical(capsys, "--data", str(folder))
+    assert (code, report["tasks"], report["passed"]) == (1, 5, 2)
+    assert [failure.partition(": ")[0] for failure in report["failures"]] == [
         "no wheel",
         "not failing",
         "not fixed",
     ]
-    no_wheel, not_failing, not_fixed = said["failures"]
+    no_wheel, not_failing, not_fixed = report["failures"]
     assert "not-in-the-index==1.0: the index has neither a wheel" in no_wheel
     assert f"without its fix: {passing} passes" in not_failing
     assert "with its fix: tests/test_cli.py::test_split failed" in not_fixed

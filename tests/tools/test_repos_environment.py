@@ -41,7 +41,7 @@ def test_extras_of_the_project(line):
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "reason"),
     [
         ("--index-url https://git.example/simple", "is no requirement"),
         ("-r requirements.txt", "is no requirement"),
@@ -49,8 +49,8 @@ def test_extras_of_the_project(line):
         ("-e ../other", "is no requirement"),
     ],
 )
-def test_what_is_no_requirement_is_refused(line, why):
-    with pytest.raises(NoPackages, match=why):
+def test_what_is_no_requirement_is_refused(line, reason):
+    with pytest.raises(NoPackages, match=reason):
         requirements([line])
 
 
@@ -66,13 +66,13 @@ dependencies = ["attrs"]
 [project.scripts]
 shop = "my_shop.cli:main"
 """
-    found = declared(text, {"pyproject.toml", "src/my_shop/__init__.py"})
-    assert isinstance(found, Installed)
-    assert found.roots == ("/work/src", "/work")
+    declaration = declared(text, {"pyproject.toml", "src/my_shop/__init__.py"})
+    assert isinstance(declaration, Installed)
+    assert declaration.roots == ("/work/src", "/work")
     folder = f"{FOLDER}/My_Shop-1.0.dist-info"
-    metadata = found.files[f"{folder}/METADATA"].decode()
+    metadata = declaration.files[f"{folder}/METADATA"].decode()
     assert metadata.splitlines()[1:] == ["Name: My.Shop", "Version: 1.0", "Requires-Dist: attrs"]
-    scripts = found.files[f"{folder}/entry_points.txt"].decode()
+    scripts = declaration.files[f"{folder}/entry_points.txt"].decode()
     assert scripts == "[console_scripts]\nshop = my_shop.cli:main\n"
 
 
@@ -114,11 +114,11 @@ test = ["pytest>=7", "my-shop[odd_name]"]
 odd-name = ["six; python_version >= '3'", "enum34; python_version < '3'"]
 docs = ["sphinx"]
 """
-    found = declared(text, {"pyproject.toml", "my_shop.py"})
-    assert isinstance(found, Installed)
+    declaration = declared(text, {"pyproject.toml", "my_shop.py"})
+    assert isinstance(declaration, Installed)
     python = {"python_version": "3.11", "python_full_version": "3.11.7"}
-    assert missing_requirements(found, [], {"attrs"}, python) == ["Py_Yaml<9"]
-    assert missing_requirements(found, ["test"], {"attrs", "py-yaml"}, python) == [
+    assert missing_requirements(declaration, [], {"attrs"}, python) == ["Py_Yaml<9"]
+    assert missing_requirements(declaration, ["test"], {"attrs", "py-yaml"}, python) == [
         "pytest>=7",
         "six",
     ]

@@ -110,19 +110,19 @@ BAD = {
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[LocalSandbox]:
-    made = LocalSandbox(sandbox_python(), pool_size=0, limits=LIMITS)
-    yield made
-    await made.close()
+    local_sandbox = LocalSandbox(sandbox_python(), pool_size=0, limits=LIMITS)
+    yield local_sandbox
+    await local_sandbox.close()
 
 
 async def ran(
-    sandbox: LocalSandbox, command: str, *, every: bool = True, **files: str
+    sandbox: LocalSandbox, command: str, *, runs_all: bool = True, **files: str
 ) -> PytestRun:
     ids = (*GOOD, *BAD)
     task = RepoTask("shop", "It is wrong.", Base(), b"", b"", ids, command=command)
     more = {path: text.encode() for path, text in files.items()}
     tree = Tree(files=FILES | more, paths=("/work/src", "/work"))
-    return await run_tests(sandbox, task, tree, every=every)
+    return await run_tests(sandbox, task, tree, runs_all=runs_all)
 
 
 @pytest.mark.parametrize(
@@ -136,26 +136,26 @@ async def ran(
     ],
 )
 async def test_ids_are_found_however_pytest_is_started(sandbox, command):
-    found = await ran(sandbox, command)
-    assert found.problem is None
-    assert [name for name in GOOD if not found.passed(name)] == []
-    assert {name: found.tests[name][0] for name in BAD} == BAD
-    assert found.why_not(GOOD) is None
-    assert "assert 1 == 2" in found.why_not(["tests/test_shop.py::test_wrong"])
-    assert "nothing_of_this_name" in found.why_not(["tests/test_unloadable.py::test_it"])
+    pytest_run = await ran(sandbox, command)
+    assert pytest_run.problem is None
+    assert [name for name in GOOD if not pytest_run.passed(name)] == []
+    assert {name: pytest_run.tests[name][0] for name in BAD} == BAD
+    assert pytest_run.why_not(GOOD) is None
+    assert "assert 1 == 2" in pytest_run.why_not(["tests/test_shop.py::test_wrong"])
+    assert "nothing_of_this_name" in pytest_run.why_not(["tests/test_unloadable.py::test_it"])
 
 
 async def test_a_command_may_end_before_every_test(sandbox):
-    found = await ran(sandbox, "pytest -q", every=False)
-    assert found.problem is None
-    assert not any(found.passed(name) for name in GOOD)  # a file that cannot be loaded ends it
-    found = await ran(sandbox, "pytest -x tests/test_shop.py", every=False)
-    assert found.passed("tests/test_shop.py::TestTotal")
-    assert not found.passed("tests/test_shop.py::test_runs_pytest_itself")
+    pytest_run = await ran(sandbox, "pytest -q", runs_all=False)
+    assert pytest_run.problem is None
+    assert not any(pytest_run.passed(name) for name in GOOD)  # a file that cannot be loaded ends it
+    pytest_run = await ran(sandbox, "pytest -x tests/test_shop.py", runs_all=False)
+    assert pytest_run.passed("tests/test_shop.py::TestTotal")
+    assert not pytest_run.passed("tests/test_shop.py::test_runs_pytest_itself")
 
 
 @pytest.mark.parametrize(
-    ("code", "why"),
+    ("code", "reason"),
     [
         ("print('9 passed'); os._exit(0)", "did not report it"),
         ("os.kill(os.getppid(), 9)", ""),
@@ -163,18 +163,18 @@ async def test_a_command_may_end_before_every_test(sandbox):
     ],
     ids=["prints", "kills", "writes into the report"],
 )
-async def test_code_does_not_speak_for_pytest(sandbox, code, why):
+async def test_code_does_not_speak_for_pytest(sandbox, code, reason):
     guard = f"import contextlib, os\nwith contextlib.suppress(OSError):\n    {code}\n"
     loop = guard.replace("[os.write(fd, b'{}\\n') for fd in range(3, 20)]", "exec(WRITES)")
     writes = (
         'WRITES = \'for fd in range(3, 20):\\n try:\\n  os.write(fd, b"{}\\\\n")\\n'
         " except OSError: pass'\n"
     )
-    found = await ran(sandbox, "python -m pytest", **{"src/shop/__init__.py": writes + loop})
-    assert not any(found.passed(name) for name in GOOD if found.tests)
-    assert why in found.why_not(GOOD)
+    pytest_run = await ran(sandbox, "python -m pytest", **{"src/shop/__init__.py": writes + loop})
+    assert not any(pytest_run.passed(name) for name in GOOD if pytest_run.tests)
+    assert reason in pytest_run.why_not(GOOD)
 
 
 async def test_a_command_that_fails_is_shown_with_its_output(sandbox):
-    found = await ran(sandbox, "pytest --no-such-option")
-    assert "unrecognized arguments" in found.why_not(GOOD)
+    pytest_run = await ran(sandbox, "pytest --no-such-option")
+    assert "unrecognized arguments" in pytest_run.why_not(GOOD)

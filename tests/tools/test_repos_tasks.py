@@ -40,7 +40,7 @@ def test_a_task_needs_little(tmp_path):
 
 def test_all_fields(tmp_path):
     ids = ["./tests/test_a.py::TestX::test_b[a b-c::d]", "tests/test_a.py::test_c"]
-    whole = {
+    all_fields = {
         **TASK,
         "setup": ["attrs==23.2.0"],
         "test_command": "PYTHONPATH=src python -m pytest -q",
@@ -52,7 +52,7 @@ def test_all_fields(tmp_path):
         "licence": "MIT",
         "created": {"by": "a person"},
     }
-    folder(tmp_path / "a", whole)
+    folder(tmp_path / "a", all_fields)
     (task,) = read(tmp_path / "a")  # the folder itself is the task
     assert task.fail_to_pass == ("tests/test_a.py::TestX::test_b[a b-c::d]", ids[1])
     assert (task.setup, task.level) == (("attrs==23.2.0",), "3")
@@ -61,7 +61,7 @@ def test_all_fields(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "why"),
+    ("files", "reason"),
     [
         ({"task.json": b"{"}, "task.json: Invalid JSON"),
         ({"task": {"id": "x", "problem": "y"}}, "task.json: fail_to_pass: Field required"),
@@ -75,12 +75,12 @@ def test_all_fields(tmp_path):
     ],
     ids=str,
 )
-def test_each_bad_file_is_named(tmp_path, files, why):
+def test_each_bad_file_is_named(tmp_path, files, reason):
     folder(tmp_path / "bad", **files)
     folder(tmp_path / "good")
     with pytest.raises(BadSet) as raised:
         read(tmp_path)
-    assert f"bad/{why}" in str(raised.value)
+    assert f"bad/{reason}" in str(raised.value)
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path):
@@ -108,7 +108,7 @@ LINE = {
 
 
 def lines(path: Path, *records: object) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
@@ -128,7 +128,7 @@ def test_lines_of_swebench(tmp_path, mirror):
 
 
 @pytest.mark.parametrize(
-    ("changed", "why"),
+    ("changed", "reason"),
     [
         ({"base_commit": "main"}, "record 1: base_commit is no commit"),
         ({"repo": "other/one"}, "record 1: no mirror of other/one"),
@@ -137,23 +137,23 @@ def test_lines_of_swebench(tmp_path, mirror):
         ({"FAIL_TO_PASS": "x"}, "record 1: Expecting value"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path, changed, why):
+def test_a_bad_line_is_named(tmp_path, changed, reason):
     (tmp_path / "name" / "objects").mkdir(parents=True)
-    with pytest.raises(BadSet, match=why):
+    with pytest.raises(BadSet, match=reason):
         swebench.read(lines(tmp_path / "swe.jsonl", {**LINE, **changed}))
 
 
 def test_our_own_are_six_and_always_the_same(tmp_path):
-    made = []
+    digests = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         tasks = own.tasks(tmp_path / name)
-        made.append([hashlib.sha256(Path(task.base.bundle).read_bytes()) for task in tasks])
-    assert [each.digest() for each in made[0]] == [each.digest() for each in made[1]]
+        digests.append([hashlib.sha256(Path(task.base.bundle).read_bytes()) for task in tasks])
+    assert [digest.digest() for digest in digests[0]] == [digest.digest() for digest in digests[1]]
     assert len(tasks) == 6
     assert {task.level for task in tasks} == {"easy", "medium", "hard"}
     for task in tasks:
-        files = [each for each in (own.FOLDER / task.id / "base").rglob("*") if each.is_file()]
+        files = [path for path in (own.FOLDER / task.id / "base").rglob("*") if path.is_file()]
         assert 15 <= len(files) <= 40
         assert task.pass_to_pass
         assert not set(task.fail_to_pass) & set(task.pass_to_pass)

@@ -46,16 +46,16 @@ class Clone:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    made = Clone(tmp_path / "clone")
-    made.folder.mkdir()
-    made.git("init", "-q", "-b", "main")
+    new_clone = Clone(tmp_path / "clone")
+    new_clone.folder.mkdir()
+    new_clone.git("init", "-q", "-b", "main")
     for path, content in BASE.items():
-        (made.folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (made.folder / path).write_bytes(content)
-    made.git("add", "-A")
-    made.git("commit", "-q", "-m", "x")
-    made.git("bundle", "create", "-q", str(tmp_path / "base.bundle"), "main")
-    return made
+        (new_clone.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (new_clone.folder / path).write_bytes(content)
+    new_clone.git("add", "-A")
+    new_clone.git("commit", "-q", "-m", "x")
+    new_clone.git("bundle", "create", "-q", str(tmp_path / "base.bundle"), "main")
+    return new_clone
 
 
 @pytest.fixture
@@ -78,13 +78,13 @@ async def test_the_shipped_fix(task, tmp_path):
 
 async def test_a_job_changes_no_hidden_test(clone, task, tmp_path):
     patches = await Patches.opened(tmp_path / "git", task.base)
-    made = {
+    changes = {
         "shop.py": b"A = 3\n",
         "tests/logo.png": None,
         "tests/test_shop.py": b"assert True\n",
         "tests/test_other.py": b"mine\n",
     }
-    judged = await patches.judged(task, clone.patch(made))
+    judged = await patches.judged(task, clone.patch(changes))
     assert judged.files["shop.py"] == b"A = 3\n"
     assert judged.files["tests/test_other.py"] == b"mine\n"
     assert judged.files["tests/test_shop.py"] == b"new\n"
@@ -112,7 +112,7 @@ async def test_a_mirror_beside_lines(clone, task, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changed", "why"),
+    ("changed", "reason"),
     [
         (
             {"fix": b"--- a/none.py\n+++ b/none.py\n@@ -1 +1 @@\n-a\n+b\n"},
@@ -121,9 +121,9 @@ async def test_a_mirror_beside_lines(clone, task, tmp_path):
         ({"tests": b"not a patch"}, "test.patch does not apply"),
     ],
 )
-async def test_a_patch_that_does_not_apply_is_named(task, tmp_path, changed, why):
+async def test_a_patch_that_does_not_apply_is_named(task, tmp_path, changed, reason):
     patches = await Patches.opened(tmp_path / "git", task.base)
-    with pytest.raises(PatchRefused, match=why):
+    with pytest.raises(PatchRefused, match=reason):
         await patches.shipped(replace(task, **changed), fix=True)
 
 

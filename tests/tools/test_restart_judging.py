@@ -38,15 +38,15 @@ def test_a_job_that_is_well_passes():
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "reason"),
     [
         (replace(WAITING, status="failed", review=None), "does not wait"),
         (replace(WAITING, calls=4), "4 model calls and 1 runs"),
         (replace(WAITING, runs=()), "3 model calls and 0 runs"),
     ],
 )
-def test_a_job_that_does_not_wait_as_it_should(before: JobState, said: str):
-    assert any(said in wrong for wrong in paused(before))
+def test_a_job_that_does_not_wait_as_it_should(before: JobState, reason: str):
+    assert any(reason in wrong for wrong in paused(before))
 
 
 def test_a_restart_may_change_nothing():
@@ -55,7 +55,7 @@ def test_a_restart_may_change_nothing():
 
 
 @pytest.mark.parametrize(
-    ("after", "events", "said"),
+    ("after", "events", "reason"),
     [
         (replace(DONE, status="failed"), counts(*KINDS), "ended as failed"),
         (replace(DONE, approved_by=None), counts(*KINDS), "nobody"),
@@ -68,9 +68,9 @@ def test_a_restart_may_change_nothing():
     ],
 )
 def test_what_may_go_wrong_after_the_restart(
-    after: JobState, events: list[ReceivedEvent], said: str
+    after: JobState, events: list[ReceivedEvent], reason: str
 ):
-    assert any(said in wrong for wrong in finished(WAITING, after, events))
+    assert any(reason in wrong for wrong in finished(WAITING, after, events))
 
 
 def test_one_job_that_is_not_well_fails_the_drill():

@@ -34,15 +34,15 @@ def main(as_json: bool) -> None:
     """Run every program, and walk every path; print those that are wrong."""
     screen = Screen(stderr=as_json)
     classified, walked = asyncio.run(measured())
-    wrong = [str(each) for each in classified if not each.right]
-    wrong += [str(each) for each in walked if not each.right]
-    for each in wrong:
-        screen.line("wrong", each)
+    wrong = [str(program) for program in classified if not program.right]
+    wrong += [str(path) for path in walked if not path.right]
+    for description in wrong:
+        screen.line("wrong", description)
     figures = {
         "programs": len(classified),
-        "classified_right": sum(each.right for each in classified),
+        "classified_right": sum(program.right for program in classified),
         "paths": len(walked),
-        "paths_right": sum(each.right for each in walked),
+        "paths_right": sum(path.right for path in walked),
     }
     screen.line("repair", ", ".join(f"{name} {value}" for name, value in figures.items()))
     if as_json:

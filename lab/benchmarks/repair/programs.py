@@ -74,8 +74,8 @@ async def run_all(
     """Run every program, `at_once` in parallel."""
     gate = asyncio.Semaphore(at_once)
 
-    async def one(program: BuggyProgram) -> Classified:
+    async def run_program(program: BuggyProgram) -> Classified:
         async with gate:
             return await program.run(sandbox)
 
-    return list(await asyncio.gather(*map(one, programs)))
+    return list(await asyncio.gather(*map(run_program, programs)))

@@ -103,11 +103,11 @@ async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) ->
     gate = asyncio.Semaphore(at_once)
     graph = build(InMemorySaver())
 
-    async def one(path: Path) -> WalkedPath:
+    async def walk_path(path: Path) -> WalkedPath:
         async with gate:
             return await walk(path, sandbox, graph)
 
-    return list(await asyncio.gather(*map(one, paths)))
+    return list(await asyncio.gather(*map(walk_path, paths)))
 
 
 def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleModels:

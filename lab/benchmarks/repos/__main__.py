@@ -109,7 +109,7 @@ async def measure(settings: SandboxSettings, top: Path, name: str, pairs: int) -
                 times[kind].append(await _seconds(sandbox, command))
     finally:
         await sandbox.close()
-    medians = {kind: statistics.median(each) for kind, each in times.items()}
+    medians = {kind: statistics.median(durations) for kind, durations in times.items()}
     return Figures(settings.sandbox, first, **medians)
 
 
@@ -127,7 +127,7 @@ async def _seconds(sandbox: Sandbox, command: Command) -> float:
 @click.option(
     "--backend",
     "names",
-    type=click.Choice([each.value for each in Backend]),
+    type=click.Choice([backend.value for backend in Backend]),
     multiple=True,
     help="else both",
 )
@@ -149,9 +149,15 @@ def main(as_json: bool, names: tuple[str, ...], pairs: int, files: int, megabyte
             settings = SandboxSettings(sandbox=Backend(name))
             with engine(settings, lambda text: screen.line("engine", text)) as ready:
                 figures.append(uvloop.run(measure(ready, top, layer, pairs)))  # as a worker does
-    screen.rows(HEADS, (row for each in figures for row in each.rows()))
+    screen.rows(HEADS, (row for backend_figures in figures for row in backend_figures.rows()))
     if as_json:
-        print_json({key: value for each in figures for key, value in each.keys().items()})
+        print_json(
+            {
+                key: value
+                for backend_figures in figures
+                for key, value in backend_figures.keys().items()
+            }
+        )
 
 
 def _disk() -> str:

@@ -115,7 +115,7 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
 @click.option(
     "--backend",
     "names",
-    type=click.Choice([each.value for each in Backend]),
+    type=click.Choice([backend.value for backend in Backend]),
     multiple=True,
     help="else both",
 )
@@ -130,7 +130,7 @@ def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds
         for name in names or tuple(Backend):
             kind = Backend(name)
             measured += measure(kind, Pace(pairs, RESTS[kind], slices, seconds), screen)
-    screen.rows(HEADS, (each.row() for each in measured))
+    screen.rows(HEADS, (ratio.row() for ratio in measured))
     if as_json:
         print_json(figures.keys(measured))
 

@@ -53,9 +53,9 @@ def rate(key: str, label: str, sandboxed: Sequence[float], baseline: Sequence[fl
 def keys(figures: Sequence[Figure]) -> dict[str, float]:
     """What `--json` prints: the ratios, then both sides of each in its unit."""
     units = {"ms": "ms", "/s": "per_s"}
-    keys = {each.key: round(each.ratio, 3) for each in figures}
-    for each in figures:
-        name = each.key.replace("_ratio", "")
-        keys[f"{name}_{units[each.unit]}"] = round(each.sandboxed, 2)
-        keys[f"{name}_baseline_{units[each.unit]}"] = round(each.baseline, 2)
+    keys = {figure.key: round(figure.ratio, 3) for figure in figures}
+    for figure in figures:
+        name = figure.key.replace("_ratio", "")
+        keys[f"{name}_{units[figure.unit]}"] = round(figure.sandboxed, 2)
+        keys[f"{name}_baseline_{units[figure.unit]}"] = round(figure.baseline, 2)
     return keys

@@ -63,10 +63,15 @@ def lengths(target: ScaleDeployment, tools: Sequence[int], screen: Screen) -> li
     """One job at a time, short ones before and after long ones: a slow moment affects both."""
     asyncio.run(length.run(target, min(tools)))
     costs: list[Cost] = []
-    for count in figures.there_and_back({each: JOBS_AS_LONG.get(each, 1) for each in tools}):
+    for count in figures.there_and_back(
+        {tool_count: JOBS_AS_LONG.get(tool_count, 1) for tool_count in tools}
+    ):
         costs.append(asyncio.run(length.run(target, count)))
         screen.line(f"{count} tool calls", f"{costs[-1].seconds:.1f} s")
-    return [PerCall.of([cost for cost in costs if cost.tools == each]) for each in sorted(tools)]
+    return [
+        PerCall.of([cost for cost in costs if cost.tools == tool_count])
+        for tool_count in sorted(tools)
+    ]
 
 
 def _baseline(target: ScaleDeployment, jobs: int, seconds: float) -> float:

@@ -83,7 +83,7 @@ def _start(
     env |= {"FETTLE_LOG_LEVEL": "WARNING"}
     env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **variables}
     env = isolated_environment(env)
-    children = [programs.start(each) for each in Deployment(port, env).workers(workers)]
+    children = [programs.start(program) for program in Deployment(port, env).workers(workers)]
     programs.wait_until(
         lambda: asyncio.run(_announced(server.url)) >= workers,
         "each worker has announced itself",

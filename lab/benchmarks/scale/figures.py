@@ -51,8 +51,8 @@ class Flight:
         cls, jobs: int, ideal: float, service: Sequence[Flown], baseline: Sequence[float]
     ) -> Flight:
         """From several rounds: the medians of time, the maximum of memory."""
-        most = max((each.memory for each in service), key=lambda memory: memory.together)
-        seconds = statistics.median(each.seconds for each in service)
+        most = max((flown.memory for flown in service), key=lambda memory: memory.together)
+        seconds = statistics.median(flown.seconds for flown in service)
         return cls(jobs, ideal, seconds, statistics.median(baseline), most.together, most.below)
 
     def __str__(self) -> str:
@@ -118,31 +118,31 @@ def finished_bytes(short: PerCall, long: PerCall) -> tuple[float, float]:
 def there_and_back(times: Mapping[int, int]) -> list[int]:
     """Each number as often as `times` says: half of them first, then the odd ones, then the other
     half in reverse order."""
-    half = [each for each in sorted(times) for _ in range(times[each] // 2)]
-    return [*half, *(each for each in sorted(times) if times[each] % 2), *reversed(half)]
+    half = [count for count in sorted(times) for _ in range(times[count] // 2)]
+    return [*half, *(count for count in sorted(times) if times[count] % 2), *reversed(half)]
 
 
 def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:
     """The keys of the first part, for `--json`."""
     keys: dict[str, float] = {}
-    for each in flights:
-        keys[f"makespan_ratio_{each.jobs}"] = round(each.over_ideal, 3)
-        keys[f"makespan_vs_baseline_{each.jobs}"] = round(each.over_baseline, 3)
-        keys[f"rss_mb_{each.jobs}"] = round(each.memory_mb, 1)
-        keys[f"sandboxes_mb_{each.jobs}"] = round(each.sandboxes_mb, 1)
-        keys[f"makespan_s_{each.jobs}"] = round(each.service, 2)
-        keys[f"baseline_s_{each.jobs}"] = round(each.baseline, 2)
+    for flight in flights:
+        keys[f"makespan_ratio_{flight.jobs}"] = round(flight.over_ideal, 3)
+        keys[f"makespan_vs_baseline_{flight.jobs}"] = round(flight.over_baseline, 3)
+        keys[f"rss_mb_{flight.jobs}"] = round(flight.memory_mb, 1)
+        keys[f"sandboxes_mb_{flight.jobs}"] = round(flight.sandboxes_mb, 1)
+        keys[f"makespan_s_{flight.jobs}"] = round(flight.service, 2)
+        keys[f"baseline_s_{flight.jobs}"] = round(flight.baseline, 2)
     return keys
 
 
 def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
     """The keys of the second part; ratios are of the longest to the shortest."""
     keys: dict[str, float] = {}
-    for each in costs:
-        keys[f"ms_per_call_{each.tools}"] = round(each.ms, 2)
-        keys[f"bytes_per_call_{each.tools}"] = round(each.redis_bytes)
-        keys[f"event_bytes_per_call_{each.tools}"] = round(each.event_bytes)
-        keys[f"file_bytes_per_call_{each.tools}"] = round(each.file_bytes)
+    for cost in costs:
+        keys[f"ms_per_call_{cost.tools}"] = round(cost.ms, 2)
+        keys[f"bytes_per_call_{cost.tools}"] = round(cost.redis_bytes)
+        keys[f"event_bytes_per_call_{cost.tools}"] = round(cost.event_bytes)
+        keys[f"file_bytes_per_call_{cost.tools}"] = round(cost.file_bytes)
     short, long = costs[0], costs[-1]
     if long.tools > short.tools:
         a_call, otherwise = finished_bytes(short, long)

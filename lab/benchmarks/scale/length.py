@@ -33,8 +33,8 @@ async def run(target: ScaleDeployment, tools: int) -> Cost:
             started_at = time.perf_counter()
             job_id = await _to_its_end(operations, tools)
             seconds = time.perf_counter() - started_at
-            found = cast("Awaitable[Any]", store.redis.lrange(JobKeys(job_id).events, 0, -1))
-            events = sum(map(len, await found))
+            event_lines = cast("Awaitable[Any]", store.redis.lrange(JobKeys(job_id).events, 0, -1))
+            events = sum(map(len, await event_lines))
             stored, file_bytes = (
                 await _stored(store.redis) - stored,
                 _folder_bytes(target.data) - file_bytes,

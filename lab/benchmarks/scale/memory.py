@@ -37,7 +37,7 @@ class MemoryUse:
 
 def measure_memory(pids: Sequence[int]) -> MemoryUse:
     """The present memory of these processes and their descendants."""
-    below = {each.pid for each in process_tree.below(*pids)} - set(pids)
+    below = {process.pid for process in process_tree.below(*pids)} - set(pids)
     return MemoryUse(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
 
 

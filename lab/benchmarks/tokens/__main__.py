@@ -42,11 +42,11 @@ async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
     sandbox = LocalSandbox(WorkerSettings().sandbox_python)
     try:
         return {
-            each: (
-                await sent(sandbox, each, context=CONTEXT),
-                await sent(sandbox, each, context=UNTRIMMED),
+            count: (
+                await sent(sandbox, count, context=CONTEXT),
+                await sent(sandbox, count, context=UNTRIMMED),
             )
-            for each in calls
+            for count in calls
         }
     finally:
         await sandbox.close()
@@ -99,7 +99,7 @@ def main(as_json: bool, calls: tuple[int, ...]) -> None:
     """Run each job twice, and compare the figures with their goals; exit 1 if one is missed."""
     keys = figures(asyncio.run(measure(calls)))
     screen = Screen(stderr=as_json)
-    screen.rows(HEADS, [_row(each, keys) for each in calls])
+    screen.rows(HEADS, [_row(count, keys) for count in calls])
     goal, met = judged(GOALS["overhead"], keys["overhead"])
     screen.text(f"repeated by every request: {keys['overhead']:,} tokens, goal {goal} {met}")
     if as_json:

@@ -64,10 +64,10 @@ def _compact(value: Any) -> str:
 
 def _same_beginning(before: Sequence[str], after: Sequence[str]) -> int:
     size = 0
-    for earlier, later in zip(before, after, strict=False):
-        if earlier != later:
+    for before_part, after_part in zip(before, after, strict=False):
+        if before_part != after_part:
             break
-        size += len(earlier.encode())
+        size += len(before_part.encode())
     return size
 
 

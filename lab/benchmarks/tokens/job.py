@@ -37,7 +37,11 @@ async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
         finally:
             await pool.aclose()
     assert outcome(state).approved, "the job took another course"
-    (critic,) = [each for each in server.requests if "Verdict" in each.tools]
-    requests = [each for each in server.requests if each.forced_tool is None and each is not critic]
+    (critic,) = [request for request in server.requests if "Verdict" in request.tools]
+    requests = [
+        request
+        for request in server.requests
+        if request.forced_tool is None and request is not critic
+    ]
     assert len(requests) == calls + 1, len(requests)
     return Sent.of(requests, critic)

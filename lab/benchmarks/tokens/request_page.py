@@ -198,8 +198,10 @@ async def send_example() -> Example:
             await pool.aclose()
             await sandbox.close()
     critic = next(filter(_is_for_critic, server.requests))
-    work_requests = (each for each in server.requests if not _is_for_critic(each))
-    return Example(next(each for each in work_requests if each.forced_tool is None), critic)
+    work_requests = (request for request in server.requests if not _is_for_critic(request))
+    return Example(
+        next(request for request in work_requests if request.forced_tool is None), critic
+    )
 
 
 def page(example: Example) -> str:

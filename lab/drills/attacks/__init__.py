@@ -1,2 +1,1 @@
-"""Attacks on the sandbox, for an operator to run on his own machine: `python -m
-lab.drills.attacks`."""
+"""Attacks on the sandbox. An operator runs them on a machine: `python -m lab.drills.attacks`."""

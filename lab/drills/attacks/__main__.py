@@ -60,7 +60,7 @@ def main(
     screen = Screen(stderr=as_json)
     attacks = suite.attacks(globs)
     if listing:
-        screen.rows(("NAME", "TRIES"), [(name, each.tries) for name, each in attacks.items()])
+        screen.rows(("NAME", "TRIES"), [(name, attack.tries) for name, attack in attacks.items()])
         return
     tried_backends = [backend(name) for name in backends or (SandboxSettings().sandbox,)]
     netspace = _netspace(screen)
@@ -73,8 +73,8 @@ def main(
         screen.line("stopped", "the drill was ended before its end", Tone.BAD)
         sys.exit(130)
     _show(screen, outcomes)
-    for each in harmed:
-        screen.line("harmed", f"the canary file {each} was changed", Tone.BAD)
+    for file in harmed:
+        screen.line("harmed", f"the canary file {file} was changed", Tone.BAD)
     if as_json:
         print_json(summary(outcomes))
     sys.exit(0 if passed(outcomes) and not harmed else 1)

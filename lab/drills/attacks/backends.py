@@ -13,7 +13,7 @@ from settings.sandbox import SandboxSettings
 from worker.adapters import backend as workers
 
 SANDBOXES = 2
-NAMES = tuple(each.value for each in settings_of.Backend)
+NAMES = tuple(backend.value for backend in settings_of.Backend)
 
 
 @dataclass(frozen=True, slots=True)

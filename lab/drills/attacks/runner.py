@@ -28,27 +28,26 @@ Report = Callable[[AttackOutcome], None]
 
 
 class Runner:
-    """Runs attacks one backend at a time, those that stand each other two at a time."""
+    """Runs attacks one backend at a time: two at once, except for an attack that must run alone."""
 
     def __init__(self, host: HostEnvironment, python: Path, report: Report) -> None:
         self._host, self._report = host, report
         self._python = interpreter(python)
         self._controls: dict[str, AttackVerdict] = {}
-        # From anywhere: what bounds a user's processes counts those of a drill beside this one.
+        # Start at a random uid: a user's limit of processes also counts those of another drill.
         self._uids = itertools.islice(itertools.cycle(UIDS), secrets.randbelow(len(UIDS)), None)
         self._seats = asyncio.Semaphore(AT_ONCE)
 
     async def run(
         self, attacks: Mapping[str, Attack], backend: TriedBackend
     ) -> list[AttackOutcome]:
-        """All outcomes, in the attacks' order. Raises SandboxUnavailable where no run is possible
-        at all."""
+        """All outcomes, in the attacks' order. Raises SandboxUnavailable if no run is possible."""
         sandbox = backend.make()
         try:
             await sandbox.check()
-            quiet = {name: each for name, each in attacks.items() if not each.alone}
+            quiet = {name: attack for name, attack in attacks.items() if not attack.alone}
             seated = (self._seated(name, quiet[name], backend, sandbox) for name in quiet)
-            outcomes_by_name = {each.name: each for each in await asyncio.gather(*seated)}
+            outcomes_by_name = {outcome.name: outcome for outcome in await asyncio.gather(*seated)}
             for name in [name for name in attacks if name not in quiet]:
                 outcomes_by_name[name] = await self._seated(name, attacks[name], backend, sandbox)
         finally:
@@ -86,14 +85,14 @@ class Runner:
         return verdict, control
 
     def _without_control(self, attack: Attack) -> str | None:
-        """Why this machine, or this user, can show no control; None where there is one."""
+        """The reason why this machine or this user cannot run the control; None if it can run."""
         control = attack.control
         if isinstance(control, BaselineControl) and control.host_root and os.geteuid() != 0:
             return "its control takes root"
         return attack.absent()
 
     async def _control(self, name: str, context: Context) -> AttackVerdict:
-        """The control's verdict. A baseline is the same for every backend, and run once."""
+        """The control's verdict. All backends share one baseline, which runs once."""
         control = context.attack.control
         again = replace(context, is_control=True)
         if isinstance(control, RaisedLimits):
@@ -123,13 +122,13 @@ class Runner:
 
 
 def environment(host: HostEnvironment) -> dict[str, str]:
-    """That of a baseline: the canary is in it, as it is in the drill's own."""
+    """The variables of a baseline. They contain the canary, as the drill's own variables do."""
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", VARIABLE: host.secret}
 
 
 async def _judged(context: Context) -> AttackVerdict:
-    """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it; and
-    an attack that has a fault itself costs none of the others.
+    """Drive the attack and judge it. A failure of the drill, of the
+    backend or of the attack's own code yields BROKEN, and the other attacks still run.
     """
     try:
         async with asyncio.timeout(MOST_SECONDS):

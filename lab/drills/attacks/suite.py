@@ -19,7 +19,7 @@ def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
     globs = tuple(only)
     selected: dict[str, Attack] = {}
     for category in CATEGORIES:
-        members = sorted(each for module in _modules(category) for each in _attacks(module))
+        members = sorted(member for module in _modules(category) for member in _attacks(module))
         for own_name, attack in members:
             name = f"{category}/{own_name}"
             if name in selected:
@@ -30,11 +30,11 @@ def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
 
 
 def _attacks(module: ModuleType) -> Iterator[tuple[str, Attack]]:
-    return ((name, each) for name, each in vars(module).items() if isinstance(each, Attack))
+    return ((name, member) for name, member in vars(module).items() if isinstance(member, Attack))
 
 
 def _modules(category: str) -> Iterator[ModuleType]:
     package = importlib.import_module(f"{__package__}.catalogue.{category}")
     yield package
-    for each in pkgutil.iter_modules(getattr(package, "__path__", ())):
-        yield importlib.import_module(f"{package.__name__}.{each.name}")
+    for submodule in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        yield importlib.import_module(f"{package.__name__}.{submodule.name}")

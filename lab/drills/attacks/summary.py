@@ -51,17 +51,19 @@ def printed(text: str) -> str:
 
 def summary(outcomes: Sequence[AttackOutcome]) -> dict[str, Any]:
     """The object for machines. `tried` counts each attack once for each backend, without those that
-    are `unproved`: they say nothing, and stand by themselves.
+    are `unproved`: they prove neither result, and have a key of their own.
     """
-    tried = [each for each in outcomes if each.verdict.kind is not VerdictKind.UNPROVED]
+    tried = [outcome for outcome in outcomes if outcome.verdict.kind is not VerdictKind.UNPROVED]
     return {
-        "attacks": len({each.name for each in outcomes}),
-        "backends": list(dict.fromkeys(each.backend for each in outcomes)),
+        "attacks": len({outcome.name for outcome in outcomes}),
+        "backends": list(dict.fromkeys(outcome.backend for outcome in outcomes)),
         "tried": len(tried),
-        "held": sum(each.is_held for each in tried),
-        "failed": [_outcome_name(each) for each in tried if each.failed],
+        "held": sum(outcome.is_held for outcome in tried),
+        "failed": [_outcome_name(outcome) for outcome in tried if outcome.failed],
         "unproved": [
-            _outcome_name(each) for each in outcomes if each.verdict.kind is VerdictKind.UNPROVED
+            _outcome_name(outcome)
+            for outcome in outcomes
+            if outcome.verdict.kind is VerdictKind.UNPROVED
         ],
     }
 
@@ -82,4 +84,6 @@ def _outcome_name(outcome: AttackOutcome) -> str:
 
 def passed(outcomes: Sequence[AttackOutcome]) -> bool:
     """Whether something was proved, and nothing failed."""
-    return any(each.is_held for each in outcomes) and not any(each.failed for each in outcomes)
+    return any(outcome.is_held for outcome in outcomes) and not any(
+        outcome.failed for outcome in outcomes
+    )

@@ -200,18 +200,18 @@ async def _keep(deployment: ChaosDeployment, log: OperationLog) -> None:
 async def _look_for_survivors(deployment: ChaosDeployment, log: OperationLog) -> None:
     """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
     servers = {deployment.running[name].pid for name in ("redis", "api")}
-    spared = servers | {each.pid for each in process_tree.below(*servers)}
+    spared = servers | {process.pid for process in process_tree.below(*servers)}
     process_tree_of_worker = process_tree.living(deployment.running["worker"].pid)
     for worker in (*deployment.workers(), *process_tree_of_worker):
         worker.signal(signal.SIGKILL)
     deployment.running["forked"].process.kill()
-    for each in process_tree.below(os.getpid()):
-        if alone(each):
-            each.signal(signal.SIGKILL)
+    for process in process_tree.below(os.getpid()):
+        if alone(process):
+            process.signal(signal.SIGKILL)
     await asyncio.sleep(GRACE_SECONDS)
-    for each in process_tree.below(os.getpid()):
-        if each.pid not in spared and each.lives:
-            log.add(Left(pid=each.pid, command=each.command, why="outlives all workers"))
+    for process in process_tree.below(os.getpid()):
+        if process.pid not in spared and process.lives:
+            log.add(Left(pid=process.pid, command=process.command, why="outlives all workers"))
 
 
 @contextlib.contextmanager

@@ -128,8 +128,9 @@ class Called(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struck(Entry):
-    """A fault. `pids` are the processes that it hit, `jobs` those whose record; if it `blinds`, no
-    job can continue during it.
+    """A fault. `pids` are the processes that it hit, `jobs` the ids of the records that it hit.
+
+    If it `blinds`, no job can continue during it.
     """
 
     fault: str
@@ -140,7 +141,7 @@ class Struck(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired(Entry):
-    """What a fault had taken away is back."""
+    """The effect of a fault has ended."""
 
     fault: str
 

@@ -20,16 +20,16 @@ class Progress:
     log: OperationLog
     seconds: float
     doing: str = "starting"
-    _begun: float = field(default_factory=time.monotonic)
+    _started_at: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
         """The time runs from now."""
-        self._begun = time.monotonic()
+        self._started_at = time.monotonic()
 
     @property
     def elapsed(self) -> float:
         """Seconds since it began."""
-        return time.monotonic() - self._begun
+        return time.monotonic() - self._started_at
 
     @property
     def faults(self) -> Counter[str]:

@@ -28,7 +28,7 @@ HEADS = ("WHAT", "BEFORE", "AFTER", "CLOSED", "")
 @click.option(
     "--backend",
     "name",
-    type=click.Choice([each.value for each in Backend]),
+    type=click.Choice([backend.value for backend in Backend]),
     help="Else as FETTLE_SANDBOX says.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
@@ -85,7 +85,7 @@ def _plain(name: Backend, outcome: LeakOutcome) -> dict[str, object]:
             row.label: {"before": row.before, "after": row.after, "closed": row.closed}
             for row in outcome.rows
         },
-        "memory_growth_bytes": {each.label: round(each.growth) for each in outcome.memory},
+        "memory_growth_bytes": {memory.label: round(memory.growth) for memory in outcome.memory},
     }
 
 

@@ -125,14 +125,14 @@ def _below() -> list[int]:
     """
     own_pid = os.getpid()
     return [
-        each.pid
-        for each in process_tree.below(own_pid)
-        if each.state != "Z" or each.parent != own_pid
+        process.pid
+        for process in process_tree.below(own_pid)
+        if process.state != "Z" or process.parent != own_pid
     ]
 
 
 def _children() -> set[int]:
-    return {each.pid for each in process_tree.children(os.getpid()) if each.state != "Z"}
+    return {process.pid for process in process_tree.children(os.getpid()) if process.state != "Z"}
 
 
 def _lines(path: str) -> int:

@@ -38,8 +38,8 @@ class LeakOutcome:
     @property
     def passed(self) -> bool:
         """Whether no count has grown, and every run ended as expected."""
-        counted = any(each.grown for each in self.rows)
-        return not (self.wrong or counted or any(each.grown for each in self.memory))
+        counted = any(count.grown for count in self.rows)
+        return not (self.wrong or counted or any(memory.grown for memory in self.memory))
 
 
 @dataclass(slots=True)

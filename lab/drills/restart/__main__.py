@@ -34,14 +34,14 @@ def _show(screen: Screen, outcome: RestartOutcome) -> None:
         HEADS,
         [
             (
-                each.job_id,
-                each.status,
-                str(each.workers),
-                f"{each.calls_before} before, {each.calls_after} after",
-                str(each.runs_after),
-                "; ".join(each.wrong) or "well",
+                verdict.job_id,
+                verdict.status,
+                str(verdict.workers),
+                f"{verdict.calls_before} before, {verdict.calls_after} after",
+                str(verdict.runs_after),
+                "; ".join(verdict.wrong) or "well",
             )
-            for each in outcome.verdicts
+            for verdict in outcome.verdicts
         ],
     )
     screen.line("down", f"{outcome.down_seconds:.1f} s from the kill to the first answer")

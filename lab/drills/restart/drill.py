@@ -47,7 +47,7 @@ class RestartOutcome:
     @property
     def passed(self) -> bool:
         """Whether every job was well."""
-        return bool(self.verdicts) and not any(each.wrong for each in self.verdicts)
+        return bool(self.verdicts) and not any(verdict.wrong for verdict in self.verdicts)
 
 
 def drill(jobs: int, say: Callable[[str], None]) -> RestartOutcome:

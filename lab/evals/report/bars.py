@@ -26,7 +26,7 @@ def bars_of_results(header: Header, summary: ResultSummary) -> Bars | None:
     if summary.final is None:
         return None
     pairs = {"all": (summary.first, summary.final), **summary.levels}
-    groups = {name: [each for each in pair if each is not None] for name, pair in pairs.items()}
+    groups = {name: [rate for rate in pair if rate is not None] for name, pair in pairs.items()}
     series = ("first attempt", "at the end")[-len(groups["all"]) :]
     repair = "with repair" if header.settings["repair"] else "no repair"
     title = f"{header.set['name']}: {header.settings['model']}, {repair}, {summary.measured} tries"

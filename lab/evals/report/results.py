@@ -42,6 +42,7 @@ class SolutionVerdict:
 
     passed: bool
     why: str = ""
+    """The reason if it has not passed, or a note. Results files use this name."""
     verification: str | None = None
     digest: str = ""
 
@@ -151,7 +152,7 @@ class ResultFile:
 
 
 def _result(content: Mapping[str, Any]) -> Result:
-    field_names = {each.name for each in fields(Result)}
+    field_names = {field.name for field in fields(Result)}
     values = {name: value for name, value in content.items() if name in field_names}
     for name in ("first", "final"):
         if values.get(name) is not None:

@@ -62,7 +62,7 @@ def check_fixes(
         tasks=len(checks),
         passed=len(checks) - len(bad),
         seconds=time.monotonic() - started_at,
-        failures=sorted(f"{one.task}: {one.problem}" for one in bad),
+        failures=sorted(f"{check.task}: {check.problem}" for check in bad),
     )
 
 

@@ -43,7 +43,7 @@ def worker(verifying: Verifying) -> Callable[[Service, MeasurementRequest, Try[R
 def installs(system: Mapping[str, Any]) -> bool:
     """Whether the service's workers install the dependencies of repositories. Pure."""
     workers = system.get("workers") or ()
-    return bool(workers) and all(each.get("repositories", {}).get("setups") for each in workers)
+    return bool(workers) and all(worker.get("repositories", {}).get("setups") for worker in workers)
 
 
 def lacking_setups(tasks: Sequence[RepoTask]) -> Callable[[Mapping[str, Any]], str | None]:

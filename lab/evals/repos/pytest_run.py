@@ -86,16 +86,16 @@ class PytestRun:
 
 
 async def run_tests(
-    sandbox: Sandbox, task: RepoTask, tree: Tree, limits: Limits = LIMITS, *, every: bool = True
+    sandbox: Sandbox, task: RepoTask, tree: Tree, limits: Limits = LIMITS, *, runs_all: bool = True
 ) -> PytestRun:
-    """Run the task's tests over `tree`: `every` one, else those that the command gets to. Raises
-    SandboxUnavailable."""
+    """Run the task's tests over `tree`: all of them if `runs_all`, else those that the command
+    reaches. Raises SandboxUnavailable."""
     secret = secrets.token_hex(16)
     requested = list(dict.fromkeys((*task.fail_to_pass, *task.pass_to_pass)))
     order = {
         "command": task.command,
         "wanted": requested,
-        "every": every,
+        "every": runs_all,
         "paths": tree.paths,
         "sites": tree.sites,
         "plugin": source("reporting"),

@@ -27,7 +27,7 @@ def loaded(data: Path | None) -> Iterator[RepoSet]:
 def _read(data: Path) -> list[task.RepoTask]:
     if not data.is_dir():
         return swebench.read(data)
-    folders = [each for each in data.iterdir() if (each / task.DESCRIPTION).exists()]
+    folders = [subfolder for subfolder in data.iterdir() if (subfolder / task.DESCRIPTION).exists()]
     lines = swebench.files(data)
     if len(lines) == 1 and not folders and not (data / task.DESCRIPTION).exists():
         return swebench.read(lines[0])

@@ -26,7 +26,7 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".json")
 
 def files(folder: Path) -> list[Path]:
     """The files of lines in a folder."""
-    return sorted(each for each in folder.iterdir() if each.name.endswith(SUFFIXES))
+    return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIXES))
 
 
 def read(path: Path) -> list[RepoTask]:
@@ -89,11 +89,11 @@ def _mirror(name: str, folders: tuple[Path, ...]) -> Path:
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", name) or ".." in name:
         raise ValueError(f"repo is no name: {name!r}")
     flat = [name, name.replace("/", "__"), name.rpartition("/")[2]]
-    names = [f"{each}{suffix}" for each in flat for suffix in (".git", "", "/.git")]
+    names = [f"{stem}{suffix}" for stem in flat for suffix in (".git", "", "/.git")]
     for folder in folders:
-        for each in names:
-            if (folder / each / "objects").is_dir():
-                return (folder / each).resolve()
+        for repository_name in names:
+            if (folder / repository_name / "objects").is_dir():
+                return (folder / repository_name).resolve()
     raise ValueError(
         f"no mirror of {name}: looked for {names[0]} in {' and '.join(map(str, folders))}"
     )

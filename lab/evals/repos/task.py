@@ -113,7 +113,7 @@ class Described(BaseModel):
     @classmethod
     def _ids(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
         """Ids as pytest has them, relative to the root."""
-        return tuple(dict.fromkeys(each.removeprefix("./") for each in ids))
+        return tuple(dict.fromkeys(test_id.removeprefix("./") for test_id in ids))
 
     def task(self, base: Base, fix: bytes, tests: bytes) -> RepoTask:
         """The task with its repository and patches."""
@@ -126,10 +126,14 @@ def read(folder: Path) -> list[RepoTask]:
     """The tasks in the folders of `folder`, or in itself, by name. Raises BadSet, which names each
     invalid one; folders without a task's files are skipped."""
     names = (DESCRIPTION, BUNDLE, FIX, TESTS)
-    inside = sorted(each for each in folder.iterdir() if each.is_dir())
+    inside = sorted(subfolder for subfolder in folder.iterdir() if subfolder.is_dir())
     folders = [folder] if (folder / DESCRIPTION).exists() else inside
-    folders = [each for each in folders if any((each / name).exists() for name in names)]
-    return collect(folder, ((str(each), partial(read_one, each)) for each in folders))
+    folders = [
+        subfolder for subfolder in folders if any((subfolder / name).exists() for name in names)
+    ]
+    return collect(
+        folder, ((str(subfolder), partial(read_one, subfolder)) for subfolder in folders)
+    )
 
 
 def read_one(folder: Path) -> RepoTask:

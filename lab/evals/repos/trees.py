@@ -86,7 +86,9 @@ class Patches:
         """A job's patch with the hidden tests over it: the files of these, and the test files that
         the task's ids name, always come from the task, even if the job has changed them."""
         tests = await self._entries([("test.patch", task.tests)])
-        test_paths = {each.partition("::")[0] for each in (*task.fail_to_pass, *task.pass_to_pass)}
+        test_paths = {
+            test_id.partition("::")[0] for test_id in (*task.fail_to_pass, *task.pass_to_pass)
+        }
         protected_paths = {
             path for path in test_paths if _TEST_FILE.search(path)
         }  # not a module with doctests

@@ -95,7 +95,7 @@ class Verifier:
             full_tree = _over(tree, changed)
             # without the fix, tests that the command does not reach have not passed
             runs_all = candidate != "none"
-            ran = await run_tests(self.environments.sandbox, task, full_tree, every=runs_all)
+            ran = await run_tests(self.environments.sandbox, task, full_tree, runs_all=runs_all)
         return {**judged(task, ran), "note": environment.installed.note}
 
     async def _bundle(self, task: RepoTask) -> Path:
@@ -133,11 +133,11 @@ class Verifier:
         the index had at its time. Backends that ask git for the version would find none."""
         if b" refs/tags/" in bundle.partition(b"\n\n")[0]:
             return {}
-        files = [await base.read(each) for each in ("pyproject.toml", "setup.cfg")]
+        files = [await base.read(path) for path in ("pyproject.toml", "setup.cfg")]
         name = project.unversioned(*files)
         version = name and await packages.newest(name, await patches.date())
         names = (version, f"v{version}") if version else ()
-        return {f".git/refs/tags/{each}": f"{patches.commit}\n".encode() for each in names}
+        return {f".git/refs/tags/{tag}": f"{patches.commit}\n".encode() for tag in names}
 
 
 def judged(task: RepoTask, ran: PytestRun) -> dict[str, Any]:
@@ -173,7 +173,7 @@ async def serve(verifier: Verifier) -> None:
     """Answer each order when it is done, until stdin ends."""
     under_way: set[asyncio.Task[None]] = set()
 
-    async def one(order: Mapping[str, Any]) -> None:
+    async def answer_order(order: Mapping[str, Any]) -> None:
         try:
             answer = await verifier.answer(order)
         except Exception as error:  # noqa: BLE001 - the asker waits for an answer
@@ -183,7 +183,7 @@ async def serve(verifier: Verifier) -> None:
         sys.stdout.flush()
 
     while line := await asyncio.to_thread(sys.stdin.readline):
-        task = asyncio.create_task(one(json.loads(line)))
+        task = asyncio.create_task(answer_order(json.loads(line)))
         under_way.add(task)
         task.add_done_callback(under_way.discard)
     for task in under_way:  # no caller waits for them any more

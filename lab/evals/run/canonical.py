@@ -86,16 +86,16 @@ def check_solutions(
         report(check)
 
     for_each(trials, judged, at_once, done)
-    bad = {one.exercise for one in checks if not one.well}
-    tried = {one.exercise for one in checks}
+    bad = {check.exercise for check in checks if not check.well}
+    tried = {check.exercise for check in checks}
     return SolutionReport(
         tasks=len(tried),
         passed=len(tried - bad),
-        wrong=sum(one.kind == "wrong" for one in checks),
+        wrong=sum(check.kind == "wrong" for check in checks),
         seconds=time.monotonic() - started_at,
         failures=sorted(
-            f"{one.exercise}: {one.problem or 'its wrong solution passes'}"
-            for one in checks
-            if not one.well
+            f"{check.exercise}: {check.problem or 'its wrong solution passes'}"
+            for check in checks
+            if not check.well
         ),
     )

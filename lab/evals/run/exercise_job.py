@@ -103,9 +103,9 @@ class _Judging:
 
     def verdicts(self, events: Sequence[ReceivedEvent]) -> tuple[SolutionVerdict, SolutionVerdict]:
         """Verdicts on the first attempt and on the final files; the same files are run once."""
-        begun, last = self._first(events), self._last()
-        first = self._judge_candidate(begun, "first", self._files(begun))
-        if digest(begun.versions) == digest(last.versions):
+        first_candidate, last = self._first(events), self._last()
+        first = self._judge_candidate(first_candidate, "first", self._files(first_candidate))
+        if digest(first_candidate.versions) == digest(last.versions):
             return first, replace(first)
         return first, self._judge_candidate(last, "final", {}, self._id)
 

@@ -75,7 +75,7 @@ class BenchSession(Generic[E]):
         started_at, count = time.monotonic(), 0
         judge = Judge(self.request.judge) if self.request.judge else None
 
-        def one(at: Try[E]) -> Result:
+        def measure_exercise(at: Try[E]) -> Result:
             result = self.work(api, self.request, at)
             exercise = at.exercise
             if judge is not None and isinstance(exercise, Exercise):
@@ -89,7 +89,7 @@ class BenchSession(Generic[E]):
             _show(screen, result, count, len(todo))
 
         with judge or nullcontext():
-            for_each(todo, one, self.at_once, done)
+            for_each(todo, measure_exercise, self.at_once, done)
         seconds = time.monotonic() - started_at
         rate = seconds / max(count, 1)
         screen.line("measured", f"{count} in {duration(seconds)}, {duration(rate)} each")

@@ -73,7 +73,7 @@ def _faults(context: Context, observation: Observation) -> Iterator[str]:
             yield f"a refusal that is not printable: {reason[:60]!a}"
     if observation.seconds - result.seconds > COLLECTING_SECONDS:
         yield f"the answer came {observation.seconds - result.seconds:.1f} s after the end"
-    yield from (f"the canary file {each} was changed" for each in context.host.harmed())
+    yield from (f"the canary file {file} was changed" for file in context.host.harmed())
 
 
 def _too_much(result: RunResult, limits: Limits) -> Iterator[str]:
@@ -89,7 +89,8 @@ def _too_much(result: RunResult, limits: Limits) -> Iterator[str]:
 def _odd(name: str) -> str | None:
     """The reason why a name can do harm when it is stored or shown; None for a harmless name."""
     if any(
-        unicodedata.category(each) in UNSAFE_CATEGORIES or each in BIDIRECTIONAL for each in name
+        unicodedata.category(character) in UNSAFE_CATEGORIES or character in BIDIRECTIONAL
+        for character in name
     ):
         return "a sign that a terminal or a reader obeys"
     if name.startswith("/") or any(part in {"", ".", ".."} for part in name.split("/")):

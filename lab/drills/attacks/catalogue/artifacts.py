@@ -279,13 +279,13 @@ MANY = {f"d{number % 20}/{number}.txt": b"input\n" for number in range(900)}
 async def reported_as_deleted(context: Context) -> AttackVerdict:
     observation = await context.run()
     faults = [
-        f"reported, though never given: {each}" for each in observation.result.deleted - MANY.keys()
+        f"reported, though never given: {path}" for path in observation.result.deleted - MANY.keys()
     ]
     replaced = observation.result.links.keys()
     faults += [
-        f"not reported: {each}" for each in MANY.keys() - observation.result.deleted - replaced
+        f"not reported: {path}" for path in MANY.keys() - observation.result.deleted - replaced
     ]
-    faults += [f"came: {each}" for each in observation.result.changed]
+    faults += [f"came: {path}" for path in observation.result.changed]
     return judged(observation, sorted(faults))
 
 
@@ -343,7 +343,7 @@ async def kept_by_name(context: Context) -> AttackVerdict:
     observation = await context.run()
     files = observation.result.changed
     if context.is_control:
-        files = {unicodedata.normalize("NFC", each).casefold(): files[each] for each in files}
+        files = {unicodedata.normalize("NFC", name).casefold(): files[name] for name in files}
     mixed = [name for name in ALIKE if files.get(name, b"").decode() != name]
     return judged(observation, [f"other bytes, or none, under {name!a}" for name in mixed])
 
@@ -413,7 +413,7 @@ def archives(inputs: Inputs) -> str | None:
     if not inputs["naive"]:
         return None
     with zipfile.ZipFile("bomb.zip") as archive:
-        size = sum(each.file_size for each in archive.infolist())
+        size = sum(member.file_size for member in archive.infolist())
     return f"{os.path.getsize('bomb.zip')} bytes unpack to {size}"
 
 

@@ -127,7 +127,7 @@ async def ready(mark: str, run: asyncio.Future[Any] | None = None) -> list[int]:
     for _ in range(int(_READY_SECONDS / LOOK_SECONDS)):
         pids = re.findall(r"pid (\d+)", " ".join(await asyncio.to_thread(marked, mark)))
         if pids or (run is not None and run.done()):
-            return [int(each) for each in pids]
+            return [int(pid) for pid in pids]
         await asyncio.sleep(LOOK_SECONDS)
     return []
 

@@ -67,13 +67,13 @@ TOPS = ["/tmp", "/dev", "/run", "/work", "/opt", "/agent", "/etc", "/var", "/hom
 @attack()
 def planted_files(inputs: Inputs) -> str | None:
     """Walks all that it can see for the host's canary files, in all folders that it can see."""
-    names = {os.path.basename(each) for each in inputs["files"]}
+    names = {os.path.basename(path) for path in inputs["files"]}
     until = time.monotonic() + 10
     for top in TOPS:
         for folder, folders, files in os.walk(top):
             if visible_names := names.intersection(files):
                 return f"{folder}/{visible_names.pop()}"
-            folders[:] = [each for each in folders if f"{folder}/{each}" not in ("//proc", "//sys")]
+            folders[:] = [name for name in folders if f"{folder}/{name}" not in ("//proc", "//sys")]
             if time.monotonic() > until:
                 return None
     return None
@@ -103,7 +103,7 @@ async def with_a_planted_key(context: Context) -> Observation:
             planted.append(path)
     real = [str(home / name) for home in homes for name in (*KEY_FILES, *KEY_FOLDERS)]
     try:
-        paths = [str(each) for each in planted] + ([] if context.is_control else real)
+        paths = [str(path) for path in planted] + ([] if context.is_control else real)
         return await context.run(inputs={"paths": paths})
     finally:
         for path in planted:
@@ -154,9 +154,9 @@ SYSTEM += [
 def system_trees(inputs: Inputs) -> str | None:
     """Writes where programs and libraries lie: the system, the interpreter and its packages."""
     if inputs["plant"]:
-        bind_over(inputs, os.getcwd(), next(each for each in SYSTEM if os.path.isdir(each)))
+        bind_over(inputs, os.getcwd(), next(folder for folder in SYSTEM if os.path.isdir(folder)))
     own_folders = [
-        each for each in (*sys.path, *sysconfig.get_paths().values()) if each.startswith("/")
+        path for path in (*sys.path, *sysconfig.get_paths().values()) if path.startswith("/")
     ]
     for folder in (*SYSTEM, *own_folders):
         if os.path.realpath(folder) in ("/work", "/tmp", "/run") or not os.path.isdir(folder):
@@ -343,7 +343,7 @@ def process_roots(inputs: Inputs) -> str | None:
     """Goes to the host's files by way of other processes: root, directory, descriptors, maps."""
     for pid in (inputs["pid"], *visible()):
         links = [f"/proc/{pid}/root", f"/proc/{pid}/cwd"]
-        for folder in (f"/proc/{pid}/{each}" for each in ("fd", "map_files", f"task/{pid}/fd")):
+        for folder in (f"/proc/{pid}/{entry}" for entry in ("fd", "map_files", f"task/{pid}/fd")):
             links += [f"{folder}/{name}" for name in names_in(folder)]
         for link in links:
             for path in inputs["files"]:
@@ -509,7 +509,7 @@ async def knowing_the_host(context: Context) -> Observation:
     paths = [*IDENTITIES, *(f"/sys/class/dmi/id/{name}" for name in SERIALS)]
     paths += ["/proc/device-tree/serial-number", "/sys/hypervisor/uuid"]
     paths += [f"/sys/class/net/{name}/address" for name in INTERFACES]
-    identities = ((read(each) or b"").decode().strip() for each in IDENTITIES)
+    identities = ((read(path) or b"").decode().strip() for path in IDENTITIES)
     host = {"host": os.uname().nodename, "paths": paths, "identities": [*filter(None, identities)]}
     return await context.run(inputs=host)
 
@@ -677,5 +677,5 @@ def proc_files(inputs: Inputs) -> str | None:
     if beginning("/proc/stat") != before:
         readable.append("/proc/stat, which moves")
     groups = beginning("/proc/self/cgroup").decode().splitlines()
-    readable += [f"a control group {each}" for each in groups if not each.endswith(":/")]
+    readable += [f"a control group {group}" for group in groups if not group.endswith(":/")]
     return f"{len(readable)}: {', '.join(readable[:6])}" if readable else None

@@ -137,7 +137,7 @@ def names(inputs: Inputs) -> str | None:
     """Looks up a name, to send data to the server that answers: DNS."""
     name = f"{inputs['mark']}.example"
     if inputs["enclosed"]:
-        labels = b"".join(bytes([len(each)]) + each.encode() for each in name.split("."))
+        labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
         question = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + labels + struct.pack(">BHH", 0, 1, 1)
         if answer := datagram(socket.AF_INET, inputs["servers"]["dns"], question):
             return f"a name server: {answer}"
@@ -363,7 +363,9 @@ def netlink_families(inputs: Inputs) -> str | None:
     """Speaks to other parts of the kernel by netlink: audit, firewall, IPsec, device events."""
     kind = socket.SOCK_RAW
     allowed_families = [
-        str(each) for each in inputs["protocols"] if can_make_socket(socket.AF_NETLINK, kind, each)
+        str(protocol)
+        for protocol in inputs["protocols"]
+        if can_make_socket(socket.AF_NETLINK, kind, protocol)
     ]
     return (
         f"netlink sockets of families {', '.join(allowed_families)}" if allowed_families else None
@@ -395,7 +397,7 @@ def transports(inputs: Inputs) -> str | None:
     allowed_protocols = [
         name
         for name, protocol in protocols
-        if any(can_make_socket(*way, protocol) for way in socket_types)
+        if any(can_make_socket(*socket_type, protocol) for socket_type in socket_types)
     ]
     return f"sockets of {', '.join(allowed_protocols)}" if allowed_protocols else None
 
@@ -436,7 +438,7 @@ express_data_path = family(
 
 async def every_family(context: Context) -> Observation:
     """A control loads no unused family: it takes an available one."""
-    families = {str(each): each for each in range(1, 48) if each not in USUAL_FAMILIES}
+    families = {str(family): family for family in range(1, 48) if family not in USUAL_FAMILIES}
     return await context.run(inputs={} if context.is_control else {"families": families})
 
 

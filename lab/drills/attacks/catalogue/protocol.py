@@ -135,7 +135,7 @@ agent_killed = blow(
     tries="Kills the sandbox's agent and whatever else it may, with daemons of its own left.",
 )(signal_everyone)
 agent_signals = blow(
-    inputs={"signals": sorted({int(each) for each in signal.valid_signals() - STOPPING})},
+    inputs={"signals": sorted({int(number) for number in signal.valid_signals() - STOPPING})},
     tries="Sends every signal that can be caught to the sandbox's agent and its init.",
 )(signal_everyone)
 
@@ -307,7 +307,7 @@ def meet(mark: str) -> list[int]:
     until = time.monotonic() + MEET_SECONDS
     while len(processes := marked(mark)) < 2 and time.monotonic() < until:
         time.sleep(0.05)
-    return [int(each.split()[1]) for each in processes]
+    return [int(line.split()[1]) for line in processes]
 
 
 def above(pid: int) -> list[int]:
@@ -381,7 +381,9 @@ def frame(status: int) -> bytes:
 async def with_forged_answers(context: Context) -> AttackVerdict:
     baseline = b'{"status": 0, "timeout": false, "left": []}\n'
     frames = [baseline] if context.is_control else [frame(0), b"\xff" * 64]
-    result = (await context.run(inputs={"frames": [each.hex() for each in frames]})).result
+    result = (
+        await context.run(inputs={"frames": [frame_bytes.hex() for frame_bytes in frames]})
+    ).result
     if result.succeeded or FORGED in result.stdout.text:
         return reached(f"the forged answer was believed: {result.end} {result.exit_code}")
     return held_verdict(f"{result.end} {result.exit_code}")
@@ -391,12 +393,12 @@ async def with_forged_answers(context: Context) -> AttackVerdict:
 def forged_frames(inputs: Inputs) -> None:
     """Writes a forged answer into every descriptor it can find, its own and other processes'."""
     pids = [] if in_host_processes(inputs) else visible()
-    forged = [bytes.fromhex(each) for each in inputs["frames"]]
+    forged = [bytes.fromhex(frame_hex) for frame_hex in inputs["frames"]]
 
     def forge(descriptor: int) -> None:
         if allowed(os.set_blocking, descriptor, False):
-            for each in forged:
-                allowed(os.write, descriptor, each)
+            for frame_bytes in forged:
+                allowed(os.write, descriptor, frame_bytes)
 
     for descriptor in range(3, 256):
         forge(descriptor)
@@ -544,8 +546,8 @@ async def harmless_where_shown(context: Context) -> AttackVerdict:
     if "\x1b" not in result.stdout.text:
         return broken("the output did not arrive as it was written")
     streams = {
-        name: {"text": each.text, "dropped_bytes": 0, "digest": None}
-        for name, each in (("stdout", result.stdout), ("stderr", result.stderr))
+        name: {"text": output.text, "dropped_bytes": 0, "digest": None}
+        for name, output in (("stdout", result.stdout), ("stderr", result.stderr))
     }
     run: dict[str, Any] = {
         "number": 1,

@@ -103,7 +103,9 @@ class BaselineSandbox:
         os.close(report)
         streams = (process.stdout, process.stderr)
         feed = asyncio.ensure_future(_feed(process.stdin, command.stdin))
-        out, err = await asyncio.gather(*(_read(each) for each in streams if each is not None))
+        out, err = await asyncio.gather(
+            *(_read(stream) for stream in streams if stream is not None)
+        )
         await asyncio.gather(feed, process.wait())
         elapsed = time.monotonic() - started
         reaper_report = _read_report(reading)

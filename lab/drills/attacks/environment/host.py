@@ -42,7 +42,7 @@ class HostEnvironment:
             "mark": mark,
             "start": list(START),
             "digest": hashlib.sha256(self.secret.encode()).hexdigest(),
-            "files": [str(each) for each in self.files],
+            "files": [str(path) for path in self.files],
             "variable": VARIABLE,
             "descriptor": self.descriptor,
             "pid": os.getpid(),
@@ -54,7 +54,7 @@ class HostEnvironment:
 
     def harmed(self) -> list[str]:
         """Canary files that were changed or removed."""
-        return [str(each) for each in self.files if not _is(each, self.secret)]
+        return [str(path) for path in self.files if not _is(path, self.secret)]
 
 
 @contextmanager

@@ -42,7 +42,9 @@ def main() -> None:
         exec_program(int(uid), int(processes), sys.argv[5:])
     status, timed_out = wait_for_program(pid, time.monotonic() + seconds)
     time.sleep(0 if timed_out else _SETTLE_SECONDS)
-    survivors = [] if timed_out else [each.name for each in living_children() or living_children()]
+    survivors = (
+        [] if timed_out else [process.name for process in living_children() or living_children()]
+    )
     kill_descendants(int(uid))
     outcome = {"status": status, "timeout": timed_out, "left": survivors[:20]}
     os.write(report, json.dumps(outcome).encode() + b"\n")
@@ -54,7 +56,7 @@ def exec_program(uid: int, processes: int, argv: list[str]) -> None:
         os.setsid()
         for bound, value in _BOUNDS.items():
             resource.setrlimit(bound, (value, value))
-        owners = (owner_of(each.pid) for each in process_tree.everyone()) if uid < 0 else ()
+        owners = (owner_of(process.pid) for process in process_tree.everyone()) if uid < 0 else ()
         existing_processes = sum(owner == os.geteuid() for owner in owners)
         resource.setrlimit(
             resource.RLIMIT_NPROC, (existing_processes + processes, existing_processes + processes)
@@ -116,11 +118,11 @@ def kill_processes_of_user(uid: int) -> None:
 
 
 def living_children() -> list[process_tree.Process]:
-    return [each for each in process_tree.children(os.getpid()) if each.state != "Z"]
+    return [process for process in process_tree.children(os.getpid()) if process.state != "Z"]
 
 
 def living_descendants() -> list[process_tree.Process]:
-    return [each for each in process_tree.below(os.getpid()) if each.state != "Z"]
+    return [process for process in process_tree.below(os.getpid()) if process.state != "Z"]
 
 
 def owner_of(pid: int) -> int:

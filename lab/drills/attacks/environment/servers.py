@@ -1,7 +1,7 @@
 """Canary servers: they answer every client with the secret, and remember who did.
 
-One thread serves them all. They listen on loopback, on the stand-ins of the drill's own network
-namespace (`netspace.py`), and on unix sockets with a path and with an abstract name.
+One thread serves them all. They listen on loopback, on the substitute addresses of the drill's own
+network namespace (`netspace.py`), and on unix sockets with a path and with an abstract name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Servers:
 
     def contacts(self, mark: str) -> tuple[str, ...]:
         """What has arrived with this mark, each with the name of the server that heard it."""
-        return tuple(each for each in self._heard if mark in each)
+        return tuple(message for message in self._heard if mark in message)
 
     def listen(self, name: str, kind: int, family: int, address: Any) -> socket.socket:
         """One more server. Probes know it by its name."""

@@ -88,7 +88,7 @@ def call(name: str, *words: Any) -> int:
     number = SYSCALLS[name][os.uname().machine == "aarch64"]
     if number is None:
         return -38  # ENOSYS
-    arguments = [word(each) for each in words]
+    arguments = [word(argument) for argument in words]
     answer: int = syscall(ctypes.c_long(number), *arguments)
     return answer if answer != -1 else -ctypes.get_errno()
 
@@ -181,7 +181,7 @@ def holds(inputs: dict[str, Any], data: bytes) -> bool:
     """Whether the secret is in `data`: a probe's own copy of the first letters does not count."""
     start = "".join(inputs["start"]).encode()
     matches = re.finditer(re.escape(start) + rb"[0-9a-f]{48}", data)
-    return any(hashlib.sha256(each[0]).hexdigest() == inputs["digest"] for each in matches)
+    return any(hashlib.sha256(match[0]).hexdigest() == inputs["digest"] for match in matches)
 
 
 def in_own_memory(inputs: dict[str, Any]) -> str | None:
@@ -192,7 +192,7 @@ def in_own_memory(inputs: dict[str, Any]) -> str | None:
     total = 0
     try:
         for addresses, rights, *_, name in regions:
-            first, last = (int(each, 16) for each in addresses.split("-"))
+            first, last = (int(address, 16) for address in addresses.split("-"))
             if rights[0] != "r" or last - first > 1 << 28 or total > 1 << 30 or name == "[vvar]":
                 continue
             total += last - first

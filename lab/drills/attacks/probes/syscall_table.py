@@ -75,7 +75,11 @@ def unless_reached(reason: str, probe: Probe, **inputs: Any) -> str | None:
     """
     command = [sys.executable, "-c", program(probe, {**inputs, "mark": "tried"})]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    line = next(each for each in answer.stdout.splitlines() if each.startswith("tried "))
+    line = next(
+        output_line
+        for output_line in answer.stdout.splitlines()
+        if output_line.startswith("tried ")
+    )
     reached = json.loads(line.removeprefix("tried ")).get("reached")
     return reason if reached is None else None
 
@@ -89,7 +93,7 @@ def values(inputs: Inputs) -> str | None:
     for words in inputs["words"]:
         answer = make(call, inputs["name"], *words)
         if answer not in refused:
-            words_text = " ".join(hex(each) for each in words[first:last])
+            words_text = " ".join(hex(word) for word in words[first:last])
             passed.append(f"{words_text} ({'killed' if answer is None else answer})")
     return f"{len(passed)} values, the first of them {', '.join(passed[:8])}" if passed else None
 
@@ -114,7 +118,7 @@ def unnamed_values(
         values,
         inputs={
             "name": name,
-            "words": [list(each) for each in words],
+            "words": [list(call_words) for call_words in words],
             "shown": [visible_words.start, visible_words.stop],
             "refused": list(refused),
             "apart": on_its_own,
@@ -126,8 +130,8 @@ def unnamed_values(
 def numbers_around(numbers: Iterable[int], distance: int) -> set[int]:
     """The numbers around each of these values, without them."""
     numbers = set(numbers)
-    near = {each + step for each in numbers for step in range(-distance, distance + 1)}
-    return {each & 0xFFFF_FFFF for each in near - numbers}
+    near = {number + step for number in numbers for step in range(-distance, distance + 1)}
+    return {number & 0xFFFF_FFFF for number in near - numbers}
 
 
 def needs_root(inner: Attack) -> Attack:

@@ -1,4 +1,4 @@
-"""J1, J2, J6: what was accepted is kept, once, and ends once."""
+"""J1, J2, J6: each accepted job is stored, exists once and ends once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lab.drills.chaos.oplog import Retried, Seen, Submitted
 
 
 def lost(case: ChaosCase) -> list[str]:
-    """Jobs that were accepted, and are gone or came to no end and wait for nobody."""
+    """The ids of accepted jobs that are not on record, or neither ended nor wait for a person."""
     accepted = {entry.job_id for entry in case.all(Submitted) if entry.granted}
     accepted |= {entry.retry_job for entry in case.all(Retried) if entry.granted}
     return sorted(job_id for job_id in accepted if job_id and not _at_rest(case, job_id))
 
 
 def finished_twice(case: ChaosCase) -> list[str]:
-    """Jobs whose end is in their events more than once."""
+    """The ids of jobs that have more than one final event."""
     return sorted(job.id for job in case.jobs if len(_ends(job)) > 1)
 
 
@@ -33,7 +33,7 @@ def accepted_jobs_exist(case: ChaosCase) -> Iterator[Finding]:
 
 
 def once(case: ChaosCase) -> Iterator[Finding]:
-    """J2: a key and a body stand for one job; the key with another body for a refusal."""
+    """J2: a key with one body creates one job; the same key with another body is refused."""
     by_key: dict[str, list[Submitted]] = defaultdict(list)
     for entry in case.all(Submitted):
         by_key[entry.key].append(entry)

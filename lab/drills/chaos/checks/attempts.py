@@ -20,12 +20,12 @@ JOURNALED = frozenset({"model_called", "run_finished", "repaired", "tool_used"})
 LETS_GO = frozenset({"given_back", "lease_lost", "review_opened", *FINAL_KINDS})
 """What ends an attempt."""
 CUT_SHORT = frozenset({"given_back", "lease_lost"})
-"""What ends an attempt in the middle, perhaps of a call."""
+"""The kinds of events that end an attempt early, perhaps during a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAttempt:
-    """From one `started` to what ended it; `end` is None where nothing has.
+    """An attempt, from its `started` to the event that ended it; `end` is None if it has not ended.
 
     `worker` is `host:pid:random`, times are Redis' in ms.
     """

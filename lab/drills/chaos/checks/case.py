@@ -26,7 +26,7 @@ class RecoveryBounds:
     """Within it, no call follows the answer to a cancel (J11)."""
     start: float = 8.0
     """How long a process of its own takes to start, for a job that has to run alone (J7): 2.4 s of
-    processor, beside other processes that start after a kill."""
+    processor, while other processes also start after a kill."""
     grace: float = 10.0
     """How much later all may be when Redis was away: leases are then not taken back at once."""
 
@@ -86,7 +86,7 @@ class ChaosCase:
         return entries
 
     def _calls_by_job(self) -> dict[str, list[Called]]:
-        """The calls by job; one that names a key belongs to the job that the key stands for."""
+        """The calls by job id; a call that names a key belongs to the job submitted with it."""
         stands = dict(self.reading.indexes.once)
         stands |= {e.key: e.job_id for e in self.all(Submitted) if e.granted and e.job_id}
         calls: dict[str, list[Called]] = defaultdict(list)

@@ -3,8 +3,8 @@
     verdict = check(log.entries, await of_store(redis), Bounds(lease=2, heartbeat=0.5, sweep=0.5))
     assert not verdict.violations, verdict.as_text()
 
-It believes neither side: what a client was promised must be on record, and what is on record must
-have been asked for.
+It believes neither side: each promise to a client must be on record, and a client must have
+requested each change that is on record.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class CheckerVerdict:
 
     @property
     def recovery_p50(self) -> float | None:
-        """Seconds; None where nothing had to recover."""
+        """Seconds; None if no job had to recover."""
         return median(self.recoveries) if self.recoveries else None
 
     @property
     def recovery_max(self) -> float | None:
-        """Seconds; None where nothing had to recover."""
+        """Seconds; None if no job had to recover."""
         return max(self.recoveries, default=None)
 
     def as_text(self) -> str:

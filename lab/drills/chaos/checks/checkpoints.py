@@ -1,4 +1,4 @@
-"""Jobs whose checkpoints nobody reads: given up or begun anew only where that was brought about."""
+"""Jobs with unreadable checkpoints: they fail or restart only if a fault damaged them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNREAD = "checkpoint-unread"
 
 
 def given_up(case: ChaosCase) -> Iterator[Finding]:
-    """J1: no accepted job ends as `incompatible` whose checkpoints nobody has touched."""
+    """J1: no accepted job ends as `incompatible` unless a fault has touched its checkpoints."""
     touched = _touched(case)
     for job in case.jobs:
         if job.reason == Reason.INCOMPATIBLE and job.id not in touched:
@@ -21,7 +21,7 @@ def given_up(case: ChaosCase) -> Iterator[Finding]:
 
 
 def begun_anew(case: ChaosCase) -> Iterator[Finding]:
-    """J13: what a job begun anew pays again was lost by a fault, and not by us."""
+    """J13: a job restarts and pays its calls again only if a fault damaged its checkpoints."""
     for job_id in sorted(case.anew - _touched(case)):
         yield job_id, "it was begun anew, and its checkpoints could be read"
 

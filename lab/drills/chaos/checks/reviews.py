@@ -39,9 +39,9 @@ def waits_idle(case: ChaosCase) -> Iterator[Finding]:
 
 
 def decided_once(case: ChaosCase) -> Iterator[Finding]:
-    """J10: what was granted is on record, once; what is on record was asked for and not refused.
+    """J10: each granted decision is on record once, and each recorded decision was requested.
 
-    A review that has expired may have been decided by that.
+    The service did not refuse that request. The expiry of a review may also have decided it.
     """
     decisions = case.by_job(Decided)
     for job in case.jobs:
@@ -106,7 +106,7 @@ def _unknown(entry: Decided | Cancelled) -> bool:
 def _frozen(case: ChaosCase, entry: Cancelled, call: Called) -> bool:
     """Whether a worker was frozen between the cancel and the call: it may have been about to send
     it, and no check can come later than that."""
-    thawed = [each.at.mono for each in case.all(Repaired) if each.fault == FREEZE]
+    thawed = [repair.at.mono for repair in case.all(Repaired) if repair.fault == FREEZE]
     return any(entry.at.mono <= at <= call.at.mono for at in thawed)
 
 

@@ -45,26 +45,26 @@ def _repeats(
 ) -> Iterator[Repeat]:
     recorded = [event for event in job.events if event.kind == "model_called"]
     order: list[str] = []
-    called: set[tuple[int, str]] = set()
+    paid_calls: set[tuple[int, str]] = set()
     for call in calls:
         again = call.said in order
         if not again:
             order.append(call.said)
-        attempt = _attempt(tried, call, called)
+        attempt = _attempt(tried, call, paid_calls)
         if again:
             nth = order.index(call.said)
             answer = recorded[nth] if nth < len(recorded) else None
             knew_answer = (
                 attempt is not None and answer is not None and _knew(attempt, answer, call)
             )
-            is_own_repeat = attempt is not None and (attempt.number, call.said) in called
+            is_own_repeat = attempt is not None and (attempt.number, call.said) in paid_calls
             yield Repeat(job.id, call, is_needed=not knew_answer and not is_own_repeat)
         if attempt is not None:
-            called.add((attempt.number, call.said))
+            paid_calls.add((attempt.number, call.said))
 
 
 def _attempt(
-    tried: Sequence[RecordedAttempt], call: Called, called: AbstractSet[tuple[int, str]]
+    tried: Sequence[RecordedAttempt], call: Called, paid_calls: AbstractSet[tuple[int, str]]
 ) -> RecordedAttempt | None:
     """Whose call it was: an attempt of that worker, or of any, that had begun by then.
 
@@ -75,9 +75,11 @@ def _attempt(
     """
     started = [attempt for attempt in tried if attempt.started_ms <= call.at.wall * 1000]
     lone = {after.number for before, after in pairwise(tried) if before.next_alone}
-    callers = [each for each in started if each.pid == call.caller or each.number in lone]
+    callers = [
+        attempt for attempt in started if attempt.pid == call.caller or attempt.number in lone
+    ]
     for earlier in callers[:-1]:
-        if earlier.cut_short and (earlier.number, call.said) not in called:
+        if earlier.cut_short and (earlier.number, call.said) not in paid_calls:
             return earlier
     candidates = callers or started
     return candidates[-1] if candidates else None

@@ -67,7 +67,7 @@ def provider(log: OperationLog) -> ProviderServer:
 def _played(recording: Recording, role: Role, request: Request, text: str) -> Reply:
     model = RecordedModel(recording=recording, role=role)
     offered = [{"type": "function", "function": {"name": name}} for name in request.tools]
-    answer = model.bind(tools=offered).invoke([_message(each) for each in request.messages])
+    answer = model.bind(tools=offered).invoke([_message(message) for message in request.messages])
     calls = tuple(ToolCall(call["name"], call["args"]) for call in answer.tool_calls)
     # the same question takes the same time again
     seconds = random.Random(text).uniform(*DELAY_SECONDS)  # noqa: S311

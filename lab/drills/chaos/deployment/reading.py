@@ -157,7 +157,9 @@ async def _indexes(redis: Redis, tenant: str) -> Indexes:
         awaiting_review=await _set(redis, keys.AWAITING_REVIEW),
         finished=await _set(redis, keys.FINISHED),
         lines=lines,
-        listed={each: await _set(redis, keys.listing(tenant, status=each)) for each in Status},
+        listed={
+            status: await _set(redis, keys.listing(tenant, status=status)) for status in Status
+        },
         counts={name.decode(): int(count) for name, count in counts.items()},
         once=once,
     )

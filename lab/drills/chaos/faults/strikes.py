@@ -78,9 +78,13 @@ class Strikes:
     async def _watch(self, victims: Sequence[Process], reason: str) -> None:
         await asyncio.sleep(GRACE_SECONDS)
         # A lone job's worker may have been taken over by another parent: look among all there are.
-        lone = [each.pid for each in (*victims, *process_tree.below(os.getpid())) if alone(each)]
-        spared = {*lone, *(each.pid for each in process_tree.below(*lone))}
-        for each in victims:
+        lone = [
+            process.pid
+            for process in (*victims, *process_tree.below(os.getpid()))
+            if alone(process)
+        ]
+        spared = {*lone, *(process.pid for process in process_tree.below(*lone))}
+        for process in victims:
             # One without a command has ended, and the kernel is still taking its namespaces down.
-            if each.lives and each.pid not in spared and (command := each.command):
-                self._log.add(Left(pid=each.pid, command=command, why=reason))
+            if process.lives and process.pid not in spared and (command := process.command):
+                self._log.add(Left(pid=process.pid, command=command, why=reason))

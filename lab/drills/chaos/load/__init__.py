@@ -1,1 +1,1 @@
-"""The jobs of a chaos run, each with a client that logs what it sees."""
+"""The jobs of a chaos run, each with a client that logs its observations."""

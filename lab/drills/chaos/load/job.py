@@ -22,8 +22,10 @@ A = TypeVar("A", bound=Answered)
 
 @dataclass
 class Talk:
-    """A conversation: its jobs run one by one, so that one left waiting for a person holds up those
-    after it. None is left so where others follow, and none follows where one `waits`.
+    """A conversation. Its jobs run one by one, so a job that waits for a person delays later jobs.
+
+    Therefore no job is left waiting if other jobs follow (`followed`), and no job is added after a
+    job that `waits`.
     """
 
     followed: bool = False

@@ -1,4 +1,4 @@
-"""A pytest plugin that reports each test to the supervisor, and runs the wanted ones alone.
+"""A pytest plugin that reports each test to the supervisor, and runs only the requested tests.
 
 Its place and its channel are in the environment, which it removes from there at once: a session
 that a test starts, in this process or in another, does not report. A line of the channel is
@@ -60,16 +60,16 @@ class Reporting:
     """The plugin's hooks, of one session."""
 
     def __init__(
-        self, wanted: list[str], *, every: bool, send: Callable[[dict[str, Any]], None]
+        self, requested: list[str], *, reports_all: bool, send: Callable[[dict[str, Any]], None]
     ) -> None:
-        self._requested, self._reports_all, self._send = frozenset(wanted), every, send
-        self._files = {name.partition("::")[0] for name in wanted}
+        self._requested, self._reports_all, self._send = frozenset(requested), reports_all, send
+        self._files = {name.partition("::")[0] for name in requested}
         self._below = ""
 
     def stands_for(self, test: str) -> list[str]:
-        """The wanted ids that mean this test; ids are relative to ROOT, or to pytest's own root."""
+        """The requested ids that mean this test. Ids are relative to ROOT or to pytest's root."""
         requested = dict.fromkeys(
-            name for each in (self._full_id(test), test) for name in names(each)
+            name for test_id in (self._full_id(test), test) for name in names(test_id)
         )
         return [name for name in requested if name in self._requested]
 
@@ -78,16 +78,16 @@ class Reporting:
         return os.path.normpath(f"{self._below}/{path}").lstrip("/") + mark + nested
 
     def pytest_configure(self, config: Any) -> None:
-        """`every`: report each requested test, even after failures of others."""
+        """If all are to be reported, run each requested test even after failures of others."""
         if self._reports_all:
             config.option.continue_on_collection_errors = True
             config.option.maxfail = 0
-        own = getattr(config, "rootpath", None) or config.rootdir
-        root = os.path.relpath(os.path.realpath(str(own)), ROOT)
+        pytest_root = getattr(config, "rootpath", None) or config.rootdir
+        root = os.path.relpath(os.path.realpath(str(pytest_root)), ROOT)
         self._below = "" if root == "." else root
 
     def leaves_out(self, file: str) -> bool | None:
-        """Whether a file has no wanted test: it is not even loaded."""
+        """True if a file has no requested test, so that it is not even loaded; else None."""
         name = os.path.basename(file)  # noqa: PTH119
         if os.path.isdir(file) or name in {"conftest.py", "__init__.py"}:  # noqa: PTH112
             return None
@@ -131,7 +131,7 @@ class Ignoring:
         self._of = of
 
     def pytest_ignore_collect(self, collection_path: Any) -> bool | None:
-        """Load the files of wanted tests alone."""
+        """Load only the files of requested tests."""
         return self._of.leaves_out(str(collection_path))
 
 
@@ -153,7 +153,7 @@ def pytest_configure(config: Any) -> None:
         return
     with open(WANTED, encoding="utf-8") as file:  # noqa: PTH123 - no imports beside the tests'
         order = json.load(file)
-    plugin = Reporting(order["wanted"], every=order["every"], send=send)
+    plugin = Reporting(order["wanted"], reports_all=order["every"], send=send)
     config.pluginmanager.register(plugin, "fettle-bench-report")
     if int(pytest.__version__.partition(".")[0]) >= 7:
         config.pluginmanager.register(Ignoring(plugin), "fettle-bench-ignore")

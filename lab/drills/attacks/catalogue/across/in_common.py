@@ -30,12 +30,12 @@ async def many_at_a_time(context: Context) -> AttackVerdict:
     """In a control all of them are given one token, as a backend would that mixes them up."""
     tokens = [secrets.token_hex(8) for _ in range(RUNS)]
     sent = [tokens[0]] * RUNS if context.is_control else tokens
-    runs = await asyncio.gather(*(_with_token(context, each) for each in sent))
+    runs = await asyncio.gather(*(_with_token(context, token) for token in sent))
     astray = [
-        (token, each)
+        (token, other_token)
         for token, observation in zip(tokens, runs, strict=True)
-        for each in tokens
-        if (each == token) != _contains(observation, each)
+        for other_token in tokens
+        if (other_token == token) != _contains(observation, other_token)
     ]
     return judged(runs[-1], [f"{len(astray)} answers went astray"] if astray else [])
 
@@ -47,7 +47,7 @@ async def _with_token(context: Context, token: str) -> Observation:
 def _contains(observation: Observation, token: str) -> bool:
     result = observation.result
     texts = (result.stdout.text, result.stderr.text, "".join(result.changed))
-    return any(token in each for each in texts)
+    return any(token in text for text in texts)
 
 
 @attack(drive=many_at_a_time)
@@ -63,11 +63,11 @@ def answers(inputs: Inputs) -> None:
 
 def none_the_same(runs: list[Observation]) -> AttackVerdict:
     """No two of the runs may have a fact in common."""
-    facts_of_runs = [facts(each) for each in runs]
+    facts_of_runs = [facts(observation) for observation in runs]
     same = [
         name
         for name in facts_of_runs[0]
-        if max(Counter(each[name] for each in facts_of_runs).values()) > 1
+        if max(Counter(run_facts[name] for run_facts in facts_of_runs).values()) > 1
     ]
     return judged(runs[-1], [f"the same in two runs: {name}" for name in same])
 

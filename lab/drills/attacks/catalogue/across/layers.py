@@ -84,7 +84,7 @@ def other_layers(inputs: Inputs) -> str | None:
     folders = [inputs["layers"], "/run/trees", "/base", "/work", "/work/..", *mounted(), *opened]
     for candidate in dict.fromkeys([*folders, *roots]):
         below = (candidate, f"{candidate}/layers", f"{candidate}/run/trees", f"{candidate}/..")
-        for folder in (each for top in below for each in (top, f"{top}/{inputs['other']}")):
+        for folder in (parent for top in below for parent in (top, f"{top}/{inputs['other']}")):
             if holds(inputs, read(f"{folder}/file") or b""):
                 return f"read {folder}/file"
     return None
@@ -95,9 +95,9 @@ async def written(context: Context) -> AttackVerdict:
     async with layered(context) as (layered_context, layer, inputs):
         observation = await layered_context.run(inputs=inputs)
         changed_files = {
-            str(each.relative_to(layer)): each.read_bytes()
-            for each in layer.rglob("*")
-            if each.is_file()
+            str(path.relative_to(layer)): path.read_bytes()
+            for path in layer.rglob("*")
+            if path.is_file()
         }
         faults = [] if changed_files == OWN_FILES else [f"the host's layer is now {changed_files}"]
         if not context.is_control:

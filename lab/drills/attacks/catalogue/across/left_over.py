@@ -97,10 +97,10 @@ def code_folders(inputs: Inputs) -> list[str]:
     """Where an interpreter takes code from; in a control, its own folder alone."""
     if inputs["plant"]:
         return [os.getcwd()]
-    folders = [each for each in sys.path if each] + list(sysconfig.get_paths().values())
+    folders = [folder for folder in sys.path if folder] + list(sysconfig.get_paths().values())
     folders += [*site.getsitepackages(), site.getusersitepackages(), os.path.dirname(os.__file__)]
     folders += [f"{sys.prefix}/lib/python3/dist-packages", "/tmp/.local/lib", "/usr/lib/python3"]
-    return list(dict.fromkeys(each for each in folders if each != "/work"))
+    return list(dict.fromkeys(folder for folder in folders if folder != "/work"))
 
 
 def write_new(path: str, text: str, mode: str = "x") -> None:
@@ -161,7 +161,7 @@ def library_in_memory(inputs: Inputs) -> str | None:
     for name, module in [("builtins", builtins), *sys.modules.items()]:
         if getattr(module, "fettle_was_here", None) or name == "fettle_was_here":
             return f"an earlier run's patch of {name}"
-    if any(inputs["mark"] in each for each in sys.path):
+    if any(inputs["mark"] in entry for entry in sys.path):
         return "an earlier run's search path"
     return None
 
@@ -237,7 +237,7 @@ def write_state() -> None:
         "signals": {
             number: handler for number, handler in handlers.items() if " at 0x" not in handler
         },
-        "blocked": sorted(int(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+        "blocked": sorted(int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [])),
         "folder": os.path.basename(os.getcwd()),
     }
     write("facts.json", json.dumps(state))
@@ -261,7 +261,9 @@ async def compared_with_before(context: Context) -> AttackVerdict:
     if not context.is_control:
         await context.run(change_state, inputs={"plant": False})
     runs = [await context.run(inputs={"plant": context.is_control}) for _ in range(3)]
-    states = {name for each in map(facts, runs) for name in before if each[name] != before[name]}
+    states = {
+        name for run_facts in map(facts, runs) for name in before if run_facts[name] != before[name]
+    }
     return judged(runs[-1], [f"not as it was before: {name}" for name in sorted(states)])
 
 

@@ -243,7 +243,7 @@ def shared_files() -> list[str]:
     candidates += ["/proc/version", "/proc/sys/kernel/ostype", "/run/main.py"]
     candidates += ["/etc", "/etc/passwd", "/etc/hosts", "/etc/ld.so.cache", "/etc/fonts/fonts.conf"]
     candidates += ["/agent", "/agent/context", "/agent/sandbox/paths.py"]
-    return [each for each in candidates if os.path.exists(each)]
+    return [path for path in candidates if os.path.exists(path)]
 
 
 def hold_locks(inputs: Inputs) -> None:

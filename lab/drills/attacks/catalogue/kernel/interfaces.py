@@ -76,8 +76,8 @@ def proc_writes() -> str | None:
     for folder, folders, names in os.walk("/proc"):
         left_out = {"self", "thread-self", "binfmt_misc", "pressure"}
         if folder == "/proc":
-            left_out |= {each for each in folders if each.isdigit()}
-        folders[:] = [each for each in folders if each not in left_out]
+            left_out |= {name for name in folders if name.isdigit()}
+        folders[:] = [name for name in folders if name not in left_out]
         for path in (f"{folder}/{name}" for name in names):
             status = attempt(os.lstat, path)
             if status is None or not stat.S_ISREG(status.st_mode) or path in anyones:
@@ -93,7 +93,9 @@ def sys_writes() -> str | None:
     """Opens for writing all files of `/sys` that it can: devices, kernel settings, firmware,
     modules."""
     # Files are opened and closed; no byte is written.
-    walks = itertools.chain(*(os.walk(f"/sys/{each}") for each in ("kernel", "module", "class")))
+    walks = itertools.chain(
+        *(os.walk(f"/sys/{folder}") for folder in ("kernel", "module", "class"))
+    )
     paths = (f"{folder}/{name}" for folder, _, names in walks for name in names)
     first = ("/sys/power/state", "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run")
     all_paths = itertools.chain(first, itertools.islice(paths, 5_000))
@@ -139,7 +141,7 @@ def keyrings(inputs: Inputs) -> str | None:
         "keyctl": apart(call, "keyctl", 0, session, 0),
     }
     refused = (None, -errno.EPERM, -errno.ENOSYS)
-    passed = [each for each, answer in answers.items() if answer not in refused]
+    passed = [name for name, answer in answers.items() if answer not in refused]
     return f"the kernel answered {', '.join(passed)}" if passed else None
 
 

@@ -161,16 +161,22 @@ _FCNTL, _PRCTL, _IOCTL = (
 _PTRACER = 0x5961_6D61
 # Disks, terminals' consoles, network devices, namespaces, KVM: linux/ioctl/ioctl-number.rst.
 _DRIVERS = (0x0200, 0x1200, 0x4B00, 0x5300, 0x5400, 0x5600, 0x8900, 0x8B00, 0xAE00, 0xB700)
-_REQUESTS = {base + each for base in _DRIVERS for each in range(256)}
+_REQUESTS = {base + number for base in _DRIVERS for number in range(256)}
 _OPTIONS = {
-    (level, each) for level, these in allowed_arguments.socket_options().items() for each in these
+    (level, option)
+    for level, options in allowed_arguments.socket_options().items()
+    for option in options
 }
-_OPTIONS |= {(socket.SOL_SOCKET, each) for each in sorted_values((IGNORED_SETSOCKOPT,))}
+_OPTIONS |= {(socket.SOL_SOCKET, option) for option in sorted_values((IGNORED_SETSOCKOPT,))}
 
 fcntl_values = unnamed_values(
     "Passes every other command to fcntl: leases, directory notes, locks of an open file, seals.",
     "fcntl",
-    ((NOWHERE, each, 0) for each in (*range(128), *range(1000, 1152)) if each not in _FCNTL),
+    (
+        (NOWHERE, command, 0)
+        for command in (*range(128), *range(1000, 1152))
+        if command not in _FCNTL
+    ),
     visible_words=slice(1, 2),
     refused=("EINVAL", "EPERM"),
 )
@@ -178,8 +184,8 @@ prctl_values = unnamed_values(
     "Passes every other option to prctl: filters, the memory map, tracing, core scheduling.",
     "prctl",
     (
-        (each, NOWHERE, NOWHERE, NOWHERE, NOWHERE)
-        for each in sorted({*range(128), _PTRACER, *numbers_around(_PRCTL, 8)} - _PRCTL)
+        (option, NOWHERE, NOWHERE, NOWHERE, NOWHERE)
+        for option in sorted({*range(128), _PTRACER, *numbers_around(_PRCTL, 8)} - _PRCTL)
     ),
     visible_words=slice(0, 1),
     # An option that a kernel has not is answered as the filter answers: there is nothing to reach.
@@ -189,7 +195,10 @@ prctl_values = unnamed_values(
 ioctl_values = unnamed_values(
     "Passes to ioctl the requests around those that are named, and those of other drivers.",
     "ioctl",
-    ((NOWHERE, each, 0) for each in sorted({*numbers_around(_IOCTL, 64), *_REQUESTS} - _IOCTL)),
+    (
+        (NOWHERE, request, 0)
+        for request in sorted({*numbers_around(_IOCTL, 64), *_REQUESTS} - _IOCTL)
+    ),
     visible_words=slice(1, 2),
     refused=("ENOTTY", "EPERM"),
 )

@@ -96,7 +96,7 @@ def proc_links() -> str | None:
     for pid in sorted(pids, key=lambda each: each != os.getppid()):
         names = ["root", "cwd", "exe"]
         for folder in ("fd", "map_files"):
-            names += [f"{folder}/{each}" for each in names_in(f"/proc/{pid}/{folder}")]
+            names += [f"{folder}/{name}" for name in names_in(f"/proc/{pid}/{folder}")]
         for link in (f"/proc/{pid}/{name}" for name in names):
             # Neither opened for reading nor followed further: in a control it is someone's.
             if opens(link, os.O_PATH):
@@ -296,7 +296,7 @@ def relax_filter() -> str | None:
         libc().prctl(no_new_privs, 1, 0, 0, 0)
         call("seccomp", filters, 0, program)
         tried = (("umount2", "/nonexistent", -1), ("ptrace", -1, 0, 0, 0), ("unshare", 0))
-        return sum(call(*each) not in refused for each in tried)
+        return sum(call(*words) not in refused for words in tried)
 
     passed = apart(again)
     return f"{passed} calls that should be refused" if passed else None

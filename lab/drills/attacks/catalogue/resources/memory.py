@@ -168,11 +168,11 @@ def recursion() -> str | None:
     """Recurses without end, so that the interpreter's own stack fills the memory."""
     sys.setrecursionlimit(1 << 30)
 
-    def deeper(depth: int, _kept: bytearray) -> int:
-        return depth if depth >= 400_000 else deeper(depth + 1, bytearray(512))
+    def recurse(depth: int, _memory: bytearray) -> int:
+        return depth if depth >= 400_000 else recurse(depth + 1, bytearray(512))
 
     try:
-        deep = deeper(0, bytearray())
+        deep = recurse(0, bytearray())
     except (MemoryError, RecursionError):
         return None
     return f"{deep} calls deep"

@@ -117,7 +117,7 @@ async def little_is_kept(context: Context) -> AttackVerdict:
         most = max(most, resident())
         await asyncio.sleep(0.01)
     result, growth = (await run).result, most - before
-    sizes = [len(each.text.encode()) for each in (result.stdout, result.stderr)]
+    sizes = [len(output.text.encode()) for output in (result.stdout, result.stderr)]
     if result.end is not End.OUTPUT:
         return reached(f"it ended as {result.end}: {(await run).report}")
     if max(sizes) > 3 * OUTPUT_KEPT + 100:  # a byte that is no text becomes three
