@@ -127,8 +127,10 @@ def environment(host: HostEnvironment) -> dict[str, str]:
 
 
 async def _judged(context: Context) -> AttackVerdict:
-    """Drive the attack and judge it. A failure of the drill, of the
-    backend or of the attack's own code yields BROKEN, and the other attacks still run.
+    """Drive the attack and judge it.
+
+    A failure of the drill, of the backend or of the attack's own code yields BROKEN, and the other
+    attacks still run.
     """
     try:
         async with asyncio.timeout(MOST_SECONDS):
