@@ -32,9 +32,9 @@ def paid(
 
 
 async def reserve(
-    store: RedisStore, job: JobRecord, wanted: ReservationRequest
+    store: RedisStore, job: JobRecord, reservation: ReservationRequest
 ) -> BudgetShortfall | None:
-    return await store.budgets.reserve(job.id, job.epoch, wanted)
+    return await store.budgets.reserve(job.id, job.epoch, reservation)
 
 
 async def test_what_fits_is_set_aside_and_what_does_not_is_refused(
@@ -98,18 +98,18 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: Job
     first, two = await service.running(), await service.running()
     key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
 
-    def wanted(name: str, key_id: str, cents: int) -> ReservationRequest:
+    def reservation_of(name: str, key_id: str, cents: int) -> ReservationRequest:
         amount = Amount(cents * CENT, 10)
         return ReservationRequest(
             name, amount, Cap(), key_id, key, tenant="acme", tenant_day=tenant
         )
 
-    assert await reserve(store, first, wanted("a", "k1", 2)) is None
-    short = await reserve(store, two, wanted("b", "k2", 2))
+    assert await reserve(store, first, reservation_of("a", "k1", 2)) is None
+    short = await reserve(store, two, reservation_of("b", "k2", 2))
     assert short == BudgetShortfall("tenant", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
     assert await store.budgets.of_keys_today(["k2"]) == [Amount()], "nothing is taken in part"
-    assert (await reserve(store, two, wanted("c", "k1", 1))).owner == "key"
-    assert await reserve(store, two, wanted("d", "k2", 1)) is None
+    assert (await reserve(store, two, reservation_of("c", "k1", 1))).owner == "key"
+    assert await reserve(store, two, reservation_of("d", "k2", 1)) is None
     await store.charge(first.id, [paid("c1", "a")])
     await store.budgets.release(two.id, "d")
     spent = Amount(CENT // 2, 4)

@@ -1,4 +1,4 @@
-"""Where the fleet keeps what it has learned of models' servers."""
+"""The fleet's record of the capabilities of model servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangGraph's own conformance suite for what is called in production, on each kind of Redis."""
+"""LangGraph's conformance suite for the methods that production calls, on each kind of Redis."""
 
 from __future__ import annotations
 

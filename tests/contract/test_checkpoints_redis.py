@@ -55,7 +55,8 @@ def config_at(thread_id="job", namespace="", checkpoint_id=None):
 
 
 async def put(saver, config, values=(), *, new=None, versions=None, **metadata):
-    """Save a checkpoint whose values have the versions given (1); those in `new` are new (all)."""
+    """Save a checkpoint. `versions` is "1" for each value by default; `new` names the new values
+    (by default all)."""
     versions = versions or dict.fromkeys(values, "1")
     checkpoint = empty_checkpoint() | {
         "channel_values": dict(values),
@@ -88,8 +89,10 @@ async def test_no_thread_or_namespace_is_taken_for_another(saver, client):
 
     for deleted_count, thread in enumerate(ODD_THREADS, start=1):
         await saver.adelete_thread(thread)
-        kept = [await everything(saver, {"configurable": {"thread_id": t}}) for t in ODD_THREADS]
-        assert sum(map(len, kept)) == (len(ODD_THREADS) - deleted_count) * len(ODD_NAMESPACES)
+        remaining = [
+            await everything(saver, {"configurable": {"thread_id": t}}) for t in ODD_THREADS
+        ]
+        assert sum(map(len, remaining)) == (len(ODD_THREADS) - deleted_count) * len(ODD_NAMESPACES)
     assert await client.dbsize() == 0
 
 

@@ -40,15 +40,15 @@ LEASES = st.sampled_from([-1, -1, -1, -2])
 
 
 @dataclass
-class Seen:
-    """What the machine remembers of one job."""
+class History:
+    """The expected state of one job, from the answers of the store."""
 
     conversation: str
-    helds: list[LeaseRef] = field(default_factory=list)
+    leases: list[LeaseRef] = field(default_factory=list)
     charges: set[str] = field(default_factory=set)
     events: list[Event] = field(default_factory=list)
     status: Status = Status.QUEUED
-    ended: JobRecord | None = None
+    final_record: JobRecord | None = None
 
 
 class Jobs(StoreMachine):
@@ -56,36 +56,36 @@ class Jobs(StoreMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: dict[str, Seen] = {}
+        self.histories: dict[str, History] = {}
         self.calls = 0
 
     def record(self, job_id: str) -> JobRecord:
-        found: JobRecord = self.run(self.service.record(job_id))
-        return found
+        record: JobRecord = self.run(self.service.record(job_id))
+        return record
 
-    def some(self, *statuses: Status) -> bool:
-        return any(seen.status in statuses for seen in self.seen.values())
+    def has_job_in(self, *statuses: Status) -> bool:
+        return any(history.status in statuses for history in self.histories.values())
 
     def pick(self, data: st.DataObject, *statuses: Status) -> str:
         """A job, in most steps one in these statuses: walks would not get far by blind chance."""
-        fits = [job_id for job_id, seen in self.seen.items() if seen.status in statuses]
+        fits = [job_id for job_id, history in self.histories.items() if history.status in statuses]
         blind = data.draw(st.integers(0, 7)) == 7
-        return data.draw(st.sampled_from(list(self.seen) if blind or not fits else fits))
+        return data.draw(st.sampled_from(list(self.histories) if blind or not fits else fits))
 
     def lease_of(self, job_id: str, which: int) -> LeaseRef | None:
-        helds = self.seen[job_id].helds
-        return helds[which] if len(helds) >= -which else None
+        leases = self.histories[job_id].leases
+        return leases[which] if len(leases) >= -which else None
 
-    @precondition(lambda self: len(self.seen) < MOST_JOBS)
+    @precondition(lambda self: len(self.histories) < MOST_JOBS)
     @rule(conversation=st.sampled_from([None, "c1"]), priority=st.sampled_from(Priority))
     def submit(self, conversation: str | None, priority: Priority) -> None:
         self.service.hints.clear()
         record = self.run(self.service.submit(conversation_id=conversation, priority=priority))
-        self.seen[record.id] = Seen(record.conversation_id)
+        self.histories[record.id] = History(record.conversation_id)
         first = self.run(self.store.next_in_line(TENANT, record.conversation_id)) == record.id
         assert self.service.hints == ([(record.id, priority)] if first else [])
 
-    @precondition(lambda self: self.some(Status.QUEUED))
+    @precondition(lambda self: self.has_job_in(Status.QUEUED))
     @rule(data=st.data(), alone=st.booleans())
     def claim(self, data: st.DataObject, alone: bool) -> None:
         job_id = self.pick(data, Status.QUEUED)
@@ -95,14 +95,14 @@ class Jobs(StoreMachine):
             assert self.record(job_id) == before
             return
         assert answer.epoch == before.epoch + 1
-        self.seen[job_id].helds.append(LeaseRef(job_id, answer.epoch))
+        self.histories[job_id].leases.append(LeaseRef(job_id, answer.epoch))
 
-    @precondition(lambda self: self.some(Status.RUNNING))
+    @precondition(lambda self: self.has_job_in(Status.RUNNING))
     @rule(data=st.data(), which=LEASES, progress=st.booleans())
     def write(self, data: st.DataObject, which: int, progress: bool) -> None:
-        """Refused from an old lease, but for what was paid."""
+        """An old lease can record charges only; all other writes are refused."""
         job_id = self.pick(data, Status.RUNNING)
-        if (held := self.lease_of(job_id, which)) is None:
+        if (lease := self.lease_of(job_id, which)) is None:
             return
         self.calls += 1
         call = f"call-{self.calls}"
@@ -110,46 +110,46 @@ class Jobs(StoreMachine):
         paid = (Charge(call, "critic", "m", 1, 1, None),)
         before = self.record(job_id)
         writing = self.store.write(
-            job_id, held.epoch, Writes(logged, {call: b"1"} if progress else {}, paid)
+            job_id, lease.epoch, Writes(logged, {call: b"1"} if progress else {}, paid)
         )
-        if before.status is Status.RUNNING and held.epoch == before.epoch:
+        if before.status is Status.RUNNING and lease.epoch == before.epoch:
             self.run(writing)
         else:
             with pytest.raises(StaleEpoch):
                 self.run(writing)
             assert self.record(job_id) == before
-        self.seen[job_id].charges.add(call)
+        self.histories[job_id].charges.add(call)
 
-    @precondition(lambda self: self.some(Status.RUNNING))
+    @precondition(lambda self: self.has_job_in(Status.RUNNING))
     @rule(data=st.data(), which=LEASES)
     def heartbeat(self, data: st.DataObject, which: int) -> None:
         job_id = self.pick(data, Status.RUNNING)
-        if (held := self.lease_of(job_id, which)) is None:
+        if (lease := self.lease_of(job_id, which)) is None:
             return
         before = self.record(job_id)
-        holds = before.status is Status.RUNNING and held.epoch == before.epoch
-        assert self.run(self.store.renew([held], 60_000)) == ([] if holds else [held])
+        holds = before.status is Status.RUNNING and lease.epoch == before.epoch
+        assert self.run(self.store.renew([lease], 60_000)) == ([] if holds else [lease])
         assert self.record(job_id).version == before.version
 
-    @precondition(lambda self: self.some(Status.RUNNING))
+    @precondition(lambda self: self.has_job_in(Status.RUNNING))
     @rule(data=st.data(), which=LEASES, manner=st.sampled_from(ENDS))
     def let_go(self, data: st.DataObject, which: int, manner: str) -> None:
         job_id = self.pick(data, Status.RUNNING)
-        if (held := self.lease_of(job_id, which)) is None:
+        if (lease := self.lease_of(job_id, which)) is None:
             return
         before = self.record(job_id)
-        given: dict[str, tuple[Any, ...]] = {
+        arguments: dict[str, tuple[Any, ...]] = {
             "succeed": (RESULT, "did it"),
             "fail": (Reason.INTERNAL, "oops"),
             "retry": (Reason.MODEL_UNAVAILABLE, Wait("groq", "away")),
             "requeue": ("drain",),
-            "pause": (review(f"r{held.epoch}"),),
+            "pause": (review(f"r{lease.epoch}"),),
         }
-        answer = self.run(getattr(self.service.operations, manner)(held, *given[manner]))
-        holds = before.status is Status.RUNNING and held.epoch == before.epoch
+        answer = self.run(getattr(self.service.operations, manner)(lease, *arguments[manner]))
+        holds = before.status is Status.RUNNING and lease.epoch == before.epoch
         assert isinstance(answer, JobRecord) == holds
 
-    @precondition(lambda self: self.some(Status.AWAITING_REVIEW))
+    @precondition(lambda self: self.has_job_in(Status.AWAITING_REVIEW))
     @rule(data=st.data(), right=st.booleans(), action=st.sampled_from(OFFERED))
     def decide(self, data: st.DataObject, right: bool, action: Action) -> None:
         job_id = self.pick(data, Status.AWAITING_REVIEW)
@@ -160,7 +160,7 @@ class Jobs(StoreMachine):
         if isinstance(answer, Refusal):
             assert self.record(job_id) == before
 
-    @precondition(lambda self: self.seen)
+    @precondition(lambda self: self.histories)
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         job_id = self.pick(data, *Status)
@@ -168,7 +168,7 @@ class Jobs(StoreMachine):
         answer = self.run(self.service.operations.cancel(job_id, "ann"))
         assert isinstance(answer, JobRecord) != before.status.final
 
-    @precondition(lambda self: self.some(Status.QUEUED, Status.RUNNING))
+    @precondition(lambda self: self.has_job_in(Status.QUEUED, Status.RUNNING))
     @rule(data=st.data())
     def fall_silent(self, data: st.DataObject) -> None:
         """Its worker crashes, or its hints are lost: the sweeper finds the job once it is due."""
@@ -195,16 +195,16 @@ class Jobs(StoreMachine):
     def everything_holds(self) -> None:
         """One look at everything, then each rule on its own."""
         awaitables = (self.service.record, self.store.charges, self.store.events)
-        looks = [[ask(job_id) for job_id in self.seen] for ask in awaitables]
-        records, charges, events = self.run(_all([_all(look) for look in looks]))
+        reads = [[ask(job_id) for job_id in self.histories] for ask in awaitables]
+        records, charges, events = self.run(_all([_all(read) for read in reads]))
         self.one_index_each(records)
         self.lines_in_order(records)
         for record, paid, logged in zip(records, charges, events, strict=True):
-            seen = self.seen[record.id]
-            seen.status = record.status
-            self.one_lease(seen, record)
-            assert sorted(charge.call for charge in paid) == sorted(seen.charges)
-            events_and_end_stand(seen, record, list(logged))
+            history = self.histories[record.id]
+            history.status = record.status
+            self.one_lease(history, record)
+            assert sorted(charge.call for charge in paid) == sorted(history.charges)
+            events_and_end_stand(history, record, list(logged))
 
     def one_index_each(self, records: list[JobRecord]) -> None:
         waiting, awaitables = (Status.QUEUED, Status.RUNNING), (Status.AWAITING_REVIEW,)
@@ -214,8 +214,10 @@ class Jobs(StoreMachine):
             (keys.AWAITING_REVIEW, awaitables),
             (keys.FINISHED, final),
         ):
-            found = self.run(self.store.redis.zrange(index, 0, -1))
-            assert {name.decode() for name in found} == {r.id for r in records if r.status in under}
+            members = self.run(self.store.redis.zrange(index, 0, -1))
+            assert {name.decode() for name in members} == {
+                r.id for r in records if r.status in under
+            }
         counted = Counter(record.status for record in records)
         assert self.run(self.store.counts()) == {status: counted[status] for status in Status}
 
@@ -230,24 +232,24 @@ class Jobs(StoreMachine):
             assert self.run(self.store.next_in_line(TENANT, conversation)) == line[0].id
             assert all((r.status, r.epoch) == (Status.QUEUED, 0) for r in line[1:])
 
-    def one_lease(self, seen: Seen, record: JobRecord) -> None:
-        assert record.conversation_id == seen.conversation
-        assert record.epoch == len(seen.helds)
-        owns = self.run(_all([self.store.owns(held) for held in seen.helds]))
+    def one_lease(self, history: History, record: JobRecord) -> None:
+        assert record.conversation_id == history.conversation
+        assert record.epoch == len(history.leases)
+        owns = self.run(_all([self.store.owns(lease) for lease in history.leases]))
         running = record.status is Status.RUNNING
         assert owns == [False] * (len(owns) - running) + [True] * running
         assert (record.lease is not None) == running
         assert (record.review is not None) == (record.status is Status.AWAITING_REVIEW)
 
 
-def events_and_end_stand(seen: Seen, record: JobRecord, events: list[Event]) -> None:
+def events_and_end_stand(history: History, record: JobRecord, events: list[Event]) -> None:
     final = record.status.final
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert events[: len(seen.events)] == seen.events
+    assert events[: len(history.events)] == history.events
     assert [event for event in events if event.final] == (events[-1:] if final else [])
-    assert seen.ended in (None, record)
-    seen.events = events
-    seen.ended = record if final else None
+    assert history.final_record in (None, record)
+    history.events = events
+    history.final_record = record if final else None
 
 
 async def _all(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Numbers kept in the same step as what they count."""
+"""Counters are updated in the same transaction as the items that they count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outbox written with what it tells, sent by one at a time."""
+"""The outbox is written together with its event, and one sender at a time delivers messages."""
 
 from __future__ import annotations
 

@@ -23,12 +23,14 @@ Workers = Callable[..., list[ModelRateLimit]]
 async def workers(redis_url: str) -> AsyncIterator[Workers]:
     clients = []
 
-    def made(pace: Pace | None, most_seconds: float = 5.0, count: int = 2) -> list[ModelRateLimit]:
+    def make_limits(
+        pace: Pace | None, most_seconds: float = 5.0, count: int = 2
+    ) -> list[ModelRateLimit]:
         paces = {} if pace is None else {"groq": pace}
         clients.extend(connect(redis_url, seconds=20) for _ in range(count))
         return [RedisRateLimit(client, paces, most_seconds) for client in clients[-count:]]
 
-    yield made
+    yield make_limits
     for client in clients:
         await client.aclose()
 
@@ -37,15 +39,15 @@ async def sent(limits: list[ModelRateLimit], count: int, tokens: int = 1) -> lis
     """When that many requests were let through, in seconds from now."""
     started = time.monotonic()
 
-    async def one(number: int) -> float:
+    async def send_request(number: int) -> float:
         await limits[number % len(limits)].wait(SMALL, tokens)
         return time.monotonic() - started
 
-    return sorted(await asyncio.gather(*map(one, range(count))))
+    return sorted(await asyncio.gather(*map(send_request, range(count))))
 
 
 def keeps_to(times: list[float], together: int, seconds: float) -> bool:
-    """Whether none came before its turn, of so many a period; some may be late."""
+    """Whether no request came before its turn at this rate. Requests may be late."""
     turns = [index // together * seconds for index in range(len(times))]
     return all(at > turn - 0.05 for at, turn in zip(times, turns, strict=True))
 

@@ -26,7 +26,7 @@ TIMED = {"review_expires_seconds": 1, "on_expiry": OnExpiry.REJECT}
 
 
 class Removing:
-    """A store, but for what is done before a job is removed."""
+    """A store that runs a callback before it removes a job."""
 
     def __init__(self, store: RedisStore, first: Callable[[str], None]) -> None:
         self._store = store
@@ -79,7 +79,10 @@ async def test_a_finished_job_goes_with_all_that_is_kept_of_it(service, store):
 
 async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(service, store):
     over = [(await succeeded(service)).id]
-    over += [(await failed(service, each)).id for each in (Reason.REJECTED, Reason.INCOMPATIBLE)]
+    over += [
+        (await failed(service, end_reason)).id
+        for end_reason in (Reason.REJECTED, Reason.INCOMPATIBLE)
+    ]
     assert [await store.journal(job_id) for job_id in over] == [{}] * len(over)
     for reason in set(Reason) - REASONS_WITHOUT_RETRY:
         failed_job = await failed(service, reason)
@@ -133,7 +136,7 @@ async def test_what_cannot_be_read_hinders_no_other(redis_url):
     await store.redis.zadd(keys.DUE, due)
     await store.redis.hset(JobKeys(waits.id).record, "due_at", 2)
     service.hints.clear()
-    await asyncio.sleep(1.05)  # what a review may wait at least
+    await asyncio.sleep(1.05)  # the shortest allowed expiry of a review
     with pytest.raises(ValueError, match="Expecting value"):
         await service.operations.sweep()
     assert [job_id for job_id, _ in service.hints] == [waits.id]
@@ -247,7 +250,7 @@ async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis
         pass
     while await remove_unreferenced(store, blobs, Retention(-1, -1, batch=7)):
         pass
-    while await store.words.index_new_jobs():  # what has gone is passed over
+    while await store.words.index_new_jobs():  # removed jobs are skipped
         pass
     assert set(await store.redis.keys("*")) <= constant
     assert await store.redis.ttl(day) > 0

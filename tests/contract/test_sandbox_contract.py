@@ -206,11 +206,11 @@ left.plot([1, 2, 4], label='a'); right.scatter([1, 2], [3, 5])
 """
 
 
-@pytest.mark.parametrize("how", ["python", "program"])
-async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> None:
+@pytest.mark.parametrize("source", ["python", "program"])
+async def test_a_chart_carries_its_description(sandbox: Sandbox, source: str) -> None:
     """Also if a program of the workspace draws it, in an interpreter that is no fork."""
     command = Command.python(CHART)
-    if how == "program":
+    if source == "program":
         site = {"charts.pth": f"{charts.pth_line()}\n".encode()}
         command = Command(("python", "draw.py"), {"draw.py": CHART.encode()}, site=site)
     result = await sandbox.run(command, Limits(wall_seconds=60.0, cpu_seconds=60))
@@ -224,7 +224,7 @@ async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> No
         result.changed["chart.png"]
     )
     assert result.changed["chart.pdf"].startswith(b"%PDF")
-    if how == "python":
+    if source == "python":
         text = read_description(result.changed["figure-1.png"])
         assert text.startswith('(1) line with 3 points "a" from 1 to 4, x axis')
         assert "(2) scatter of 2 points from 3 to 5, x axis" in text
@@ -494,12 +494,12 @@ for p in ('/tmp', '/work', '/dev/shm'): open(p + '/left', 'w').close()
 
 
 async def test_eight_at_once_do_not_mix(sandbox: Sandbox) -> None:
-    async def one(number: int) -> None:
+    async def run_numbered(number: int) -> None:
         code = f"import time; time.sleep(0.2); print({number}); open('f', 'w').write('{number}')"
         result = await sandbox.run(Command.python(code, {"f": b"-"}), QUICK)
         assert (result.stdout.text, result.changed["f"]) == (f"{number}\n", str(number).encode())
 
-    await asyncio.gather(*(one(number) for number in range(8)))
+    await asyncio.gather(*(run_numbered(number) for number in range(8)))
 
 
 async def test_a_cancelled_run_leaves_nothing(sandbox: Sandbox) -> None:

@@ -96,7 +96,7 @@ print(socket.socket().connect_ex(('127.0.0.1', {PROXY_PORT})))
 async def test_runs_at_the_same_time_have_each_their_own(sandbox: Sandbox) -> None:
     both = asyncio.Barrier(2)
 
-    async def named(name: bytes) -> str:
+    async def read_name(name: bytes) -> str:
         async def answer(_: StreamReader, writer: StreamWriter) -> None:
             await both.wait()  # neither run ends before the other is here
             writer.write(name)
@@ -104,7 +104,7 @@ async def test_runs_at_the_same_time_have_each_their_own(sandbox: Sandbox) -> No
         result = await sandbox.run(python("print(call().decode())", answer), QUICK)
         return result.stdout.text
 
-    assert await asyncio.gather(named(b"one"), named(b"two")) == ["one\n", "two\n"]
+    assert await asyncio.gather(read_name(b"one"), read_name(b"two")) == ["one\n", "two\n"]
 
 
 async def test_so_many_are_answered_at_a_time_and_the_others_wait(sandbox: Sandbox) -> None:

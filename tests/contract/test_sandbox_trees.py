@@ -83,8 +83,8 @@ async def run(
     removed: frozenset[str] = frozenset(),
     limits: Limits = QUICK,
 ) -> RunResult:
-    named = tuple(f"{name}-{TOKEN}" for name in names)
-    command = Command(("python", "-c", code), files or {}, trees=named, removed=removed)
+    tree_names = tuple(f"{name}-{TOKEN}" for name in names)
+    command = Command(("python", "-c", code), files or {}, trees=tree_names, removed=removed)
     return await sandbox.run(command, limits)
 
 
@@ -174,11 +174,11 @@ os.remove('outside'); os.remove('mine'); os.chmod('run.sh', 0o644)
 os.rmdir('empty')
 os.symlink('../app', 'app/up'); os.symlink('nowhere', 'dangling'); os.symlink('loop', 'loop')
 """
-    named = (f"base-{TOKEN}", f"hollow-{TOKEN}")
+    tree_names = (f"base-{TOKEN}", f"hollow-{TOKEN}")
     command = Command(
         ("python", "-c", code),
         {"b.txt": b"b"},
-        trees=named,
+        trees=tree_names,
         executable={"b.txt": True},
         links={"mine": "a.txt", "kept": "/etc"},
     )
@@ -264,16 +264,16 @@ os.remove('a.txt'); os.remove('b.txt'); open('only', 'a').write('.')
 
 
 async def test_a_sandbox_has_its_own_layers_alone(sandbox: Sandbox) -> None:
-    look = """
+    program = """
 import os
 print(any(b'of another ' b'job' in open(os.path.join(place, name), 'rb').read()
           for top in ('/work', '/run', '/tmp', '/base')
           for place, _, names in os.walk(top) for name in names
           if os.path.isfile(os.path.join(place, name))))
 """
-    assert (await run(sandbox, look)).stdout.text == "False\n"
-    assert (await run(sandbox, look, names=())).stdout.text == "False\n"
-    assert (await run(sandbox, look, names=("other",))).stdout.text == "True\n"
+    assert (await run(sandbox, program)).stdout.text == "False\n"
+    assert (await run(sandbox, program, names=())).stdout.text == "False\n"
+    assert (await run(sandbox, program, names=("other",))).stdout.text == "True\n"
 
 
 async def test_limits_count_what_is_written_not_the_layers(sandbox: Sandbox) -> None:

@@ -113,7 +113,7 @@ async def test_no_tenants_name_reaches_into_anothers_keys(store):
 async def test_a_commit_on_an_old_version_writes_nothing(service, store):
     running = await service.running()
     paused = job(await service.operations.pause(lease_of(running), review()))
-    assert paused.due_at == running.due_at  # so that the version alone tells them apart
+    assert paused.due_at == running.due_at  # so only the version differs
     before = await store.events(running.id)
     assert not await store.commit(running, lifecycle.cancel(running, NOW, by="ann"))
     assert await store.events(running.id) == before
@@ -139,7 +139,7 @@ async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
 
 
 async def a_line(store):
-    """Three jobs of one conversation, none of which comes due by itself meanwhile."""
+    """Three jobs of one conversation that do not become due during the test."""
     lease_end = await store.now() + 60_000
     return [await created(store, f"j{n}", at=lease_end, conversation_id="c") for n in range(3)]
 
@@ -220,7 +220,8 @@ async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
 
 
 async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store, monkeypatch):
-    monkeypatch.setattr(store_events, "POLL_SECONDS", 60)  # who waits is woken, and need not look
+    # an event wakes the readers, so they do not poll
+    monkeypatch.setattr(store_events, "POLL_SECONDS", 60)
     record = await service.submit()
     assert await store.wait_events(record.id, 1, 0.02) == []
     waits = [asyncio.create_task(store.wait_events(record.id, 1, 60)) for _ in range(3)]

@@ -189,7 +189,7 @@ async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     assert await service.kinds(retry_job.id) == ["submitted", "run_finished"]
     assert (await service.store.events(retry_job.id))[0].data["retry_of"] == failed.id
     assert await service.record(failed.id) == failed  # J6
-    # what the graph says again of that work is known
+    # the store ignores repeated reports of the same work
     claimed = await service.claim(retry_job.id)
     await service.store.write(claimed.id, 1, Writes((run,)))
     assert await service.kinds(retry_job.id) == ["submitted", "run_finished", "started"]

@@ -35,8 +35,10 @@ def test_the_demo_shows_five_jobs_and_leaves_nothing(tmp_path, env):
     jobs = re.split(r"\n== (?=\d of 5)", demo.text)[1:]
     assert len(jobs) == 5
     for job in jobs:
-        for shown in ("task: ", "\nplan: ", "\nrun 1: ", "    > ", "\nverdict: ", "\ncost: "):
-            assert shown in job or (shown == "\nverdict: " and "\ndecided: approve" in job), shown
+        for heading in ("task: ", "\nplan: ", "\nrun 1: ", "    > ", "\nverdict: ", "\ncost: "):
+            assert heading in job or (heading == "\nverdict: " and "\ndecided: approve" in job), (
+                heading
+            )
         assert "\nsucceeded: approved by " in job
     assert "20" in jobs[0]
     assert "the demo approves by itself" in jobs[2]

@@ -1,5 +1,5 @@
-"""Which jobs are approved: jobs over HTTP, by real workers in real sandboxes, with a provider on
-loopback whose executor claims that all is well and whose critic approves everything."""
+"""Jobs are approved only with evidence. The jobs run over HTTP, with real workers and real
+sandboxes. The model on loopback claims success as executor, and approves everything as critic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(2 * ALL_SECONDS)
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The job of each case as the API has it at its end, by the case's name."""
     folder = tmp_path_factory.mktemp("evidence")
     with (
@@ -78,8 +78,8 @@ def _wait(service: Service, job_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_only_work_with_evidence_is_approved(case: Case, ended: dict[str, dict[str, Any]]) -> None:
-    job = ended[case.name]
+def test_only_work_with_evidence_is_approved(case: Case, jobs: dict[str, dict[str, Any]]) -> None:
+    job = jobs[case.name]
     if case.approved:
         assert (job["status"], job["result"]["approved_by"]) == ("succeeded", "critic"), job
     else:
@@ -90,8 +90,8 @@ def test_only_work_with_evidence_is_approved(case: Case, ended: dict[str, dict[s
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.notes or case.own_word], ids=lambda case: case.name
 )
-def test_weak_evidence_is_reported(case: Case, ended: dict[str, dict[str, Any]]) -> None:
-    verification = ended[case.name]["result"]["verification"]
+def test_weak_evidence_is_reported(case: Case, jobs: dict[str, dict[str, Any]]) -> None:
+    verification = jobs[case.name]["result"]["verification"]
     assert verification["own_word"] is case.own_word
     for words in case.notes:
         assert any(words in note for note in verification["notes"]), verification["notes"]

@@ -1,4 +1,4 @@
-"""`make install` where it cannot go on: it says what is missing, and changes nothing."""
+"""`make install` names a missing requirement and stops before it changes anything."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def test_a_python_that_is_too_old_is_named_with_its_version(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("there", "command"),
+    ("installed", "command"),
     [
         (("sudo",), "    sudo apt-get update && sudo apt-get install"),
         ((), "    su -c 'apt-get update && apt-get install"),
     ],
 )
-def test_who_is_no_root_is_reported_the_command(tmp_path, there, command):
-    """Also where `sudo` is there and wants a password."""
+def test_a_user_without_root_gets_the_command(tmp_path, installed, command):
+    """The command is also printed if `sudo` exists but asks for a password."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "env", "grep"):
         (programs / name).symlink_to(shutil.which(name) or name)
     for name, script in {"apt-get": "", "sudo": "exit 1", "id": f"echo {NOBODY}"}.items():
-        if name in ("apt-get", "id", *there):
+        if name in ("apt-get", "id", *installed):
             (programs / name).write_text(f"#!/bin/sh\n{script}\n")
             (programs / name).chmod(0o755)
     done = subprocess.run(

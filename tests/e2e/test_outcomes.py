@@ -1,4 +1,4 @@
-"""A job that nobody approved says so wherever its end is shown: as failed, and as accepted."""
+"""Every view of a job without approval says so, whether the job failed or was accepted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONGEST_SECONDS = 60
 
 
 @dataclass
-class Shown:
+class Finished:
     """The ended jobs by their `on_exhausted`, and what shows them."""
 
     client: httpx.Client
@@ -53,7 +53,7 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
     folder = tmp_path_factory.mktemp("outcomes")
     hooks: list[dict[str, Any]] = []
 
@@ -78,9 +78,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
             front(deployment, **announced) as api,
             httpx.Client(base_url=api.url, headers={"X-API-Key": DEVELOPMENT_KEY}) as client,
         ):
-            asked = {"task": "say it", "model": model, "max_revisions": 1}
+            job_request = {"task": "say it", "model": model, "max_revisions": 1}
             ids = {
-                end: client.post("/jobs", json={**asked, "on_exhausted": end}).json()["id"]
+                end: client.post("/jobs", json={**job_request, "on_exhausted": end}).json()["id"]
                 for end in ENDS
             }
             for job_id in ids.values():
@@ -88,7 +88,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
             served = re.search(r'"port": (\d+), "event": "metrics served"', deployment.logs())
             assert served is not None
             metrics = httpx.get(f"http://127.0.0.1:{served[1]}/metrics").text
-            yield Shown(client, metrics, folder, ids, hooks)
+            yield Finished(client, metrics, folder, ids, hooks)
 
 
 def until(holds: Any) -> None:
@@ -99,33 +99,33 @@ def until(holds: Any) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_job_and_the_list(shown: Shown, end: str) -> None:
-    job = shown.get(f"/jobs/{shown.ids[end]}")
-    (row,) = [job for job in shown.get("/jobs")["jobs"] if job["id"] == shown.ids[end]]
-    for found in (job, row):
-        assert (found["status"], found["reason"], found["unapproved"]) == (*ENDS[end], True)
+def test_the_job_and_the_list(finished: Finished, end: str) -> None:
+    job = finished.get(f"/jobs/{finished.ids[end]}")
+    (row,) = [job for job in finished.get("/jobs")["jobs"] if job["id"] == finished.ids[end]]
+    for summary in (job, row):
+        assert (summary["status"], summary["reason"], summary["unapproved"]) == (*ENDS[end], True)
     assert (job["result"]["answer"], job["result"]["approved_by"]) == ("it says one", None)
 
 
-def test_the_last_event_and_the_webhook(shown: Shown) -> None:
-    until(lambda: len(shown.hooks) == len(ENDS))
-    by_job = {hook["data"]["job_id"]: hook["data"] for hook in shown.hooks}
+def test_the_last_event_and_the_webhook(finished: Finished) -> None:
+    until(lambda: len(finished.hooks) == len(ENDS))
+    by_job = {hook["data"]["job_id"]: hook["data"] for hook in finished.hooks}
     for end, (status, reason) in ENDS.items():
-        job_id = shown.ids[end]
-        event = shown.get(f"/jobs/{job_id}/events")["events"][-1]
+        job_id = finished.ids[end]
+        event = finished.get(f"/jobs/{job_id}/events")["events"][-1]
         assert event["kind"] == status
         assert by_job[job_id].items() >= event["data"].items()
         assert (by_job[job_id]["unapproved"], by_job[job_id].get("reason")) == (True, reason)
     assert event["data"] == {"approved_by": None, "unapproved": True}
 
 
-def test_statistics_and_metrics(shown: Shown) -> None:
-    stats = shown.get("/stats")
+def test_statistics_and_metrics(finished: Finished) -> None:
+    stats = finished.get("/stats")
     assert (stats["reasons"], stats["approved_by"]) == ({"unapproved": 1}, {"nobody": 1})
     assert stats["success"] == {"straight": 0, "repaired": 0, "unapproved": 1}
     figures = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(shown.metrics)
+        for family in text_string_to_metric_families(finished.metrics)
         for sample in family.samples
     }
     assert figures["fettle_job_failures_total", "unapproved"] == 1
@@ -134,25 +134,25 @@ def test_statistics_and_metrics(shown: Shown) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_command_line(shown: Shown, end: str) -> None:
-    job_id = shown.ids[end]
+def test_the_command_line(finished: Finished, end: str) -> None:
+    job_id = finished.ids[end]
     words = "unapproved" if end == "fail" else "accepted without approval"
-    code, watched = shown.command("watch", job_id)
+    code, watched = finished.command("watch", job_id)
     assert (code, words in watched) == (4, True)
     for command in (("show", job_id), ("export", job_id)):
-        code, text = shown.command(*command)
+        code, text = finished.command(*command)
         assert (code, words in text) == (0, True), text
-    rows = [line.split("\t") for line in shown.command("list")[1].splitlines()]
+    rows = [line.split("\t") for line in finished.command("list")[1].splitlines()]
     assert [row[1] for row in rows if row[0] == job_id] == [f"{ENDS[end][0]}, unapproved"]
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_pages(shown: Shown, end: str) -> None:
-    path = shown.client.post("/sign-in-links").json()["path"]
-    assert shown.client.post(path).status_code == 303
-    row = shown.client.get("/app").text.partition(f'id="job-{shown.ids[end]}"')[2]
+def test_the_pages(finished: Finished, end: str) -> None:
+    path = finished.client.post("/sign-in-links").json()["path"]
+    assert finished.client.post(path).status_code == 303
+    row = finished.client.get("/app").text.partition(f'id="job-{finished.ids[end]}"')[2]
     assert "unapproved" in row.partition("</li>")[0]
-    page = shown.client.get(f"/app/jobs/{shown.ids[end]}").text
+    page = finished.client.get(f"/app/jobs/{finished.ids[end]}").text
     assert page.count("unapproved") >= 2  # its status, and its result
-    stats = shown.client.get("/app/stats").text
+    stats = finished.client.get("/app/stats").text
     assert re.search(r'<th scope="row">unapproved</th><td[^>]*>1<', stats)

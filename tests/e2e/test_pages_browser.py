@@ -83,7 +83,7 @@ class Site:
         log = self.folder / f"api-{len(list(self.folder.glob('api-*.log')))}.log"
         self.api = self.stack.enter_context(running(self.env, log))
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         return "\n".join(log.read_text() for log in self.folder.glob("api-*.log"))
 
     @property
@@ -180,7 +180,7 @@ HEAR = """button => {
     new MutationObserver(() => done(button.textContent)).observe(button, { childList: true });
   });
 }"""
-"""Hears what a button says: for a moment, which on a busy machine may be over before one looks."""
+"""Records the text of a button. The text is visible for a moment only, too short for polling."""
 
 
 def test_an_edit_runs_before_it_counts(site):
@@ -221,8 +221,8 @@ def test_a_page_misses_nothing_while_the_service_restarts(site):
         expect(page.locator("#link-state")).to_be_hidden()
         report = site.call("GET", f"/jobs/{job_id}")["last_event"]
         expect(page.locator(f"#e{report}")).to_be_attached()  # a region may be ahead of the events
-        shown = page.eval_on_selector_all("#timeline > li", "all => all.map(e => +e.dataset.seq)")
-        assert shown == list(range(1, report + 1))
+        numbers = page.eval_on_selector_all("#timeline > li", "all => all.map(e => +e.dataset.seq)")
+        assert numbers == list(range(1, report + 1))
         assert page.locator(".event-review_opened").count() == 1
         assert page.evaluate("window.here") == 1
 
@@ -230,7 +230,7 @@ def test_a_page_misses_nothing_while_the_service_restarts(site):
 def test_what_a_model_says_is_shown_while_it_speaks(site):
     job_id = site.submit("recording:plot", "The task is spoken of.")
     site.until(job_id, "awaiting_review")
-    said = {"call": "c1", "role": "executor", "part": "text", "try": 1}
+    chunk = {"call": "c1", "role": "executor", "part": "text", "try": 1}
     with site.visiting() as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
         visitor.page.route("**/changes", lambda route: route.abort(), times=1)
@@ -242,9 +242,9 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
                 assert time.monotonic() < ends, "the page does not listen"
                 time.sleep(0.05)
             for text in (f"one {EVIL}", " two"):
-                client.publish(JobKeys(job_id).tokens, json.dumps([{**said, "text": text}]))
+                client.publish(JobKeys(job_id).tokens, json.dumps([{**chunk, "text": text}]))
             expect(spoken).to_have_text(f"executor one {EVIL} two")
-            again = {**said, "try": 2, "text": "three"}
+            again = {**chunk, "try": 2, "text": "three"}
             client.publish(JobKeys(job_id).tokens, json.dumps([again]))
             expect(spoken).to_have_text("executor three")
         expect(page.locator("#notice")).to_contain_text("did not answer")
@@ -337,8 +337,8 @@ def hostile(site):
     """A job that tries to act in the browser, sent back with hostile words."""
     job_id = site.submit("recording:evil", f"The task {EVIL}", labels=[EVIL[:90]])
     review = site.until(job_id, "awaiting_review")["review"]
-    said = {"action": "revise", "feedback": EVIL, "review_id": review["id"]}
-    site.call("POST", f"/jobs/{job_id}/review", json=said)
+    decision = {"action": "revise", "feedback": EVIL, "review_id": review["id"]}
+    site.call("POST", f"/jobs/{job_id}/review", json=decision)
     site.until(job_id, "awaiting_review")
     failed = site.submit("recording:evil", f"{EVIL} fails", review=False)
     site.until(failed, "failed", "succeeded")
@@ -346,9 +346,9 @@ def hostile(site):
 
 
 def test_nothing_that_a_job_contains_acts(site, hostile):
-    asked = []
+    urls = []
     with site.visiting() as visitor:
-        visitor.context.on("request", lambda request: asked.append(request.url))
+        visitor.context.on("request", lambda request: urls.append(request.url))
         visitor.sign_in(DEVELOPMENT_KEY)
         page = visitor.page
         expect(page.locator("#jobs")).to_contain_text("<img src=x")
@@ -366,15 +366,15 @@ def test_nothing_that_a_job_contains_acts(site, hostile):
             assert page.evaluate("window.hacked") is None
             assert page.locator("main img[src=x], main svg script").count() == 0
         picture = page.locator(".drawing img").first.get_attribute("src")
-        for name, where in (
+        for name, address in (
             ("act.svg", f"/app/jobs/{hostile[0]}/artifacts/act.svg"),
             ("act.html", f"/app/jobs/{hostile[0]}/artifacts/act.html"),
             ("act.svg", picture),
         ):
             with page.expect_download() as download:
-                page.evaluate("where => { location.href = where }", where)
+                page.evaluate("where => { location.href = where }", address)
             assert download.value.suggested_filename == name
-        assert not [url for url in asked if "never-asked-for" in url]
+        assert not [url for url in urls if "never-asked-for" in url]
         assert page.evaluate("window.hacked") is None
 
 
@@ -433,13 +433,13 @@ PAGES = (*ON_A_PHONE, "/app/new", "/app/stats", "/app/system", "/app/jobs/{done}
 )
 def test_every_page_is_accessible_and_fits(site, hostile, scheme, size, paths):
     with site.visiting(color_scheme=scheme, viewport=size) as visitor:
-        found = _faults(visitor.go("/app/sign-in"), scheme, size)
+        faults = _faults(visitor.go("/app/sign-in"), scheme, size)
         visitor.sign_in(DEVELOPMENT_KEY)
         for path in paths:
             page = visitor.go(path.format(review=hostile[0], done=hostile[1]))
-            found += _faults(page, scheme, size)
-    assert found == []
-    assert "not rendered" not in site.said()
+            faults += _faults(page, scheme, size)
+    assert faults == []
+    assert "not rendered" not in site.log_text()
 
 
 CUT = """[...document.querySelectorAll(".change .wide")].some(
@@ -451,14 +451,14 @@ def _faults(page, scheme, size):
     expect(page.locator(".htmx-request")).to_have_count(0)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     dark = sum(map(int, re.findall(r"\d+", ground)[:3])) < 200
-    found = [] if dark == (scheme == "dark") else [(page.url, scheme)]
+    faults = [] if dark == (scheme == "dark") else [(page.url, scheme)]
     if page.evaluate("document.scrollingElement.scrollWidth") > size["width"]:
-        found.append((page.url, "wider than the window"))
+        faults.append((page.url, "wider than the window"))
     if page.evaluate(CUT):
-        found.append((page.url, "a change is wider than its place"))
-    return found + [
-        (page.url, one["id"], node["html"][:200])
-        for one in Axe().run(page).response["violations"]
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"][:3]
+        faults.append((page.url, "a change is wider than its place"))
+    return faults + [
+        (page.url, violation["id"], node["html"][:200])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"][:3]
     ]

@@ -36,7 +36,7 @@ def alone(work: Coroutine[Any, Any, T]) -> T:
 
 
 class Site:
-    """A service with a job whose review has the patch of 30 files."""
+    """A service with one job. The review of the job has a patch of 30 files."""
 
     def __init__(self, redis_url, folder):
         self._settings = settings_for(redis_url, folder)
@@ -50,7 +50,7 @@ class Site:
             return await front.patched(self.patch, **counts)
 
     def comments(self) -> list[dict]:
-        """Those of the job's last decision."""
+        """The line comments of the last decision of the job."""
 
         async def read():
             async with started(self._settings) as front:
@@ -59,30 +59,33 @@ class Site:
         return alone(read())
 
     def revise(self, old: bytes, new: bytes) -> None:
-        """The worker's part: the next review, where the patch is another one."""
+        """Open the next review, with another patch, as a worker does."""
 
         async def work():
             async with started(self._settings) as front:
-                services, held = front.services, await front.claim(self.job_id)
+                services, lease = front.services, await front.claim(self.job_id)
                 decisions = (await front.job(self.job_id))["decisions"]
                 patch = self.patch.replace(old, new, 1)
                 digest = await services.blobs.put(patch)
-                await services.store.write(self.job_id, held.epoch, Writes(blobs=[digest]))
-                there = PatchRef(digest, len(patch), 30, 1_400, 190, "c0ffee" + "0" * 34)
+                await services.store.write(self.job_id, lease.epoch, Writes(blobs=[digest]))
+                patch_ref = PatchRef(digest, len(patch), 30, 1_400, 190, "c0ffee" + "0" * 34)
                 payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
-                payload |= {"patch": asdict(there), "decisions": mark_outdated(decisions, patch)}
+                payload |= {
+                    "patch": asdict(patch_ref),
+                    "decisions": mark_outdated(decisions, patch),
+                }
                 review = Review("r2", ReviewKind.REVIEW, payload, await services.store.now())
-                done(await services.operations.pause(held, review))
+                done(await services.operations.pause(lease, review))
 
         alone(work())
 
 
 @pytest.fixture
 def site(redis_url, tmp_path):
-    made = Site(redis_url, tmp_path)
+    new_site = Site(redis_url, tmp_path)
     with running(environment(redis_url, tmp_path), tmp_path / "api.log") as api:
-        made.url = api.url
-        yield made
+        new_site.url = api.url
+        yield new_site
 
 
 def opened(visitor, path: str) -> Page:
@@ -125,8 +128,10 @@ def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review
         )
         page.locator("#revise button[type=submit]").click()
         expect(page.locator(".decided-line")).to_contain_text("2 comments on lines")
-        told = [(each["line"], each["side"], each["text"]) for each in site.comments()]
-        assert told == [(30, "old", "Why not added?"), (30, "new", "Why wide?\nAnd bold?")]
+        comments = [
+            (comment["line"], comment["side"], comment["text"]) for comment in site.comments()
+        ]
+        assert comments == [(30, "old", "Why not added?"), (30, "new", "Why wide?\nAnd bold?")]
 
         site.revise(b"value - 7  # <b>wide", b"value - 7  # <i>wide")
         page = opened(visitor, job)
@@ -143,8 +148,8 @@ def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review
     [("light", DESK, "split"), ("dark", DESK, "split"), ("dark", PHONE, "unified")],
 )
 def test_a_comment_is_made_by_mouse_on_the_page_of_the_changes(site, scheme, size, view):
-    how = {"color_scheme": scheme, "viewport": size}
-    with launched() as browser, visiting(browser, site.url, **how) as visitor:
+    display = {"color_scheme": scheme, "viewport": size}
+    with launched() as browser, visiting(browser, site.url, **display) as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
         page = opened(visitor, f"/app/jobs/{site.job_id}/changes?view={view}")
         line = page.locator(f'details[data-path="{FIRST}"] .d-added').first

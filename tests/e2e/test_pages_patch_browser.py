@@ -27,34 +27,36 @@ def site(redis_url, tmp_path):
     async def jobs() -> list[str]:
         async with started(settings_for(redis_url, tmp_path)) as front:
             about = {"files": 30, "insertions": 1_400, "deletions": 190, "answer": answer}
-            return [await front.patched(patch, is_ended=each, **about) for each in (False, True)]
+            return [
+                await front.patched(patch, is_ended=is_ended, **about) for is_ended in (False, True)
+            ]
 
-    waits, ended = asyncio.run(jobs())
+    waiting_id, ended_id = asyncio.run(jobs())
     with running(environment(redis_url, tmp_path), tmp_path / "api.log") as api:
-        yield api.url, waits, ended
+        yield api.url, waiting_id, ended_id
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_the_changes_fit_and_are_accessible(site, scheme, size):
-    url, waits, ended = site
+    url, waiting_id, ended_id = site
     with (
         launched() as browser,
         visiting(browser, url, color_scheme=scheme, viewport=size) as visitor,
     ):
         visitor.sign_in(DEVELOPMENT_KEY)
-        where = f"{scheme}-{size['width']}"
+        display = f"{scheme}-{size['width']}"
         for name, path in {
-            "review": f"/app/jobs/{waits}",
-            "job": f"/app/jobs/{ended}",
-            "changes": f"/app/jobs/{waits}/changes",
-            "split": f"/app/jobs/{waits}/changes?view=split",
+            "review": f"/app/jobs/{waiting_id}",
+            "job": f"/app/jobs/{ended_id}",
+            "changes": f"/app/jobs/{waiting_id}/changes",
+            "split": f"/app/jobs/{waiting_id}/changes?view=split",
         }.items():
             page = visitor.go(path)
             expect(page.locator(".patch-files > details")).to_have_count(30)
             assert faults(page) == [], name
-            pictured(page, f"{name}-{where}")
-        boxes = [each.bounding_box() for each in page.locator("main > .panel").all()]
+            pictured(page, f"{name}-{display}")
+        boxes = [panel.bounding_box() for panel in page.locator("main > .panel").all()]
         (changes, send_back) = filter(None, boxes)
         assert send_back["y"] - changes["y"] - changes["height"] > 10
         page.get_by_role("link", name="decide on the job's page").click()
@@ -76,8 +78,8 @@ def test_files_fold_and_the_tree_leads_to_them(site):
         page.get_by_role("link", name="test_dates.py").click()
         expect(page.locator("summary", has_text="tests/test_dates.py")).to_be_in_viewport()
         added = files.filter(has_text="test_dates.py").locator(".d-added").first
-        shown = added.evaluate("each => getComputedStyle(each, '::before').content")
-        assert shown.strip('"').split() == ["1"]
+        line_number = added.evaluate("each => getComputedStyle(each, '::before').content")
+        assert line_number.strip('"').split() == ["1"]
         assert added.inner_text() == "+def test_before_1970():"
 
 

@@ -28,7 +28,7 @@ LINES = dict(
 @pytest.fixture
 def start(tmp_path: Path):
     """Starts a line; ends all of them afterwards."""
-    begun: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
 
     def starting(name: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
         with (tmp_path / f"{name}.log").open("wb") as log:
@@ -40,23 +40,23 @@ def start(tmp_path: Path):
                 stderr=log,
                 start_new_session=True,
             )
-        begun.append(process)
+        processes.append(process)
         return process
 
     yield starting
-    for process in begun:
+    for process in processes:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
-    for process in begun:
+    for process in processes:
         process.wait(30)
 
 
-def answer(url: str, wanted: int, **more) -> None:
+def answer(url: str, expected_status: int, **more) -> None:
     """Wait until a GET is answered so."""
     deadline = time.monotonic() + 60
     status = 0
-    while status != wanted:
-        assert time.monotonic() < deadline, f"{url} says {status}, not {wanted}"
+    while status != expected_status:
+        assert time.monotonic() < deadline, f"{url} says {status}, not {expected_status}"
         time.sleep(0.1)
         try:
             status = httpx.get(url, **more).status_code

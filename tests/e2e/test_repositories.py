@@ -67,14 +67,14 @@ def test_a_job_on_a_directory_ends_as_an_applied_patch(user, project, tmp_path):
     user("review", job_id, "approve")
     result = job_as(user, job_id, "succeeded")["result"]
     assert result["patch"]["digest"] == digest
-    shown = user("show", job_id)
-    assert "repository: sent as a bundle\n" in shown
-    assert "patch: 4 files, +6 -3 lines; `fettle apply" in shown
-    said = user("apply", job_id, cwd=project.folder / "days")
-    assert "applied: 4 files, +6 -3 lines, to work tree and index" in said
+    job_text = user("show", job_id)
+    assert "repository: sent as a bundle\n" in job_text
+    assert "patch: 4 files, +6 -3 lines; `fettle apply" in job_text
+    output = user("apply", job_id, cwd=project.folder / "days")
+    assert "applied: 4 files, +6 -3 lines, to work tree and index" in output
     for path, content in {**FILES, **CHANGED}.items():
-        there = project.folder / path
-        assert there.read_bytes() == content if path != REMOVED else not there.exists()
+        file = project.folder / path
+        assert file.read_bytes() == content if path != REMOVED else not file.exists()
     assert (project.folder / "notes.txt").read_text() == "for the job\n"
     assert project.git("rev-parse", "HEAD") == head
     project.git("commit", "--quiet", "-m", ANSWER)

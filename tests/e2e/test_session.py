@@ -86,8 +86,8 @@ class Session:
         return done.returncode, done.stdout + done.stderr
 
     def submit(self, model: str, **spec: Any) -> str:
-        asked = {"task": f"Print 6 times 7 ({model}).", "model": f"groq:{model}", **spec}
-        answer = self.api.post("/jobs", json=asked)
+        job_request = {"task": f"Print 6 times 7 ({model}).", "model": f"groq:{model}", **spec}
+        answer = self.api.post("/jobs", json=job_request)
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
@@ -135,7 +135,7 @@ def session(tmp_path_factory) -> Iterator[Session]:
 
 
 def test_no_fault_of_the_model_fails_a_job(session):
-    """Each is approved in the end, on a run that has happened; nothing is paid twice."""
+    """Each job is approved after a real run, and no model call is paid twice."""
     jobs = {name: session.submit(name) for name in TROUBLE}
     for name, job_id in jobs.items():
         job = session.end(job_id)
@@ -161,9 +161,9 @@ def test_a_model_that_hangs_is_named(session):
     job_id = session.submit(SILENT, timeout_seconds=2)
     job = session.end(job_id)
     assert (job["status"], job["reason"]) == ("failed", "deadline")
-    code, shown = session.run("watch", job_id)
+    code, output = session.run("watch", job_id)
     assert code != 0
-    assert "groq:silent had not answered for " in shown
+    assert "groq:silent had not answered for " in output
 
 
 def test_work_that_nobody_approves_fails_and_a_retry_goes_on(session):
@@ -172,7 +172,7 @@ def test_work_that_nobody_approves_fails_and_a_retry_goes_on(session):
     assert (job["status"], job["reason"], job["unapproved"]) == ("failed", "unapproved", True)
     assert job["result"]["answer"] == "It prints 42."
     session.provider.content = True
-    _, said = session.run("retry", job_id, "--no-wait", "--json")
-    again = session.end(json.loads(said)["id"])
+    _, output = session.run("retry", job_id, "--no-wait", "--json")
+    again = session.end(json.loads(output)["id"])
     assert (again["status"], again["result"]["approved_by"]) == ("succeeded", "critic")
     assert again["spec"]["retry_of"] == job_id

@@ -1,4 +1,4 @@
-"""A job on a user's repository whose tests need a package, by the command line."""
+"""A job from the command line, on a user's repository that needs a package for its tests."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def test_dependencies_are_installed_and_what_happens_is_shown(tmp_path: Path) ->
         with front(deployment) as api:
             env = environment(tmp_path, FETTLE_URL=api.url)
             options = ("--model", MODEL, "--run-time", "60s", "--verify", "python -m pytest -q")
-            asked = ("run", "--repo", ".", *options, TASK)
+            command = ("run", "--repo", ".", *options, TASK)
             failed = fettle(
-                *asked, "--setup", "pip install nothing", cwd=repository.folder, env=env
+                *command, "--setup", "pip install nothing", cwd=repository.folder, env=env
             )
             assert failed.returncode != 0
-            said = failed.stdout + failed.stderr
-            assert "setup: pip install nothing" in said
-            assert "No matching distribution found for nothing" in said
-            job_id = said.partition("job: ")[2].split()[0]
+            output = failed.stdout + failed.stderr
+            assert "setup: pip install nothing" in output
+            assert "No matching distribution found for nothing" in output
+            job_id = output.partition("job: ")[2].split()[0]
             again = ("retry", job_id, "--setup", "pip install shout")
             done = fettle(*again, cwd=repository.folder, env=env)
             assert done.returncode == 0, done.stdout + done.stderr + deployment.logs()
             assert "repository: unpacking what was sent" in done.stdout
             assert "setup: pip install shout\nsetup: done in " in done.stdout
-            third = fettle(*asked, "--setup", "pip install shout", cwd=repository.folder, env=env)
+            third = fettle(*command, "--setup", "pip install shout", cwd=repository.folder, env=env)
             assert "setup: pip install shout: there already" in third.stdout
             assert third.returncode == 0, third.stdout + third.stderr
             doctor = fettle("doctor", cwd=repository.folder, env=env)

@@ -95,9 +95,9 @@ def test_flower_wants_its_password(deployment):
         time.sleep(0.05)
     assert httpx.get(url, timeout=30).status_code == 401
     assert httpx.get(url, auth=("fettle", password), timeout=30).status_code == 200
-    for place in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            assert password.encode() not in (place / "cmdline").read_bytes()
+            assert password.encode() not in (process / "cmdline").read_bytes()
         except OSError:
             continue
 
@@ -106,13 +106,13 @@ def test_flower_shows_workers_hints_and_their_queue(deployment):
     password = deployment.up.text.partition("user fettle, password ")[2].split()[0]
     base = f"http://127.0.0.1:{deployment.flower}"
     with httpx.Client(base_url=base, auth=("fettle", password), timeout=30) as flower:
-        ends, shown = time.monotonic() + 60, ""
-        while not shown:  # every few seconds it asks new workers to report their hints
+        ends, task_name = time.monotonic() + 60, ""
+        while not task_name:  # every few seconds it asks new workers to report their hints
             assert time.monotonic() < ends
             job = deployment.json("run", TASK, *RECORDED)
             tasks = flower.get("/api/tasks?limit=1000").json().values()
-            shown = next((task["name"] for task in tasks if job["id"] in task["args"]), "")
-        assert shown == "fettle.look"
+            task_name = next((task["name"] for task in tasks if job["id"] in task["args"]), "")
+        assert task_name == "fettle.look"
         assert set(flower.get("/api/workers?status=true").json().values()) == {True}
         queues = flower.get("/api/queues/length").json()["active_queues"]
         assert [queue["name"] for queue in queues] == ["fettle"]
@@ -122,10 +122,10 @@ def test_run_list_and_show(deployment):
     job = deployment.json("run", TASK, *RECORDED, "--label", "first")
     assert job["status"] == "succeeded"
     listed = deployment.json("list", "--label", "first")
-    assert [one["id"] for one in listed["jobs"]] == [job["id"]]
-    shown = deployment.run("show", job["id"], "--save", "saved")
-    assert "run 1: verify, exit 0" in shown
-    assert "verdict: approve" in shown
+    assert [summary["id"] for summary in listed["jobs"]] == [job["id"]]
+    job_text = deployment.run("show", job["id"], "--save", "saved")
+    assert "run 1: verify, exit 0" in job_text
+    assert "verdict: approve" in job_text
     assert (deployment.cwd / "saved" / "binary_search.py").exists()
     watched = deployment.run("watch", job["id"])
     assert "succeeded: approved by critic" in watched
@@ -150,8 +150,8 @@ def test_a_review_from_another_shell(deployment):
 
 
 def test_a_review_on_a_terminal(deployment):
-    asked = ("run", TASK, *RECORDED, "--review")
-    with started(*asked, cwd=deployment.cwd, env=deployment.env, terminal=True) as run:
+    command = ("run", TASK, *RECORDED, "--review")
+    with started(*command, cwd=deployment.cwd, env=deployment.env, terminal=True) as run:
         run.wait_for("decide: ")
         run.type("perhaps\n")
         run.wait_for("please one of")
@@ -162,8 +162,8 @@ def test_a_review_on_a_terminal(deployment):
 
 
 def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(deployment):
-    asked = ("run", TASK, *RECORDED, "--review")
-    with started(*asked, cwd=deployment.cwd, env=deployment.env) as run:
+    command = ("run", TASK, *RECORDED, "--review")
+    with started(*command, cwd=deployment.cwd, env=deployment.env) as run:
         run.wait_for("decide: ")
         run.interrupt()
         assert run.end() == 130
@@ -189,9 +189,9 @@ def test_keys_open_and_close(deployment):
 
 
 def test_doctor_finds_it_well(deployment):
-    shown = deployment.json("doctor")
-    findings = {finding["name"].strip(): finding for finding in shown["findings"]}
-    assert shown["ok"]
+    report = deployment.json("doctor")
+    findings = {finding["name"].strip(): finding for finding in report["findings"]}
+    assert report["ok"]
     assert findings["appendfsync"]["text"] == "always"
     assert findings["sandbox"]["health"] == "good"
     assert "demo-kmeans" in findings["models"]["text"]
@@ -203,7 +203,7 @@ def test_a_worker_that_dies_is_started_again(deployment):
     deployment.up.wait_for("ended with signal 9; starts again", 20)
     assert deployment.json("run", TASK, *RECORDED)["status"] == "succeeded"
     ends = time.monotonic() + 20
-    while zombies := [each for each in children(deployment.up.pid) if each.state == "Z"]:
+    while zombies := [child for child in children(deployment.up.pid) if child.state == "Z"]:
         assert time.monotonic() < ends, zombies
         time.sleep(0.05)
 

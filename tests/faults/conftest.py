@@ -21,5 +21,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     """A deployment with its model's server, and no worker yet."""
-    async with a_scene(tmp_path) as made:
-        yield made
+    async with a_scene(tmp_path) as new_scene:
+        yield new_scene

@@ -1,4 +1,4 @@
-"""API processes that die or stop: nothing accepted is lost, nothing is done twice."""
+"""API processes that die or stop: no accepted job is lost, and no request has two effects."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from lab.drills.chaos.oplog import OperationLog, Received
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
-        made.record("once", one_run("once", "print('x')"))
-        made.worker()
-        yield made
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as new_deployment:
+        new_deployment.record("once", one_run("once", "print('x')"))
+        new_deployment.worker()
+        yield new_deployment
 
 
 async def listed(operations: Operations, label: str) -> list[str]:
@@ -41,14 +41,14 @@ async def listed(operations: Operations, label: str) -> list[str]:
 async def paused(deployment: Deployment, operations: Operations) -> str:
     """A job that waits for a person; the test plays its worker."""
     job_id = await deployment.submit(operations, JobSpec(task="paused", review=True))
-    held = LeaseRef(job_id, ok(await operations.claim(job_id, "test")).epoch)
-    asked = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
-    ok(await operations.pause(held, asked))
+    lease = LeaseRef(job_id, ok(await operations.claim(job_id, "test")).epoch)
+    review = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
+    ok(await operations.pause(lease, review))
     return job_id
 
 
 @pytest.mark.parametrize(
-    ("point", "kept"),
+    ("point", "is_stored"),
     [
         ("before_accept", False),
         ("after_accept", True),
@@ -57,7 +57,7 @@ async def paused(deployment: Deployment, operations: Operations) -> str:
     ],
 )
 async def test_a_front_killed_at_any_point_of_a_submission(
-    deployment: Deployment, point, kept
+    deployment: Deployment, point, is_stored
 ) -> None:
     """J1, J2: the client asks again with its key, and there is one job, which ends."""
     body = {"task": "once", "model": "recording:once", "labels": [point]}
@@ -66,15 +66,15 @@ async def test_a_front_killed_at_any_point_of_a_submission(
             assert await client.submit(point, **body) is None, "it died without a word"
         assert await asyncio.to_thread(dying.process.wait, 10) == -signal.SIGKILL
         async with deployment.operations() as operations, caller(api.url) as client:
-            assert len(await listed(operations, point)) == kept
+            assert len(await listed(operations, point)) == is_stored
             again = await client.submit(point, **body)
             assert again is not None
-            assert (again.status_code, "idempotency-replayed" in again.headers) == (202, kept)
+            assert (again.status_code, "idempotency-replayed" in again.headers) == (202, is_stored)
             (job_id,) = await listed(operations, point)
             assert again.json()["id"] == job_id
-            other = await client.submit(point, **{**body, "task": "another"})
-            assert other is not None
-            assert other.status_code == 422
+            mismatch = await client.submit(point, **{**body, "task": "another"})
+            assert mismatch is not None
+            assert mismatch.status_code == 422
             job = await deployment.until(operations, job_id)
             assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
 
@@ -83,7 +83,7 @@ async def test_a_front_killed_at_any_point_of_a_submission(
 async def test_a_front_killed_around_a_decision_and_a_cancel(
     deployment: Deployment, side: str
 ) -> None:
-    """J10, J11: who asks again gets it done once, or hears that it was done."""
+    """J10, J11: a repeated request has one effect, or its answer says that the job has ended."""
     done = side == "after"
     async with deployment.operations() as operations:
         decided, cancelled = (
@@ -96,12 +96,12 @@ async def test_a_front_killed_around_a_decision_and_a_cancel(
             front(deployment, "next") as api,
         ):
             async with caller(first.url) as client:
-                said = {"action": "reject", "feedback": "no"}
-                assert await client.decide(decided, "r1", **said) is None
+                decision = {"action": "reject", "feedback": "no"}
+                assert await client.decide(decided, "r1", **decision) is None
             async with caller(second.url) as client:
                 assert await client.cancel(cancelled) is None
             async with caller(api.url) as client:
-                again = await client.decide(decided, "r1", **said)
+                again = await client.decide(decided, "r1", **decision)
                 stopped = await client.cancel(cancelled)
         assert again is not None
         assert stopped is not None
@@ -117,55 +117,57 @@ async def test_a_front_killed_around_a_decision_and_a_cancel(
 async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
     deployment: Deployment,
 ) -> None:
-    """J12: it is gone within 5 s; every reader has every event once."""
+    """J12: the stopped process exits within 5 s, and every reader gets every event exactly once."""
     jobs, readers, facts = 5, 20, 12
     async with deployment.operations() as operations:
-        helds = []
-        # nobody renews these leases: they last as long as the test may take on a busy machine
+        leases = []
+        # the test does not renew these leases, so they outlast the test on a busy machine
         claims = Operations(operations.store, lambda *_: None, Policy(lease_ms=600_000))
         for _ in range(jobs):
             job_id = await deployment.submit(operations, JobSpec(task="sum"))
-            helds.append(LeaseRef(job_id, ok(await claims.claim(job_id, "test")).epoch))
+            leases.append(LeaseRef(job_id, ok(await claims.claim(job_id, "test")).epoch))
 
         async def tell() -> None:
             for number in range(facts):
-                for held in helds:
+                for lease in leases:
                     fact = NewEvent(f"s{number}", "summarized", {"text": "x" * 1_000})
-                    await operations.store.write(held.job_id, held.epoch, Writes(events=[fact]))
+                    await operations.store.write(lease.job_id, lease.epoch, Writes(events=[fact]))
                 await asyncio.sleep(0.1)
-            for held in helds:
-                ok(await operations.succeed(held, RESULT, ""))
+            for lease in leases:
+                ok(await operations.succeed(lease, RESULT, ""))
 
         with front(deployment, "first") as first, front(deployment, "second") as second:
 
-            async def read(held: LeaseRef) -> tuple[list[int], list[int]]:
-                before = await one.follow(held.job_id, "reader")
-                return before, await two.follow(held.job_id, "reader", before[-1])
+            async def read(lease: LeaseRef) -> tuple[list[int], list[int]]:
+                before = await first_client.follow(lease.job_id, "reader")
+                return before, await second_client.follow(lease.job_id, "reader", before[-1])
 
             log = OperationLog()
-            async with caller(first.url, log) as one, caller(second.url) as two:
-                reading = [asyncio.create_task(read(held)) for held in helds * readers]
+            async with caller(first.url, log) as first_client, caller(second.url) as second_client:
+                reading = [asyncio.create_task(read(lease)) for lease in leases * readers]
                 async with asyncio.timeout(60):
                     while (
                         "\nfettle_event_streams 100.0\n"
-                        not in (await one.client.get("/metrics")).text
+                        not in (await first_client.client.get("/metrics")).text
                     ):
                         await asyncio.sleep(0.05)
                 await until(lambda: readers_of(log, 2) == jobs * readers)
                 telling = asyncio.create_task(tell())
                 await until(lambda: readers_of(log, 3) > 0)
-                began = time.monotonic()
+                started_at = time.monotonic()
                 os.kill(first.process.pid, signal.SIGTERM)
                 code = await asyncio.to_thread(first.process.wait, 10)
-                took = time.monotonic() - began
+                took = time.monotonic() - started_at
                 read_by_all = await asyncio.wait_for(asyncio.gather(*reading), 90)
                 await telling
     assert (code, took < 5) == (-signal.SIGTERM, True), took
-    every = list(range(1, 2 + facts + 2))  # submitted, started, facts, succeeded
-    assert all(before + after == every for before, after in read_by_all)
-    assert any(2 < len(before) < len(every) for before, _ in read_by_all), "it was cut in between"
+    all_numbers = list(range(1, 2 + facts + 2))  # submitted, started, facts, succeeded
+    assert all(before + after == all_numbers for before, after in read_by_all)
+    assert any(2 < len(before) < len(all_numbers) for before, _ in read_by_all), (
+        "it was cut in between"
+    )
 
 
 def readers_of(log: OperationLog, seq: int) -> int:
-    """How many readers have received the event of that number."""
+    """The number of readers that have received the event `seq`."""
     return sum(isinstance(entry, Received) and entry.seq == seq for entry in log.entries)

@@ -24,16 +24,16 @@ AT_ONCE_EVERY = 40
 AT_ONCE = 25
 THROUGH_WORKERS = 60
 SPREAD_SECONDS = 0.1
-"""Over which cancels are spread at first; it widens or narrows when one side wins too often."""
+"""The first spread of the cancels. The test adapts it if one side wins too often."""
 DEAF = {
     "heartbeat_seconds": "60",
     "lease_seconds": "180",
     "stuck_seconds": "360",
     "worker_seen_seconds": "180",
 }
-"""A worker that finds a cancel by no heartbeat: it has to hear of it."""
+"""Settings of a worker that learns of a cancel only from the message, not from a heartbeat."""
 ESTABLISHED = "01"
-"""As Linux writes it: neither side has closed the connection."""
+"""The state of an open connection in /proc/net/tcp."""
 
 
 @pytest.mark.invariant("J11")
@@ -42,13 +42,13 @@ async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> 
     """On a real Redis: the job's life and its cancel run side by side, each at its own pace."""
     chance = random.Random(11)
     store = RedisStore(connect(scene.deployment.redis_url))
-    await store.redis.config_set("appendfsync", "no")  # 10,000 writes; none has to outlive Redis
+    await store.redis.config_set("appendfsync", "no")  # 10,000 writes that need not survive Redis
     operations = Operations(store, lambda *_: None)
     won: Counter[str] = Counter()
     spread = SPREAD_SECONDS
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(number: int) -> None:
+    async def race(number: int) -> None:
         nonlocal spread
         name = f"raced-{number}"
         async with gate:
@@ -56,40 +56,40 @@ async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> 
             pauses = [chance.expovariate(10 / SPREAD_SECONDS) for _ in range(5)]
             at_once = number % AT_ONCE_EVERY == 0  # the moment before a claim is short: aim at it
             at = 0.0 if at_once else chance.uniform(0, 2 * spread)
-            said, granted = await asyncio.gather(
-                lived(operations, job_id, pauses), cancelled(scene, name, at)
+            last_step, granted = await asyncio.gather(
+                run_lifecycle(operations, job_id, pauses), cancel_after(scene, name, at)
             )
             loaded = await scene.deployment.record_of(operations, job_id)
-            wanted = Status.CANCELLED if granted else Status.SUCCEEDED
-            assert loaded.status is wanted, (said, granted)
+            expected_status = Status.CANCELLED if granted else Status.SUCCEEDED
+            assert loaded.status is expected_status, (last_step, granted)
             spread *= 1.03 if granted else 0.98
             won["cancel" if granted else "end"] += 1
             kinds = await scene.deployment.kinds(operations, job_id)
             won[kinds[-2]] += 1
 
-    await asyncio.gather(*(one(number) for number in range(CANCELS)))
+    await asyncio.gather(*(race(number) for number in range(CANCELS)))
     await scene.judge()
     await store.close()
     assert min(won["cancel"], won["end"]) > CANCELS / 20, won  # or the moments were all alike
     assert min(won[kind] for kind in ("submitted", "started", "review_opened", "decided")) > 3, won
 
 
-async def lived(operations: Operations, job_id: str, pauses: list[float]) -> str:
-    """A job's life as a worker and a person would lead it; returns where it was stopped."""
+async def run_lifecycle(operations: Operations, job_id: str, pauses: list[float]) -> str:
+    """Do the steps of a job, as a worker and a person do; return the step that was refused."""
     wait = iter(pauses)
     for step in ("claim", "pause", "decide", "claim again", "succeed"):
         await asyncio.sleep(next(wait))
         loaded = await operations.store.load(job_id)
         assert loaded is not None
-        own = lease_of(loaded.record)
+        lease = lease_of(loaded.record)
         if step.startswith("claim"):
             answer: JobRecord | Refusal = await operations.claim(job_id, "host:1:test")
         elif step == "pause":
-            answer = await operations.pause(own, review())
+            answer = await operations.pause(lease, review())
         elif step == "decide":
             answer = await operations.decide(job_id, decision())
         else:
-            answer = await operations.succeed(own, RESULT, "")
+            answer = await operations.succeed(lease, RESULT, "")
         if isinstance(answer, Refusal):
             assert answer.status is Status.CANCELLED or answer.code == "stale_epoch", answer
             await refused_writes(operations, loaded.record)
@@ -104,7 +104,7 @@ async def refused_writes(operations: Operations, record: JobRecord) -> None:
         await operations.store.write(record.id, record.epoch, Writes(journal={"late": b"x"}))
 
 
-async def cancelled(scene: Scene, name: str, at: float) -> bool:
+async def cancel_after(scene: Scene, name: str, at: float) -> bool:
     """Cancel a job after a while."""
     await asyncio.sleep(at)
     return await scene.cancel(name)
@@ -119,19 +119,19 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
     await scene.deployment.ready(2)
     names = [f"job-{number}" for number in range(THROUGH_WORKERS)]
 
-    async def one(name: str) -> bool:
+    async def submit_and_cancel(name: str) -> bool:
         await scene.submit(name, Work(seconds=0.05))
-        return await cancelled(scene, name, chance.uniform(0, 2.5))
+        return await cancel_after(scene, name, chance.uniform(0, 2.5))
 
     granted = []
     for start in range(0, len(names), 12):
-        granted += await asyncio.gather(*map(one, names[start : start + 12]))
+        granted += await asyncio.gather(*map(submit_and_cancel, names[start : start + 12]))
     for name, won in zip(names, granted, strict=True):
         job = await scene.end(name)
         assert job.status is (Status.CANCELLED if won else Status.SUCCEEDED)
-    asked = sum(map(len, scene.requests_by_model.values()))
+    request_count = sum(map(len, scene.requests_by_model.values()))
     await asyncio.sleep(1)
-    assert sum(map(len, scene.requests_by_model.values())) == asked
+    assert sum(map(len, scene.requests_by_model.values())) == request_count
     assert any(granted)
     await scene.judge()
     assert scene.deployment.stop_workers() == [0, 0]
@@ -141,7 +141,7 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
 
 @pytest.mark.invariant("J14")
 async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
-    """The run's process is gone by then, and the model is not asked again."""
+    """The process of the run ends within two seconds, and no further model call is made."""
     seconds = "16.180339"
     scene.deployment.worker(**DEAF)
     await scene.submit("long", Work((sleeps(seconds),)))
@@ -176,9 +176,9 @@ def calls_of(scene: Scene) -> list[str]:
 
 
 async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
-    """It wakes up to find its jobs cancelled: no call follows, though no event reached it. What
-    was on record is charged, what was not answered is not; whether an answer that came meanwhile
-    is read before the cancel is heard nobody promises."""
+    """The worker wakes after its jobs were cancelled and makes no further call. Recorded calls
+    are charged, and unanswered calls are not. If an answer arrived during the freeze, the worker
+    may read either the answer or the cancel first, so the call may be charged or not."""
     jobs = {
         "on-record": (Work(instead={2: Hang()}), 2, {1}),
         "unanswered": (Work(instead={1: Hang()}), 1, {0}),
@@ -186,19 +186,19 @@ async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
     }
     worker = scene.deployment.worker()
     await scene.deployment.ready()
-    for name, (work, asked, _) in jobs.items():
+    for name, (work, request_count, _) in jobs.items():
         await scene.submit(name, work)
-        await scene.requests(name, asked)
+        await scene.requests(name, request_count)
     worker.send_signal(signal.SIGSTOP)
     for name in jobs:
         assert await scene.cancel(name)
-    await asyncio.sleep(scene.lease + 1)  # the last one's answer has come meanwhile
+    await asyncio.sleep(scene.lease + 1)  # the answer to "in-the-socket" has arrived
     worker.send_signal(signal.SIGCONT)
     await scene.submit("after")
     await scene.succeeds("after")
     await asyncio.sleep(1)
-    for name, (_, asked, charged) in jobs.items():
-        assert len(scene.requests_by_model[name]) == asked, name
+    for name, (_, request_count, charged) in jobs.items():
+        assert len(scene.requests_by_model[name]) == request_count, name
         assert (await scene.event_kinds(name))[-1] == "cancelled"
         assert len(await scene.operations.store.charges(scene.ids[name])) in charged, name
     await scene.judge()

@@ -1,4 +1,4 @@
-"""Workers that die or freeze: what they held goes on elsewhere, and nothing is done twice."""
+"""If a worker dies or freezes, another worker continues its jobs and repeats no finished step."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ QUICK, MORE = 30, 20
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with running_deployment(tmp_path, GROQ_API_KEY="a", FETTLE_LEASE_SECONDS=MORTAL) as made:
-        yield made
+    with running_deployment(
+        tmp_path, GROQ_API_KEY="a", FETTLE_LEASE_SECONDS=MORTAL
+    ) as new_deployment:
+        yield new_deployment
 
 
 async def held_by(
     deployment: Deployment, operations: Operations, job_id: str
 ) -> tuple[JobRecord, int]:
-    """The job, once it is worked on, and the pid of the worker."""
+    """Wait until the job runs; return its record and the pid of its worker."""
     record = await deployment.until(operations, job_id, Status.RUNNING)
     assert record.lease is not None
     return record, int(record.lease.worker.split(":")[1])
@@ -73,18 +75,18 @@ async def test_only_a_job_that_kills_its_own_process_is_poison(deployment: Deplo
             assert (record.lease.alone, record.crashes) == (True, 2)
             assert pid != survivor.pid
             os.kill(pid, signal.SIGKILL)
-            ended = await deployment.until(operations, poison)
-            assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED)
-            other = await deployment.until(operations, innocent)
-            assert other.status is Status.SUCCEEDED, deployment.logs()
-            shown = await deployment.kinds(operations, innocent)
-            assert (shown.count("run_finished"), shown.count("model_called")) == (2, 5)
+            poisoned_job = await deployment.until(operations, poison)
+            assert (poisoned_job.status, poisoned_job.reason) == (Status.FAILED, Reason.POISONED)
+            innocent_job = await deployment.until(operations, innocent)
+            assert innocent_job.status is Status.SUCCEEDED, deployment.logs()
+            kinds = await deployment.kinds(operations, innocent)
+            assert (kinds.count("run_finished"), kinds.count("model_called")) == (2, 5)
             assert survivor.poll() is None
 
 
 @pytest.mark.invariant("J5")
 async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> None:
-    """Past its lease another has its job: it notices, kills its sandbox and drops the attempt."""
+    """Another worker takes the job. The old worker kills its sandbox and drops the attempt."""
     seconds = "11.235813"
     scene.deployment.worker()
     scene.deployment.worker()
@@ -97,13 +99,13 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
     await until(lambda: len(processes(seconds)) == 2, show_details=scene.deployment.logs)
     frozen.send_signal(signal.SIGCONT)
     await until(lambda: sandbox not in processes(seconds), 5, scene.deployment.logs)
-    other = await scene.holder("frozen")
-    assert other.pid != frozen.pid
+    new_holder = await scene.holder("frozen")
+    assert new_holder.pid != frozen.pid
     await scene.succeeds("frozen")
     await scene.paid_once("frozen")
     assert (await scene.event_kinds("frozen")).count("lease_lost") == 1
     assert "lease lost" in scene.deployment.logs()
-    scene.kill(other)
+    scene.kill(new_holder)
     await scene.submit("after")
     await scene.succeeds("after")
     assert not processes(seconds)
@@ -113,7 +115,7 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
 @pytest.mark.invariant("J5")
 @pytest.mark.invariant("J13")
 async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(scene: Scene) -> None:
-    """Both calls are paid and billed; one is reported, and the result is the holder's."""
+    """Both calls are charged, one call is reported, and the new holder returns the result."""
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -122,25 +124,26 @@ async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(sce
     await scene.requests("frozen", 2)
     frozen = await scene.holder("frozen")
     frozen.send_signal(signal.SIGSTOP)
-    await scene.requests("frozen", 3)  # its answer has come meanwhile: it lies in its socket
-    other = await scene.holder("frozen")
-    assert other.pid != frozen.pid
+    # after the third request, the answer to the second waits in the socket of the frozen worker
+    await scene.requests("frozen", 3)
+    new_holder = await scene.holder("frozen")
+    assert new_holder.pid != frozen.pid
     frozen.send_signal(signal.SIGCONT)
     await scene.succeeds("frozen")
     assert len(scene.requests_by_model["frozen"]) == work.calls + 1
-    shown = await scene.operations.store.events(job_id)
-    kinds = [event.kind for event in shown]
+    events = await scene.operations.store.events(job_id)
+    kinds = [event.kind for event in events]
     assert (kinds.count("model_called"), kinds.count("run_finished")) == (work.calls, 2)
-    assert [event.data["attempt"] for event in shown if event.kind == "started"] == [1, 2]
+    assert [event.data["attempt"] for event in events if event.kind == "started"] == [1, 2]
     charges = await scene.operations.store.charges(job_id)
     assert len({charge.call for charge in charges}) == len(charges) == work.calls + 1
-    assert await scene.holders(job_id) == [frozen.pid, other.pid]
+    assert await scene.holders(job_id) == [frozen.pid, new_holder.pid]
     verdict = await scene.judge()
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
 
 
 async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> None:
-    """Wait until the worker stands still, with the answer to its job's second call in its hand."""
+    """Wait until the worker hangs after the answer to the second call of its job."""
     await scene.requests(name, 2)
     assert (await scene.holder(name)).pid == worker.pid
     await asyncio.sleep(0.5)
@@ -148,7 +151,7 @@ async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> Non
 
 @pytest.mark.invariant("J8")
 async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
-    """Its leases were renewed by a thread of its own for ever; now its jobs go on elsewhere."""
+    """A worker with a hung event loop exits, so that another worker continues its jobs."""
     stuck = scene.deployment.worker(fail_point="before_journal:2:stuck", stuck_seconds="2")
     await scene.submit("held", Work(TWICE))
     await hangs(scene, stuck, "held")
@@ -158,22 +161,22 @@ async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
     assert "event loop does not answer" in scene.deployment.logs()
     assert "fail_points.py" in scene.deployment.logs(), "it says where it hung"
     await scene.succeeds("held")
-    shown = await scene.event_kinds("held")
-    assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
+    kinds = await scene.event_kinds("held")
+    assert (kinds.count("lease_lost"), kinds.count("run_finished")) == (1, 2)
     verdict = await scene.judge()
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
 
 
 async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: Scene) -> None:
-    """Its worker's own clock stands still with its loop; the sweeper of another has one, too."""
+    """The hung worker cannot apply the deadline, so the sweeper of another worker applies it."""
     late = {"overdue_seconds": "1", "stuck_seconds": "600"}
     stuck = scene.deployment.worker(fail_point="before_journal:2:stuck", **late)
     await scene.submit("late", Work(TWICE), timeout_seconds=3)
     await hangs(scene, stuck, "late")
     scene.deployment.worker()
-    ended = await scene.end("late", 30)
-    assert (ended.status, ended.reason) == (Status.FAILED, Reason.DEADLINE)
-    assert "3 s" in ended.detail
+    job = await scene.end("late", 30)
+    assert (job.status, job.reason) == (Status.FAILED, Reason.DEADLINE)
+    assert "3 s" in job.detail
     assert (await scene.event_kinds("late"))[-2:] == ["lease_lost", "failed"]
     assert stuck.poll() is None
     scene.kill(stuck)
@@ -203,7 +206,8 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
         more = await submitted(deployment, operations, MORE, spec)
         await deployment.until(operations, more[MORE // 4])
         while not await holds_one(deployment, operations, more, doomed.pid):
-            more += await submitted(deployment, operations, 1, spec)  # there is always one to take
+            # the doomed worker always finds a job
+            more += await submitted(deployment, operations, 1, spec)
         doomed.kill()
         lost = 0
         for job_id in more:
@@ -219,7 +223,7 @@ async def holds_one(
 ) -> bool:
     """Whether the worker of this process works on one of the jobs."""
     records = [await deployment.record_of(operations, job_id) for job_id in job_ids]
-    return any(each.lease and f":{pid}:" in each.lease.worker for each in records)
+    return any(record.lease and f":{pid}:" in record.lease.worker for record in records)
 
 
 async def submitted(
@@ -229,7 +233,7 @@ async def submitted(
 
 
 async def assert_once(deployment: Deployment, operations: Operations, job_id: str) -> None:
-    """Each call and each run of a job is reported once, and so is its end."""
-    shown = await deployment.kinds(operations, job_id)
-    counted = {kind: shown.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
-    assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, shown
+    """Each call, each run and the end of a job are reported exactly once."""
+    kinds = await deployment.kinds(operations, job_id)
+    counted = {kind: kinds.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
+    assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, kinds

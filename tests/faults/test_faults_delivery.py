@@ -10,7 +10,7 @@ import pytest
 from support.processes.delivering import CALLS, delivering
 from support.processes.deployment import MORTAL
 
-PLACES = {
+KILL_POINTS = {
     "before the push": ("git", "POST", "before"),
     "in the push, which the host has done": ("git", "POST", "after"),
     "between the push and the request": ("api", "GET", "before"),
@@ -19,18 +19,18 @@ PLACES = {
 }
 
 
-KINDS = [("github", place) for place in PLACES] + [("gitlab", list(PLACES)[-1])]
+KINDS = [("github", name) for name in KILL_POINTS] + [("gitlab", list(KILL_POINTS)[-1])]
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
-def test_killed_at_a_place_of_the_delivery(tmp_path: Path, kind: str, name: str) -> None:
-    place = PLACES[name]
+def test_killed_at_a_point_of_the_delivery(tmp_path: Path, kind: str, name: str) -> None:
+    kill_point = KILL_POINTS[name]
     with delivering(tmp_path, kind) as forge:
         doomed = [forge.worker(lease_seconds=MORTAL)]
 
         def reached(server: str, method: str, moment: str) -> bool:
-            """Whether the worker was killed here; its connection gets an error then."""
-            if (server, method, moment) != place or not doomed:
+            """Kill the worker if this is the kill point; return whether it was killed."""
+            if (server, method, moment) != kill_point or not doomed:
                 return False
             killed = doomed.pop()
             killed.kill()

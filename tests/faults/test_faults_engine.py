@@ -1,4 +1,4 @@
-"""The Docker engine goes in the middle of a run; what a killed worker's containers come to."""
+"""The Docker engine is killed during a run, and the containers of killed workers are removed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SLOW = "import time; time.sleep(3); print('slow')"
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
-    """An engine of these tests' own, with an image that has the bare interpreter."""
+    """A Docker engine for these tests, with an image that contains only the interpreter."""
     bare = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
-    with engines.started({}) as own:
-        engines.build(own.host, IMAGE, FETTLE_SANDBOX_ENVIRONMENT=str(bare))
-        yield own
+    with engines.started({}) as new_engine:
+        engines.build(new_engine.host, IMAGE, FETTLE_SANDBOX_ENVIRONMENT=str(bare))
+        yield new_engine
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def looking(engine: engines.Engine) -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def docked(scene: Scene, engine: engines.Engine) -> Scene:
-    """A deployment whose workers run code in that engine's containers."""
+    """A deployment with workers that run code in containers of the engine."""
     scene.deployment.env |= {
         "FETTLE_SANDBOX": "docker",
         "FETTLE_SANDBOX_ENGINE": engine.host,
@@ -54,7 +54,7 @@ def docked(scene: Scene, engine: engines.Engine) -> Scene:
 async def test_an_engine_killed_in_the_middle_of_a_run(
     docked: Scene, engine: engines.Engine
 ) -> None:
-    """It costs the job no try and the model no call; the worker takes none until it is back."""
+    """The job loses no try and repeats no call. The worker takes no job without its engine."""
     assert engine.folder is not None
     docked.deployment.worker()
     await docked.deployment.ready(seconds=60)
@@ -78,5 +78,7 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
 
 
 def sandboxes(looking: docker.DockerClient) -> list[str]:
-    """The ids of all containers of workers."""
-    return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
+    """The ids of all containers that workers started."""
+    return [
+        container["Id"] for container in looking.api.containers(all=True, filters={"label": OWNER})
+    ]

@@ -20,10 +20,10 @@ from lab.drills.chaos.oplog import Repaired, Struck
 
 FAULT = "failover"
 LAGGING = NetworkFault(latency_seconds=0.3)
-"""What the primary tells its replicas is on its way for so long: less than WAIT waits for."""
+"""The delay of replication, which is shorter than the timeout of WAIT."""
 SUBMITTED = 20
 STEPS = tuple(f"print({number})" for number in range(6))
-"""So many calls that some are put on record at any time."""
+"""Enough calls that the worker records some of them at any time."""
 NAMES = ("one", "two", "three")
 
 
@@ -34,23 +34,23 @@ def replica_of(scene: Scene, name: str, port: int) -> contextlib.AbstractContext
 
 
 def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
-    """What Sentinel does: the replica that has most takes no more orders, the others follow it."""
+    """Promote the most advanced replica and make the others follow it, as Sentinel does."""
     with contextlib.ExitStack() as stack:
         clients = {
             replica: stack.enter_context(redis.Redis.from_url(replica.url)) for replica in replicas
         }
         first = max(replicas, key=lambda r: clients[r].info("replication")["slave_repl_offset"])
         clients[first].replicaof("NO", "ONE")
-        for other in set(replicas) - {first}:
-            clients[other].replicaof("127.0.0.1", str(redis_servers.port_of(first)))
-            redis_servers.wait_in_step(other)
+        for follower in set(replicas) - {first}:
+            clients[follower].replicaof("127.0.0.1", str(redis_servers.port_of(first)))
+            redis_servers.wait_in_step(follower)
     return first
 
 
 @pytest.mark.invariant("J1")
 async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) -> None:
-    """With FETTLE_REDIS_REPLICAS=1, and the address moved: jobs, a decision and paid calls stand,
-    though the replicas lag, and what was on its way to them is gone."""
+    """With FETTLE_REDIS_REPLICAS=1, jobs, a decision and charges survive the failover, although
+    the replicas lag and data in transit to them is lost."""
     primary = scene.deployment.server
     with (
         FaultProxy("127.0.0.1", redis_servers.port_of(primary)) as link,
@@ -61,9 +61,9 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
         for replica in (first, second):
             redis_servers.wait_in_step(replica)
         url = f"redis://127.0.0.1:{address.port}"
-        where = {"redis_url": f"{url}/0", "broker_url": f"{url}/1", "redis_replicas": "1"}
-        scene.deployment.worker(**where)
-        with front(scene.deployment, **where) as api:
+        settings = {"redis_url": f"{url}/0", "broker_url": f"{url}/1", "redis_replicas": "1"}
+        scene.deployment.worker(**settings)
+        with front(scene.deployment, **settings) as api:
             async with caller(api.url, scene.log) as client:
                 await scene.deployment.ready()
                 decided = await waiting(scene)
@@ -72,23 +72,23 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 await scene.requests(NAMES[-1], 2, seconds=90)
                 link.set(LAGGING, Direction.DOWN)
                 scene.work["asked"] = Work()
-                shown: list[str] = []
-                submitting = asyncio.create_task(ask(client, shown))
-                await until(lambda: len(shown) > 1, show_details=scene.deployment.logs)
+                job_ids: list[str] = []
+                submitting = asyncio.create_task(submit_jobs(client, job_ids))
+                await until(lambda: len(job_ids) > 1, show_details=scene.deployment.logs)
                 await approve(client, decided)
                 scene.log.add(Struck(fault=FAULT, blinds=True))
                 primary.kill()
                 link.reset()
-                before = len(shown)
+                before = len(job_ids)
                 await asyncio.sleep(1)
                 promoted_one = await asyncio.to_thread(promoted, first, second)
                 address.point_to("127.0.0.1", redis_servers.port_of(promoted_one))
                 scene.log.add(Repaired(fault=FAULT))
                 async with moved(scene, promoted_one.url):
                     await submitting
-                    assert 0 < before < SUBMITTED == len(set(shown)), "it was in their middle"
+                    assert 0 < before < SUBMITTED == len(set(job_ids)), "it was in their middle"
                     await scene.succeeds(*NAMES, "decided", seconds=90)
-                    for job_id in shown:
+                    for job_id in job_ids:
                         job = await scene.deployment.until(scene.operations, job_id, seconds=60)
                         assert job.status is Status.SUCCEEDED
                     await scene.paid_once(*NAMES)
@@ -108,15 +108,15 @@ async def approve(client: Caller, job: JobRecord) -> None:
     assert answer.status_code == 202, answer.text
 
 
-async def ask(client: Caller, shown: list[str]) -> None:
+async def submit_jobs(client: Caller, job_ids: list[str]) -> None:
     for number in range(SUBMITTED):
         key = f"asked-{number}"
-        shown.append(await client.submit_until_told(key, task="x", model="groq:asked"))
+        job_ids.append(await client.submit_until_told(key, task="x", model="groq:asked"))
 
 
 @contextlib.asynccontextmanager
 async def moved(scene: Scene, url: str) -> AsyncIterator[None]:
-    """The scene looks at another Redis."""
+    """Make the scene use another Redis."""
     before = scene.operations
     scene.operations = Operations(RedisStore(connect(url, seconds=20)), lambda *_: None)
     try:

@@ -1,4 +1,4 @@
-"""Hints that come too often, too late or for nothing; and a worker whose clock is wrong."""
+"""Hints that are repeated, late or needless, and a worker with a wrong clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 
 @pytest.mark.invariant("J4")
 async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
-    """Eight at once, before two workers take any and again while the job is worked on."""
+    """Send eight copies before two workers start, and eight more while the job runs."""
     job_id = await scene.submit("copied", Work(seconds=0.2))
     hints = Hints(scene.deployment.broker_url)
     for _ in range(COPIES):
@@ -42,7 +42,7 @@ async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
 
 @pytest.mark.invariant("J6")
 async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
-    """For one that has ended, one that was cancelled, one that waits for a person, and none."""
+    """Hints for a job that has ended, was cancelled, waits for a person, or does not exist."""
     scene.deployment.worker()
     await scene.submit("ended")
     await scene.submit("asks", review=True)
@@ -52,7 +52,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     await scene.succeeds("ended")
     await scene.deployment.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
     before = {name: await scene.event_kinds(name) for name in scene.ids}
-    asked = {name: len(seen) for name, seen in scene.requests_by_model.items()}
+    request_counts = {name: len(requests) for name, requests in scene.requests_by_model.items()}
     hints = Hints(scene.deployment.broker_url)
     for job_id in (*scene.ids.values(), "no-such-job", "", "../../etc", "j" * 5000):
         for _ in range(COPIES):
@@ -61,7 +61,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     await scene.submit("after")  # its hint comes last, of the same queue's lower priority
     await scene.succeeds("after")
     assert {name: await scene.event_kinds(name) for name in before} == before
-    assert {name: len(scene.requests_by_model[name]) for name in asked} == asked
+    assert {name: len(scene.requests_by_model[name]) for name in request_counts} == request_counts
     await scene.judge()
     assert scene.deployment.stop_workers() == [0]
     assert "Traceback" not in scene.deployment.logs()
@@ -70,9 +70,9 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
 @pytest.mark.invariant("J8")
 @pytest.mark.parametrize("hours", [1, -1])
 async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
-    """It keeps its lease beside a worker whose clock is right, and killed it loses it in time.
+    """The worker keeps its lease, and if it is killed, another worker takes its jobs in time.
 
-    Nothing is swept, removed or fetched too early or too late: only Redis tells the time.
+    Jobs are swept and removed at the right time, because workers use the clock of Redis.
     """
     scene.deployment.env["FETTLE_CONCURRENCY"] = "3"  # so that each takes half of six
     sound = scene.deployment.worker()
@@ -82,13 +82,13 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
     scene.deployment.env |= clock_off(hours * HOUR)
     off = scene.deployment.worker()
     await scene.deployment.ready(2)
-    assert abs(clock(scene, off.pid) - hours * HOUR) < 60  # or this would prove nothing
+    assert abs(clock(scene, off.pid) - hours * HOUR) < 60  # the worker uses the wrong clock
     names = [f"during-{number}" for number in range(6)]
     for name in names:
         await scene.submit(name, Work(("import time; time.sleep(3); print('x')",)))
     await scene.succeeds(*names)
-    held = {await started_by(scene, name) for name in names}
-    assert off.pid in held
+    first_workers = {await started_by(scene, name) for name in names}
+    assert off.pid in first_workers
     assert {(await scene.end(name)).attempts for name in names} == {1}  # longer than a lease
     await scene.paid_once("before", *names)
     more = [f"more-{number}" for number in range(6)]
@@ -98,7 +98,7 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
     scene.kill(off)
     await scene.succeeds(*more)
     verdict = await scene.judge()
-    assert verdict.recoveries  # or it held none
+    assert verdict.recoveries  # the killed worker held at least one job
     for name in scene.ids:
         record = await scene.end(name)
         assert abs(record.finished_at / 1000 - datetime.now(UTC).timestamp()) < 120
@@ -106,7 +106,7 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
 
 
 def clock_off(seconds: int) -> dict[str, str]:
-    """The environment of a process whose wall clock is off: Debian's package libfaketime."""
+    """The environment of a process with a wrong wall clock (Debian package libfaketime)."""
     (library,) = Path("/").glob(FAKETIME.lstrip("/"))
     return {
         "LD_PRELOAD": str(library),
@@ -117,14 +117,14 @@ def clock_off(seconds: int) -> dict[str, str]:
 
 
 def clock(scene: Scene, pid: int) -> float:
-    """How far a worker's clock is off, by what it has logged of late; seconds."""
+    """The error of a worker's clock in seconds, according to its last log entry."""
     log = next(
         path
         for path in scene.deployment.folder.glob("worker-*.log")
         if f":{pid}:" in path.read_text()
     )
-    said = json.loads(log.read_text().splitlines()[-1])["timestamp"]
-    return datetime.fromisoformat(said).timestamp() - datetime.now(UTC).timestamp()
+    logged_at = json.loads(log.read_text().splitlines()[-1])["timestamp"]
+    return datetime.fromisoformat(logged_at).timestamp() - datetime.now(UTC).timestamp()
 
 
 async def started_by(scene: Scene, name: str) -> int:

@@ -1,4 +1,4 @@
-"""Workers that are killed: what has finished is not repeated, and what they left is found."""
+"""If a worker is killed, another continues its jobs and repeats no finished call or run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from jobs.model.review import Action, Decision
 from lab.provider import Hang, Refusal
 
 AT_ONCE = 3
-"""Houses that are cut short side by side: most of their time is waiting."""
+"""The number of deployments that run at the same time; they mostly wait."""
 SAID = '"status": "succeeded"'
-"""What a worker logs after a job's end."""
+"""The log message of a worker after the end of a job."""
 
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("number", [1, 2, 4])
 async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
-    """That call is made again, and no other: of the planner, of the executor, after a run."""
+    """Only the interrupted call is repeated: of the planner, of the executor, or after a run."""
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -34,8 +34,8 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
     scene.kill(await scene.holder("called"))
     await scene.succeeds("called")
     assert len(scene.requests_by_model["called"]) == work.calls + 1
-    shown = await scene.event_kinds("called")
-    assert (shown.count("model_called"), shown.count("run_finished")) == (work.calls, 2)
+    kinds = await scene.event_kinds("called")
+    assert (kinds.count("model_called"), kinds.count("run_finished")) == (work.calls, 2)
     verdict = await scene.judge()
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
     assert len(verdict.recoveries) == 1
@@ -43,7 +43,7 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
 
 @pytest.mark.invariant("J14")
 async def test_in_the_middle_of_a_run(scene: Scene) -> None:
-    """No call is repeated; the run is, on the files of the run before it; the old one is dead."""
+    """No call is repeated. The run is repeated on the files before it, and the old run is dead."""
     seconds = "3.1415926"
     scene.deployment.worker()
     scene.deployment.worker()
@@ -83,17 +83,17 @@ async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
 @pytest.mark.parametrize("written", ["checkpoint", "journal", "claim", "pause", "release", "end"])
 @pytest.mark.timeout(600)
 async def test_before_and_after_each_write(tmp_path: Path, written: str) -> None:
-    """One worker a write dies there, and another goes on: every place where a job can be cut."""
+    """At each write, one worker dies and another continues the job."""
     gate = asyncio.Semaphore(AT_ONCE)
     sides = ("before", "after")
     counts = await asyncio.gather(*(cuts(tmp_path, f"{side}_{written}", gate) for side in sides))
     least = {"checkpoint": 10, "journal": 7, "claim": 2}
-    assert min(counts) >= least.get(written, 1)  # or the job was not cut wherever it could be
+    assert min(counts) >= least.get(written, 1)  # each point interrupted the job
     assert max(counts) - min(counts) <= 1
 
 
 async def cuts(folder: Path, point: str, gate: asyncio.Semaphore) -> int:
-    """Cut a job at every time that the point is reached; returns how many there are."""
+    """Interrupt a job each time that it reaches the point; return the number of times."""
     reached = 0
     for first in itertools.count(1, AT_ONCE):
         numbers = range(first, first + AT_ONCE)
@@ -105,7 +105,7 @@ async def cuts(folder: Path, point: str, gate: asyncio.Semaphore) -> int:
 
 
 async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
-    """A job with two runs and a review, whose first worker dies at the point. False: it did not."""
+    """Run a job with two runs and a review. Return whether its first worker died at the point."""
     async with gate, a_scene(folder) as scene:
         doomed = scene.deployment.worker(fail_point=point, retry_seconds="0.2")
         # a job that meets trouble is released once
@@ -120,9 +120,9 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
         await asyncio.wait_for(asking, 60)
         await scene.succeeds("cut")
         assert await left_by(scene, job_id) == b"12"
-        shown = await scene.event_kinds("cut")
-        calls, runs = shown.count("model_called"), shown.count("run_finished")
-        assert (calls, runs, shown.count("review_opened")) == (work.calls, 2, 1), shown
+        kinds = await scene.event_kinds("cut")
+        calls, runs = kinds.count("model_called"), kinds.count("run_finished")
+        assert (calls, runs, kinds.count("review_opened")) == (work.calls, 2, 1), kinds
         assert len(scene.requests_by_model["cut"]) <= work.calls + 1, point
         assert len(await scene.operations.store.charges(job_id)) == work.calls
         await scene.judge()
@@ -131,7 +131,7 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side: str) -> None:
-    """The sweeper dies, too, where it takes the lease back: the job goes on, one crash counts."""
+    """The sweeper dies while it takes the lease back: the job continues and counts one crash."""
     first = scene.deployment.worker()
     await scene.submit("swept", Work(TWICE, instead={2: Hang()}))
     await scene.requests("swept", 2)
@@ -142,8 +142,8 @@ async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side
     await scene.died(scene.deployment.workers[-1])
     await scene.relieved()
     await scene.succeeds("swept")
-    shown = await scene.event_kinds("swept")
-    assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
+    kinds = await scene.event_kinds("swept")
+    assert (kinds.count("lease_lost"), kinds.count("run_finished")) == (1, 2)
     verdict = await scene.judge()
     assert verdict.repeated_paid_calls == 0
 
@@ -152,7 +152,7 @@ async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
     """Whether the worker reaches its point before the job's end, or right after it."""
     while doomed.poll() is None:
         if (await scene.deployment.record_of(scene.operations, job_id)).status.final:
-            # either it says so, or it is dead before it can
+            # the worker logs the end, or dies before it can
             await until(lambda: doomed.poll() is not None or SAID in scene.deployment.logs())
             return doomed.poll() is not None
         await asyncio.sleep(0.02)
@@ -169,7 +169,7 @@ async def delegate(scene: Scene, job_id: str) -> None:
 
 
 async def left_by(scene: Scene, job_id: str) -> bytes:
-    """What the job's runs have written to the file `n`."""
+    """The text that the runs of the job wrote to the file `n`."""
     record = await scene.deployment.record_of(scene.operations, job_id)
     files = await manifest.load(scene.deployment.blobs, record.workspace)
     return await scene.deployment.blobs.get(files.files["n"].digest)

@@ -13,7 +13,7 @@ from jobs.model.spec import OnExhausted
 from lab.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
 
 MOST = 50
-"""More requests than any job of these makes."""
+"""More requests than any job of these tests makes."""
 TRIES = 4
 """The first, and three after a rest."""
 EMPTY = Reply(tool_calls=(ToolCall("python", {"code": "# to be done\n\n"}),))
@@ -29,25 +29,25 @@ TROUBLE: Mapping[str, Turn] = {
     "truncated": Garbled(),
     "no-reply": Garbled("<html>gateway</html>", "text/html"),
 }
-"""What may pass: asked again after a rest."""
+"""Transient errors: the worker repeats the call after a rest."""
 
 
 def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
-    """The same trouble from a request on."""
+    """Return the same error from the request with this number on."""
     return dict.fromkeys(range(number, MOST), turn)
 
 
 @pytest.fixture
 async def down(scene: Scene) -> Scene:
-    """A deployment whose worker gives a model little time."""
+    """A deployment with a short timeout for models."""
     scene.deployment.worker(model_timeout_seconds="1", retry_seconds="0.1", retries="3")
     await scene.deployment.ready()
     return scene
 
 
 async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
-    """Four attempts, nothing run, and the end says what was wrong. Only a reply that had begun is
-    charged: its usage is not known."""
+    """The job fails after four attempts without a run, and its detail names the error. A call is
+    charged, with unknown usage, only if its reply had begun."""
     for mood, turn in TROUBLE.items():
         await down.submit(mood, Work(instead=from_request(1, turn)))
     for mood in TROUBLE:
@@ -55,9 +55,9 @@ async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
         assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
         assert job.detail, mood
         assert job.result is None or not job.result.answer, mood
-        shown = await down.event_kinds(mood)
-        assert not {"model_called", "run_finished", "critiqued"} & set(shown), mood
-        assert (shown.count("given_back"), len(down.requests_by_model[mood])) == (
+        kinds = await down.event_kinds(mood)
+        assert not {"model_called", "run_finished", "critiqued"} & set(kinds), mood
+        assert (kinds.count("given_back"), len(down.requests_by_model[mood])) == (
             TRIES - 1,
             TRIES,
         ), mood
@@ -67,17 +67,17 @@ async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
 
 
 async def test_a_model_that_comes_back(down: Scene) -> None:
-    """Each kind of trouble twice, then none: the job succeeds, and no answer is paid twice."""
+    """Each kind of error occurs twice. Then the job succeeds, and no answer is paid twice."""
     for mood, turn in TROUBLE.items():
         await down.submit(mood, Work(instead={1: turn, 2: turn, 5: turn}))
     await down.succeeds(*TROUBLE)
     for mood in TROUBLE:
-        shown = await down.event_kinds(mood)
+        kinds = await down.event_kinds(mood)
         calls = down.work[mood].calls
         lost = 3 if mood == "cut-within" else 0
         assert await charged(down, mood) == (calls, lost), mood
-        assert (shown.count("model_called"), shown.count("run_finished")) == (calls, 1), mood
-        assert (len(down.requests_by_model[mood]), shown.count("given_back")) == (calls + 3, 3), (
+        assert (kinds.count("model_called"), kinds.count("run_finished")) == (calls, 1), mood
+        assert (len(down.requests_by_model[mood]), kinds.count("given_back")) == (calls + 3, 3), (
             mood
         )
     await down.judge()
@@ -103,25 +103,25 @@ IN_CIRCLES = "The work ended because the same call was made 5 times in a row."
     ids=["arguments-cut", "empty-code", "unknown-tool"],
 )
 async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply) -> None:
-    """Its calls are bounded and paid; no job of these is approved, since none has run any code,
-    though the critic would: it ends with what there is, or as `unapproved`, as was asked for."""
+    """The calls are bounded and charged. The critic approves, but the job has run no code, so it is
+    not approved: it ends with its last answer, or as `unapproved`, as the request says."""
     await down.submit(
         "taken", Useless(reply=reply), max_revisions=1, on_exhausted=OnExhausted.ACCEPT
     )
     await down.submit("strict", Useless(reply=reply), max_revisions=1)
-    for name, wanted in (
+    for name, expected_end in (
         ("taken", (Status.SUCCEEDED, None)),
         ("strict", (Status.FAILED, Reason.UNAPPROVED)),
     ):
         job = await down.end(name)
-        shown = await down.event_kinds(name)
-        assert (job.status, job.reason) == wanted, shown
+        kinds = await down.event_kinds(name)
+        assert (job.status, job.reason) == expected_end, kinds
         assert job.result is not None
         assert job.result.approved_by is None
         assert IN_CIRCLES in job.result.answer
         assert len(down.requests_by_model[name]) < MOST - 1
         charged = await down.operations.store.charges(down.ids[name])
-        assert len(charged) == shown.count("model_called")
+        assert len(charged) == kinds.count("model_called")
     await down.judge()
 
 

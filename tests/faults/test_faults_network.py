@@ -1,4 +1,4 @@
-"""Networks between worker, API, client and Redis that lose, delay, cut and hold what is sent."""
+"""Networks between worker, API, client and Redis that lose, delay, cut and hold packets."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ FAULTS: dict[str, Callable[[FaultProxy], None]] = {
     "latency": lambda proxy: proxy.set(LATE),
 }
 SILENT = ("black_hole", "answers_lost", "partition")
-"""Nobody hears that his answer will not come."""
+"""Neither side learns that the connection is dead."""
 COUNTED = {
     "half_open_server_gone": "half_open",
     "half_open_client_gone": "half_open",
     "reset": "reset",
     "cut": "cut",
 }
-"""What the network says when it has done it to a connection."""
+"""The counter of the proxy that counts connections with this fault."""
 
 
 @contextlib.contextmanager
 def before_redis(scene: Scene):
-    """A network of its own between Redis and its clients."""
+    """A faulty network between Redis and its clients."""
     with FaultProxy("127.0.0.1", redis_servers.port_of(scene.deployment.server)) as proxy:
         yield proxy, f"redis://127.0.0.1:{proxy.port}"
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
 async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> None:
-    """For longer than a lease; nobody else can take the jobs, and no crash is counted."""
+    """The fault outlasts a lease. No other worker exists, and no crash is counted."""
     scene.lease = LEASE
     with before_redis(scene) as (proxy, url):
-        where = {"redis_url": f"{url}/0", "broker_url": f"{url}/1"}
-        scene.deployment.worker(**where, lease_seconds=str(LEASE))
+        redis_settings = {"redis_url": f"{url}/0", "broker_url": f"{url}/1"}
+        scene.deployment.worker(**redis_settings, lease_seconds=str(LEASE))
         await scene.deployment.ready()
         for name in ("one", "two", "three"):
             await scene.submit(name, Work(TWICE, seconds=0.4))
@@ -100,7 +100,7 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
 
 
 def slowest(scene: Scene) -> float:
-    """The longest time from one call of a job to its next, from when the network was struck on."""
+    """The longest time between two calls of a job after the fault began."""
     (struck,) = (entry.at.mono for entry in scene.log.entries if isinstance(entry, Struck))
     calls = [entry for entry in scene.log.entries if isinstance(entry, Called)]
     by_job = [[call.at.mono for call in calls if call.key == name] for name in scene.ids]
@@ -113,7 +113,7 @@ def slowest(scene: Scene) -> float:
 
 
 async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
-    """J4, J5, J8: the other goes on after the last finished call; the first changes nothing."""
+    """J4, J5, J8: the other worker continues after the last finished call; the first is fenced."""
     with before_redis(scene) as (proxy, url):
         cut_off = scene.deployment.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
         await scene.deployment.ready()
@@ -137,7 +137,7 @@ async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scen
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
 async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
-    """J1, J2: a request repeated with its key has one job; nobody waits for long."""
+    """J1, J2: a repeated request with the same key creates one job; no client waits for long."""
     with (
         before_redis(scene) as (proxy, url),
         front(scene.deployment, redis_url=f"{url}/0", broker_url=f"{url}/1") as api,
@@ -145,18 +145,18 @@ async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
         async with caller(api.url, scene.log) as client:
             await client.submit_until_told("before", task="x")
             FAULTS[fault](proxy)
-            took, said = [], []
+            took, status_codes = [], []
             for number in range(2):
-                began = time.monotonic()
+                started_at = time.monotonic()
                 answer = await client.submit(f"amid-{number}", task="x")
-                took.append(time.monotonic() - began)
+                took.append(time.monotonic() - started_at)
                 assert answer is not None, "the API itself is there"
-                said.append(answer.status_code)
+                status_codes.append(answer.status_code)
             assert max(took) < 8, took
             if fault in SILENT:
-                assert said == [503, 503]
+                assert status_codes == [503, 503]
             elif fault in COUNTED:
-                assert set(said) <= {202, 503}
+                assert set(status_codes) <= {202, 503}
                 assert proxy.counters()[COUNTED[fault]] > 0
             else:
                 assert min(took) >= 2 * LATE.latency_seconds
@@ -193,42 +193,42 @@ async def read_all(url: str, job_id: str, after: int = 0) -> AsyncIterator[int]:
 
 
 async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Scene) -> None:
-    """20 readers take 2 KB/s of a job that tells 20 MB; others have it all at once; a slow one that
-    connects again goes on where it was."""
+    """20 readers take 2 KB/s of a job with 20 MB of events. Other readers get all events at once.
+    A slow reader that connects again continues after its last event."""
     facts, size = 1_000, 20_000
     job_id = await scene.deployment.submit(scene.operations, JobSpec(task="talks"))
-    held = LeaseRef(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
+    lease = LeaseRef(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
     with front(scene.deployment) as api, FaultProxy("127.0.0.1", api_port(api)) as proxy:
         slow_url = f"http://127.0.0.1:{proxy.port}"
         proxy.set(NetworkFault(bytes_per_second=2_000), Direction.DOWN)
-        seen: dict[int, list[int]] = {number: [] for number in range(20)}
+        received: dict[int, list[int]] = {number: [] for number in range(20)}
 
         async def follow_slowly(number: int) -> None:
             async for seq in read_all(slow_url, job_id):
-                seen[number].append(seq)
+                received[number].append(seq)
 
-        slow = [asyncio.create_task(follow_slowly(number)) for number in seen]
+        slow = [asyncio.create_task(follow_slowly(number)) for number in received]
         async with asyncio.timeout(60):
-            while not all(seen.values()):
+            while not all(received.values()):
                 await asyncio.sleep(0.05)
         before = resident(api)
         quick = asyncio.create_task(collected(api.url, job_id))
         for number in range(facts):
             fact = NewEvent(f"s{number}", "summarized", {"text": "x" * size})
-            await scene.operations.store.write(job_id, held.epoch, Writes(events=[fact]))
-        ok(await scene.operations.succeed(held, RESULT, ""))
-        every = list(range(1, facts + 4))
-        assert await asyncio.wait_for(quick, 60) == every, "who keeps up has it all"
+            await scene.operations.store.write(job_id, lease.epoch, Writes(events=[fact]))
+        ok(await scene.operations.succeed(lease, RESULT, ""))
+        all_numbers = list(range(1, facts + 4))
+        assert await asyncio.wait_for(quick, 60) == all_numbers, "who keeps up has it all"
         grown = resident(api) - before
         # not with the job's length (400 MB), but with what each is handed at a time
         most = 20 * EVENTS_AT_ONCE * size * 4 + 32 * 2**20
         assert grown < most, f"{grown / 2**20:.0f} MiB for 20 slow readers"
-        assert all(len(shown) < facts for shown in seen.values()), "they are slow"
+        assert all(len(numbers) < facts for numbers in received.values()), "they are slow"
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
-        last = seen[0][-1]
-        assert [seq async for seq in read_all(api.url, job_id, last)] == every[last:]
+        last = received[0][-1]
+        assert [seq async for seq in read_all(api.url, job_id, last)] == all_numbers[last:]
 
 
 async def collected(url: str, job_id: str) -> list[int]:

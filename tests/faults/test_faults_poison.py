@@ -1,4 +1,4 @@
-"""Jobs that kill their worker, by its memory or otherwise: innocents finish, the guilty fails."""
+"""A job that kills its worker, by its memory or otherwise, fails; the other jobs finish."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIB = 2**20
 
 
 class Huge(Reply):
-    """A reply that a failing test does not write out."""
+    """A reply with a short repr, so that a failing test does not print it."""
 
     def __repr__(self) -> str:
         return "Huge()"
@@ -54,9 +54,9 @@ async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
 
 @pytest.mark.invariant("J7")
 async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> None:
-    """A worker that calls the poison's model dies. The others finish, no call is repeated
-    beyond what was in flight, and the poison fails with its last known place. Then, by intent, it
-    is retried from there, and ends well."""
+    """A worker that calls the poison's model dies. The other jobs finish, only calls in flight are
+    repeated, and the poison fails with the last event that it reached. A retry continues from that
+    event and succeeds."""
     poison = Work(TWICE, instead=dict.fromkeys(range(3, 50), Hang()))  # after its first run
     async with kept_alive(scene) as codes:
         await scene.submit("poison", poison)
@@ -68,16 +68,18 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
             await strike(scene, "poison")
             if await over(scene, "poison"):
                 break
-        ended = await scene.end("poison")
-        assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED), ended
-        assert "run_finished (r1)" in ended.detail
-        assert ended.attempts == 3
+        poisoned_job = await scene.end("poison")
+        assert (poisoned_job.status, poisoned_job.reason) == (Status.FAILED, Reason.POISONED), (
+            poisoned_job
+        )
+        assert "run_finished (r1)" in poisoned_job.detail
+        assert poisoned_job.attempts == 3
         assert codes == [-signal.SIGKILL] * 2  # the third time it had a process of its own
         await scene.succeeds(*names, seconds=120)
         for name in names:
             calls = scene.work[name].calls
-            shown = await scene.event_kinds(name)
-            assert (shown.count("model_called"), shown.count("run_finished")) == (calls, 1)
+            kinds = await scene.event_kinds(name)
+            assert (kinds.count("model_called"), kinds.count("run_finished")) == (calls, 1)
         retry_job = await anew(scene, "poison")
         job = await scene.deployment.until(scene.operations, retry_job)
         assert job.status is Status.SUCCEEDED, scene.deployment.logs()
@@ -94,10 +96,10 @@ async def strike(scene: Scene, name: str) -> None:
 
 
 async def over(scene: Scene, name: str) -> bool:
-    """Whether the job has come to its end; False when its model is asked again."""
-    asked = len(scene.requests_by_model[name])
+    """Wait until the job ends or calls its model again; return whether it ended."""
+    request_count = len(scene.requests_by_model[name])
     async with asyncio.timeout(120):
-        while len(scene.requests_by_model[name]) == asked:
+        while len(scene.requests_by_model[name]) == request_count:
             if (await scene.deployment.record_of(scene.operations, scene.ids[name])).status.final:
                 return True
             await asyncio.sleep(0.05)
@@ -105,11 +107,13 @@ async def over(scene: Scene, name: str) -> bool:
 
 
 async def anew(scene: Scene, name: str) -> str:
-    """`fettle retry` of a job whose model behaves again; returns the new job's id."""
+    """Retry a job after its model was repaired; return the id of the new job."""
     scene.work[name] = Work(TWICE)
-    asked = Moment.now()
+    started_at = Moment.now()
     retry_job = ok(await scene.operations.retry_as_new_job(scene.ids[name], by="ann"))
-    scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], retry_job=retry_job.id))
+    scene.log.add(
+        Retried(asked=started_at, status=202, job_id=scene.ids[name], retry_job=retry_job.id)
+    )
     return retry_job.id
 
 
@@ -124,10 +128,10 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
         for name in names:
             await scene.submit(name, Work(("import time; time.sleep(1)",), seconds=0.3))
         await scene.submit("greedy", Work(instead=dict.fromkeys(range(2, 50), huge)))
-        ended = await scene.end("greedy", seconds=120)
-        assert ended.status is Status.FAILED
-        assert ended.reason is Reason.POISONED, (ended.detail, scene.deployment.logs())
-        assert ended.detail.endswith("after event 4, planned")
+        greedy_job = await scene.end("greedy", seconds=120)
+        assert greedy_job.status is Status.FAILED
+        assert greedy_job.reason is Reason.POISONED, (greedy_job.detail, scene.deployment.logs())
+        assert greedy_job.detail.endswith("after event 4, planned")
         await scene.succeeds(*names, seconds=120)
         assert codes
         assert all(code != 0 for code in codes)
@@ -167,7 +171,7 @@ def limit_memory(pid: int, more: int) -> None:
 
 
 def workers(scene: Scene) -> set[int]:
-    """Those that live, and have said that they are ready."""
+    """The live workers that have reported that they are ready."""
     return {
         worker.pid
         for worker in scene.deployment.workers

@@ -1,4 +1,4 @@
-"""Redis that ends, hangs, is full or forgets: nothing accepted is lost, and nobody is blamed."""
+"""Redis ends, hangs, is full or forgets: no accepted job is lost, and no job counts a crash."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def repaired(scene: Scene, fault: str = AWAY) -> None:
 
 
 async def at_work(scene: Scene, *names: str, seconds: float = 0.3) -> None:
-    """Jobs of two runs each, spread over their lives."""
+    """Submit jobs of two runs each, at different stages."""
     for name in names:
         await scene.submit(name, Work(TWICE, seconds=seconds))
         await asyncio.sleep(0.15)
 
 
 async def blameless(scene: Scene, *names: str) -> None:
-    """They have succeeded, and none of them was counted as crashed or retried out of reason."""
+    """Assert that the jobs succeeded without counted crashes or excess retries."""
     await scene.succeeds(*names, seconds=90)
     for name in names:
         record = await scene.deployment.record_of(scene.operations, scene.ids[name])
@@ -48,7 +48,7 @@ async def blameless(scene: Scene, *names: str) -> None:
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
 async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signum) -> None:
-    """What was answered is there when it is back; no call is made twice, no crash is counted."""
+    """Acknowledged data survives the outage, no call is repeated, and no crash is counted."""
     scene.deployment.worker()
     scene.deployment.worker()
     names = [f"load-{number}" for number in range(8)]
@@ -77,7 +77,7 @@ async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signu
 
 
 async def asked_for(client: Caller, count: int, body: dict[str, object]) -> list[str]:
-    """Jobs that a patient client brings, one after another."""
+    """Submit jobs one after another as a patient client; return their ids."""
     ids = []
     for number in range(count):
         ids.append(await client.submit_until_told(f"asked-{number}", **body))
@@ -86,7 +86,7 @@ async def asked_for(client: Caller, count: int, body: dict[str, object]) -> list
 
 
 async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts hand their jobs back when it goes on, wherever they were; no crash is counted."""
+    """Attempts at any stage release their jobs after the outage, and no crash is counted."""
     for _ in range(2):
         scene.deployment.worker(concurrency="4")
     await scene.deployment.ready(2)
@@ -97,20 +97,20 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     await scene.requests("computes", 2, seconds=90)
     names = list(scene.ids)
     struck(scene)
-    began = time.monotonic()
+    started_at = time.monotonic()
     os.kill(scene.deployment.server.process.pid, signal.SIGSTOP)
     await asyncio.sleep(PATIENCE_SECONDS + 6)
     os.kill(scene.deployment.server.process.pid, signal.SIGCONT)
     repaired(scene)
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
-    assert handed, f"no attempt ran out of patience in {time.monotonic() - began:.0f} s"
-    await scene.paid_once(*names)  # the answers of those days were said before the jobs were let go
+    assert handed, f"no attempt ran out of patience in {time.monotonic() - started_at:.0f} s"
+    await scene.paid_once(*names)  # model answers arrived before the jobs were released
     await scene.judge()
 
 
 async def test_the_broker_is_emptied_and_every_job_runs(scene: Scene) -> None:
-    """All hints are lost: the sweeper's come in their place."""
+    """All hints are lost, and the sweeper sends new hints."""
     names = [f"unheard-{number}" for number in range(6)]
     for name in names:
         await scene.submit(name)
@@ -184,8 +184,8 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
 
 
 async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts hand their jobs back without a try counted, and none is claimed without memory; of
-    a call that could not be journaled the price is on record, and it alone is made again."""
+    """Attempts release their jobs without a counted try, and workers claim no job without memory.
+    Only a call that could not be journaled is repeated; its charge is on record."""
     for _ in range(2):
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
     await scene.deployment.ready(2)
@@ -200,9 +200,9 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
     answered = {name: len(scene.requests_by_model[name]) for name in names}
     await asyncio.sleep(10)
     for name in names:
-        held = await scene.deployment.record_of(scene.operations, scene.ids[name])
-        assert (held.status, held.attempts) == (Status.QUEUED, 1), "it was claimed for nothing"
-        assert len(await scene.operations.store.charges(held.id)) == answered[name]
+        record = await scene.deployment.record_of(scene.operations, scene.ids[name])
+        assert (record.status, record.attempts) == (Status.QUEUED, 1), "it was claimed for nothing"
+        assert len(await scene.operations.store.charges(record.id)) == answered[name]
     await with_room(scene)
     repaired(scene)
     await blameless(scene, *names)
@@ -230,7 +230,7 @@ async def with_room(scene: Scene) -> None:
 
 
 def allow(scene: Scene, more: int | None) -> None:
-    """A disk that takes so many bytes more of Redis' file, or as many as it likes."""
+    """Let the disk take this many more bytes of Redis' file, or any number."""
     most = resource.RLIM_INFINITY
     if more is not None:
         files = scene.deployment.redis_folder.rglob("*.aof")
@@ -240,7 +240,7 @@ def allow(scene: Scene, more: int | None) -> None:
 
 
 async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
-    """Redis ends rather than answer what it cannot keep. Started again with space, all is there."""
+    """Redis exits before it acknowledges a write that it cannot store. No data is lost."""
     scene.deployment.worker()
     names = ["one", "two", "three"]
     with front(scene.deployment) as api:
@@ -270,15 +270,15 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
 
 
 async def refuses_writes(redis: Redis) -> None:
-    """Wait until it has found that its disk is full."""
+    """Wait until Redis refuses writes because its disk is full."""
     async with asyncio.timeout(60):
         while (await redis.info("persistence"))["aof_last_write_status"] == "ok":
             await asyncio.sleep(0.1)
 
 
 async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts hand their jobs back as soon as there is space, which is no try and no crash; what
-    they had come to by then is on record, and no call is made twice."""
+    """Attempts release their jobs as soon as the disk has space; no try and no crash is counted.
+    The progress of the attempts is on record, and no call is repeated."""
     for _ in range(2):
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
     redis = await connected(scene, 0)

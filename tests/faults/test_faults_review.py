@@ -40,9 +40,12 @@ async def callers(scene: Scene) -> AsyncIterator[tuple[Caller, Caller]]:
     """A worker that is ready, and callers of two API processes."""
     scene.deployment.worker()
     with front(scene.deployment, "a") as first, front(scene.deployment, "b") as second:
-        async with caller(first.url, scene.log) as one, caller(second.url, scene.log) as two:
+        async with (
+            caller(first.url, scene.log) as first_client,
+            caller(second.url, scene.log) as second_client,
+        ):
             await scene.deployment.ready()
-            yield one, two
+            yield first_client, second_client
 
 
 async def paused(scene: Scene, name: str, **spec: object) -> JobRecord:
@@ -62,7 +65,7 @@ def statuses(answers: list[httpx.Response | None]) -> Counter[int]:
 
 
 def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-review") -> None:
-    """Its answer says, for people and programs, why nothing was done."""
+    """Assert that the answer explains the refusal to people and to programs."""
     assert answer is not None
     report = answer.json()
     assert (answer.status_code, report["type"]) == (409, f"/problems/{kind}"), report
@@ -71,10 +74,10 @@ def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-revi
 
 async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) -> None:
     job = await paused(scene, "twice")
-    asked = [
+    calls = [
         callers[number % 2].decide(job.id, review_of(job), action="approve") for number in range(50)
     ]
-    assert statuses(await asyncio.gather(*asked)) == {202: 1, 409: 49}
+    assert statuses(await asyncio.gather(*calls)) == {202: 1, 409: 49}
     await scene.succeeds("twice")
     result = (await scene.deployment.record_of(scene.operations, job.id)).result
     assert result is not None
@@ -86,27 +89,27 @@ async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) 
 async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
     scene: Scene, callers
 ) -> None:
-    """Each action is asked for first of once, and what no race was won by is decided alone."""
+    """Each action is sent first in one race. If an action wins no race, it is then sent alone."""
     won = {}
     for number in range(len(ACTIONS)):
         name = f"torn-{number}"
         job = await paused(scene, name, max_revisions=2)
-        said = [*ACTIONS[number:], *ACTIONS[:number]] * 2
-        asked = [
-            callers[turn % 2].decide(job.id, review_of(job), **each)
-            for turn, each in enumerate(said)
+        decisions = [*ACTIONS[number:], *ACTIONS[:number]] * 2
+        calls = [
+            callers[turn % 2].decide(job.id, review_of(job), **decision)
+            for turn, decision in enumerate(decisions)
         ]
-        answers = await asyncio.gather(*asked)
-        assert statuses(answers) == {202: 1, 409: len(asked) - 1}
+        answers = await asyncio.gather(*calls)
+        assert statuses(answers) == {202: 1, 409: len(calls) - 1}
         (won[name],) = [
-            each["action"]
-            for each, answer in zip(said, answers, strict=True)
+            decision["action"]
+            for decision, answer in zip(decisions, answers, strict=True)
             if answer is not None and answer.status_code == 202
         ]
-    for each in ACTIONS:
-        if (name := each["action"]) not in won.values():
+    for decision in ACTIONS:
+        if (name := decision["action"]) not in won.values():
             job = await paused(scene, name, max_revisions=2)
-            answer = await callers[0].decide(job.id, review_of(job), **each)
+            answer = await callers[0].decide(job.id, review_of(job), **decision)
             assert answer is not None
             assert answer.status_code == 202
             won[name] = name
@@ -123,7 +126,7 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
 
 
 async def at_rest(scene: Scene, name: str) -> list[Event]:
-    """The events of a job, when it has come to its end or to its second review."""
+    """Wait for the end or the second review of a job; return its events."""
     async with asyncio.timeout(60):
         while True:
             report = await scene.operations.store.events(scene.ids[name])
@@ -149,22 +152,25 @@ def effects(report: list[Event]) -> tuple[object, ...]:
 
 
 async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers) -> None:
-    one, two = callers
+    first_client, second_client = callers
     await scene.submit("runs", Work(seconds=3))
     await scene.requests("runs", 1)
-    refused(await one.decide(scene.ids["runs"], "r", action="approve"), "running")
+    refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "running")
     waits = await scene.submit("follower", Work(), conversation_id=scene.ids["runs"])
-    refused(await one.decide(waits, "r", action="approve"), "queued")
-    unknown = await two.decide("0" * 20, "r", action="approve")
+    refused(await first_client.decide(waits, "r", action="approve"), "queued")
+    unknown = await second_client.decide("0" * 20, "r", action="approve")
     assert unknown is not None
     assert unknown.status_code == 404
     cancelled = await paused(scene, "cancelled")
-    answer = await one.cancel(cancelled.id)
+    answer = await first_client.cancel(cancelled.id)
     assert answer is not None
     assert answer.status_code == 202
-    refused(await two.decide(cancelled.id, review_of(cancelled), action="approve"), "cancelled")
+    refused(
+        await second_client.decide(cancelled.id, review_of(cancelled), action="approve"),
+        "cancelled",
+    )
     await scene.succeeds("runs", "follower")
-    refused(await one.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
+    refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
     report = [await scene.event_kinds(name) for name in ("runs", "follower", "cancelled")]
     assert all("decided" not in kinds for kinds in report)
     await scene.judge()
@@ -173,22 +179,24 @@ async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers)
 async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
     scene: Scene, callers
 ) -> None:
-    one, two = callers
+    first_client, second_client = callers
     first = await paused(scene, "asked-again")
-    revised = await one.decide(first.id, review_of(first), action="edit", code="print('mine')")
+    revised = await first_client.decide(
+        first.id, review_of(first), action="edit", code="print('mine')"
+    )
     assert revised is not None
     assert revised.status_code == 202
     await scene.deployment.wait_for_event(scene.operations, first.id, "review_opened", times=2)
     second = await scene.deployment.until(scene.operations, first.id, WAITS)
     assert review_of(second) != review_of(first)
-    late = [two.decide(first.id, review_of(first), **said) for said in ACTIONS]
+    late = [second_client.decide(first.id, review_of(first), **decision) for decision in ACTIONS]
     for answer in await asyncio.gather(*late):
         refused(answer, "awaiting_review", "stale-review")
         assert answer is not None
         assert answer.json()["review_id"] == review_of(second)
     stands = await scene.deployment.record_of(scene.operations, first.id)
     assert stands == second
-    await two.decide(first.id, review_of(second), action="approve")
+    await second_client.decide(first.id, review_of(second), action="approve")
     await scene.succeeds("asked-again")
     await scene.judge()
 
@@ -196,7 +204,7 @@ async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
 async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     scene: Scene, callers
 ) -> None:
-    one, two = callers
+    first_client, second_client = callers
     jobs = {
         then: await paused(scene, str(then), review_expires_seconds=3, on_expiry=then)
         for then in OnExpiry
@@ -211,11 +219,13 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
         scene.operations, jobs[OnExpiry.STAY].id, "review_expired"
     )
     for then, state in ((OnExpiry.APPROVE, "succeeded"), (OnExpiry.REJECT, "failed")):
-        refused(await one.decide(jobs[then].id, review_of(jobs[then]), action="approve"), state)
+        refused(
+            await first_client.decide(jobs[then].id, review_of(jobs[then]), action="approve"), state
+        )
     stays = jobs[OnExpiry.STAY]
-    shown = (await one.client.get(f"/jobs/{stays.id}")).json()["review"]
-    assert (shown["id"], shown["expired"]) == (review_of(stays), True)
-    late = await two.decide(stays.id, review_of(stays), action="approve")
+    review = (await first_client.client.get(f"/jobs/{stays.id}")).json()["review"]
+    assert (review["id"], review["expired"]) == (review_of(stays), True)
+    late = await second_client.decide(stays.id, review_of(stays), action="approve")
     assert late is not None
     assert late.status_code == 202
     await scene.succeeds("stay")

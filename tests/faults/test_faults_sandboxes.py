@@ -1,4 +1,4 @@
-"""A sandbox that fails under a job, and what a killed worker's sandbox leaves."""
+"""A sandbox that fails during a job, and the sandbox processes of a killed worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 from jobs.model.record import Reason, Status
 
 GRACE_SECONDS = 10.0
-"""How long what a killed worker has left may live (J14)."""
+"""The longest time that processes of a killed worker may live (J14)."""
 
 
 async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
@@ -36,7 +36,7 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
 
 
 async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
-    """Trouble of ours is never the code's failure: rest, try again, and in the end say so."""
+    """A failure of the sandbox is never a failure of the code: the job rests, then tries again."""
     seconds = "12.449899"
     scene.deployment.worker(retry_seconds="0.1", retries="3")
     await scene.submit("unlucky", Work((sleeps(seconds),)))
@@ -44,9 +44,9 @@ async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
     job = await scene.end("unlucky", seconds=120)
     killing.cancel()
     assert (job.status, job.reason) == (Status.FAILED, Reason.SANDBOX_UNAVAILABLE)
-    shown = await scene.event_kinds("unlucky")
-    assert (shown.count("given_back"), shown.count("run_finished")) == (3, 0)
-    assert shown.count("model_called") == len(scene.requests_by_model["unlucky"]) == 2
+    kinds = await scene.event_kinds("unlucky")
+    assert (kinds.count("given_back"), kinds.count("run_finished")) == (3, 0)
+    assert kinds.count("model_called") == len(scene.requests_by_model["unlucky"]) == 2
     assert not processes(seconds)
     await scene.submit("after")
     await scene.succeeds("after")
@@ -64,20 +64,21 @@ async def kill_supervisors(scene: Scene, seconds: str) -> None:
 
 @pytest.mark.invariant("J14")
 async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
-    """Eight runs at once, each with a daemon of its own; the supervisor is killed with its worker,
-    so that nobody is left to tidy up. Another worker's sandboxes are left alone."""
-    own, other = "31.622776", "33.166247"
+    """Eight parallel runs each start a daemon. The supervisor is killed with its worker, so that
+    no process remains to clean up. The sandboxes of another worker continue."""
+    doomed_seconds, bystander_seconds = "31.622776", "33.166247"
     doomed = scene.deployment.worker(concurrency="8")  # so that the other run is another worker's
     await scene.deployment.ready()
-    daemon = f"import subprocess; subprocess.Popen(['/bin/sleep', '{own}'], start_new_session=True)"
+    sleep = f"['/bin/sleep', '{doomed_seconds}']"
+    daemon = f"import subprocess; subprocess.Popen({sleep}, start_new_session=True)"
     names = [f"left-{number}" for number in range(8)]
     for name in names:
-        await scene.submit(name, Work((f"{daemon}; {sleeps(own)}",)))
-    await until(lambda: len(processes(own)) == 16, 60, scene.deployment.logs)
+        await scene.submit(name, Work((f"{daemon}; {sleeps(doomed_seconds)}",)))
+    await until(lambda: len(processes(doomed_seconds)) == 16, 60, scene.deployment.logs)
     bystander = scene.deployment.worker()
     await scene.deployment.ready(2)
-    await scene.submit("other", Work((sleeps(other),)))
-    await until(lambda: len(processes(other)) == 1, 60, scene.deployment.logs)
+    await scene.submit("other", Work((sleeps(bystander_seconds),)))
+    await until(lambda: len(processes(bystander_seconds)) == 1, 60, scene.deployment.logs)
     family = descendants(doomed.pid)
     assert len(family) > 16
     supervisor = next(pid for pid in family if "sandbox.local" in command(pid))
@@ -85,11 +86,11 @@ async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
     os.kill(supervisor, signal.SIGKILL)
     scene.kill(doomed)
     await until(lambda: not (family & set(map(int, alive()))), GRACE_SECONDS)
-    assert len(processes(other)) == 1
+    assert len(processes(bystander_seconds)) == 1
     assert bystander.poll() is None
     for name in (*names, "other"):
         assert await scene.cancel(name)
-    await until(lambda: not processes(own) and not processes(other), 10)
+    await until(lambda: not processes(doomed_seconds) and not processes(bystander_seconds), 10)
     await scene.judge()
 
 
@@ -100,24 +101,24 @@ def descendants(top: int) -> set[int]:
         with contextlib.suppress(OSError):
             stat = Path(f"/proc/{pid}/stat").read_text()
             parents[int(pid)] = int(stat.rpartition(")")[2].split()[1])
-    found = {top}
-    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= grown
-    return found - {top}
+    family = {top}
+    while grown := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= grown
+    return family - {top}
 
 
 def alive() -> list[str]:
     """The processes that have not ended."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
+    pids = []
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (place / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
-                found.append(place.name)
-    return found
+            if (process / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                pids.append(process.name)
+    return pids
 
 
 def command(pid: int) -> list[str]:
-    """What a process was started with."""
+    """The arguments of a process."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     return []

@@ -1,4 +1,4 @@
-"""Workers that are asked to stop: jobs are handed on in order, and the end comes within a bound."""
+"""A worker that is asked to stop releases its jobs in order and ends within a time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IGNORES = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 @pytest.mark.invariant("J7")
 @pytest.mark.timeout(300)
 async def test_rolling_stops_under_load(scene: Scene) -> None:
-    """Twenty times a new worker comes and the oldest is stopped: no call is repeated, none lost."""
+    """Start a new worker and stop the oldest, 20 times: no job is lost and no call is repeated."""
     line = [scene.deployment.worker(), scene.deployment.worker()]
     await scene.deployment.ready(2)
     enough = asyncio.Event()
@@ -31,9 +31,9 @@ async def test_rolling_stops_under_load(scene: Scene) -> None:
         await scene.deployment.ready(3 + roll)
         oldest = line.pop(0)
         oldest.send_signal(signal.SIGTERM)
-        asked = time.monotonic()
+        stopped_at = time.monotonic()
         await until(lambda worker=oldest: worker.poll() is not None, 20, scene.deployment.logs)
-        assert time.monotonic() - asked < 5 + HAND_OVER_SECONDS + 5
+        assert time.monotonic() - stopped_at < 5 + HAND_OVER_SECONDS + 5
         codes.append(oldest.returncode)
     enough.set()
     names = await loading
@@ -41,10 +41,10 @@ async def test_rolling_stops_under_load(scene: Scene) -> None:
     assert codes == [0] * ROLLS
     handed_on = 0
     for name in names:
-        shown = await scene.event_kinds(name)
-        assert "lease_lost" not in shown
-        handed_on += shown.count("given_back")
-    assert handed_on >= ROLLS / 2  # or the load was none
+        kinds = await scene.event_kinds(name)
+        assert "lease_lost" not in kinds
+        handed_on += kinds.count("given_back")
+    assert handed_on >= ROLLS / 2  # the load reached the stopped workers
     verdict = await scene.judge()
     assert verdict.repeated_paid_calls == 0
 
@@ -66,10 +66,10 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
     await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
-    asked = time.monotonic()
+    stopped_at = time.monotonic()
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
-    assert time.monotonic() - asked >= 1  # it had its time
+    assert time.monotonic() - stopped_at >= 1  # it had its time
     assert worker.returncode == 0
     assert not processes(seconds)
     record = await scene.deployment.record_of(scene.operations, scene.ids["stubborn"])
@@ -81,7 +81,7 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
 
 @pytest.mark.invariant("J14")
 async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
-    """The worker is gone at once, and its sandboxes; its job goes on when its lease has run out."""
+    """The worker and its sandboxes end at once. The job continues after its lease has expired."""
     seconds = "4.1231056"
     worker = scene.deployment.worker(drain_seconds="60")
     work = Work((TWICE[0], sleeps(seconds)))
@@ -98,13 +98,13 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await scene.relieved()
     await scene.succeeds("hurried")
     assert len(scene.requests_by_model["hurried"]) == work.calls
-    shown = await scene.event_kinds("hurried")
-    assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
+    kinds = await scene.event_kinds("hurried")
+    assert (kinds.count("lease_lost"), kinds.count("run_finished")) == (1, 2)
     await scene.judge()
 
 
 async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene) -> None:
-    """Asked through Redis, by its name: it hands on what it holds, and no crash is counted."""
+    """A drain request through Redis makes the worker release its jobs, and no crash is counted."""
     first = scene.deployment.worker()
     await scene.deployment.ready()
     await scene.submit("moved", Work(TWICE, seconds=0.5))
@@ -112,14 +112,14 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
     store = scene.operations.store
     assert isinstance(store, RedisStore)
     assert not await store.request_drain("nobody")
-    (shown,) = await store.workers()
+    (worker_status,) = await store.workers()
     scene.deployment.worker()
-    assert await store.request_drain(shown["id"])
+    assert await store.request_drain(worker_status["id"])
     await until(lambda: first.poll() is not None, 20, scene.deployment.logs)
     assert first.returncode == 0
     await scene.succeeds("moved")
     assert "lease_lost" not in await scene.event_kinds("moved")
-    assert shown["id"] not in [each["id"] for each in await store.workers()]
+    assert worker_status["id"] not in [status["id"] for status in await store.workers()]
     await scene.judge()
 
 

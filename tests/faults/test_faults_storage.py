@@ -1,4 +1,4 @@
-"""A full disk, a bucket that is away: a job rests without a try, and everybody learns the cause."""
+"""If the storage fails, a job rests without a counted try, and all views name the cause."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ WRITES = Work(("open('out.bin', 'wb').write(b'x' * 50_000); print('written')",))
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with a_scene(tmp_path, FETTLE_WORKER_METRICS_PORT="0") as made:
-        yield made
+    async with a_scene(tmp_path, FETTLE_WORKER_METRICS_PORT="0") as new_scene:
+        yield new_scene
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 8 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", place], check=True)
+    mount_point = tmp_path / "disk"
+    mount_point.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", mount_point], check=True)
     try:
-        yield place
+        yield mount_point
     finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
+        subprocess.run(["umount", "--lazy", mount_point], check=True)
 
 
 @pytest.fixture
 def bucket() -> Iterator[Bucket]:
-    with s3_server.bucket() as place:
-        yield place
+    with s3_server.bucket() as new_bucket:
+        yield new_bucket
 
 
 def fill(disk: Path) -> Path:
-    """A file that takes all of it."""
+    """Write a file that fills the disk."""
     path = disk / "filling"
     with path.open("wb", buffering=0) as file:
         while True:
@@ -86,9 +86,9 @@ def figure(text: str, name: str, *labels: str) -> float:
 
 
 def deleted(client: Any, name: str) -> bool:
-    """Whether the bucket is gone now; a probe may be under way in it."""
-    for each in client.list_objects_v2(Bucket=name).get("Contents", ()):
-        client.delete_object(Bucket=name, Key=each["Key"])
+    """Try to delete the bucket; False if a probe has just written to it."""
+    for entry in client.list_objects_v2(Bucket=name).get("Contents", ()):
+        client.delete_object(Bucket=name, Key=entry["Key"])
     try:
         client.delete_bucket(Bucket=name)
     except botocore.exceptions.ClientError:
@@ -97,14 +97,14 @@ def deleted(client: Any, name: str) -> bool:
 
 
 async def shown_to_tenants(scene: Scene, job_id: str) -> str:
-    """Everything that a tenant reads of the job, as text."""
+    """All text about the job that a tenant can read."""
     record = await scene.deployment.record_of(scene.operations, job_id)
     events = await scene.operations.store.events(job_id)
     return f"{record}\n{[event.data for event in events]}"
 
 
 async def rests_for_storage(scene: Scene, job_id: str) -> None:
-    """The job rests, has used up no try, and everything names the cause."""
+    """Assert that the job rests, has used no try, and that all views name the cause."""
     await scene.deployment.wait_for_event(scene.operations, job_id, "given_back", seconds=90)
     job = await scene.deployment.record_of(scene.operations, job_id)
     assert (job.status, job.retries) == (Status.QUEUED, 0)
@@ -181,9 +181,9 @@ async def test_a_bucket_that_fails_rests_the_job_and_its_address_stays_inside(
         assert "NoSuchBucket" in await probe(scene, 503)
         client.create_bucket(Bucket=bucket.name)
         await scene.succeeds("waits", seconds=90)
-    shown = await shown_to_tenants(scene, job_id)
-    assert endpoint not in shown
-    assert "internal-bucket" not in shown
+    tenant_text = await shown_to_tenants(scene, job_id)
+    assert endpoint not in tenant_text
+    assert "internal-bucket" not in tenant_text
 
 
 async def test_bytes_that_are_gone_fail_the_job_for_its_storage(scene: Scene) -> None:

@@ -1,6 +1,6 @@
-"""Upgrades: a person is asked, in words, about what an earlier release has checkpointed.
+"""Upgrades: a review asks a person about checkpoints of an earlier release.
 
-A worker of this release leaves a job, whose record then names the format of another one.
+A worker of this release leaves a job. The test then changes the format in the job record.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from lab.drills.chaos.checks.checkpoints import UNREAD
 from lab.drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
 
 NEXT = 9
-"""The format of a release that is to come, which reads today's too."""
+"""The format of a future release that can also read the format of today."""
 MARK = "waits-in-a-mixed-fleet"
 PATIENT = {"lease_seconds": "15", "run_seconds": "300"}
 """A worker that keeps its job and its run, however busy the machine is."""
 PAUSED, KILLED = "paused", "killed"
 BEFORE = 3
-"""A format that is not read any more."""
+"""A format that no release reads any more."""
 TASK, FEEDBACK = "Write the numbers from one to three to a file.", "The three is missing."
 FIRST = "open('n.txt', 'w').write('1 2')\nprint('wrote two')"
 SECOND = "open('n.txt', 'a').write(' 3')\nprint(open('n.txt').read())"
@@ -57,17 +57,17 @@ TURNS = [
 
 
 @pytest.mark.invariant("J13")
-@pytest.mark.parametrize("left", [PAUSED, KILLED])
+@pytest.mark.parametrize("job_state", [PAUSED, KILLED])
 async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
-    scene: Scene, left: str
+    scene: Scene, job_state: str
 ) -> None:
-    """One job was paused for a person, who has decided; the worker of the other died in a pass.
-    Begun anew it is done by today's graph, and what was paid stays paid."""
+    """In one case a person has decided on the paused job; in the other, its worker was killed.
+    The job starts again with the graph of today and keeps its charges."""
     deployment, operations = scene.deployment, scene.operations
-    job_id = await leave(scene, left)
-    if left == PAUSED:
-        asked = await deployment.record_of(operations, job_id)
-        await decide(scene, asked, Action.REVISE, feedback=FEEDBACK)
+    job_id = await leave(scene, job_state)
+    if job_state == PAUSED:
+        paused_job = await deployment.record_of(operations, job_id)
+        await decide(scene, paused_job, Action.REVISE, feedback=FEEDBACK)
     paid = len(await operations.store.charges(job_id))
     job = await parked(scene, job_id, f"{BEFORE} 0.0.1")
     assert job.review is not None
@@ -77,7 +77,7 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
     assert len(await operations.store.charges(job.id)) == paid
 
     await decide(scene, job, Action.APPROVE)
-    if left == PAUSED:
+    if job_state == PAUSED:
         await deployment.wait_for_event(operations, job.id, "answered", times=2)
         job = await deployment.until(operations, job.id, Status.AWAITING_REVIEW)
         await decide(scene, job, Action.DELEGATE)
@@ -119,9 +119,12 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     assert job.graph is not None
     assert job.graph.number == WRITES
     events, charges = await events_of(operations, job.id)
-    whole = render_job(job, events, charges, job.updated_at)
-    assert ([run["id"] for run in whole["runs"]], len(whole["critiques"])) == (["r1"], 1)
-    assert whole["cost"]["total"]["calls"] == len(paid) + 4
+    rendered_job = render_job(job, events, charges, job.updated_at)
+    assert ([run["id"] for run in rendered_job["runs"]], len(rendered_job["critiques"])) == (
+        ["r1"],
+        1,
+    )
+    assert rendered_job["cost"]["total"]["calls"] == len(paid) + 4
     kinds = [event.kind for event in events]
     assert (kinds.count("run_finished"), kinds.count("begun_anew")) == (2, 1)
     assert await left_by(deployment, job) == {"n.txt": b"1 2"}
@@ -134,8 +137,8 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
 async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
     scene: Scene, stored: bytes
 ) -> None:
-    """Damaged, or of a type that nobody knows: the job is parked with the place in words, and
-    nothing is removed before they say so."""
+    """If a checkpoint is damaged or has an unknown type, the review names it, and
+    no data is removed before a person decides."""
     deployment, operations = scene.deployment, scene.operations
     job_id = await leave(scene, KILLED)
     async with Redis.from_url(deployment.redis_url) as redis:
@@ -155,9 +158,9 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
             job = await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
             assert job.review is not None
             assert job.review.kind is ReviewKind.UPGRADE
-            place = job.review.payload["place"]
-            assert place.startswith("checkpoint ")
-            assert place in job.review.payload["reason"]
+            location = job.review.payload["place"]
+            assert location.startswith("checkpoint ")
+            assert location in job.review.payload["reason"]
             assert [await redis.hget(key, "c") for key in damaged] == [stored] * len(damaged)  # type: ignore[misc]
             action = Action.DELEGATE if times == 1 else Action.APPROVE
             await decide(scene, job, action)
@@ -173,12 +176,12 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
 ) -> None:
     deployment, operations = scene.deployment, scene.operations
     job = await parked(scene, await leave(scene, KILLED))
-    ended = await decide(scene, job, Action.REJECT, feedback="too old")
-    assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
-    assert ended.detail == "too old"
-    asked = Moment.now()
+    rejected_job = await decide(scene, job, Action.REJECT, feedback="too old")
+    assert (rejected_job.status, rejected_job.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
+    assert rejected_job.detail == "too old"
+    started_at = Moment.now()
     retry_job = ok(await operations.retry_as_new_job(job.id, by="ann"))
-    scene.log.add(Retried(asked=asked, status=202, job_id=job.id, retry_job=retry_job.id))
+    scene.log.add(Retried(asked=started_at, status=202, job_id=job.id, retry_job=retry_job.id))
     assert retry_job.inherits is None
     job = await deployment.until(operations, retry_job.id)
     assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
@@ -186,11 +189,11 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
 
 
 async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_path: Path) -> None:
-    """What a person had decided before the upgrade is not asked again."""
+    """A person does not have to repeat a decision that was made before the upgrade."""
     deployment, operations = scene.deployment, scene.operations
     job_id = await leave(scene, PAUSED)
-    asked = await deployment.record_of(operations, job_id)
-    await decide(scene, asked, Action.APPROVE)
+    parked_job = await deployment.record_of(operations, job_id)
+    await decide(scene, parked_job, Action.APPROVE)
     job = await parked(scene, job_id)
     worker = newer_worker(deployment, tmp_path)
     await deployment.ready(2)
@@ -207,8 +210,8 @@ async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_
 async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     scene: Scene, tmp_path: Path
 ) -> None:
-    """An older worker never holds what a newer one began, even when that one is gone for a while;
-    what the older one began, the newer one goes on with."""
+    """An older worker never takes a job of a newer worker, even while the newer worker is
+    stopped. A newer worker continues the jobs of an older worker."""
     deployment, operations = scene.deployment, scene.operations
     spec = JobSpec(
         "waits", model=deployment.record("waits", one_run("waits", waits_for_signal(MARK)))
@@ -247,7 +250,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
 
 
 async def tell_runs() -> None:
-    """Have every run that waits for its file come to its end."""
+    """Let every run that waits for its file end."""
     while True:
         for run in processes(MARK):
             with contextlib.suppress(ProcessLookupError):
@@ -256,7 +259,7 @@ async def tell_runs() -> None:
 
 
 def newer_worker(deployment: Deployment, folder: Path, **settings: str) -> Process:
-    """Start a worker of a release whose graph's format is the next one."""
+    """Start a worker of a release with the next graph format."""
     release = folder / "release"
     if not release.exists():
         for package in ("agents", "jobs", "sandbox", "settings", "worker"):
@@ -269,14 +272,14 @@ def newer_worker(deployment: Deployment, folder: Path, **settings: str) -> Proce
     return deployment.worker(release=release, **settings)
 
 
-async def leave(scene: Scene, how: str) -> str:
-    """A job as a worker has left it: paused for a person, or killed in a pass after one run."""
+async def leave(scene: Scene, job_state: str) -> str:
+    """Run a job until it is paused for a person, or until its worker is killed after one run."""
     deployment, operations = scene.deployment, scene.operations
-    worker = deployment.worker(**({"fail_point": "after_journal:3"} if how == KILLED else {}))
-    spec = JobSpec(TASK, model=deployment.record("left", TURNS), review=how == PAUSED)
+    worker = deployment.worker(**({"fail_point": "after_journal:3"} if job_state == KILLED else {}))
+    spec = JobSpec(TASK, model=deployment.record("left", TURNS), review=job_state == PAUSED)
     job_id = await deployment.submit(operations, spec)
     accepted(scene, job_id)
-    if how == PAUSED:
+    if job_state == PAUSED:
         await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
         deployment.stop_workers()
         return job_id
@@ -299,7 +302,7 @@ async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> Job
     async with Redis.from_url(deployment.redis_url) as redis:
         key = JobKeys(job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
-        # so it has waited for a worker that reads it
+        # the job has waited for a worker that reads its format
         state["hints"] = HINTS_BEFORE_REVIEW + EXTRA_HINTS_AFTER_CRASH
         await redis.hset(key, mapping={"state": json.dumps(state), "graph": graph})  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
@@ -310,10 +313,10 @@ async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> Job
 
 async def decide(scene: Scene, job: JobRecord, action: Action, **more: str) -> JobRecord:
     assert job.review is not None
-    asked, review = Moment.now(), job.review.id
+    started_at, review = Moment.now(), job.review.id
     decided = ok(await scene.operations.decide(job.id, Decision(review, action, "ann", **more)))
-    said = Decided(asked=asked, status=202, job_id=job.id, review_id=review, action=action)
-    scene.log.add(said)
+    entry = Decided(asked=started_at, status=202, job_id=job.id, review_id=review, action=action)
+    scene.log.add(entry)
     return decided
 
 
@@ -323,6 +326,6 @@ async def events_of(operations: Operations, job_id: str):  # type: ignore[no-unt
 
 
 async def left_by(deployment: Deployment, job: JobRecord) -> dict[str, bytes]:
-    """The files that the job has left."""
+    """The output files of the job."""
     files = (await manifest.load(deployment.blobs, job.workspace)).files
     return {path: await deployment.blobs.get(entry.digest) for path, entry in files.items()}

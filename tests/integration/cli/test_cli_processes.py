@@ -1,4 +1,4 @@
-"""Children end with us, however we end; what they leave of their group is ended too."""
+"""Child processes end when their parent ends, for any reason, and so do their process groups."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ subprocess.Popen([sys.executable, "-c", {STUBBORN!r}])
 
 
 def end(tmp_path: Path, signum: int | None, *children: str, grace: float = 0) -> dict:
-    """Run a parent with children, end it, and tell what was left after the grace period."""
+    """Run a parent with children, end it, and return the processes left after the grace period."""
     report = tmp_path / "report.json"
     program = PARENT.replace("{rest}", "60" if signum else "0")
     argv = [sys.executable, REAPER, report, str(grace), sys.executable, "-c", program, *children]

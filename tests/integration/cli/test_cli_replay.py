@@ -35,7 +35,7 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def goes_by_the_file(request: Request) -> Turn:
-    """Runs what the file says, and more once a person has asked for it."""
+    """Print the file in each run, and print 0 as well after ada reviewed the work."""
     more = "print(0)" if "ada reviewed the work" in request.last_text else ""
     return works(request, f"print(open('seven.txt').read())\n{more}")
 

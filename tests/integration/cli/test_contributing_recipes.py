@@ -87,12 +87,13 @@ def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
     compose = (REPOSITORY / "docker-compose.yml").read_text()
     of_provider = (provider.key, provider.address, *provider.settings.values())
     variables = {
-        variable(ProviderSettings, *each) for each in ProviderSettings.model_fields.items()
+        variable(ProviderSettings, *variable_name)
+        for variable_name in ProviderSettings.model_fields.items()
     }
     assert {*of_provider} <= variables
     assert f"rate_{spelled}" in RateSettings.model_fields
-    for each in (*of_provider, f"FETTLE_RATE_{spelled.upper()}"):
-        assert f" {each}:" in compose, each
+    for variable_name in (*of_provider, f"FETTLE_RATE_{spelled.upper()}"):
+        assert f" {variable_name}:" in compose, variable_name
     if provider.extra:
         assert re.search(
             rf"^{provider.extra} = \[", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE
@@ -123,8 +124,8 @@ async def test_an_endpoint(redis_url: str, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("name", Backend)
 def test_a_backend_of_each_name_is_made(name: Backend) -> None:
     instance = backend(SandboxSettings(sandbox=name))
-    methods = [each for each in vars(Sandbox) if not each.startswith("_")]
+    methods = [method for method in vars(Sandbox) if not method.startswith("_")]
     assert {"run", "check", "close"} <= set(methods)
-    assert not [each for each in methods if not hasattr(instance, each)]
+    assert not [method for method in methods if not hasattr(instance, method)]
     suite = (REPOSITORY / "tests" / "contract" / "test_sandbox_contract.py").read_text()
     assert f"{name.value.capitalize()}Sandbox(" in suite

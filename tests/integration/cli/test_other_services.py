@@ -205,7 +205,7 @@ def sample(schema: dict[str, Any], components: dict[str, Any]) -> Any:
             more = schema.get("additionalProperties")
             extra_fields = {"k": more} if isinstance(more, dict) else {}
             extra_fields |= schema.get("properties", {})
-            return {name: sample(each, components) for name, each in extra_fields.items()}
+            return {name: sample(field, components) for name, field in extra_fields.items()}
         case "array":
             return [sample(schema["items"], components)]
         case "string":
@@ -218,9 +218,9 @@ def nodes(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of each value below a JSON value."""
     items = value.items() if isinstance(value, dict) else ()
     items = enumerate(value) if isinstance(value, list) else items
-    for key, each in items:
+    for key, item in items:
         yield (*path, key)
-        yield from nodes(each, (*path, key))
+        yield from nodes(item, (*path, key))
 
 
 def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
@@ -287,14 +287,14 @@ def test_a_value_of_another_type_ends_in_one_sentence(call, capsys):
         out, err = capsys.readouterr()
         assert code in (0, 1, 5), (code, out, err)
         assert "is not Fettle" not in out + err
-        for asked, content in list(good.calls.items()):
+        for request_line, content in list(good.calls.items()):
             paths = list(nodes(content)) if isinstance(content, dict) else []
             paths = [path for path in paths if len(path) > 2 or path[0] != "events"]
             for number, path in enumerate(paths[:: len(paths) // MOST_CHANGES + 1]):
                 odd = ODD[number % len(ODD)]
-                good.changed = (asked, replaced(content, path, odd))
+                good.changed = (request_line, replaced(content, path, odd))
                 code = run(argv)
                 out, err = capsys.readouterr()
-                assert "Traceback" not in out + err, (asked, path, odd)
+                assert "Traceback" not in out + err, (request_line, path, odd)
                 if code == NOT_REACHABLE:
-                    assert err.startswith("error: the server at"), (asked, path, odd, err)
+                    assert err.startswith("error: the server at"), (request_line, path, odd, err)

@@ -1,4 +1,4 @@
-"""Jobs recorded over providers' wires, played back where there is no network at all."""
+"""Jobs are recorded from providers over HTTP and then replayed without any network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRONG = "def add(a, b): return a + c\n"
 RIGHT = "def add(a, b): return a + b\n"
 CHECK = "from solution import add\nprint(add(1, 2))\n"
 OF_THE_CALL = {"call", "model", "cost_usd", "seconds", "recorded"}
-"""What tells one call, or one run of the same code, from another."""
+"""Fields that differ between two calls, or between two runs of the same code."""
 OF_THE_ATTEMPT = {"submitted", "started"}
 
 
@@ -106,7 +106,7 @@ def without(data: Any) -> Any:
     """The same without what differs from one call to the next."""
     if isinstance(data, dict):
         return {name: without(value) for name, value in data.items() if name not in OF_THE_CALL}
-    return [without(each) for each in data] if isinstance(data, list) else data
+    return [without(item) for item in data] if isinstance(data, list) else data
 
 
 def played(folder: Path, bodies: list[Mapping[str, Any]]) -> Any:

@@ -77,7 +77,7 @@ def test_tenants_take_turns_within_a_priority(redis_url, broker):
         sender.send("urgent", Priority.HIGH, "big")
         until(lambda: waiting(broker) == 105)
     turns = hints.JobPicker(redis_url)
-    steps = [PRIORITIES[each] for each in (Priority.HIGH, *[Priority.NORMAL] * 7)]
+    steps = [PRIORITIES[priority] for priority in (Priority.HIGH, *[Priority.NORMAL] * 7)]
     assert [turns.pick("own", step) for step in steps] == [
         *("urgent", "big0", "small0", "other0", "big1", "small1", "other1", "big2"),
     ]

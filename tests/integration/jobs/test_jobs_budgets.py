@@ -1,4 +1,4 @@
-"""What may be spent, as rules: whatever happens in whatever order, a limit holds."""
+"""Spending limits hold after any sequence of operations (a state machine of Hypothesis)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.usefixtures("one_day")
 
 
 class Spending(StoreMachine):
-    """Three jobs of one key, whose calls end well, are refused, or are never heard of again.
+    """Three jobs of one key. Their calls succeed, are refused, or are never reported.
 
-    A provider bills what it wants up to what was set aside; what it bills is the truth.
+    A provider bills any amount up to the reservation, and the store charges the billed amount.
     """
 
     def __init__(self) -> None:
@@ -53,8 +53,8 @@ class Spending(StoreMachine):
 
     @rule(which=st.sampled_from(JOBS))
     def taken_over(self, which: int) -> None:
-        """Another attempt has the job: what was set aside stays, and the old one gets no
-        more."""
+        """Another attempt takes the job: reservations stay, and the old attempt gets no new
+        reservation."""
         old = self.jobs[which]
         self.run(self.service.operations.requeue(lease_of(old), ""))
         with pytest.raises(StaleEpoch):

@@ -27,7 +27,7 @@ REDIS = next(iter(redis_servers.binaries().values()))
 
 @pytest.fixture
 async def own_house(tmp_path) -> AsyncIterator[JobService]:
-    """A service whose Redis belongs to the test."""
+    """A service with a Redis server that only this test uses."""
     with redis_servers.start(REDIS, tmp_path / "redis") as server:
         store = RedisStore(connect(server.url, seconds=20))
         yield JobService(store)
@@ -67,7 +67,7 @@ async def test_a_full_redis_frees_itself(own_house: JobService, tmp_path: Path) 
     past = await store.now() - 1
     await store.redis.hset(JobKeys(dead.id).record, "due_at", past)
     await store.redis.zadd(keys.DUE, {dead.id: past})
-    await asyncio.sleep(1.05)  # what the review may wait at least
+    await asyncio.sleep(1.05)  # the shortest allowed expiry of a review
     used = (await store.redis.info("memory"))["used_memory"]
     await store.redis.config_set("maxmemory", used // 2)
     loops = [

@@ -89,13 +89,13 @@ async def test_cancel_against_completion_has_one_winner(service):
     for _ in range(100):
         running = await service.running()
 
-        async def later(operation, seconds):
+        async def run_after(operation, seconds):
             await asyncio.sleep(seconds)
             return await operation
 
         answers = await asyncio.gather(
-            later(service.operations.cancel(running.id, "ann"), chance.random() * 0.004),
-            later(
+            run_after(service.operations.cancel(running.id, "ann"), chance.random() * 0.004),
+            run_after(
                 service.operations.succeed(lease_of(running), RESULT, ""), chance.random() * 0.004
             ),
         )

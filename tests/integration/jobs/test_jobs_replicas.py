@@ -1,4 +1,5 @@
-"""Replicas of the job record: what WAIT promises, and what is open without it."""
+"""Replicas of the job record: WAIT protects acknowledged writes, and without WAIT they can be
+lost."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from lab.drills.chaos.faults.tcp_proxy import BLACK_HOLE, FaultProxy
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 PATIENT_MS = 15_000
-"""What a replica may take where it is there: the machine may be busy."""
+"""The time limit for a healthy replica, long enough for a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Pair:
     between: FaultProxy
 
     def fail_over(self) -> str:
-        """The primary is gone, and the replica in its place; its address."""
+        """Kill the primary and promote the replica. Returns the address of the replica."""
         self.primary.kill()
         with redis.Redis.from_url(self.replica.url) as client:
             client.replicaof("NO", "ONE")

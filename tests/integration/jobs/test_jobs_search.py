@@ -1,4 +1,4 @@
-"""A search in a real Redis goes in small calls, and finds what it would find in one."""
+"""A search in a real Redis uses many small calls and returns the same jobs as one large call."""
 
 from __future__ import annotations
 

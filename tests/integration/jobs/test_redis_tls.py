@@ -90,16 +90,16 @@ async def test_verification_is_off_where_the_address_says_so(
 
 
 @pytest.mark.parametrize("client", [of_record, of_celery])
-@pytest.mark.parametrize("why", ["another authority", "no authority", "another name"])
+@pytest.mark.parametrize("fault", ["another authority", "no authority", "another name"])
 async def test_no_other_server_gets_the_password(
-    front: TlsFront, tmp_path: Path, client: Callable[[str], object], why: str
+    front: TlsFront, tmp_path: Path, client: Callable[[str], object], fault: str
 ) -> None:
     ca = {
         "another authority": lambda: make_other_authority(tmp_path / "other"),
         "no authority": lambda: None,
         "another name": lambda: front.certificate,
-    }[why]()
-    host = "127.0.0.1" if why == "another name" else "localhost"
+    }[fault]()
+    host = "127.0.0.1" if fault == "another name" else "localhost"
     written = address(front, ca, host)
     for url in (written, parse_redis(written).url):
         with pytest.raises((Unreachable, KombuError)) as refused:
@@ -158,7 +158,7 @@ def flower(tmp_path: Path) -> Iterator[Callable[[str], str]]:
 
 
 def broker_page(url: str) -> str:
-    """Flower's page of the broker, as soon as it is served."""
+    """The broker page of Flower, after Flower has started."""
     deadline = time.monotonic() + 60
     while True:
         try:

@@ -88,7 +88,7 @@ def test_two_files_of_one_name_are_refused(fettle, tiny, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.csv").write_text(folder)
-    code, _, err = fettle("run", "Sort", *(f"--file={tmp_path}/{each}/x.csv" for each in "ab"))
+    code, _, err = fettle("run", "Sort", *(f"--file={tmp_path}/{letter}/x.csv" for letter in "ab"))
     assert code == 2
     assert "would both be x.csv" in err
     assert tiny.requests == []
@@ -109,7 +109,7 @@ def test_run_json_prints_the_final_job_alone_on_stdout(fettle, finished):
 
 
 @pytest.mark.parametrize(
-    ("code", "ended"),
+    ("code", "end_fields"),
     [
         (0, {"status": "succeeded"}),
         (4, {"status": "succeeded", "unapproved": True}),
@@ -123,8 +123,8 @@ def test_run_json_prints_the_final_job_alone_on_stdout(fettle, finished):
     ],
 )
 @pytest.mark.parametrize("command", [("run", "Sort"), ("watch", "j1")])
-def test_the_exit_code_says_how_the_job_ended(fettle, finished, tiny, command, code, ended):
-    tiny.on("GET /jobs/j1", Answer(200, job(**ended)))
+def test_the_exit_code_says_how_the_job_ended(fettle, finished, tiny, command, code, end_fields):
+    tiny.on("GET /jobs/j1", Answer(200, job(**end_fields)))
     assert fettle(*command)[0] == code
 
 
@@ -400,7 +400,7 @@ def test_config_and_doctor_name_dropped_variables(fettle, tiny, monkeypatch):
     assert "LANGSMITH_TRACING" in json.loads(fettle("config", "--json")[1])["dropped"]
     assert "LANGSMITH_TRACING" in fettle("config")[2]
     findings = json.loads(fettle("doctor", "--json")[1])["findings"]
-    (finding,) = [each for each in findings if each["name"] == "environment"]
+    (finding,) = [entry for entry in findings if entry["name"] == "environment"]
     assert (finding["health"], "LANGSMITH_TRACING" in finding["text"]) == ("warn", True)
     assert "yes-please" not in "".join(fettle("config")[1:] + fettle("doctor")[1:])
 
@@ -437,11 +437,11 @@ def test_an_address_that_cannot_be_used_is_named(url, capsys):
     assert "url" in err.lower()
 
 
-@pytest.mark.parametrize("place", ["file/data", "/proc/fettle", "loop/data"])
-def test_up_refuses_a_data_directory_that_cannot_be_written(place, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("path", ["file/data", "/proc/fettle", "loop/data"])
+def test_up_refuses_a_data_directory_that_cannot_be_written(path, tmp_path, monkeypatch, capsys):
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    monkeypatch.setenv("FETTLE_DATA_DIR", str(tmp_path / place))
+    monkeypatch.setenv("FETTLE_DATA_DIR", str(tmp_path / path))
     assert run(["up"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("error: the data directory /")

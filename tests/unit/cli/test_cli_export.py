@@ -61,7 +61,7 @@ def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
     assert run(["--url", finished.url, "export", "j1", "-o", str(path)]) == 0
     document = json.loads(path.read_text())
     assert document["job"]["id"] == "j1"
-    assert [each["kind"] for each in document["events"]] == [
+    assert [event["kind"] for event in document["events"]] == [
         *list(TOLD)[:-1],
         "tool_used",
         *list(TOLD)[-1:],

@@ -32,7 +32,10 @@ def changed(tiny):
     start = [{"path": "a.py", "digest": "1", "size": 12}, {"path": "old.py", "digest": "2"}]
     tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=artifacts)))
     now = [{"path": name, "digest": name * 8} for name in contents]
-    files = [Answer(200, {"files": found, "links": {}, "digest": "d"}) for found in (start, now)]
+    files = [
+        Answer(200, {"files": changed_files, "links": {}, "digest": "d"})
+        for changed_files in (start, now)
+    ]
     tiny.on("GET /jobs/j1/files", *files)
     tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\nB = 2\n", PLAIN))
     for name, content in contents.items():
@@ -101,15 +104,15 @@ def test_run_without_waiting_says_on_a_terminal_where_to_look(finished, tiny, tm
 
 
 @pytest.mark.parametrize(
-    ("ended", "last"),
+    ("end_fields", "last"),
     [
         ({"status": "failed", "reason": "deadline", "result": None}, "`fettle retry j1`"),
         ({"spec": {"task": "x", "kind": "verification"}}, "`fettle show j1`"),
         ({"spec": {"task": "x", "repo": {"url": None, "ref": None}}}, '`fettle run --repo . "...'),
     ],
 )
-def test_run_offers_only_what_can_be_done(fettle, finished, tiny, ended, last):
-    tiny.on("GET /jobs/j1", Answer(200, job(**ended)))
+def test_run_offers_only_what_can_be_done(fettle, finished, tiny, end_fields, last):
+    tiny.on("GET /jobs/j1", Answer(200, job(**end_fields)))
     assert last in fettle("watch", "j1")[1].splitlines()[-1]
 
 

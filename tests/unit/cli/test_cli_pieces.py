@@ -62,8 +62,8 @@ def test_a_worker_of_another_release_is_named():
         "release": "0.1.0+a",
         "workers": [same_release, other_release, {**same_release, "id": "u"}],
     }
-    findings = [each for each in deployment.findings(system) if each.name == "release"]
-    assert [(each.health, each.text) for each in findings] == [
+    findings = [entry for entry in deployment.findings(system) if entry.name == "release"]
+    assert [(entry.health, entry.text) for entry in findings] == [
         (Rating.NOTE, "0.1.0+a: w, u"),
         (Rating.WARN, "0.1.0+b: v; the service runs 0.1.0+a"),
     ]
@@ -93,10 +93,10 @@ def test_what_stops_jobs_is_bad():
 def test_a_worker_whose_environment_is_overruled_is_named():
     worker = {**SYSTEM["workers"][0], "fleet": {"version": 3, "ignored": {"retention_days": 0.5}}}
     findings = list(deployment.findings({**SYSTEM, "workers": [worker]}))
-    (warned,) = [each for each in findings if each.name == "fleet"]
+    (warned,) = [entry for entry in findings if entry.name == "fleet"]
     assert warned.health is Rating.WARN
     assert "FETTLE_RETENTION_DAYS=0.5" in warned.text
-    assert not [each for each in deployment.findings(SYSTEM) if each.name == "fleet"]
+    assert not [entry for entry in deployment.findings(SYSTEM) if entry.name == "fleet"]
 
 
 def test_variables_that_workers_dropped_are_named_once():
@@ -105,7 +105,7 @@ def test_variables_that_workers_dropped_are_named_once():
     findings = deployment.findings(
         {**SYSTEM, "workers": [worker, second_worker, SYSTEM["workers"][0]]}
     )
-    (finding,) = [each for each in findings if each.name == "environment"]
+    (finding,) = [entry for entry in findings if entry.name == "environment"]
     assert finding.health is Rating.WARN
     assert finding.text.startswith("CELERY_BROKER_URL, GROQ_LOG: variables of libraries")
 
@@ -120,8 +120,8 @@ def test_repositories_need_git_at_each_worker():
     workers = [{**worker, "repositories": works}, {**worker, "id": "v", "repositories": lacks}]
     workers.append({**worker, "id": "w", "repositories": delivers})
     system = {**SYSTEM, "workers": [*workers, workers[0], worker]}
-    findings = [each for each in deployment.findings(system) if each.name == "repositories"]
-    assert [(each.health, each.text) for each in findings] == [
+    findings = [entry for entry in deployment.findings(system) if entry.name == "repositories"]
+    assert [(entry.health, entry.text) for entry in findings] == [
         (Rating.WARN, "jobs on repositories fail at v: git is not installed"),
         (Rating.WARN, "not fetched over ssh: ssh://git.example.org: no key"),
         (Rating.NOTE, f"{fetched}; dependencies: from pypi.org"),

@@ -62,7 +62,7 @@ def test_times_cost_and_ids_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("changed", "found"),
+    ("changed", "differences"),
     [
         ({"plan": {"steps": ["Else"]}}, {"plan": {"steps"}}),
         ({"plan": None}, {"plan": {"steps"}}),
@@ -79,8 +79,8 @@ def test_times_cost_and_ids_do_not_count():
         ({"result": None}, {"outcome": {"approved by", "answer", "override"}}),
     ],
 )
-def test_what_differs_is_named(changed, found):
-    assert differing(finished_job(**changed)) == found
+def test_what_differs_is_named(changed, differences):
+    assert differing(finished_job(**changed)) == differences
 
 
 def test_verdicts_of_two_releases_are_compared_in_one_form():
@@ -150,7 +150,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
 
 
 @pytest.mark.parametrize(
-    ("repo", "asked", "sent"),
+    ("repo", "expected_repo", "expected_bundle"),
     [
         (
             {"url": "https://git.test/a.git", "ref": "main", "bundle": None},
@@ -160,7 +160,9 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         ({"url": None, "ref": None, "bundle": "ab"}, {"ref": BASE}, b"the bundle"),
     ],
 )
-def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo, asked, sent):
+def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(
+    tiny, repo, expected_repo, expected_bundle
+):
     result = {**finished_job()["result"], "patch": {"digest": "cd", "base": BASE}}
     alone = {"review": False, "pause": "before_critic"}
     tiny.on(
@@ -173,7 +175,7 @@ def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo,
     tiny.on("GET /jobs/j1/bundle", Answer(200, b"the bundle"))
     with Service(tiny.url, "k") as service:
         original = fetch_original(service, "j1")
-    assert (original.request["repo"], original.bundle) == (asked, sent)
+    assert (original.request["repo"], original.bundle) == (expected_repo, expected_bundle)
     assert "pause" not in original.request, "which is a mistake without a review"
     other_result = {**result, "patch": {**result["patch"], "digest": "ef"}}
     parts = compare(finished_job(result=result), finished_job(result=other_result))
@@ -186,7 +188,7 @@ def test_a_replay_requests_every_field_again_or_omits_it_by_name():
 
 
 @pytest.mark.parametrize(
-    ("changed", "why"),
+    ("changed", "message"),
     [
         ({"status": "cancelled"}, "its status is cancelled"),
         ({"status": "failed", "reason": "deadline"}, "outside reason (deadline)"),
@@ -195,10 +197,10 @@ def test_a_replay_requests_every_field_again_or_omits_it_by_name():
         ({"conversation_id": "c"}, "it follows up other jobs"),
     ],
 )
-def test_what_cannot_repeat_is_refused(tiny, capsys, changed, why):
+def test_what_cannot_repeat_is_refused(tiny, capsys, changed, message):
     tiny.on("GET /jobs/j1", Answer(200, finished_job(**changed)))
     assert run(["--url", tiny.url, "replay", "j1"]) == 1
-    assert why in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tmp_path):

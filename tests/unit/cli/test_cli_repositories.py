@@ -69,7 +69,7 @@ def theirs(tmp_path) -> Repository:
 
 @pytest.fixture
 def sent(fettle, finished, tiny, tmp_path):
-    """Run a job on a repository; what its bundle is cloned to, and what was sent."""
+    """Run a job on a repository. Returns a clone of the sent bundle, and the sent request body."""
 
     def run_it(*words: str) -> tuple[Repository, Mapping]:
         code, _, err = fettle("run", "fix it", *words)
@@ -89,7 +89,9 @@ def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
     assert fettle("run", "x", "--repo", url, "--pull-request")[0] == 0
     assert fettle("run", "x", "--repo", url, "--branch")[0] == 0
     sent = [request.body["deliver"] for request in tiny.requests if request.path == "/jobs"]
-    assert sent == [{"branch": True, "pull_request": each} for each in (True, False)]
+    assert sent == [
+        {"branch": True, "pull_request": is_requested} for is_requested in (True, False)
+    ]
     for option in ("--branch", "--pull-request"):
         code, _, err = fettle("run", "x", "--repo", str(theirs.folder), option)
         assert (code, f"{option} needs --repo URL" in err) == (2, True)
@@ -275,7 +277,7 @@ def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "message"),
     [
         (["--ref", "main"], "--ref needs a repository"),
         (["--dirty"], "--dirty needs a repository"),
@@ -287,12 +289,12 @@ def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
     ],
 )
 def test_a_wrong_repository_is_refused_before_the_request(
-    fettle, tiny, theirs, monkeypatch, words, why
+    fettle, tiny, theirs, monkeypatch, words, message
 ):
     monkeypatch.chdir(theirs.folder)
     code, _, err = fettle("run", "x", *words)
     assert (code in (1, 2), tiny.requests) == (True, [])
-    assert why in err
+    assert message in err
 
 
 def test_what_cannot_be_bundled_is_said(fettle, tiny, theirs, tmp_path):
@@ -322,7 +324,7 @@ def test_a_repository_that_is_too_large_is_said_before_it_is_sent(fettle, tiny, 
 
 
 class Patched:
-    """A job whose patch was made in a clone of a user's repository."""
+    """A job with a patch that was made in a clone of a user's repository."""
 
     def __init__(self, tiny, theirs: Repository, tmp_path: Path) -> None:
         self._tiny = tiny
@@ -485,9 +487,9 @@ def test_the_patch_of_a_dirty_job_fits_the_files_that_it_started_from(fettle, pa
     assert theirs.git("diff", "--cached") == ""
 
 
-@pytest.mark.parametrize("gone", [(), ("old.txt",)])
-def test_a_patch_that_is_here_already_is_not_applied_again(fettle, patched, theirs, gone):
-    patched.to({"a.py": "A = 2\n", "new.py": "N = 1\n"}, *gone)
+@pytest.mark.parametrize("removed_paths", [(), ("old.txt",)])
+def test_a_patch_that_is_here_already_is_not_applied_again(fettle, patched, theirs, removed_paths):
+    patched.to({"a.py": "A = 2\n", "new.py": "N = 1\n"}, *removed_paths)
     assert fettle("apply", "j1")[0] == 0
     theirs.git("commit", "--quiet", "-m", "applied")
     before = theirs.state()

@@ -99,7 +99,7 @@ def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
     third = stream(": heartbeat\n\n", event(4, "succeeded"))
     tiny.on("GET /jobs/j1/events", first, problem(503, "away"), second, third)
 
-    assert [shown.seq for shown in service.events("j1")] == [1, 2, 3, 4]
+    assert [received.seq for received in service.events("j1")] == [1, 2, 3, 4]
 
     resumed = [request.headers["last-event-id"] for request in tiny.requests]
     assert resumed == ["0", "2", "2", "3"]

@@ -31,13 +31,13 @@ BY_DEPENDENCY = {get_args(caller)[1].dependency: scope for caller, scope in SCOP
 
 def calls_of(dependant: Dependant) -> Iterator[Any]:
     yield dependant.call
-    for each in dependant.dependencies:
-        yield from calls_of(each)
+    for dependency in dependant.dependencies:
+        yield from calls_of(dependency)
 
 
 def scope_of(route: APIRoute) -> str:
-    found = [BY_DEPENDENCY[each] for each in calls_of(route.dependant) if each in BY_DEPENDENCY]
-    return found[0] if found else "none"
+    scopes = [BY_DEPENDENCY[call] for call in calls_of(route.dependant) if call in BY_DEPENDENCY]
+    return scopes[0] if scopes else "none"
 
 
 def test_every_endpoint_is_there_with_its_scope() -> None:

@@ -18,5 +18,5 @@ def test_no_import_leads_back_to_its_module() -> None:
     """Imports for type checkers count, too. The error names a cycle."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     TopologicalSorter(
-        {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}
+        {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     ).prepare()

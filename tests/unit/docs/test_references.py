@@ -111,7 +111,7 @@ def names_of(module: str) -> set[str]:
     names = set(bound_names(modules()[module].body))
     prefix = f"{module}."
     return names | {
-        other.removeprefix(prefix).split(".")[0] for other in modules() if other.startswith(prefix)
+        name.removeprefix(prefix).split(".")[0] for name in modules() if name.startswith(prefix)
     }
 
 
@@ -146,16 +146,16 @@ def resolves(parts: list[str]) -> bool:
         module = ".".join(parts[:length])
         if module not in modules():
             continue
-        rest = parts[length:]
-        if not rest:
+        attribute_path = parts[length:]
+        if not attribute_path:
             return True
-        if rest[0] not in names_of(module):
+        if attribute_path[0] not in names_of(module):
             return False
         return (
-            len(rest) == 1
-            or rest[0] not in attributes()
-            or is_foreign(rest[0])
-            or rest[1] in attributes()[rest[0]]
+            len(attribute_path) == 1
+            or attribute_path[0] not in attributes()
+            or is_foreign(attribute_path[0])
+            or attribute_path[1] in attributes()[attribute_path[0]]
         )
     return False
 
@@ -200,11 +200,11 @@ def stale(text: str, module: str | None) -> Iterator[str]:
             yield quoted
 
 
-def is_known_error(name: str, known: set[str]) -> bool:
+def is_known_error(name: str, known_errors: set[str]) -> bool:
     """Whether the error is defined in the packages, Python or a library: `httpx.HTTPError`."""
     package, _, error = name.rpartition(".")
     is_library = package != "" and package.split(".")[0] not in PACKAGES
-    return not error[0].isupper() or error in known or is_library
+    return not error[0].isupper() or error in known_errors or is_library
 
 
 @cache
@@ -242,14 +242,14 @@ def test_docstrings_and_comments_name_things_that_exist(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_raised_errors_exist(package: str) -> None:
-    known = errors()
+    known_errors = errors()
     missing = [
         f"{path}:{line}: {name}"
         for path in PYTHON
         if path.split("/")[0] == package
         for line, text in texts(path)
         for name in RAISED.findall(text)
-        if not is_known_error(name, known)
+        if not is_known_error(name, known_errors)
     ]
     assert not missing, "\n".join(missing)
 

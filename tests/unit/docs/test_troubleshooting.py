@@ -14,8 +14,8 @@ PAGE = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
 
 
 def test_every_setting_exists() -> None:
-    named = set(re.findall(r"FETTLE_[A-Z_]+", PAGE)) - {"FETTLE_WORKER_MEMORY"}
-    assert not [name for name in named if f"`{name}`" not in configuration()]
+    variables = set(re.findall(r"FETTLE_[A-Z_]+", PAGE)) - {"FETTLE_WORKER_MEMORY"}
+    assert not [name for name in variables if f"`{name}`" not in configuration()]
 
 
 def test_every_error_of_the_api_exists_with_its_status() -> None:

@@ -1,4 +1,4 @@
-"""Records and events come back from their bytes as they were."""
+"""Decoding restores an encoded record or event without changes."""
 
 from __future__ import annotations
 

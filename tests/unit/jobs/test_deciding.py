@@ -1,4 +1,4 @@
-"""Who may decide on what: the digest that a decision names, and reviews that take two people."""
+"""Permission to decide: the digest that a decision names, and reviews that need two people."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_two_people_approve():
     second = apply(first.after, decision_by("cat"))
     assert (second.after.status, second.after.review) == (Status.QUEUED, None)
     assert second.after.decision.by == "bob and cat"
-    found = second.events[0]
-    assert (found.kind, found.data["by"], found.data["approvals"]) == (
+    decided = second.events[0]
+    assert (decided.kind, decided.data["by"], decided.data["approvals"]) == (
         "decided",
         "cat",
         ["bob", "cat"],
@@ -84,7 +84,7 @@ def test_who_brought_the_job_does_not_approve():
 
 def test_whose_edit_has_run_does_not_approve():
     record = apply(paused(), decision_by("bob", Action.EDIT, code="1")).after
-    for number in (2, 3):  # for good: what follows builds on it
+    for number in (2, 3):  # the failure is final, because later decisions depend on it
         record = lifecycle.pause(claimed(record), NOW, review=review(f"r{number}")).after
         for by in (decision_by("bob"), decision_by("renamed", key_id="k-bob"), decision_by("ann")):
             assert refusal_code(record, replace(by, review_id=f"r{number}")) == "own_approval"

@@ -1,4 +1,4 @@
-"""A review that nobody has answered in time: what then counts."""
+"""The outcome of a review that expired without an answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def paused(
     seconds: int | None = 60,
     unproven: str | None = None,
 ) -> JobRecord:
-    """A job whose review was opened at NOW."""
+    """A job with a review that was opened at NOW."""
     record = claimed(queued(review_expires_seconds=seconds, on_expiry=on_expiry))
     change = lifecycle.pause(record, NOW, review=replace(review(unproven=unproven), kind=kind))
     assert isinstance(change, Change)
@@ -90,8 +90,8 @@ def test_not_before_its_time_nor_where_there_is_none():
 
 
 def policed(**seconds: int) -> JobRecord:
-    """A job whose review was opened at NOW, due for a reminder."""
-    spec_fields = {f"review_{name}_seconds": each for name, each in seconds.items()}
+    """A job with a review that was opened at NOW and is due for a reminder."""
+    spec_fields = {f"review_{name}_seconds": value for name, value in seconds.items()}
     record = claimed(queued(on_expiry=OnExpiry.STAY, **spec_fields))
     change = lifecycle.pause(record, NOW, review=review())
     assert isinstance(change, Change)

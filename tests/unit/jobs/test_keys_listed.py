@@ -15,16 +15,16 @@ def all_keys() -> Iterator[str]:
     for function in vars(keys).values():
         if inspect.isfunction(function) and function.__module__ == keys.__name__:
             parameters = [
-                each
-                for each in inspect.signature(function).parameters.values()
-                if each.default is each.empty
+                parameter
+                for parameter in inspect.signature(function).parameters.values()
+                if parameter.default is parameter.empty
             ]
             names.append(function(*("x" for _ in parameters)))
     job = keys.JobKeys("x")
     names += [*job.all, *job.working, job.channel, job.tokens]
-    for each in names:
-        if each.startswith(keys.PREFIX) and each != keys.PREFIX and "\n" not in each:
-            yield each.removeprefix(keys.PREFIX).split(":")[0]
+    for name in names:
+        if name.startswith(keys.PREFIX) and name != keys.PREFIX and "\n" not in name:
+            yield name.removeprefix(keys.PREFIX).split(":")[0]
 
 
 def test_every_key_is_listed() -> None:

@@ -136,9 +136,9 @@ def test_a_job_that_its_worker_holds_for_too_long_is_ended_for_it():
     assert (crashed.status, crashed.ends_by) == (Status.QUEUED, None)
     over = replace(running, due_at=running.ends_by + 1, lease=Lease("w", running.ends_by + 1))
     assert over.overdue
-    ended = lifecycle.expire(over, running.ends_by + 1)
-    assert (ended.after.status, ended.after.reason) == (Status.FAILED, Reason.DEADLINE)
-    assert [event.kind for event in ended.events] == ["lease_lost", "failed"]
+    transition = lifecycle.expire(over, running.ends_by + 1)
+    assert (transition.after.status, transition.after.reason) == (Status.FAILED, Reason.DEADLINE)
+    assert [event.kind for event in transition.events] == ["lease_lost", "failed"]
 
 
 def progressed(record):
@@ -163,8 +163,8 @@ def test_tries_are_further_apart_each_time_over_half_an_hour_and_end_in_a_failur
         now = waiting.due_at
         record = claimed(waiting, now)
         assert record.waits is None
-    wanted = [min(5_000 * 2**n, 300_000) for n in range(12)]
-    assert all(at <= delay <= 1.1 * at for at, delay in zip(wanted, delays, strict=True))
+    least_delays = [min(5_000 * 2**n, 300_000) for n in range(12)]
+    assert all(at <= delay <= 1.1 * at for at, delay in zip(least_delays, delays, strict=True))
     assert sum(delays) > 30 * 60_000
     last = retried(record, now).after
     assert (last.status, last.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)

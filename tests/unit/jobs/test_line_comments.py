@@ -1,4 +1,4 @@
-"""Comments on lines of a patch: the lines around them, and whether they are as they were."""
+"""Comments on lines of a patch: their context lines, and whether the new patch changed them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def on(content: bytes, line: int, side: Side = Side.NEW, path: str = "src/a.py")
     return add_excerpt(Comment(path, line, side, "Why?"), parse_patch(content))
 
 
-def mark_comment(comment: Comment, later: bytes | None) -> tuple[bool, int | None]:
-    (decision,) = mark_outdated([{"by": "ada", "comments": [asdict(comment)]}], later)
+def mark_comment(comment: Comment, new_patch: bytes | None) -> tuple[bool, int | None]:
+    (decision,) = mark_outdated([{"by": "ada", "comments": [asdict(comment)]}], new_patch)
     (comment_data,) = decision["comments"]
     assert comment_data["text"] == "Why?"
     return comment_data["outdated"], comment_data["now"]
@@ -53,15 +53,15 @@ def test_a_comment_has_the_lines_around_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "side", "path", "why"),
+    ("line", "side", "path", "message"),
     [
         (1, Side.NEW, "src/a.py", r"does not show line 1 of src/a.py \(after the change\)"),
         (13, Side.OLD, "src/b.py", "does not change src/b.py"),
         (31, Side.OLD, "src/a.py", r"does not show line 31 of src/a.py \(before the change\)"),
     ],
 )
-def test_a_comment_on_what_is_not_shown_says_so(line, side, path, why) -> None:
-    with pytest.raises(NotShown, match=why):
+def test_a_comment_on_what_is_not_shown_says_so(line, side, path, message) -> None:
+    with pytest.raises(NotShown, match=message):
         on(patch(changed(_12="twelve")), line, side, path)
 
 
@@ -75,7 +75,7 @@ FIRST = patch(changed(_12="twelve", _20=None))
 
 
 @pytest.mark.parametrize(
-    ("line", "side", "later", "expected"),
+    ("line", "side", "new_patch", "expected"),
     [
         # an added line is known by its text
         (12, Side.NEW, patch(changed(_12="twelve", _20=None)), (False, 12)),
@@ -88,13 +88,13 @@ FIRST = patch(changed(_12="twelve", _20=None))
         (11, Side.NEW, patch(changed(_2="2\n2.5", _12="a dozen")), (False, 12)),
         (11, Side.NEW, patch(changed(_11="eleven")), (True, None)),
         (11, Side.OLD, patch(changed(_28="28")), (False, None)),
-        # its file is no longer changed, or nothing is
+        # the new patch does not change its file, or is empty
         (11, Side.NEW, patch(changed(_12="twelve"), "other.py"), (True, None)),
         (12, Side.NEW, None, (True, None)),
     ],
 )
-def test_a_line_is_as_it_was_or_outdated(line, side, later, expected) -> None:
-    assert mark_comment(on(FIRST, line, side), later) == expected
+def test_a_line_is_as_it_was_or_outdated(line, side, new_patch, expected) -> None:
+    assert mark_comment(on(FIRST, line, side), new_patch) == expected
 
 
 def test_decisions_without_comments_stay_as_they_are() -> None:

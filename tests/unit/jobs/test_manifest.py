@@ -75,9 +75,9 @@ def test_it_comes_back_from_its_bytes(base):
     assert Manifest.read(manifest.dump()) == manifest
     as_link = Manifest({}, removed, base, {"base": "x", "files": "y"})
     assert Manifest.read(as_link.dump()) == as_link
-    back = dict(reversed(links.items()))
+    reversed_links = dict(reversed(links.items()))
     same = Manifest(
-        dict(reversed(files.items())), frozenset({"a", "b"} if base else ()), base, back
+        dict(reversed(files.items())), frozenset({"a", "b"} if base else ()), base, reversed_links
     )
     assert same.dump() == manifest.dump()
 

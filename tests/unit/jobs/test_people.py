@@ -21,7 +21,9 @@ def key(name: str, maker: Credential = FIRST_KEY, **fields) -> Credential:
 
 def count_as_one_person(first: Credential, second: Credential, *more_keys: Credential) -> bool:
     """Whether they count as one person, which has to be the same from both sides."""
-    ring = KeyRing(tuple(each for each in (first, second, *more_keys) if each.id != FIRST.id))
+    ring = KeyRing(
+        tuple(credential for credential in (first, second, *more_keys) if credential.id != FIRST.id)
+    )
     results = {f"key:{b.id}" in ring.same_person(a) for a, b in ((first, second), (second, first))}
     (answer,) = results
     return answer
@@ -46,39 +48,43 @@ def test_the_keys_that_the_first_key_made_count_apart_from_one_another_and_not_f
 
 
 def test_a_key_counts_as_everyone_who_made_it():
-    made = key("sock", ALICE)
-    of_it = key("puppet", made)
-    for other in (made, of_it):
-        assert count_as_one_person(ALICE, other, made)
-    assert count_as_one_person(made, of_it)
-    assert count_as_one_person(key("alice-2", person="Alice"), made, ALICE), (
+    child_key = key("sock", ALICE)
+    grandchild_key = key("puppet", child_key)
+    for descendant in (child_key, grandchild_key):
+        assert count_as_one_person(ALICE, descendant, child_key)
+    assert count_as_one_person(child_key, grandchild_key)
+    assert count_as_one_person(key("alice-2", person="Alice"), child_key, ALICE), (
         "another key of the maker"
     )
-    assert not count_as_one_person(key("bob"), made, ALICE)
+    assert not count_as_one_person(key("bob"), child_key, ALICE)
 
 
-def reason(made: Credential, *others: Credential) -> str | None:
+def reason(approver: Credential, *others: Credential) -> str | None:
     """Why the key gives no approval where two are needed."""
-    return KeyRing((made, *others)).same_person(made).get(MADE_FOR_ANOTHER)
+    return KeyRing((approver, *others)).same_person(approver).get(MADE_FOR_ANOTHER)
 
 
 def test_a_key_that_a_person_made_for_another_gives_no_approval():
-    made = key("x", ALICE, person="Xavier")
-    assert reason(made, ALICE) == "alice made the key x for Xavier"
+    child_key = key("x", ALICE, person="Xavier")
+    assert reason(child_key, ALICE) == "alice made the key x for Xavier"
     fields_of_key = key("alice-2", ALICE, person="ALICE")
     assert reason(fields_of_key, ALICE) is reason(ALICE) is reason(FIRST_KEY) is None
-    assert reason(key("back", made, person="alice"), made, ALICE) is not None, "Xavier may know it"
+    assert reason(key("back", child_key, person="alice"), child_key, ALICE) is not None, (
+        "Xavier may know it"
+    )
     assert reason(key("alice-3", fields_of_key, person="Alice"), fields_of_key, ALICE) is None
 
 
 def test_a_revoked_maker_and_a_new_key_of_its_name_change_nothing():
-    gone = replace(ALICE, revoked_at=1)
-    made = key("sock", gone)
+    revoked_key = replace(ALICE, revoked_at=1)
+    child_key = key("sock", revoked_key)
     again = replace(key("alice"), id="k-new")
-    assert count_as_one_person(gone, made)
-    assert count_as_one_person(again, made, gone), "the same person"
-    other = replace(key("alice", person="Alice Liddell"), id="k-other")
-    assert not count_as_one_person(other, made, gone), "the name alone is no person"
+    assert count_as_one_person(revoked_key, child_key)
+    assert count_as_one_person(again, child_key, revoked_key), "the same person"
+    namesake_key = replace(key("alice", person="Alice Liddell"), id="k-other")
+    assert not count_as_one_person(namesake_key, child_key, revoked_key), (
+        "the name alone is no person"
+    )
 
 
 def test_of_older_records_the_makers_name_counts():
@@ -95,8 +101,8 @@ def test_of_older_records_the_makers_name_counts():
 
 def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
     operator = key("olga")
-    made = key("bob", operator, tenant="acme")
-    ring = KeyRing((operator, made, key("cat", operator, tenant="acme")))
+    tenant_key = key("bob", operator, tenant="acme")
+    ring = KeyRing((operator, tenant_key, key("cat", operator, tenant="acme")))
     assert set(ring.same_person(operator)) == {
         "key:k-olga",
         "name:olga",
@@ -104,10 +110,10 @@ def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
         "key:configured",
         "name:operator",
     }
-    assert ring.same_person(made)[MADE_FOR_ANOTHER] == "olga made the key bob for bob"
+    assert ring.same_person(tenant_key)[MADE_FOR_ANOTHER] == "olga made the key bob for bob"
 
 
 def test_a_circle_of_makers_ends():
-    one = Credential("k-1", "one", "t", EVERY_SCOPE, created_by="two")
-    two = Credential("k-2", "two", "t", EVERY_SCOPE, created_by="one")
-    assert count_as_one_person(one, two)
+    first_key = Credential("k-1", "one", "t", EVERY_SCOPE, created_by="two")
+    second_key = Credential("k-2", "two", "t", EVERY_SCOPE, created_by="one")
+    assert count_as_one_person(first_key, second_key)

@@ -11,7 +11,7 @@ PLANNED = ("planned", {"steps": ["a", "b", "c"]})
 def progress_of(*facts: tuple[str, dict[str, object]]) -> list[str] | None:
     events = [Event(seq, seq, kind, data) for seq, (kind, data) in enumerate(facts, start=1)]
     steps = progress_of_steps(events)
-    return None if steps is None else [str(each) for each in steps]
+    return None if steps is None else [str(step) for step in steps]
 
 
 def step(kind: str, number: int) -> tuple[str, dict[str, object]]:

@@ -18,7 +18,7 @@ READY = {
 BROKEN = {**READY, "sandbox": {"works": False, "why": "bwrap: /host/secret"}}
 NO_STORAGE = {**READY, "storage": {"works": False, "why": "http://minio.internal:9000"}}
 OLD = {"id": "host:2:b"}
-"""A worker of an early release announces none of these."""
+"""A worker of an early release does not announce these fields."""
 RESTING = replace(queued(), due_at=NOW + 60_000, hints=0, wait=Wait("groq", "429"))
 BEGUN = replace(queued(), graph=GraphFormat(9, "2.0"))
 CASES = [

@@ -1,4 +1,4 @@
-"""What a decision's digest covers, and what it does not."""
+"""The fields that the digest of a decision covers, and the fields that it omits."""
 
 from __future__ import annotations
 

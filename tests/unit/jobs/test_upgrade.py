@@ -40,7 +40,7 @@ def decided(record: JobRecord, action: Action, **fields: Any) -> Change | Refusa
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "expected_format"),
     [
         (queued(), None),
         (claimed(queued()), None),
@@ -52,10 +52,14 @@ def decided(record: JobRecord, action: Action, **fields: Any) -> Change | Refusa
         (tried(RESTART), None),
     ],
 )
-def test_what_has_to_be_read_to_go_on(record: JobRecord, found: GraphFormat | None) -> None:
-    assert record.checkpointed == found
-    assert unreadable_format(record, READS) == (found if found == THEIRS else None)
-    assert unreadable_format(record, [7]) == found
+def test_what_has_to_be_read_to_go_on(
+    record: JobRecord, expected_format: GraphFormat | None
+) -> None:
+    assert record.checkpointed == expected_format
+    assert unreadable_format(record, READS) == (
+        expected_format if expected_format == THEIRS else None
+    )
+    assert unreadable_format(record, [7]) == expected_format
 
 
 def test_a_worker_claims_only_what_it_reads() -> None:
