@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help service install sandbox-extra lock demo up check format test test-tools test-packages faults attacks screenshots size clean
+.PHONY: help service install sandbox-extra lock demo up check format test test-all test-packages faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,12 +39,13 @@ format: install  ## put the code in order
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test test-tools faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
-test: test-packages  ## run the tests of the product; it says what it leaves out; not as root: docker's, too
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
-	@echo 'left out: tests of the laboratory (make test-tools), faults (make faults)'
+test test-all faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
+test: test-packages  ## run the sharpest test of each promise; not as root: without docker
+	$(BIN)/pytest --sharpest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@echo 'left out: the full matrices and the laboratory (make test-all), faults (make faults)'
 
-test-tools: test-packages sandbox-extra  ## run the tests of the laboratory (lab/): when it changes
+test-all: test-packages sandbox-extra  ## run all tests but the faults: the matrices and the laboratory (lab/), too
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 	$(BIN)/pytest tests/tools --numprocesses 2 --dist loadfile
 
 test-packages: install

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 
@@ -65,6 +66,33 @@ async def redis_store(redis_url) -> AsyncIterator[RedisStore]:
 
 
 collect_ignore_glob = [] if engines.OWN else ["integration/sandbox/test_docker_*.py"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sharpest",
+        action="store_true",
+        help="leave out the matrices: run every Nth case of a test marked matrix(every=N), and no "
+        "case of a test marked matrix",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--sharpest`, deselect the cases of matrices. The cases of one test function count from
+    its first case, so that each machine and each worker process selects the same cases."""
+    if not config.getoption("sharpest"):
+        return
+    counts: Counter[str] = Counter()
+    selected, deselected = [], []
+    for item in items:
+        marker = item.get_closest_marker("matrix")
+        function = item.nodeid.partition("[")[0]
+        every = marker.kwargs.get("every", 0) if marker else 1
+        is_selected = every > 0 and counts[function] % every == 0
+        counts[function] += 1
+        (selected if is_selected else deselected).append(item)
+    items[:] = selected
+    config.hook.pytest_deselected(items=deselected)
 
 
 def pytest_report_header() -> str:
