@@ -7,10 +7,10 @@ from support.cases.pattern_growth import Use
 from support.cases.product_patterns import VARIABLE, product_patterns
 
 PRODUCT = product_patterns()
-GIVEN = {
+PATTERN_ARGUMENTS = {
     "cli/commands/jobs/run.py": "the user's pattern, which is only compiled",
     "agents/models/capabilities/wordings.py": "the names of a request's fields, with bounded gaps",
-    "agents/models/replies/text_calls.py": "the patterns of text_calls.py and thoughts.py",
+    "agents/models/replies/text_forms.py": "the patterns of calls and of thoughts in texts",
     "agents/sandbox_programs/searching.py": "the model's pattern, in a sandbox with limits",
     "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
 }
@@ -23,7 +23,7 @@ def has_variable(use: Use) -> bool:
 
 def test_every_pattern_is_known() -> None:
     assert len(PRODUCT) > 100
-    assert {use.location.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(GIVEN)
+    assert {use.location.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(PATTERN_ARGUMENTS)
 
 
 @pytest.mark.parametrize(
