@@ -7,8 +7,8 @@ A file that the command names is its driver, and is not tried if there is anothe
 Tests are part of the verification. If the job has changed only tests, the files that they test are
 made unable to load, all together.
 
-All experiments together take at most twice the verification's own time, but SECONDS in any case. An
-experiment that no longer fits is not made, and a note says so. An experiment that a limit ended
+All experiments together take at most twice the verification's own time, or SECONDS if that is more.
+An experiment that no longer fits is not made, and a note says so. An experiment that a limit ended
 shows nothing.
 
 See ADR 79.
@@ -261,8 +261,8 @@ class Experiments:
         return calls_in(attempt.result.changed.get(CALLS, b""), functions)
 
     async def _mutate(self, mutations: Sequence[Mutation]) -> None:
-        """Try the mutations in their order. A mutation of a function that does not run cannot be
-        noticed, and is not tried."""
+        """Try the mutations in their order. A mutation of a function that does not run counts as
+        unnoticed without a run."""
         strength = Strength(noticed=0, tried=0, untried=0, unnoticed=[])
         for number, mutation in enumerate(mutations):
             noticed: bool | None = False
@@ -281,7 +281,7 @@ class Experiments:
             if not noticed:
                 strength["unnoticed"].append(mutation.unnoticed())
         if strength["tried"]:
-            strength["unnoticed"].sort(key=lambda each: (each["path"], each["line"]))
+            strength["unnoticed"].sort(key=lambda mutation: (mutation["path"], mutation["line"]))
             self.results.strength = strength
         self.results.no_time_to_mutate = strength["untried"] > 0 and not strength["tried"]
 

@@ -174,7 +174,7 @@ def _of_all(
 ) -> ModelError:
     """The error of a chain without an answer: `error` itself if the chain has one model.
 
-    It asks for the shortest of the waits until one of `later` may answer.
+    It asks for the shortest wait until one of the models may answer.
     """
     if len(skipped) == 1:
         return error

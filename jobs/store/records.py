@@ -1,6 +1,6 @@
 """Records: one job in Redis, with its charges, its journal and its conversation.
 
-Each write is one `Step` of `jobs.store.commit`.
+Each write is one `AtomicStep` of `jobs.store.commit`.
 
 See ADR 36.
 """

@@ -209,8 +209,8 @@ def retry(
     """Infrastructure trouble: try again after a delay. After `policy.retries` tries, fail with the
     `result` so far.
 
-    `most_retries`: a lower bound than the policy's, for trouble that may be a wrong setting. The
-    provider may ask for a delay of at least `min_delay_ms`. Progress of an attempt resets the
+    `most_retries`: a smaller limit than `policy.retries`, for trouble that may be a wrong setting.
+    The provider may ask for a delay of at least `min_delay_ms`. Progress of an attempt resets the
     number of tries, so that a long job may be retried more often. An attempt without progress does
     not count as running time, because an outage would use that up. `counted`: whether this is one
     of the tries. It is not if the worker cannot do any job.
@@ -248,7 +248,8 @@ def retry(
 
 
 def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refusal:
-    """Handle an expired lease: a crash (J7). Only a job that ran alone can be `poisoned`.
+    """Handle an expired lease: a crash (J7; J8: at most lease + sweep interval after the last
+    heartbeat). Only a job that ran alone can be `poisoned`.
 
     An overdue job, which gets no renewed lease, fails. `progress` is the last finished work, as
     text.

@@ -3,7 +3,7 @@
 A call that is on no list here is refused with EPERM. These are, for example: access to another
 process (ptrace, process_vm_*, pidfd_getfd, kcmp), namespaces and mounts (unshare, setns, mount and
 the new mount calls, pivot_root, chroot, file handles), the parts of the kernel that attacks often
-use (bpf, perf, io_uring, userfaultfd, keyrings, vmsplice, cachestat, NUMA's move_pages and similar
+use (bpf, perf, userfaultfd, keyrings, vmsplice, cachestat, NUMA's move_pages and similar
 calls), calls that act on the machine (modules, kexec, reboot, clocks, swap, quota, accounting, host
 names, I/O ports, syslog, sync and syncfs), more filters (seccomp), and obsolete calls (uselib,
 ustat, sysfs).

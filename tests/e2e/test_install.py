@@ -119,8 +119,9 @@ def test_the_demo_installs_no_tools_of_tests_and_the_tests_add_them(recorded_uv,
     }  # fmt: skip
     assert install("", recorded_uv, "dev").returncode == 0
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert len(calls) == 4
-    assert "--requirement requirements/dev.lock" in calls[-1]
+    assert len(calls) == 5
+    assert "--requirement requirements/dev.lock" in calls[-2]
+    assert "--editable lab" in calls[-1]
     again = install("", recorded_uv, "dev")
     assert (again.returncode, again.stdout) == (0, "")
 

@@ -23,7 +23,9 @@ def has_variable(use: Use) -> bool:
 
 def test_every_pattern_is_known() -> None:
     assert len(PRODUCT) > 100
-    assert {use.location.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(PATTERN_ARGUMENTS)
+    assert {use.location.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(
+        PATTERN_ARGUMENTS
+    )
 
 
 @pytest.mark.parametrize(
