@@ -27,11 +27,11 @@ time.sleep(20)
 """
 COMMAND = """
 import sys
-from cli.signals import Stopped
+from cli.signals import StoppedBySignal
 from lab.commands.drill_process import run_drill
 try:
     run_drill("slow_drill", sys.argv[1:])
-except Stopped as stopped:
+except StoppedBySignal as stopped:
     sys.exit(stopped.exit_code)
 """
 

@@ -157,4 +157,4 @@ def test_the_packages_of_a_task_are_installed_for_its_job(request, measuring, ca
         assert "name packages" not in printed.err
     else:
         assert setup.kind == "setup_left_out"
-        assert "1 tasks name packages, and the service installs none" in printed.err
+        assert "1 tasks name packages, and the service installs no packages" in printed.err

@@ -207,7 +207,9 @@ async def test_a_binary_file_that_one_side_has_changed_is_the_changes_own(
 
 async def test_where_nothing_is_left_to_do_the_job_says_why(rebasing: Rebasing) -> None:
     record = await rebasing.change({"a.txt": b"1\n"}, frozenset({"b.txt"}))
-    with pytest.raises(RepositoryRefused, match=r"main of .* still, where job old made its change"):
+    with pytest.raises(
+        RepositoryRefused, match=r"main of .* is still at .*, the commit of the change of job old"
+    ):
         await rebasing.begun(record)
     rebasing.project.git("rm", "--quiet", "b.txt")
     rebasing.project.commit({"a.txt": b"1\n", "c.txt": b"1\n"})

@@ -85,7 +85,7 @@ async def test_an_edit_changes_the_text_without_its_number(tmp_path: Path) -> No
 
 async def test_no_file_of_git_is_written(tmp_path: Path) -> None:
     done, _ = await used(tmp_path, call("write_file", path="/work/.git/hooks/x", content=""))
-    assert "belongs to git" in done.texts[0]
+    assert "belong to git" in done.texts[0]
     assert await done.files() == {}
 
 
@@ -127,5 +127,5 @@ async def test_git_reads_the_history_over_the_layer(tmp_path: Path) -> None:
     assert done.texts[1] == "error: git blame failed: fatal: no such path"
     assert done.texts[2].startswith("error: this tool takes log, show, blame, diff")
     assert sandbox.commands[0].argv[-2:] == ("log", "-n1")
-    assert sandbox.commands[0].layers == ("repo-fixed",)
+    assert sandbox.commands[0].trees == ("repo-fixed",)
     assert [data["tool"] for data in done.data][:2] == ["git", "git"]

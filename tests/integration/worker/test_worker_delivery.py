@@ -149,7 +149,7 @@ def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> 
     second = str(forge.service.retry(first)["id"])
     job = refused(forge, second)
     assert scopes["message"] in job["detail"]
-    assert "may not do it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
+    assert "credential does not allow it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
     assert job["result"]["delivery"] == done
     forge.forge.trouble = lambda *_: None
     after = forge.job(str(forge.service.retry(second)["id"]))["result"]["delivery"]

@@ -38,7 +38,7 @@ from worker.adapters.tools import GROUP
             "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)",
         ),
         *(
-            ({"FETTLE_ENV": "production", name: "true"}, f"{name} has a library send")
+            ({"FETTLE_ENV": "production", name: "true"}, f"{name} would have a library send")
             for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "SENTRY_DSN")
         ),
         ({"ALL_PROXY": "socks5://me:hush@proxy:1080"}, "ALL_PROXY names a socks5 proxy"),
