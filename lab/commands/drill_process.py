@@ -18,8 +18,8 @@ def run_drill(
 ) -> int:
     """Run `python -m MODULE ARGUMENTS`, and return its exit code.
 
-    `environment` is added to this process's environment. Raises StoppedBySignal if a signal stops this
-    process, after the drill has ended.
+    `environment` is added to this process's environment. Raises StoppedBySignal if a signal stops
+    this process, after the drill has ended.
     """
     # -P: a folder `lab` in the user's own project must not shadow Fettle's.
     argv = [sys.executable, "-P", "-m", module, *arguments]

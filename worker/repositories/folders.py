@@ -107,7 +107,7 @@ class RepositoryFolders:
             yield path, lock
         except OSError as error:
             raise RepositoryDiskFails(
-                f"this worker's disk does not take the repository: "
+                f"this worker's disk cannot store the repository: "
                 f"{error.strerror or type(error).__name__}"
             ) from error
         finally:

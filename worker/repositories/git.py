@@ -213,7 +213,7 @@ def _failure(command: str, code: int, errors: bytes) -> RepositoryRefused:
     if code == -signal.SIGXCPU:
         return GitTooLong(f"git {command} took too long {_TIME}", code=code)
     if _DISK.search(errors) is not None:
-        return RepositoryDiskFails(f"this worker's disk cannot store it: {message}")
+        return RepositoryDiskFails(f"this worker's disk cannot store the repository: {message}")
     if code in _KILLED or _MACHINE.search(errors) is not None:
         return RepositoryUnavailable(f"this worker's machine stops git: {message}")
     return GitFailed(message, code=code, errors=errors)

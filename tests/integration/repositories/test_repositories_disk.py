@@ -64,6 +64,6 @@ def test_a_full_disk_is_the_machines_and_leaves_nothing(
     folder = tmp_path / "disk"
     folder.mkdir()
     outcome = on_a_disk(size, folder, bundle)
-    assert "this worker's disk cannot store it" in outcome["said"], outcome
+    assert "this worker's disk cannot store the repository" in outcome["said"], outcome
     assert (outcome["left"], outcome["layers"]) == ([], [])
     assert on_a_disk("40m", folder, bundle)["said"] is None

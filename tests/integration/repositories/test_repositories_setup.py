@@ -267,7 +267,7 @@ async def test_a_workers_full_disk_is_an_outage(
         return await run.run(*args[:-1], Path("/dev/full"))
 
     monkeypatch.setattr(setup, "run", on_a_full_disk)
-    with pytest.raises(RepositoryUnavailable, match=r"disk does not take .*No space left"):
+    with pytest.raises(RepositoryUnavailable, match=r"disk cannot store .*No space left"):
         await bench.installed(Setup("echo x >made"))
 
 
