@@ -25,7 +25,7 @@ from sandbox.protocol import Command, End, Limits, RunResult
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 LIMITS = Limits(wall_seconds=60.0)
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.matrix(every=4)]
 
 PROGRAMS: dict[str, str | bytes] = {
     # How it ends

@@ -24,7 +24,7 @@ AT_ONCE = "4"
 """A verification and the experiments on it get the same share of the processors, more or less, so
 that no experiment ends by its time limit."""
 
-pytestmark = pytest.mark.timeout(2 * ALL_SECONDS)
+pytestmark = [pytest.mark.timeout(2 * ALL_SECONDS), pytest.mark.matrix]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from support.servers.git_repositories import Repository
 
 from lab.provider import ProviderServer
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.matrix]
 MODEL = "groq:llama-3.3-70b-versatile"
 
 

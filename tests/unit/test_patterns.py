@@ -28,6 +28,7 @@ def test_every_pattern_is_known() -> None:
     )
 
 
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize(
     "use",
     [use for use in PRODUCT if not has_variable(use)],

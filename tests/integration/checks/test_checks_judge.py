@@ -26,7 +26,7 @@ PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 LIMITS = Limits(wall_seconds=60.0)
 SHORT = replace(LIMITS, wall_seconds=20.0)
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.matrix(every=3)]
 
 HONEST = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return 4\n"

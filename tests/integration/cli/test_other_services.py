@@ -26,6 +26,8 @@ from cli.errors import NotFettle
 from cli.exit_codes import NOT_REACHABLE
 from settings.api import ApiSettings
 
+pytestmark = pytest.mark.matrix
+
 JOB = "j1"
 CALLS: dict[str, tuple[str, ...]] = {
     "run": ("run", "Sort a list"),

@@ -55,6 +55,8 @@ from lab.provider.request import Wire
 from lab.provider.turn import SIGNATURE
 from lab.provider.wire import DIALECTS
 
+pytestmark = pytest.mark.matrix(every=4)
+
 NAMES = (
     "groq:llama-3.3-70b-versatile",
     "google_genai:gemini-2.5-flash",

@@ -10,6 +10,7 @@ from integration.quirks.table import REPEATED, ROWS
 from support.quirks.job import problems, run_row
 
 
+@pytest.mark.matrix(every=10)
 @pytest.mark.parametrize("name", list(ROWS))
 async def test_a_job_has_the_outcome_of_its_row(name: str, tmp_path: Path) -> None:
     row = ROWS[name]

@@ -18,7 +18,7 @@ from agents.runs.program import Program, ProgramResult, execute
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.matrix(every=4)]
 
 COUNT = re.compile(r"(\d+) (passed|failed|error|skipped|xfailed)")
 RUNS_TESTS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py.py")

@@ -25,6 +25,8 @@ from jobs.queue.hints import NAME, QUEUE, celery_app
 from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 
+pytestmark = pytest.mark.matrix(every=6)
+
 CODE = "open('n.txt', 'w').write('42')\nprint(42)"
 TURNS = [
     plans("print 42"),

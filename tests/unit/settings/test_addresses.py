@@ -30,6 +30,8 @@ from settings.starting.provenance import complaints, trace, variable
 from settings.starting.sections import SECTIONS
 from settings.webhooks import WebhookSettings
 
+pytestmark = pytest.mark.matrix(every=5)
+
 SECRET = "hunter2secret"
 
 
