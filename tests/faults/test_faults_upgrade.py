@@ -102,7 +102,7 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     reason = job.review.payload["reason"]
     assert f"graph format {NEXT}, by Fettle 9.0.0" in reason
     assert "approve" in reason
-    assert "run a worker of Fettle 9.0.0" in reason
+    assert "start a worker of Fettle 9.0.0" in reason
     edit = Decision(job.review.id, Action.EDIT, "ann", code="print(1)")
     refused = await operations.decide(job.id, edit)
     assert isinstance(refused, Refusal)
