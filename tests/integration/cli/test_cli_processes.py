@@ -22,12 +22,12 @@ REAPER = Path(__file__).resolve().parents[2] / "support/processes/reaper.py"
 
 PARENT = """
 import os, subprocess, sys, time
-from cli.local.processes import Program, running
+from cli.local.processes import LocalProgram, running
 from cli.signals import Signals
 with Signals() as signals, running(signals) as children:
     for number, code in enumerate(sys.argv[1:]):
         argv = (sys.executable, "-c", code)
-        program = Program(f"child {number}", argv, dict(os.environ), stop_seconds=1)
+        program = LocalProgram(f"child {number}", argv, dict(os.environ), stop_seconds=1)
         children.start(program, subprocess.DEVNULL)
     time.sleep(0.4)
     print("ready", flush=True)
