@@ -161,7 +161,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Implements Checked over the artifact store."""
+    """Implements Checkable over the artifact store."""
 
     blobs: Blobs
 
@@ -178,8 +178,8 @@ def storage_readiness(blobs: Blobs, name: str) -> Readiness:
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """Implements Checked over the default models of jobs. Builds models,
-    and sends no request."""
+    """Implements Checkable over the default models of jobs. Builds models, and sends no
+    request."""
 
     models: ModelPool
     chains: tuple[tuple[str, ...], ...]

@@ -33,7 +33,7 @@ class LiveTokens:
         self._sending: asyncio.Task[None] | None = None
 
     def of(self, job_id: str) -> JobTokens:
-        """The port Tokens for one job."""
+        """The streams of one job."""
         return JobTokens(self, job_id)
 
     def send(self, job_id: str, message: Message) -> None:
@@ -83,13 +83,13 @@ class LiveTokens:
 
 @dataclass(frozen=True, slots=True)
 class JobTokens:
-    """Implements the port Tokens for one job."""
+    """Implements the port TokenStreams for one job."""
 
     live: LiveTokens
     job_id: str
 
     def of(self, call: str, role: str) -> TokenListener:
-        """See agents.ports.Tokens."""
+        """See agents.attempt.TokenStreams."""
         return _Call(self, call, role)
 
 

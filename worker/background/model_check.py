@@ -151,14 +151,14 @@ class _PatientModels(RoleModels):
 
 
 class _FirstToken:
-    """Implements Tokens and TokenListener: measures the time until the first token."""
+    """Implements TokenStreams and TokenListener: measures the time until the first token."""
 
     def __init__(self, started: float) -> None:
         self._started = started
         self.seconds: float | None = None
 
     def of(self, call: str, role: str) -> TokenListener:  # noqa: ARG002 - all calls of the trial
-        """See Tokens."""
+        """See TokenStreams."""
         return self
 
     def begin(self) -> None:

@@ -50,14 +50,14 @@ class TlsStream(ByteStream):
             await self._complete(self._tls.do_handshake)
 
     async def read(self) -> bytes:
-        """See Stream."""
+        """See ByteStream."""
         try:
             return await self._complete(lambda: self._tls.read(CHUNK_BYTES))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
 
     async def write(self, data: bytes) -> None:
-        """See Stream."""
+        """See ByteStream."""
         if data:
             await self._complete(lambda: self._tls.write(data))
 

@@ -1,8 +1,8 @@
 """Docstrings, comments and pages refer to modules, classes and files that exist.
 
 A reference is a path (`jobs/redis/keys.py`) or a dotted name (`jobs.redis.keys`, `Ports.events`) in
-backticks, or an error after "Raises". A renamed class leaves such texts behind, and no other check
-reads them.
+backticks, an error after "Raises", or a class after "See" or "Implements" at the beginning of a
+docstring. A renamed class leaves such texts behind, and no other check reads them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
 RAISED = re.compile(r"\bRaises? `?([A-Za-z_][\w.]*\w)`?")
+IMPLEMENTED = re.compile(
+    r"(?:See|Implements) (?:the ports? )?`?((?:\w+\.)*[A-Z]\w*[a-z])`?(?: and ([A-Z]\w*[a-z]))?"
+)
+"""The docstring of an implementation: `Implements Forge.` of a class, `See Forge.` of a method."""
 
 
 def listed(pattern: str) -> list[str]:
@@ -225,6 +229,49 @@ def errors() -> set[str]:
     return defined | imported | set(dir(builtins))
 
 
+@cache
+def methods() -> dict[str, set[str]]:
+    """The public methods that the classes of the packages define, by the class's name."""
+    defined: dict[str, set[str]] = defaultdict(set)
+    for tree in modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                defined[node.name] |= {
+                    item.name
+                    for item in node.body
+                    if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+                    and not item.name.startswith("_")
+                }
+    return defined
+
+
+def implemented(node: ast.ClassDef) -> Iterator[tuple[int, str, set[str]]]:
+    """What the docstrings of a class refer to: (line, class, the methods of both classes)."""
+    for name in implemented_classes(node):
+        yield node.lineno, name, methods().get(name.rpartition(".")[2], set())
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in implemented_classes(item):
+                yield item.lineno, name, {item.name}
+
+
+def implemented_classes(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    match = IMPLEMENTED.match(ast.get_docstring(node) or "")
+    return [name for name in match.groups() if name] if match else []
+
+
+def is_implementation(node: ast.ClassDef, name: str, common: set[str]) -> bool:
+    """Whether the class `name` exists, and has methods that both classes have in common."""
+    package, _, class_name = name.rpartition(".")
+    if package.split(".")[0] in PACKAGES and not resolves(name.split(".")):
+        return False
+    if class_name not in attributes():
+        return is_known_error(name, errors())  # a class of a library
+    return bool(common) and all(
+        common <= attributes()[owner] or is_foreign(owner) for owner in (class_name, node.name)
+    )
+
+
 PYTHON = [path for path in listed("*.py") if path.split("/")[0] in {*PACKAGES, "tests"}]
 
 
@@ -250,6 +297,20 @@ def test_raised_errors_exist(package: str) -> None:
         for line, text in texts(path)
         for name in RAISED.findall(text)
         if not is_known_error(name, known_errors)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_classes_implement_what_their_docstrings_name(package: str) -> None:
+    missing = [
+        f"{module}:{line}: {name}"
+        for module, tree in modules().items()
+        if module.split(".")[0] == package
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for line, name, common in implemented(node)
+        if not is_implementation(node, name, common)
     ]
     assert not missing, "\n".join(missing)
 
