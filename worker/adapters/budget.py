@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from decimal import Decimal
 
 from agents.errors import BudgetExhausted, PriceUnknown
 from agents.ports.spending import MaxSpend
@@ -21,6 +20,7 @@ from jobs.budgets import (
     billionths,
     day_limit,
     format_dollars,
+    make_cap,
 )
 from jobs.model.record import JobRecord
 from jobs.store.credentials import Credentials
@@ -155,26 +155,21 @@ class Spending:
     @classmethod
     def allowed(cls, settings: WorkerSettings, credentials: Credentials) -> Spending:
         """The limits and prices of the settings."""
-        cap = Cap(_cost(settings.max_job_cost_usd), settings.max_job_tokens)
-        key = Cap(_cost(settings.key_cost_usd_per_day), settings.key_tokens_per_day)
-        tenant = Cap(_cost(settings.tenant_cost_usd_per_day), settings.tenant_tokens_per_day)
+        cap = make_cap(settings.max_job_cost_usd, settings.max_job_tokens)
+        key = make_cap(settings.key_cost_usd_per_day, settings.key_tokens_per_day)
+        tenant = make_cap(settings.tenant_cost_usd_per_day, settings.tenant_tokens_per_day)
         return cls(cap, CachedDayLimits(credentials, key, tenant), prices(settings))
 
     def budget(self, record: JobRecord, store: RedisStore, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
-        spec = record.spec
-        cost = None if spec.max_cost_usd is None else billionths(spec.max_cost_usd)
-        cap = Cap(_least(cost, self.cap.cost), _least(spec.max_tokens, self.cap.tokens))
+        job_cap = make_cap(record.spec.max_cost_usd, record.spec.max_tokens)
+        cap = Cap(_least(job_cap.cost, self.cap.cost), _least(job_cap.tokens, self.cap.tokens))
         return AccountBudget(store, ledger, cap, record.key_id, record.tenant, self.days)
 
 
 def prices(settings: WorkerSettings) -> Prices:
     """The operator's prices, and the built-in list for other models."""
     return Prices({model: OperatorPrice(*row) for model, row in settings.operator_prices().items()})
-
-
-def _cost(dollars: Decimal | None) -> int | None:
-    return None if dollars is None else billionths(dollars)
 
 
 def _least(*bounds: int | None) -> int | None:
