@@ -27,7 +27,7 @@ from worker.egress.authority import Authority
 from worker.egress.connection import CHUNK_BYTES, ByteStream, ClientConnection, Headers
 from worker.egress.hosts import PORTS, HostList, authority, parse_url
 from worker.egress.reads import ReadRules, forwarded_headers
-from worker.egress.transport import PinnedBackend, Resolver, resolve_host
+from worker.egress.transport import PinnedBackend, Resolver, core_url, resolve_host
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 60.0
@@ -193,12 +193,9 @@ class Proxy:
             limit = self._rules.max_body_bytes(request, host, target)
             content = await client.read_body(limit) or None
         headers = forwarded_headers(request, self.credentials.get(host))
-        core_url = httpcore.URL(
-            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=target
-        )
         try:
             async with self._pool(url).stream(
-                *(request.method, core_url),
+                *(request.method, core_url(url, target)),
                 headers=headers,
                 content=content,
                 extensions={"timeout": _TIMEOUT},

@@ -164,7 +164,7 @@ class Transport:
                 httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
                 pool.stream(
                     method,
-                    _core_url(url),
+                    core_url(url, url.raw_path),
                     headers=_core_headers(url, headers, body),
                     content=body,
                 ) as response,
@@ -199,11 +199,10 @@ def _redirect_target(method: str, head: Head) -> httpx.URL | None:
         ) from None
 
 
-def _core_url(url: httpx.URL) -> httpcore.URL:
-    """Part by part: two parsers may read one text differently."""
-    return httpcore.URL(
-        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-    )
+def core_url(url: httpx.URL, target: bytes) -> httpcore.URL:
+    """The URL of a request for `target` at the host of `url`. It is made of parts, because two
+    parsers may read one text differently."""
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=target)
 
 
 def _core_headers(
