@@ -33,16 +33,18 @@ async def every_seconds(
     """Repeat the work with a pause. With a `leader`, one worker of the fleet does it each time."""
 
     async def in_turn() -> None:
-        # each interval has its own lock: after a change of the rules, no worker waits for the old
-        # lock
-        if leader is None or await leader.try_acquire(
-            f"{name}:{seconds:g}", lock_duration_ms(seconds)
-        ):
+        if leader is None or await _is_turn(leader, name, seconds):
             await work()
 
     while True:
         await logged(name, in_turn)
         await asyncio.sleep(seconds)
+
+
+async def _is_turn(leader: LeaderLock, name: str, seconds: float) -> bool:
+    """Whether this worker does the work in this interval. Each interval length has its own lock:
+    after a change of the rules, no worker waits for the old lock."""
+    return await leader.try_acquire(f"{name}:{seconds:g}", lock_duration_ms(seconds))
 
 
 async def logged(name: str, work: Work) -> None:
@@ -55,9 +57,6 @@ async def logged(name: str, work: Work) -> None:
         log.error(f"{name} failed", exc_info=error)
 
 
-TURN = "sweep"
-
-
 async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
     """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
 
@@ -68,12 +67,10 @@ async def sweep_forever(operations: Operations, seconds: float, *, grace: float 
     while True:
         pause = seconds
         try:
-            took = await operations.store.leader.try_acquire(
-                f"{TURN}:{seconds:g}", lock_duration_ms(seconds)
-            )
+            is_turn = await _is_turn(operations.store.leader, "sweep", seconds)
             if away:
                 away, pause = False, grace
-            elif took:
+            elif is_turn:
                 await _sweep(operations)
         except StoreUnavailable as error:
             log.warning("sweep missed", error=str(error))
