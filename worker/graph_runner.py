@@ -29,7 +29,6 @@ from agents.runs.symbols import symbol_map
 from agents.state import EarlierJob, JobFields, State
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
-from jobs.model.credentials import is_person
 from jobs.model.record import RESTART, JobRecord, Push, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobKind, JobSpec
@@ -40,7 +39,7 @@ from jobs.view.comments import mark_outdated
 from worker.adapters.repository import StoredChange, commit_base, store_change
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
-from worker.delivery.push import NEEDS_REVIEW, ChangePush, RemoteBranch, load_or_record_change
+from worker.delivery.push import ChangePush, RemoteBranch, load_or_record_change
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.ports import PortsBuilder
 from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
@@ -248,23 +247,20 @@ class GraphRunner:
         target, files = self._target(), self.context.files
         if target is None:
             return None
-        if not outcome.approved:
-            return Push(note="nothing was delivered: nobody has approved the change")
-        if files.deliveries.needs_review and not is_person(outcome.approved_by):
-            approval = f"{outcome.approved_by} has approved it, and {NEEDS_REVIEW}"
-            advice = f"`fettle apply {self.record.id}` applies the change"
-            return Push(note=f"nothing was delivered: {approval}; {advice}")
+        reason = files.deliveries.reason_against(self.record.id, outcome.approved_by)
+        if reason is not None:
+            return Push(note=f"nothing was delivered: {reason}")
         if change is None:
             return Push(note="nothing was delivered: the job has changed nothing")
-        intent = await load_or_record_change(self.record, builder.ledger, builder.blobs, change)
-        attempt = ChangePush(
+        approved = await load_or_record_change(self.record, builder.ledger, builder.blobs, change)
+        push = ChangePush(
             self.record,
             target,
             files.repositories.settings,
             commit_base(workspace),
             LeaseCheck(self.context.store, self.writer).check,
         )
-        delivery = await attempt.deliver(intent, outcome.summary or outcome.answer)
+        delivery = await push.deliver(approved, outcome.summary or outcome.answer)
         await builder.ledger.emit(Event(_DELIVERY, "delivered", asdict(delivery)))
         await self.writer.send()
         return delivery

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from agents.errors import StateUnreadable
 from agents.ports import Finished
 from jobs.blobs.directory import Blobs
+from jobs.model.credentials import is_person
 from jobs.model.record import JobRecord, Push
 from jobs.model.spec import JobSpec
 from settings.repositories import ForgeKind, RepositorySettings
@@ -86,6 +87,15 @@ class DeliveryHosts:
                 f"the list has {hosts}"
             )
         return RemoteBranch(site, forge_of(kind, site) if spec.deliver.pull_request else None)
+
+    def reason_against(self, job_id: str, approved_by: str | None) -> str | None:
+        """Why a change with this approval is not delivered; None if it is."""
+        if approved_by is None:
+            return "nobody has approved the change"
+        if self.needs_review and not is_person(approved_by):
+            advice = f"`fettle apply {job_id}` applies the change"
+            return f"{approved_by} has approved it, and {NEEDS_REVIEW}; {advice}"
+        return None
 
 
 _BRANCHES = "refs/heads/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -239,6 +240,24 @@ def test_where_nothing_is_delivered(url: str | None, pull_request: bool, reason:
     assert (target.site.host, target.forge) == ("git.internal:3000", None)
     with pytest.raises(RepositoryRefused, match="FETTLE_REPO_HOSTS"):
         hosts.target(JobSpec("t", repo=Repo("https://gone.test/a"), deliver=Deliver()), "default")
+
+
+@pytest.mark.parametrize(
+    ("needs_review", "approved_by", "reason"),
+    [
+        (False, None, "nobody has approved"),
+        (True, "critic", "critic has approved it, and .*NEEDS_REVIEW.*`fettle apply j1`"),
+        (True, "rules", "rules has approved it, and .*NEEDS_REVIEW"),
+        (True, "ada and bob", None),
+        (False, "critic", None),
+    ],
+)
+def test_which_approval_allows_a_delivery(
+    needs_review: bool, approved_by: str | None, reason: str | None
+) -> None:
+    hosts = DeliveryHosts({}, RepositoryHosts(LISTED), needs_review)
+    against = hosts.reason_against("j1", approved_by)
+    assert against is None if reason is None else re.match(reason, against or "")
 
 
 @pytest.mark.parametrize(
