@@ -83,7 +83,7 @@ class Attempt:
         try:
             try:
                 return await self._run_graph()
-            except (BlobsUnavailable, BlobMissing) as error:  # while the end was recorded
+            except (BlobsUnavailable, BlobMissing) as error:  # raised while a failure was recorded
                 return await self._handle(error)
         except asyncio.CancelledError:
             if not self.runner.control.drain_requested:

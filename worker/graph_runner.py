@@ -113,7 +113,7 @@ class GraphRunner:
 
     async def _verify(self, builder: PortsBuilder) -> JobRecord | Refusal:
         """Judge the job's checks. The job succeeds whether they pass or not."""
-        checked = await _verified(await builder.build())
+        checked = await _run_checks(await builder.build())
         await self.writer.send()
         result = Result(f"{report_summary(checked)}.", approved_by=None, checks=checked)
         return await retry_while_unavailable(
@@ -133,7 +133,9 @@ class GraphRunner:
         ports = await builder.build(entries[0].workspace if entries else None)
         files = await start_files(ports)
         repository_map = await symbol_map(ports, record.spec.task)
-        feed = initial_state(_input(record.spec, entries, ports, files, repository_map, rebased))
+        feed = initial_state(
+            _job_input(record.spec, entries, ports, files, repository_map, rebased)
+        )
         return await self._run_graph(builder, feed, ports)
 
     async def _run_graph(
@@ -189,17 +191,20 @@ class GraphRunner:
         if "questions" not in payload:
             kind = ReviewKind.REVIEW
             change = await self._store_change(builder, workspace, payload["answer"])
-            payload = {**payload, "decisions": await self._marked(payload["decisions"], change)}
+            payload = {
+                **payload,
+                "decisions": await self._mark_outdated(payload["decisions"], change),
+            }
             if change is not None:
                 payload |= {"patch": asdict(change.patch), "bundle": change.bundle}
         await self.writer.send()
         await self.context.write_recording(self.record)
         return await self.ask(Review(interrupt.id, kind, payload))
 
-    async def _marked(
+    async def _mark_outdated(
         self, decisions: list[dict[str, Any]], change: StoredChange | None
     ) -> list[dict[str, Any]]:
-        """The decisions. A comment has a mark if its lines have changed."""
+        """The decisions, with a mark on each comment whose lines have changed."""
         if not any(decision.get("comments") for decision in decisions):
             return decisions
         patch = await self.context.files.blobs.get(change.patch.digest) if change else None
@@ -216,7 +221,7 @@ class GraphRunner:
     ) -> JobRecord | Refusal:
         change = await self._store_change(builder, workspace, outcome.summary or outcome.answer)
         await self.writer.send()
-        result = _with(result_of(outcome), change)
+        result = _with_change(result_of(outcome), change)
         if (reason := failure_reason(self.record.spec, outcome)) is not None:
             return await self._fail(Reason.UNAPPROVED, reason, result)
         try:
@@ -286,7 +291,7 @@ class GraphRunner:
         loaded = await retry_while_unavailable(lambda: self.operations.store.load(self.record.id))
         record = loaded.record if loaded else self.record
         if self.record.graph == RESTART and record.graph == RESTART:
-            return None  # the checkpoints are those of before the new start
+            return None  # the job restarts, and its checkpoints are from before the restart
         try:
             snapshot = await self._snapshot()
         except StateUnreadable:
@@ -298,7 +303,7 @@ class GraphRunner:
             with contextlib.suppress(BlobMissing):
                 files = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
         result = best_result(snapshot.values, events, files)
-        return None if result is None else _with(result, await self._last_change(record))
+        return None if result is None else _with_change(result, await self._last_change(record))
 
     async def _last_change(self, record: JobRecord) -> StoredChange | None:
         """The change of a job that fails; None if the change is empty or cannot be read."""
@@ -327,11 +332,11 @@ class GraphRunner:
         return {"configurable": {"thread_id": self.record.id}}
 
 
-def _with(result: Result, change: StoredChange | None) -> Result:
+def _with_change(result: Result, change: StoredChange | None) -> Result:
     return replace(result, patch=change.patch, bundle=change.bundle) if change else result
 
 
-def _input(
+def _job_input(
     spec: JobSpec,
     entries: Sequence[ConversationEntry],
     ports: Ports,
@@ -362,10 +367,11 @@ def _input(
     )
 
 
-async def _verified(ports: Ports) -> dict[str, Any]:
-    """The report of a job that is a verification: no graph, no model.
+async def _run_checks(ports: Ports) -> dict[str, Any]:
+    """Run the checks of a job that is a verification, without a graph and a model; return the
+    report.
 
-    Its one run has no effects, so it can be repeated after a crash. Raises SandboxUnavailable.
+    The one run has no effects, so it can be repeated after a crash. Raises SandboxUnavailable.
     """
     await ports.cancel.check()
     tree, checks = await ports.workspace.tree(), ports.checks or Checks()
