@@ -8,7 +8,7 @@ that is not final is in exactly one of the indexes `due` and `awaiting_review`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -38,7 +38,7 @@ REPLICATION_MS = 1_000
 """How long replicas may take to confirm a write. It is less than the time limit of a connection."""
 CHECKPOINTS_PER_STEP = 1_000
 """The checkpoints that one step removes: this blocks Redis for some milliseconds. The others stay
-in the index of their thread, and are removed with the job."""
+in the index of their thread until the job is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class AtomicStep:
     """If a guard does not hold, the step writes nothing."""
     events: Sequence[NewEvent] = ()
     """Appended in this order, unless an event with the same key is on record."""
-    commands: Sequence[RedisCommand] = field(default_factory=tuple)
+    commands: Sequence[RedisCommand] = ()
     """Run in this order, after the events."""
     epoch: int | None = None
     """The epoch of the attempt that reports the events. None: events of the job's own life."""
@@ -169,7 +169,12 @@ def creation(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[RedisComm
     yield _save(record, new=True)
     yield from _add_blobs(JobKeys(record.id), blobs)
     yield ("ZADD", keys.DUE, record.due_at, record.id)
-    yield ("JOIN_LINE", *_line(record), record.spec.priority, record.created_at + IN_LINE_MS)
+    yield (
+        "JOIN_LINE",
+        *_line_arguments(record),
+        record.spec.priority,
+        record.created_at + IN_LINE_MS,
+    )
     yield ("ZADD", _listing(record), record.created_at, record.id)
     yield from _list_by_status(record)
     for label in record.spec.labels:
@@ -181,8 +186,8 @@ def creation(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[RedisComm
 def inheritance(
     record: JobRecord, parent: JobRecord, event_keys: Sequence[str]
 ) -> Iterator[RedisCommand]:
-    """Give a new job the bytes of its parent; also the journal and the event keys if `inherits`
-    names the parent."""
+    """Give a new job the bytes of its parent. If the job also continues the parent's checkpoints
+    (`inherits`), give it the parent's journal and event keys."""
     job, parent_job = JobKeys(record.id), JobKeys(parent.id)
     yield ("INHERIT_BLOBS", job.blobs, keys.REFERENCES, keys.UNREFERENCED, parent_job.blobs)
     if record.inherits == parent.id:
@@ -209,7 +214,7 @@ def change_of_record(
         yield ("LPUSH", entries, dump([entry.job_id, entry.task, entry.summary, entry.workspace]))
         yield ("LTRIM", entries, 0, ENTRIES_KEPT - 1)
     if after.status.final:
-        yield ("LEAVE_LINE", *_line(after))
+        yield ("LEAVE_LINE", *_line_arguments(after))
         yield ("ZADD", keys.FINISHED, after.updated_at, after.id)
     if after.over:
         yield ("UNLINK", *JobKeys(after.id).working)
@@ -335,7 +340,8 @@ def _update_ineligible_approvers(before: JobRecord, after: JobRecord) -> Iterato
         yield ("ZREM", keys.ineligible_approvers(after.tenant, identity_key), after.id)
 
 
-def _line(record: JobRecord) -> RedisCommand:
+def _line_arguments(record: JobRecord) -> Sequence[str]:
+    """The first arguments of JOIN_LINE and LEAVE_LINE: see lua/commit.lua."""
     line = keys.line(record.tenant, record.conversation_id)
     return (line, record.id, keys.DUE, keys.JOB, keys.behind(record.tenant), keys.COUNTS)
 
