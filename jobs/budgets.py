@@ -1,5 +1,5 @@
-"""Budgets: what a job, the jobs of an API key in a day, and the jobs of a tenant in a day may
-spend.
+"""Budgets: the limits for the spending of a job, and of all jobs of an API key or a tenant in a
+day.
 
 Before each model call, the highest possible cost is reserved. A call that exceeds the budget is not
 made. After the call, the actual cost replaces the reservation, in the same step that posts the
@@ -104,7 +104,7 @@ class DayAccount:
 
 @dataclass(frozen=True, slots=True)
 class ReservationRequest:
-    """A call that has to be paid for."""
+    """A request to reserve the cost of a model call."""
 
     id: str
     """Names the reservation."""
@@ -113,17 +113,17 @@ class ReservationRequest:
     job: Cap = Cap()
     """The cap of the job."""
     key_id: str = ""
-    """The API key on whose account of the day the call counts. '': on no account."""
+    """The id of the API key. The call is charged to the key's account of the day. '': to none."""
     day: Cap = Cap()
     """The cap of the key's day."""
     tenant: str = ""
-    """The tenant on whose account of the day the call counts. '': on no account."""
+    """The tenant. The call is charged to the tenant's account of the day. '': to none."""
     tenant_day: Cap = Cap()
     """The cap of the tenant's day."""
 
     @property
     def days(self) -> tuple[DayAccount, ...]:
-        """The accounts of a day on which the call counts."""
+        """The accounts of the day that are charged for the call."""
         both = (
             DayAccount("key", self.key_id, self.day),
             DayAccount("tenant", self.tenant, self.tenant_day),
@@ -131,7 +131,7 @@ class ReservationRequest:
         return tuple(day for day in both if day.name)
 
     def cap_of(self, owner: str) -> Cap:
-        """The limit of one of its accounts."""
+        """The limit of one of the accounts: of the job, the key or the tenant."""
         return next((day.cap for day in self.days if day.owner == owner), self.job)
 
     def shortfall(

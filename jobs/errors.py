@@ -3,10 +3,10 @@
 JobsError
   +-- StoreUnavailable   Redis did not answer in time; the write may have happened
   |     +-- BlobsUnavailable   the storage for bytes did not answer, or refused
-  |     +-- StoreRefused       it answered: it takes no writes now, and has not taken this one
-  |           +-- StoreFull          since it is at its `maxmemory`
+  |     +-- StoreRefused       Redis answered, but accepts no writes now; the write has not happened
+  |           +-- StoreFull          because Redis is at its `maxmemory`
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
-  +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
+  +-- StaleEpoch         the job no longer belongs to the writer: drop the attempt (J5)
   +-- Contended          a record kept changing under a decision, or an id is taken; try again
   +-- BlobMissing        bytes that a digest names are not in the store, or are damaged
   +-- PathRefused        a path that a workspace cannot hold
@@ -37,7 +37,7 @@ class BlobsUnavailable(StoreUnavailable):
 
 
 class StoreRefused(StoreUnavailable):
-    """Redis takes no writes now, and has written nothing of this one.
+    """Redis accepts no writes now, and has not applied this write.
 
     `cause` is for tenants: it has no address.
     """
@@ -52,7 +52,7 @@ class StoreFull(StoreRefused):
 
 
 class StoreUnfit(JobsError):
-    """Redis is there but its settings would lose jobs."""
+    """Redis answers, but its settings could lose jobs."""
 
 
 class StaleEpoch(JobsError):
@@ -69,7 +69,8 @@ class Contended(JobsError):
 
 
 class BlobMissing(JobsError):
-    """No bytes are stored under this digest, or other bytes than it names (`damaged`)."""
+    """No bytes are stored under this digest, or the stored bytes have another digest
+    (`damaged`)."""
 
     def __init__(self, digest: str, *, damaged: bool = False) -> None:
         problem = "the stored bytes do not match" if damaged else "no bytes are stored under"

@@ -173,7 +173,7 @@ class Operations:
         loaded: Loaded | None = None,
         same_person: Mapping[str, str] | None = None,
     ) -> JobRecord | Refusal:
-        """Apply a person's Decision, and send a hint if the job is queued then. `known`: the job,
+        """Apply a person's Decision, and send a hint if the job is queued then. `loaded`: the job,
         if the caller has just read it. `same_person`: see `jobs.transitions.reviews.decide`.
         """
         decide = partial(lifecycle.decide, decision=decision, same_person=same_person)

@@ -46,7 +46,7 @@ PACKED_MARK = b"z"
 
 
 def dump(value: Any, *, in_order: bool = False) -> str:
-    """Compact JSON, with characters as they are. `in_order`: keys are sorted.
+    """Compact JSON, without escapes for letters outside ASCII. `in_order`: keys are sorted.
 
     Models write halves of surrogate pairs, which UTF-8 cannot encode. They become U+FFFD.
     """

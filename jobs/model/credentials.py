@@ -118,7 +118,7 @@ def is_person(name: str | None) -> bool:
 
 def sort_by_age(credentials: Iterable[Credential]) -> Sequence[Credential]:
     """Oldest first."""
-    return sorted(credentials, key=lambda kept: (kept.created_at, kept.id))
+    return sorted(credentials, key=lambda key: (key.created_at, key.id))
 
 
 def new_secret() -> str:

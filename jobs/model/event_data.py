@@ -131,7 +131,7 @@ class ConflictData(TypedDict):
 
 
 class LeftOutData(TypedDict):
-    """A branch whose files were not merged."""
+    """A branch of the plan that was left out of the merge."""
 
     step: int
     why: str
@@ -351,8 +351,8 @@ class ToolUsedData(StepOfBranch):
     by: NotRequired[Literal["critic"]]
     """Missing: the executor used it."""
     output: NotRequired[str]
-    """The report of the critic's `run_again`, cut to size. The run is no run of the job: its files
-    are not kept, and no verification rests on it."""
+    """The report of the critic's `run_again`, cut to size. This run does not count as a run of the
+    job: its files are dropped, and it cannot verify the work."""
 
 
 class AnsweredData(TypedDict):

@@ -23,7 +23,7 @@ class NewEvent:
     """A fact that is to be appended."""
 
     key: str
-    """A deterministic key: an event whose key is on record is not appended again."""
+    """A deterministic key. If an event with this key is on record, the new event is dropped."""
     kind: str
     data: Mapping[str, Any]
 
@@ -39,8 +39,8 @@ class Event:
     kind: str
     data: Mapping[str, Any]
     epoch: int | None = None
-    """Of the attempt that reports its work. None: an event of the job's own life, or written by
-    Fettle 0.1.0."""
+    """The epoch of the attempt that reported the event. None: an event of the job's own life, or an
+    event that Fettle 0.1.0 wrote."""
 
     @property
     def final(self) -> bool:

@@ -181,7 +181,7 @@ class Push:
     base_moved: bool = False
     """`base` has new commits since the job began."""
     note: str = ""
-    """Why no change was delivered, or what the user can do now."""
+    """The reason that no change was delivered, or advice for the user's next step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class JobRecord:
     """The reason in words."""
     result: Result | None = None
     inherits: str | None = None
-    """The job whose checkpoints and journal this job continues."""
+    """The id of the parent, if this job continues its checkpoints and journal."""
     graph: GraphFormat | None = None
     """The format of the checkpoints. None: there is no checkpoint."""
     submitted_by: str = ""

@@ -91,7 +91,7 @@ class Review:
 
 
 class Side(StrEnum):
-    """One of the two numbers of a line."""
+    """The side of the patch that a line number refers to."""
 
     OLD = "old"
     """Before the change."""

@@ -5,8 +5,8 @@ The digest covers the object of the approval: the code, its runs with their outp
 that they left (so that a deleted file changes it), the answer, the artifacts by their digests, the
 report of the checks, the verification, and the patch by its digest and base. Fields that Fettle
 0.1.0 did not put into a review are left out of its reviews, so that a review keeps its digest. The
-plan, critiques and earlier decisions are not covered. Of other kinds of reviews, the full payload
-is covered.
+plan, critiques and earlier decisions are not covered. For other kinds of reviews, the digest covers
+the full payload.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ fettle:capabilities         hash    the abilities of models' servers that worker
 fettle:turn:{name}          string  the lock of work for the fleet; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; jobs of
                                     another kind than tasks have their own, after `:kind:{k}`
-fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
+fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
 fettle:deliveries           zset    messages to the webhook, by the time of the next try

@@ -44,7 +44,7 @@ CRASHES_BEFORE_ALONE = 2
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The operator's numbers, in ms."""
+    """The operator's limits. Times are in ms."""
 
     lease_ms: int = 15_000
     retries: int = 12
@@ -146,7 +146,8 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     review = expiry.schedule_review(review, record.spec, now)
-    is_for_graph = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
+    # The graph does not ask about an upgrade, and may not have read the last decision yet.
+    is_for_graph = review.kind is not ReviewKind.UPGRADE
     decision = None if is_for_graph else record.decision
     status = Status.AWAITING_REVIEW
     revisions = int(review.payload.get("revision", record.revisions))
@@ -206,14 +207,14 @@ def retry(
     counted: bool = True,
     most_retries: int | None = None,
 ) -> Change | Refusal:
-    """Infrastructure trouble: try again after a delay. After `policy.retries` tries, fail with the
-    `result` so far.
+    """Infrastructure trouble: try again after a delay. After `policy.retries` retries, fail with
+    the `result` so far.
 
     `most_retries`: a smaller limit than `policy.retries`, for trouble that may be a wrong setting.
     The provider may ask for a delay of at least `min_delay_ms`. Progress of an attempt resets the
-    number of tries, so that a long job may be retried more often. An attempt without progress does
-    not count as running time, because an outage would use that up. `counted`: whether this is one
-    of the tries. It is not if the worker cannot do any job.
+    number of retries, so that a long job may be retried more often. An attempt without progress
+    does not count as running time, because an outage would use that up. `counted`: whether this
+    retry counts. It does not count if the worker cannot do any job.
     """
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
