@@ -90,7 +90,7 @@ _WHO = {
 
 def begin_project(folder: Path) -> Path:
     """Make the project in `folder`, with one commit; the files of an earlier demo are removed.
-    Raises GitFailed, and CliError if git is not installed."""
+    Raises LocalGitFailed, and CliError if git is not installed."""
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in yaml.safe_load(FILES.read_text()).items():
         file = folder / path

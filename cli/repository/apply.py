@@ -71,7 +71,8 @@ def _apply_options(git: LocalGit, patch: bytes, base: str) -> tuple[str, ...]:
 
 
 def _merge(trial: LocalGit, patch: bytes) -> None:
-    """Raise GitFailed if the three-way merge leaves conflicts, which `--check` does not report."""
+    """Raise LocalGitFailed if the three-way merge leaves conflicts, which `--check` does not
+    report."""
     try:
         trial.run(*_APPLY, "--3way", "--cached", "-", stdin=patch)
     except LocalGitFailed as error:

@@ -39,7 +39,7 @@ class LocalGit:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *words: str | Path, stdin: bytes = b"") -> bytes:
-        """Run git; returns its stdout. Raises GitFailed, and CliError if git is not installed."""
+        """Run git; returns its stdout. Raises LocalGitFailed, and CliError without git."""
         try:
             result = subprocess.run(
                 ["git", *_RUN_NO_PROGRAMS, *words],
