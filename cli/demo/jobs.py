@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from cli.repository.git import LocalGit
+from cli.repository.git import AS_FETTLE, LocalGit
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,6 @@ JOBS = (
 
 
 FILES = Path(__file__).parent / "parking.yaml"
-_WHO = {
-    f"GIT_{role}_{part}": text
-    for role in ("AUTHOR", "COMMITTER")
-    for part, text in (("NAME", "Fettle"), ("EMAIL", "fettle@localhost"))
-}
 
 
 def begin_project(folder: Path) -> Path:
@@ -96,7 +91,7 @@ def begin_project(folder: Path) -> Path:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    git = LocalGit(folder, _WHO)
+    git = LocalGit(folder, AS_FETTLE)
     git.run("init", "--quiet", "--initial-branch=main")
     git.run("add", "--all")
     git.run("commit", "--quiet", "--no-gpg-sign", "--message", "Parking 1.4.0")

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from cli.errors import CliError
 from cli.repository.git import (
+    AS_FETTLE,
     LocalGit,
     LocalGitFailed,
     inside,
@@ -25,11 +26,6 @@ MOST_TAGS = 1_000
 """The newest tags of the history: `git describe` wants the nearest one."""
 DIRTY = "Changes that were not committed"
 _STATUS = ("--no-optional-locks", "status")
-_WHO = {
-    f"GIT_{role}_{part}": text
-    for role in ("AUTHOR", "COMMITTER")
-    for part, text in (("NAME", "Fettle"), ("EMAIL", "fettle@localhost"))
-}
 
 
 def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> bytes:
@@ -38,7 +34,7 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
     `dirty`: adds a commit with the changed and new files of the work tree that git does not ignore,
     without the `nested_repositories`. Raises CliError.
     """
-    git = replace(inside(folder), environment=_WHO)
+    git = replace(inside(folder), environment=AS_FETTLE)
     commit = _commit(git, ref)
     _refuse_shallow(git)
     try:
@@ -46,7 +42,7 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
             scratch_repository(git) as (work, objects),
             TemporaryDirectory(prefix="fettle-bundle-") as bare_folder,
         ):
-            bare = LocalGit(Path(bare_folder), _WHO)
+            bare = LocalGit(Path(bare_folder), AS_FETTLE)
             bare.run("init", "--quiet", "--bare", "--template=")
             read_also(bare.folder / "objects", objects)
             _set_tags(git, bare, commit)

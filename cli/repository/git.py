@@ -21,6 +21,12 @@ _RUN_NO_PROGRAMS = (
 )
 """The configuration of an unpacked repository may be a stranger's: the programs that it names do
 not run when Fettle reads it. The user's own filters do, since they decide what its files are."""
+AS_FETTLE = {
+    f"GIT_{role}_{part}": text
+    for role in ("AUTHOR", "COMMITTER")
+    for part, text in (("NAME", "Fettle"), ("EMAIL", "fettle@localhost"))
+}
+"""The environment in which git makes commits under Fettle's name."""
 
 
 class LocalGitFailed(Exception):
