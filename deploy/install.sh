@@ -4,9 +4,10 @@
 #     deploy/install.sh VENV [dev] [sandbox-extra]
 #
 # VENV is the service with all extras: `make demo` and `make up` need this and VENV/sandbox. `dev` adds
-# the tools of tests and checks, and the laboratory (lab/), to VENV. VENV/sandbox has the packages that the code of models may
-# import, so that a sandbox never shows Fettle's own libraries. VENV/sandbox-extra has more of them; a
-# worker finds it by FETTLE_SANDBOX_PYTHON. PYTHON names the interpreter; the default is the present one.
+# the tools of tests and checks, and the laboratory (lab/), to VENV. VENV/sandbox has the packages that
+# the code of models may import, so that a sandbox never shows Fettle's own libraries. VENV/sandbox-extra
+# has more of them; a worker finds it by FETTLE_SANDBOX_PYTHON. PYTHON names the interpreter; the default
+# is the present one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A service of docker-compose.yml as arguments of `docker create`, one a line.
+"""Prints a service of docker-compose.yml as arguments of `docker create`, one a line.
 
-docker-compose v1 cannot say `systempaths=unconfined`, which the `docker` command can. So where
-there is v1 only, the proof starts its workers from this: the settings are still the compose file's.
+docker-compose v1 does not have `systempaths=unconfined`, but the `docker` command does. If only v1
+is installed, the proof starts its workers with these arguments, which are the compose file's.
 
     docker-compose config | deploy/prove_flags.py PROJECT SERVICE
 """
@@ -23,9 +23,9 @@ UNDERSTOOD = {
 
 
 def flags(project: str, service: dict[str, Any]) -> Iterator[str]:
-    """Flags, then the image; of several networks the first by name.
+    """The flags, then the image. Of several networks, only the first by name is used.
 
-    Raises ValueError for a setting that would be left out silently.
+    Raises ValueError for a setting that this function does not translate.
     """
     unknown = service.keys() - UNDERSTOOD
     if unknown:
@@ -34,10 +34,10 @@ def flags(project: str, service: dict[str, Any]) -> Iterator[str]:
     for name, value in service["environment"].items():
         yield f"--env={name}" if value is None else f"--env={name}={value}"
     yield f"--network={project}_{min(service['networks'])}"
-    for each in service["security_opt"]:
-        yield f"--security-opt={each.replace('seccomp:', 'seccomp=')}"
-    yield from (f"--tmpfs={each}" for each in service["tmpfs"])
-    yield from (f"--volume={project}_{each}" for each in service["volumes"])
+    for option in service["security_opt"]:
+        yield f"--security-opt={option.replace('seccomp:', 'seccomp=')}"
+    yield from (f"--tmpfs={mount}" for mount in service["tmpfs"])
+    yield from (f"--volume={project}_{volume}" for volume in service["volumes"])
     yield f"--log-driver={service['logging']['driver']}"
     yield from (
         f"--log-opt={name}={value}" for name, value in service["logging"]["options"].items()
@@ -52,7 +52,7 @@ def flags(project: str, service: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Read the compose file that v1 has filled in, write the flags of one service."""
+    """Read the compose file, in which v1 has replaced variables, and print a service's flags."""
     project, name = sys.argv[1:]
     print("\n".join(flags(project, yaml.safe_load(sys.stdin)["services"][name])))
 

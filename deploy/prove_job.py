@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of the containers' proof that speak HTTP: a client of Fettle with nothing but Python.
+"""The steps of the containers' proof that use the HTTP API. It needs no package besides Python.
 
 prove_job.py URL system             prints the workers and their sandbox layers; fails if one is off
 prove_job.py URL submit             submits the k-means job, waits for its review, prints its id
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-TASK = (  # as the recording knows it
+TASK = (  # the task of the recording
     "Implement k-means from scratch (no scikit-learn), cluster 150 points in 3 groups, and save a "
     "plot with the centroids marked X."
 )
@@ -30,14 +30,15 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class Client:
-    """One deployment and its key."""
+    """A client of one deployment, with its key."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url, self._key = url, key
 
     def fetch(self, path: str, body: dict[str, Any] | None = None) -> bytes | None:
-        """The answer's bytes; None at a 503, after the wait it asks for; exits at other errors."""
-        request = Request(  # noqa: S310 - the scheme is the script's own
+        """Send a GET, or a POST with a body. Returns the bytes of the answer; None after a 503 and
+        the wait of its Retry-After. Exits at other errors."""
+        request = Request(  # noqa: S310 - the caller of this script chooses the address
             self._url + path,
             data=None if body is None else json.dumps(body).encode(),
             headers={"X-API-Key": self._key, "Content-Type": "application/json"},
@@ -46,47 +47,47 @@ class Client:
             with urlopen(request, timeout=30) as answer:  # noqa: S310
                 return bytes(answer.read())
         except HTTPError as error:
-            shown = f"{request.get_method()} {path}: {error.code} {error.read().decode()}"
+            message = f"{request.get_method()} {path}: {error.code} {error.read().decode()}"
             if error.code != SERVICE_UNAVAILABLE:
-                sys.exit(shown)
-            print(shown, file=sys.stderr)
+                sys.exit(message)
+            print(message, file=sys.stderr)
             time.sleep(float(error.headers["Retry-After"]))
             return None
 
     def read(self, path: str) -> bytes:
-        """A GET, again after each 503: reading twice does no harm."""
+        """Send a GET, up to five times if the answer is a 503."""
         for _ in range(5):
-            found = self.fetch(path)
-            if found is not None:
-                return found
+            content = self.fetch(path)
+            if content is not None:
+                return content
         sys.exit(f"{path} stayed unavailable")
 
-    def job(self, job: str) -> dict[str, Any]:
-        """The whole job."""
-        found: dict[str, Any] = json.loads(self.read(f"/jobs/{job}"))
-        return found
+    def job(self, job_id: str) -> dict[str, Any]:
+        """The complete job."""
+        job: dict[str, Any] = json.loads(self.read(f"/jobs/{job_id}"))
+        return job
 
-    def wait(self, job: str, *statuses: str, seconds: float = 120) -> dict[str, Any]:
-        """The job, once it has one of `statuses`; it exits if it has another final one instead."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            found = self.job(job)
-            if found["status"] in statuses:
-                return found
-            if found["status"] in FINAL:
-                sys.exit(f"job {job} {found['status']}: {found['reason']}: {found['detail']}")
+    def wait(self, job_id: str, status: str, seconds: float = 120) -> dict[str, Any]:
+        """Wait until the job has this status. Exits if it ends with another status."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            job = self.job(job_id)
+            if job["status"] == status:
+                return job
+            if job["status"] in FINAL:
+                sys.exit(f"job {job_id} {job['status']}: {job['reason']}: {job['detail']}")
             time.sleep(0.3)
-        sys.exit(f"job {job} was not {' or '.join(statuses)} within {seconds:.0f} s")
+        sys.exit(f"job {job_id} was not {status} within {seconds:.0f} s")
 
 
 def system(client: Client) -> None:
-    """Which workers there are, and that each layer of their sandbox is active."""
-    found = json.loads(client.read("/system"))
-    wrong = [each for each in found["redis"]["findings"] if each["verdict"] != "ok"]
-    print(f"redis {found['redis']['version']}, findings: {wrong or 'all in order'}")
-    if not found["workers"]:
-        sys.exit("no worker is seen")
-    for worker in found["workers"]:
+    """List the workers. Exits if a layer of a sandbox is not active, except optional layers."""
+    state = json.loads(client.read("/system"))
+    faults = [finding for finding in state["redis"]["findings"] if finding["verdict"] != "ok"]
+    print(f"redis {state['redis']['version']}, findings: {faults or 'all in order'}")
+    if not state["workers"]:
+        sys.exit("no worker was seen")
+    for worker in state["workers"]:
         sandbox = worker["sandbox"]
         print(f"worker {worker['id']}: sandbox {sandbox['backend']}, works: {sandbox['works']}")
         for layer in sandbox["layers"]:
@@ -97,40 +98,40 @@ def system(client: Client) -> None:
 
 
 def submit(client: Client) -> None:
-    """Through planner and executor up to the pause; the id goes to stdout, the rest to stderr."""
+    """Submit the job, and wait for its review. Prints the id to stdout, and the runs to stderr."""
     accepted = client.fetch("/jobs", {"task": TASK, "model": MODEL, "review": True})
     if accepted is None:
         sys.exit("no job was accepted")
-    job = json.loads(accepted)["id"]
-    found = client.wait(job, "awaiting_review")
-    for run in found["runs"]:
+    job_id = json.loads(accepted)["id"]
+    job = client.wait(job_id, "awaiting_review")
+    for run in job["runs"]:
         print(f"run: exit code {run['exit_code']}, {run['seconds']:.2f} s", file=sys.stderr)
-    print(job)
+    print(job_id)
 
 
-def approve(client: Client, job: str) -> None:
-    """Past the pause to the end, and the plot back through the volume that both sides share."""
+def approve(client: Client, job_id: str) -> None:
+    """Approve the job, wait for its end, and fetch its plot from the artifact store."""
     # Redis was killed a moment ago. A 503 does not say whether the decision counted: look first.
-    while client.job(job)["status"] == "awaiting_review":
-        client.fetch(f"/jobs/{job}/review", {"action": "approve"})
-    found = client.wait(job, "succeeded")
-    names = [each["name"] for each in found["result"]["artifacts"]]
+    while client.job(job_id)["status"] == "awaiting_review":
+        client.fetch(f"/jobs/{job_id}/review", {"action": "approve"})
+    job = client.wait(job_id, "succeeded")
+    names = [artifact["name"] for artifact in job["result"]["artifacts"]]
     plots = [name for name in names if name.endswith(".png")]
     if not plots:
-        sys.exit(f"job {job} succeeded without a plot: {names}")
-    data = client.read(f"/jobs/{job}/artifacts/{plots[0]}")
-    if not data.startswith(PNG):
+        sys.exit(f"job {job_id} succeeded without a plot: {names}")
+    content = client.read(f"/jobs/{job_id}/artifacts/{plots[0]}")
+    if not content.startswith(PNG):
         sys.exit(f"{plots[0]} is no PNG")
-    by, attempts = found["result"]["approved_by"], found["attempts"]
-    print(f"job {job}: succeeded, approved by {by}, {attempts} attempts")
-    print(f"{plots[0]}: a PNG of {len(data)} bytes")
+    by, attempts = job["result"]["approved_by"], job["attempts"]
+    print(f"job {job_id}: succeeded, approved by {by}, {attempts} attempts")
+    print(f"{plots[0]}: a PNG of {len(content)} bytes")
 
 
 def main() -> None:
-    """One step."""
-    url, step, *rest = sys.argv[1:]
+    """Run the step that the arguments name."""
+    url, step, *arguments = sys.argv[1:]
     client = Client(url, os.environ["FETTLE_API_KEY"])
-    {"system": system, "submit": submit, "approve": approve}[step](client, *rest)  # type: ignore[operator]
+    {"system": system, "submit": submit, "approve": approve}[step](client, *arguments)  # type: ignore[operator]
 
 
 if __name__ == "__main__":

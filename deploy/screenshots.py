@@ -4,8 +4,7 @@
     deploy/screenshots.py [FOLDER]
 
 Writes FOLDER/review.png, patch.png, job.png and jobs.png (docs/images by default), each under
-200 KB. The models are played back from the demo's recordings; all else is real. Wants Debian's
-`chromium`.
+200 KB. The demo's recordings play the models; the rest is real. It needs Debian's `chromium`.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ COLOURS = 160
 WAIT_SECONDS = 60.0
 
 
-def jobs(service: Service) -> dict[str, str]:
-    """The demo's jobs, each as far as it goes by itself: recording -> id."""
-    found: dict[str, str] = {}
+def run_jobs(service: Service) -> dict[str, str]:
+    """Run the demo's jobs until each ends or waits for a person. Returns ids by recording."""
+    job_ids: dict[str, str] = {}
     conversation = None
     with TemporaryDirectory() as folder:
         repository = bundle(begin_project(Path(folder) / "project"))
@@ -45,8 +44,8 @@ def jobs(service: Service) -> dict[str, str]:
         spec = {**job.spec(conversation, recorded=True), "review": job.review or job.on_project}
         job_id = service.submit(spec, bundle=repository if job.on_project else None)["id"]
         conversation = _stopped(service, job_id)["conversation_id"]
-        found[job.recording] = job_id
-    return found
+        job_ids[job.recording] = job_id
+    return job_ids
 
 
 def _stopped(service: Service, job_id: str) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def _stopped(service: Service, job_id: str) -> dict[str, Any]:
 
 
 def shoot(browser: Browser, service: Service, path: str, scheme: str, into: Path) -> None:
-    """One page, signed in by a link of its own."""
+    """Take a picture of one page, in a new browser session."""
     context = browser.new_context(viewport=WINDOW, color_scheme=scheme, device_scale_factor=SCALE)
     page = context.new_page()
     page.goto(service.url + service.sign_in_link())
@@ -89,12 +88,12 @@ def main(folder: Path) -> None:
     """Run the jobs, take the pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     with throwaway(Screen()) as service, launched() as browser:
-        made = jobs(service)
-        review = f"/app/jobs/{made['demo-kmeans']}"
+        job_ids = run_jobs(service)
+        review = f"/app/jobs/{job_ids['demo-kmeans']}"
         shoot(browser, service, review, "light", folder / "review.png")
-        patch = f"/app/jobs/{made['demo-repository']}/changes?view=split"
+        patch = f"/app/jobs/{job_ids['demo-repository']}/changes?view=split"
         shoot(browser, service, patch, "light", folder / "patch.png")
-        job = f"/app/jobs/{made['demo-bug-fix']}"
+        job = f"/app/jobs/{job_ids['demo-bug-fix']}"
         shoot(browser, service, job, "dark", folder / "job.png")
         shoot(browser, service, "/app", "light", folder / "jobs.png")
 

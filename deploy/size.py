@@ -28,7 +28,7 @@ def main() -> None:
             lengths[key].append(lines)
     print(f"{'':12} {'files':>6} {'lines':>7} {'median':>7}")
     for folder, files in sorted(
-        lengths.items(), key=lambda each: (each[0].startswith("="), each[0])
+        lengths.items(), key=lambda item: (item[0].startswith("="), item[0])
     ):
         print(f"{folder:12} {len(files):6,} {sum(files):7,} {median(files):7.0f}")
 
