@@ -54,15 +54,15 @@ test-packages: install
 	@/sbin/ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
 	@command -v ssh >/dev/null || deploy/packages.sh openssh-client
 
-faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
+faults: install  ## break processes, Redis, network and clocks, and check every invariant; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime
 	$(BIN)/pytest tests/faults --numprocesses 2 --dist loadfile --durations=15 $(ARGS)
 
-attacks: install  ## try the attack suite on both backends; ARGS=--json; not as root: on local alone
+attacks: install  ## try the attack suite on both backends; ARGS=--json; not as root: only on local
 	@if [ "$$(id -u)" = 0 ] || [ -n "$$FETTLE_SANDBOX_ENGINE" ]; then \
 	    $(BIN)/fettle attack --backend local --backend docker --own-engine $(ARGS); \
 	else \
-	    echo "not root, and FETTLE_SANDBOX_ENGINE names no engine: on local alone" >&2; \
+	    echo "not root, and FETTLE_SANDBOX_ENGINE names no engine: only on local" >&2; \
 	    $(BIN)/fettle attack --backend local $(ARGS); \
 	fi
 
@@ -73,6 +73,6 @@ screenshots: install  ## take the README's pictures of the pages, from real jobs
 size:  ## count the files and lines of Python in each folder
 	@deploy/size.py
 
-clean:  ## remove what the other targets made, the jobs of `make up` too
+clean:  ## remove the files that the other targets made, and the jobs of `make up`
 	rm -rf $(VENV) .fettle .hypothesis wheelhouse .*_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -166,7 +166,7 @@ def with_body(
 
 
 def install(app: FastAPI) -> None:
-    """Make /openapi.json describe them."""
+    """Add these parts to /openapi.json. The document is made once, at its first request."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

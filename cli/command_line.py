@@ -28,7 +28,7 @@ class CommandSection:
 
     title: str
     commands: Mapping[str, tuple[str, str]]
-    """By name: the place of the click command (`module:attribute`), and its line."""
+    """By name: the click command as `module:attribute`, and its line."""
 
 
 SECTIONS = (
@@ -153,7 +153,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command. Raises CliError for a command of `fettle-lab` without `fettle-lab`."""
-        if point := _own_commands().get(cmd_name) or _registered_commands().get(cmd_name):
+        if point := _product_commands().get(cmd_name) or _registered_commands().get(cmd_name):
             command: click.Command = point.load()
             return command
         if cmd_name in LABORATORY:
@@ -173,7 +173,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, LABORATORY.get(name, "")) for name in names])
 
 
-def _own_commands() -> dict[str, EntryPoint]:
+def _product_commands() -> dict[str, EntryPoint]:
     """The commands of this package, by name. No command is loaded."""
     return {
         name: EntryPoint(name, reference, ENTRY_POINTS)

@@ -132,10 +132,8 @@ async def try_secret(
 ) -> T | None:
     """The result of the lookup of a secret; None for a wrong secret. Raises RefusedRequest, 429,
     without a lookup if the address has sent too many wrong secrets."""
-    peer, digest = (
-        counted_address(request.client.host if request.client else ""),
-        digest_secret(secret),
-    )
+    peer = counted_address(request.client.host if request.client else "")
+    digest = digest_secret(secret)
     if wait := services.wrong_keys.begin(peer, digest):
         lookup.close()
         detail = (

@@ -211,9 +211,8 @@ class Connection(HttpToolsProtocol):
         """See uvicorn."""
         super().on_response_complete()
         is_lingering = self._timer is not None  # only lingering starts it during an answer
-        if (
-            self.cycle.response_complete and not is_lingering
-        ):  # else another request is being served
+        is_idle = self.cycle.response_complete  # otherwise the next request is being served
+        if is_idle and not is_lingering:
             self._await_head(self.timeout_keep_alive + self._head_seconds)
 
     def _count(self, size: int) -> None:

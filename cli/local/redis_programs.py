@@ -5,7 +5,7 @@ The candidates are `redis-server` and `valkey-server` on the PATH, then the serv
 
 A data file of Redis begins with the number of its format. To find out whether a server reads that
 format, Fettle lets the server load a file of that format without any key. No candidate opens the
-data before it has passed this test, and no table of versions can become outdated (ADR 65).
+data before it has passed this test, and no table of versions can become outdated.
 
 See ADR 65.
 """

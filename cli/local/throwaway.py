@@ -1,4 +1,4 @@
-"""A deployment in a temporary directory, on free ports, that ends with the demo."""
+"""A deployment in a temporary directory, on free ports, that ends with its `with` block."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def throwaway(
         variables = {"FETTLE_API_KEY": key or secrets.token_urlsafe(24)}
         variables = {**_servers(screen, programs), **variables, **(env or {})}
         with _service(screen, programs, variables, workers) as service:
-            _refuse_what_cannot_work(service)
+            _require_working(service)
             seconds = time.monotonic() - started_at
             ready = f"{service.url}, {_workers(workers)}, ready in {seconds:.1f} s"
             screen.line("service", ready)
@@ -94,7 +94,7 @@ def _service(
     return service
 
 
-def _refuse_what_cannot_work(service: Service) -> None:
+def _require_working(service: Service) -> None:
     """Raise CliError if every job would fail."""
     for finding in deployment.findings(service.system()):
         if finding.health is Rating.BAD:

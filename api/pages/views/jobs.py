@@ -82,10 +82,11 @@ async def jobs(services: ServicesDep, visitor: Reader, query: ListQueryDep) -> R
 async def rows(
     services: ServicesDep, visitor: Reader, query: ListQueryDep, known: str = ""
 ) -> Response:
-    """Only the list, for a page that polls; 204 if it is the list of `known`.
+    """Only the list, for a page that polls; 204 if the page has this list already.
 
-    Usually no job has changed, which two small reads show. The second part of `known` is the
-    digest of the list on the page, so that a change of another job does not replace it.
+    `known` has the mark of the tenant's jobs and the digest of the list on the page, as
+    MARK-DIGEST. Usually the mark shows, by two small reads, that no job has changed. The digest
+    shows that the changed jobs are not on the page.
     """
     mark, _, digest = known.partition("-")
     version, now = await _standing(services, visitor)
@@ -110,9 +111,8 @@ def _mark(version: int, now: int, seconds: int) -> str:
 
 
 async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -> dict[str, Any]:
-    version, then = await _standing(
-        services, visitor
-    )  # first: a change during the reads is seen by the next poll
+    # First, so that the next poll sees a change during the reads below.
+    version, then = await _standing(services, visitor)
     page, waiting, now = await asyncio.gather(
         _read_page(services, visitor, query), _read_waiting(services, visitor), services.store.now()
     )
