@@ -260,13 +260,13 @@ def implemented_classes(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunction
     return [name for name in match.groups() if name] if match else []
 
 
-def is_implementation(node: ast.ClassDef, name: str, common: set[str]) -> bool:
-    """Whether the class `name` exists, and has methods that both classes have in common."""
-    package, _, class_name = name.rpartition(".")
-    if package.split(".")[0] in PACKAGES and not resolves(name.split(".")):
+def is_implementation(node: ast.ClassDef, package: str, name: str, common: set[str]) -> bool:
+    """Whether `package` knows the class `name`, and both classes have methods in common."""
+    qualifier, _, class_name = name.rpartition(".")
+    if qualifier.split(".")[0] in PACKAGES and not resolves(name.split(".")):
         return False
     if class_name not in attributes():
-        return is_known_error(name, errors())  # a class of a library
+        return is_known_error(name, errors(package))  # a class of a library
     return bool(common) and all(
         common <= attributes()[owner] or is_foreign(owner) for owner in (class_name, node.name)
     )
@@ -310,7 +310,7 @@ def test_classes_implement_what_their_docstrings_name(package: str) -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for line, name, common in implemented(node)
-        if not is_implementation(node, name, common)
+        if not is_implementation(node, package, name, common)
     ]
     assert not missing, "\n".join(missing)
 
