@@ -38,7 +38,7 @@ def for_call(outer: CallKey, reply: int, offset: int = 0) -> CallKey:
 
 def for_reply(state: Mapping[str, Any]) -> CallKey:
     """The key of the current reply in a pass of the executor."""
-    return for_call(CallKey(*state["key"]), replies(state["messages"]))
+    return for_call(state["request"].pass_key, replies(state["messages"]))
 
 
 def digest(*parts: Any) -> str:

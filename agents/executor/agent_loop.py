@@ -7,9 +7,9 @@ See ADR 8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, NotRequired
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState
@@ -42,46 +42,39 @@ _NO_CHECKPOINTS: RunnableConfig = {"configurable": {"thread_id": "pass"}}
 that calls it. The durability "sync" fails without a checkpointer (LangGraph 1.2.22)."""
 
 
-class LoopState(AgentState[Any]):
-    """The state of one pass, which is not checkpointed."""
+@dataclass(frozen=True, slots=True)
+class LoopRequest:
+    """The input of a pass."""
 
-    messages: Messages
+    prompt: Prompt
+    pass_key: CallKey
+    """The call key of the pass: the keys of its calls are derived from it."""
     revision: int
     """The number of the pass, from 1."""
     runs_before: int
     """The number of the job's last run before the pass."""
-    run_number_step: int
-    """The difference between the numbers of two runs: parallel branches share the numbers."""
-    made_before: Sequence[str]
-    """The files that the job made before the pass, by name."""
-    failed_verifications: Sequence[Run]
-    """The verifications that failed since the last success."""
-    ask_to_verify: bool
-    """Whether a model that declares no verification is asked for one."""
     level: int
     """The position of the first model in the executor's chain."""
-    steps: NotRequired[int]
-    """The length of the plan if the pass reports its progress; otherwise 0."""
-    key: tuple[str, str, int]
-    """The call key of the pass: namespace, node, ordinal."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopRequest:
-    """The input of a pass. `LoopState` describes the fields with the same names."""
-
-    prompt: Prompt
-    pass_key: CallKey
-    revision: int
-    runs_before: int
-    level: int
     history: Sequence[AnyMessage] = ()
     """The messages of earlier passes, which the model also reads."""
     made_before: Sequence[str] = ()
+    """The files that the job made before the pass, by name."""
     failed_verifications: Sequence[Run] = ()
+    """The verifications that failed since the last success."""
     ask_to_verify: bool = False
+    """Whether a model that declares no verification is asked for one."""
     run_number_step: int = 1
+    """The difference between the numbers of two runs: parallel branches share the numbers."""
     steps: int = 0
+    """The length of the plan if the pass reports its progress; otherwise 0."""
+
+
+class LoopState(AgentState[Any]):
+    """The state of one pass, which is not checkpointed."""
+
+    messages: Messages
+    """The history, the prompt, and the replies and answers of the pass."""
+    request: LoopRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +116,7 @@ def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
 async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResult:
     """Run one pass."""
     state = await agent.ainvoke(
-        {
-            "messages": [*request.history, request.prompt.message()],
-            "revision": request.revision,
-            "runs_before": request.runs_before,
-            "run_number_step": request.run_number_step,
-            "made_before": request.made_before,
-            "failed_verifications": request.failed_verifications,
-            "ask_to_verify": request.ask_to_verify,
-            "level": request.level,
-            "steps": request.steps,
-            "key": astuple(request.pass_key),
-        },
+        {"messages": [*request.history, request.prompt.message()], "request": request},
         _NO_CHECKPOINTS,
         context=ports,
         control=get_runtime(Ports).control,
@@ -147,20 +129,20 @@ async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResu
         runs=runs_in(pass_traces),
         new_files=[file for trace in pass_traces for file in trace["files"]],
         level=escalated.level,
-        steps=_events_at_end(state, request.pass_key),
+        steps=_events_at_end(state["messages"], request),
         stopped=escalated.stopped,
         paused=was_paused(messages),
     )
 
 
-def _events_at_end(state: Mapping[str, Any], pass_key: CallKey) -> Sequence[Event]:
+def _events_at_end(conversation: Sequence[AnyMessage], request: LoopRequest) -> Sequence[Event]:
     """The events of the steps that finish with the pass. A pass that the model did not end itself
     finishes no step."""
-    messages = this_pass(state["messages"])
+    messages = this_pass(conversation)
     if not messages or answered_by(messages[-1]) is None:
         return ()
-    changes = changes_at_end(messages, state.get("steps", 0))
-    return changes.events(pass_key, replies(messages), state["revision"])
+    changes = changes_at_end(messages, request.steps)
+    return changes.events(request.pass_key, replies(messages), request.revision)
 
 
 class ModelPlaceholder(BaseChatModel):

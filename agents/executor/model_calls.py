@@ -33,7 +33,7 @@ from agents.history import PAUSED, has_run, replies, runs_in, this_pass, traces
 from agents.models.provider import ProviderModel
 from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.models.replies.fields import answered_by, unique_ids
-from agents.ports import CallKey, Event, Workspace
+from agents.ports import Event, Workspace
 from agents.prompts import described, past_reply, render
 from agents.prompts.images import Image, image_parts
 from agents.repair.feedback import escalation_of
@@ -122,7 +122,7 @@ def _closing_message(
 async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
     """Whether the reply would end a pass that made source files and declared no verification. A
     model is asked for a verification only once."""
-    if reply.tool_calls or reply.invalid_tool_calls or not state["ask_to_verify"]:
+    if reply.tool_calls or reply.invalid_tool_calls or not state["request"].ask_to_verify:
         return False
     messages = this_pass(state["messages"])
     pass_traces = traces(messages)
@@ -131,7 +131,7 @@ async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports:
     if any(message.response_metadata.get(_ASKED_TO_VERIFY) for message in messages):
         return False
     new_files = {file["name"] for trace in pass_traces for file in trace["files"]}
-    return await has_sources(ports.workspace, new_files.union(state["made_before"]))
+    return await has_sources(ports.workspace, new_files.union(state["request"].made_before))
 
 
 async def _ask_to_verify(
@@ -186,21 +186,20 @@ async def _call_model(
         return reply
 
     state = cast("dict[str, Any]", request.state)
-    pass_key = CallKey(*state["key"])
-    ports = request.runtime.context
+    pass_request, ports = state["request"], request.runtime.context
     escalated = escalation_of(state, ports)
 
     def step_events(reply: AIMessage) -> Sequence[Event]:
         earlier = this_pass(state["messages"])
-        changes = changes_by_reply(earlier, reply, state.get("steps", 0))
-        return changes.events(pass_key, replies(earlier), state["revision"])
+        changes = changes_by_reply(earlier, reply, pass_request.steps)
+        return changes.events(pass_request.pass_key, replies(earlier), pass_request.revision)
 
     instructions = weight(str(request.system_message.text)) if request.system_message else 0
     draft = Draft(request.messages, instructions + tool_bytes(request.tools))
     system = [request.system_message] if request.system_message else []
     call = ModelCall(
         EXECUTOR,
-        for_call(pass_key, replies(state["messages"]), ordinal),
+        for_call(pass_request.pass_key, replies(state["messages"]), ordinal),
         request.messages,
         draft=draft,
         sent_messages=[*system, *request.messages],

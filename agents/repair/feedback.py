@@ -38,7 +38,7 @@ class RunFeedback:
 def escalation_of(state: Mapping[str, Any], ports: Ports) -> Escalation:
     """The escalation of a pass (its inner state)."""
     levels = ports.models.levels(EXECUTOR)
-    return escalation(rounds(this_pass(state["messages"])), state.get("level", 0), levels)
+    return escalation(rounds(this_pass(state["messages"])), state["request"].level, levels)
 
 
 async def after_run(
@@ -49,7 +49,7 @@ async def after_run(
     earlier = runs_in(traces([*this_pass(state["messages"]), *answers[:-1]]))
     if not run["succeeded"]:
         return RunFeedback(_hint(run, earlier, ports))
-    reds = failed_verifications([*state.get("failed_verifications", ()), *earlier])
+    reds = failed_verifications([*state["request"].failed_verifications, *earlier])
     level = escalation_of(state, ports).level
     model = answered_by(state["messages"][-1]) or ports.models.name(EXECUTOR, level)
     return RunFeedback("", await repaired(run, reds, model, level, ports))

@@ -32,10 +32,10 @@ def next_run(runtime: Runtime) -> int:
     third number.
     """
     ports: Ports = runtime.context
-    state = runtime.state
+    state, request = runtime.state, runtime.state["request"]
     messages = [*state["messages"], *ports.sequencer.answers(for_reply(state).key())]
     run_count = len(runs_in(traces(messages)))
-    return int(state["runs_before"]) + run_count * int(state["run_number_step"]) + 1
+    return int(request.runs_before + run_count * request.run_number_step + 1)
 
 
 def argument_problem(

@@ -43,7 +43,7 @@ async def python(code: str, runtime: Runtime) -> Answer:
         code: The complete program.
     """
     ports: Ports = runtime.context
-    number, revision = next_run(runtime), runtime.state["revision"]
+    number, revision = next_run(runtime), runtime.state["request"].revision
     recorded, _ = await run_and_keep(ports, Program.python(code), number, revision, EXECUTOR)
     text = run_report(recorded.result, recorded.run["refused"], ports.limits, ports.bounds.output)
     return text, of_run(recorded)
@@ -57,7 +57,7 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
     """
     ports: Ports = runtime.context
     program = command_line(command, None if timeout_seconds is None else float(timeout_seconds))
-    number, revision = next_run(runtime), runtime.state["revision"]
+    number, revision = next_run(runtime), runtime.state["request"].revision
     recorded, result = await run_and_keep(ports, program, number, revision, EXECUTOR)
     limits, refused = program.within(ports.limits), recorded.run["refused"]
     text = run_report(recorded.result, refused, limits, ports.bounds.output, result.shell)
@@ -84,7 +84,7 @@ async def verify(
     """
     ports: Ports = runtime.context
     program = Program.verify(_choose_argv(command or [], paths or []))
-    number, revision = next_run(runtime), runtime.state["revision"]
+    number, revision = next_run(runtime), runtime.state["request"].revision
     recorded, result = await run_and_keep(ports, program, number, revision, EXECUTOR)
     width = ports.bounds.output
     if result.report is None and result.passed:
