@@ -45,15 +45,15 @@ class ModelCall:
     role: Role
     key: CallKey
     messages: Messages
-    """The conversation. For the executor, without the system prompt: see `sent_messages`."""
+    """The conversation. For the executor, without the system prompt: see `recorded_messages`."""
     tools: Sequence[str] = ()
     """The names of the offered tools that belong to the call's key in the journal."""
     draft: Draft | None = None
     """`messages` with the size of tools and instructions; None: estimated from `tools`."""
-    sent_messages: Sequence[BaseMessage] | None = None
-    """For the recording, all messages with the system prompt; None: `messages`."""
-    sent_tools: Sequence[str] | None = None
-    """For the recording, the names of all offered tools; None: `tools`."""
+    recorded_messages: Sequence[BaseMessage] | None = None
+    """All messages, with the system prompt, for the job's recording; None: `messages`."""
+    recorded_tools: Sequence[str] | None = None
+    """The names of all offered tools, for the job's recording; None: `tools`."""
     level: int = 0
     """The position in the role's escalation chain: see `agents.models.role_models`."""
     varied: bool = False
@@ -198,8 +198,8 @@ async def _store_turn(
     Returns {"recorded": digest}; empty if the job is not recorded."""
     if ports.redaction is None:
         return {}
-    messages = call.messages if call.sent_messages is None else call.sent_messages
-    tools = call.tools if call.sent_tools is None else call.sent_tools
+    messages = call.messages if call.recorded_messages is None else call.recorded_messages
+    tools = call.tools if call.recorded_tools is None else call.recorded_tools
     finish = notable_finish(message)
     turn = record_turn(call.role, model, messages, tools, message, finish, ports.redaction)
     return {"recorded": await ports.workspace.keep(dump_turn(turn).encode())}

@@ -202,8 +202,8 @@ async def _call_model(
         for_call(pass_request.pass_key, replies(state["messages"]), ordinal),
         request.messages,
         draft=draft,
-        sent_messages=[*system, *request.messages],
-        sent_tools=_tool_names(request),
+        recorded_messages=[*system, *request.messages],
+        recorded_tools=_tool_names(request),
         level=escalated.level,
         varied=escalated.repair_failed,
     )
