@@ -33,8 +33,8 @@ class Results:
 
     command: str
     """As people read it."""
-    alone: Sequence[str]
-    """The files that it has to exercise, as `experiment.tried_alone` lists them."""
+    to_exercise: Sequence[str]
+    """The files that it has to exercise, as `experiments.files_to_exercise` lists them."""
     experiments: list[Experiment] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
     """Files that could not load, and that the verification wrote itself."""
@@ -121,12 +121,12 @@ class Results:
             if experiment["still_green"]
         )
         not_exercised = {path for paths in passed for path in paths}
-        return [path for path in self.alone if path not in not_exercised]
+        return [path for path in self.to_exercise if path not in not_exercised]
 
     def _exercises_nothing(self) -> bool:
         """Whether it passes without any of the files. An experiment that failed shows that it
         exercises one of them, and an undecided experiment shows nothing."""
-        return bool(self.alone) and not self.exercised()
+        return bool(self.to_exercise) and not self.exercised()
 
     def _executes_nothing(self, calls: Calls) -> bool:
         """Whether it executes no changed function, and exercises nothing else that changed: no
@@ -139,17 +139,18 @@ class Results:
         return not any(path in self.with_code or not path.endswith(".py") for path in paths)
 
     def _no_file(self) -> str:
-        files = listed(self.alone)
+        files = listed(self.to_exercise)
         if self.written:
             return (
                 f"the verification `{self.command}` writes {listed(sorted(self.written))} itself,"
                 " so it shows nothing about the files that are delivered: verify them with another"
                 " command"
             )
+        works = "it works" if len(self.to_exercise) == 1 else "they work"
         return (
             f"the verification `{self.command}` still passes when {files} cannot be loaded, so it"
-            f" does not show that {'it works' if len(self.alone) == 1 else 'they work'}: verify a"
-            " command that runs the work, such as tests that import it"
+            f" does not show that {works}: verify a command that runs the work, such as tests that"
+            " import it"
         )
 
     def _of_kind(self, kind: ExperimentKind) -> list[Experiment]:

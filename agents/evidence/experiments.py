@@ -1,7 +1,11 @@
 """Experiments: whether a verification can fail. The same command runs again over changed files.
 
-before      the files that the job changed are reverted to the state before the job; its tests stay
-unloadable  one source file of the job cannot load
+before       the files that the job changed are reverted to the state before the job; its tests stay
+unloadable   one source file of the job cannot load, or all of them
+functions    each changed function records that it runs, or raises an error if the verification
+             returns no files
+mutations    one small change of the code
+errors       each changed function that runs raises an error, if no mutation was noticed
 
 A file that the command names is its driver, and is not tried if there is another source file.
 Tests are part of the verification. If the job has changed only tests, the files that they test are
@@ -37,14 +41,14 @@ from agents.runs.sources import is_source, is_test, unloadable
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult
 
-MOST_ALONE = 8
-"""So many files, at most, are made unable to load one by one."""
+MOST_ONE_BY_ONE = 8
+"""The largest number of files that are made unable to load one by one."""
 INSTALLER = "setup.py"
 """No test imports it: it only names the modules that tests import."""
 _PACKAGE_FILES = frozenset({"__init__", "__main__"})
 
 
-def tried_alone(
+def files_to_exercise(
     changed: Sequence[ChangedFile], sources: Collection[str], command: str
 ) -> list[str]:
     """The files that a verification by `command` (a command line or a program) has to exercise,
@@ -116,8 +120,8 @@ SECONDS = 20.0
 """The time of all experiments on a fast verification."""
 _MARGIN_SECONDS = 2.0
 """An experiment has twice the verification's time, and these seconds in addition."""
-_SPARE = 1.2
-"""How much longer a run may take than the verification."""
+_EXPECTED_FACTOR = 1.2
+"""The expected time of an experiment, as a multiple of the verification's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +150,8 @@ class Subject:
     seconds: float
     """How long it took."""
     limits: Limits
-    alone: Sequence[str]
-    """The files that it has to exercise, as `experiment.tried_alone` lists them."""
+    to_exercise: Sequence[str]
+    """The files that it has to exercise, as `files_to_exercise` lists them."""
     to_revert: Sequence[ChangedFile]
     """Empty: there is no state before the job."""
     run: Callable[[Tree, Limits], Awaitable[ExperimentRun]]
@@ -160,8 +164,9 @@ class Subject:
 
     @property
     def changes_code(self) -> bool:
-        """Whether `alone` has files that the job changed, and not those that its tests test."""
-        return {file.path for file in self.changed}.issuperset(self.alone)
+        """Whether the files `to_exercise` are files that the job changed, and not files that its
+        tests test."""
+        return {file.path for file in self.changed}.issuperset(self.to_exercise)
 
 
 @dataclass(slots=True)
@@ -174,7 +179,7 @@ class Experiments:
     """How long they took so far."""
 
     def __post_init__(self) -> None:
-        self.results = Results(self.subject.command, self.subject.alone)
+        self.results = Results(self.subject.command, self.subject.to_exercise)
 
     async def make(self) -> Results:
         """Make all of them. If one shows that the verification is no evidence, the others that
@@ -185,20 +190,22 @@ class Experiments:
         return self.results
 
     async def _change_files(self) -> None:
-        subject, alone = self.subject, self.subject.alone[:MOST_ALONE]
-        each_counts = subject.changes_code and len(alone) == len(subject.alone)
-        together = bool(alone) and not (each_counts and self._fits(alone))
+        subject, paths = self.subject, self.subject.to_exercise
+        one_by_one = paths[:MOST_ONE_BY_ONE]
+        all_one_by_one = subject.changes_code and len(one_by_one) == len(paths)
+        together = bool(paths) and not (all_one_by_one and self._fits(one_by_one))
         if together:  # first, because there may be no time for another experiment
-            await self._break(subject.alone)
+            await self._break(paths)
         if subject.to_revert:
             await self._revert()
-        if subject.changes_code and not (together and len(subject.alone) == 1):
-            for path in alone:
+        if subject.changes_code and not (together and len(paths) == 1):
+            for path in one_by_one:
                 await self._break([path])
 
-    def _fits(self, alone: Sequence[str]) -> bool:
-        runs = len(alone) + bool(self.subject.to_revert)
-        return runs * self.subject.seconds * _SPARE <= self._most
+    def _fits(self, one_by_one: Sequence[str]) -> bool:
+        """Whether there is time for an experiment on each file, and for the state before."""
+        runs = len(one_by_one) + bool(self.subject.to_revert)
+        return runs * self.subject.seconds * _EXPECTED_FACTOR <= self._most
 
     @property
     def _most(self) -> float:

@@ -39,9 +39,9 @@ from agents.evidence.experiments import (
     Experiments,
     Subject,
     changed_sources,
+    files_to_exercise,
     is_its_own_check,
     to_revert,
-    tried_alone,
 )
 from agents.evidence.record import JudgedBy, Verification, unverified
 from agents.ports import CallKey, Event, Finished
@@ -234,7 +234,7 @@ class _Work:
             changed=self.changed,
             seconds=seconds,
             limits=ports.limits,
-            alone=tried_alone(self.changed, sources, text),
+            to_exercise=files_to_exercise(self.changed, sources, text),
             to_revert=to_revert(self.changed, text) if has_start else (),
             run=run,
             read=CodeReader(ports, ports.bounds.mutations).read,

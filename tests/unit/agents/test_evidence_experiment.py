@@ -15,8 +15,8 @@ from agents.evidence.experiments import (
     ExperimentRun,
     Experiments,
     Subject,
+    files_to_exercise,
     to_revert,
-    tried_alone,
 )
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace
 from agents.tree import Tree
@@ -55,21 +55,21 @@ def new(*paths: str) -> list[ChangedFile]:
 def test_each_source_file_but_the_driver_is_tried(
     sources: list[str], command: str, expected: list[str]
 ) -> None:
-    assert tried_alone(new(*sources), sources, command) == expected
+    assert files_to_exercise(new(*sources), sources, command) == expected
 
 
 def test_if_only_tests_were_changed_the_code_that_they_test_is_tried() -> None:
-    assert tried_alone(new("test_a.py"), ["a.py", "test_a.py"], "pytest") == ["a.py"]
+    assert files_to_exercise(new("test_a.py"), ["a.py", "test_a.py"], "pytest") == ["a.py"]
 
 
 def test_the_largest_change_is_tried_first() -> None:
     small, large = ChangedFile("a.py", b"1\n2\n", b"1\n3\n"), ChangedFile("b.py", b"", b"1\n2\n3\n")
-    assert tried_alone([small, large], [], "pytest") == ["b.py", "a.py"]
+    assert files_to_exercise([small, large], [], "pytest") == ["b.py", "a.py"]
 
 
 def test_deleted_files_are_reverted_and_cannot_be_broken() -> None:
     deleted = ChangedFile("old.py", b"x = 1\n", None)
-    assert tried_alone([deleted, *new("a.py")], [], "pytest") == ["a.py"]
+    assert files_to_exercise([deleted, *new("a.py")], [], "pytest") == ["a.py"]
     assert to_revert([deleted], "pytest") == [deleted]
 
 
@@ -145,7 +145,7 @@ class Verification:
             changed=job or new(*paths),
             seconds=self.seconds,
             limits=Limits(wall_seconds=self.seconds + 0.5),
-            alone=paths,
+            to_exercise=paths,
             to_revert=before,
             run=self.run,
             read=self.read,
