@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from pydantic import BaseModel, Field, model_validator
 
-from agents.checks.reports import unpassed_checks
+from agents.checks.reports import report_of, unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
 from agents.parallel.merging import unresolved
 from agents.state import Run
@@ -162,7 +162,8 @@ def overridden_problem(state: Mapping[str, Any]) -> str | None:
 def critique_of(
     state: Mapping[str, Any], verdict: Verdict | None, reason: str = UNREADABLE
 ) -> Critique:
-    """The critique of the current revision; `said` is None without a readable reply."""
+    """The critique of the current revision; `verdict` is None without a readable reply,
+    and `reason` says why."""
     if verdict is None:
         critique_without_verdict = _critique_from(state, Verdict(verdict="revise", feedback=reason))
         return {**critique_without_verdict, "overruled": reason, "by": RULES, "ends": reason}
@@ -230,10 +231,8 @@ def _critique_from(state: Mapping[str, Any], verdict: Verdict) -> Critique:
 
 def _checks(state: Mapping[str, Any]) -> dict[str, int] | None:
     """{passed, total} of the revision's checks."""
-    report: Mapping[str, Any] = state.get("checked") or {}
-    if report.get("revision") != state["revision"]:
-        return None
-    outcomes = [test["outcome"] for test in report.get("tests", ())]
+    report = report_of(state)
+    outcomes = [test["outcome"] for test in report.get("tests", ())] if report else []
     return {"passed": outcomes.count("passed"), "total": len(outcomes)} if outcomes else None
 
 
