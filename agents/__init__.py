@@ -26,5 +26,5 @@ recordings/  recording a job's model calls, and playing them
 ports/       the graph's needs from outside: protocols and dataclasses
 state, errors, history, paths, texts, ...  plain data and functions
 
-agents imports the sandbox's protocol, and nothing of the service around it.
+Of the project's other packages, agents imports only `sandbox`, without its backends.
 """

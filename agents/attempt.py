@@ -74,15 +74,15 @@ class BranchCoordinator:
         self._at_work: dict[int, asyncio.Event] = {}
 
     @asynccontextmanager
-    async def one(self, step: int) -> AsyncIterator[None]:
+    async def branch(self, step: int) -> AsyncIterator[None]:
         """Run the branch of a step. A branch that is cancelled from outside does not wait."""
         branch_end = self._at_work[step] = asyncio.Event()
         try:
             yield
         except Exception:
             self._leave(step, branch_end)
-            for branch in list(self._at_work.values()):
-                await branch.wait()
+            for other_end in list(self._at_work.values()):
+                await other_end.wait()
             raise
         finally:
             self._leave(step, branch_end)

@@ -1,7 +1,7 @@
 """The router: a model judges how difficult a task is, which chooses the job's models.
 
 It is called once, before the graph starts, and its decision is recorded before any other call. If
-it cannot be called or read, the difficulty is medium (ADR 45).
+it cannot be called or read, the difficulty is medium.
 
 See ADR 45.
 """

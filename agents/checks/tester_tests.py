@@ -103,7 +103,7 @@ def failing_solution(
         for module, name in zip(modules, names, strict=True)
         if not _exists(name, workspace_paths)
         and re.search(rf"\b{re.escape(name.partition('.')[0])}\b", interface)
-        and not any(other.startswith(f"{module}/") for other in modules)  # then it is a package
+        and not any(path.startswith(f"{module}/") for path in modules)  # then it is a package
     }
     return dict.fromkeys(sorted(new | existing.intersection(workspace_paths)), _SOLUTION.encode())
 

@@ -60,10 +60,8 @@ def last_declaration(state: State) -> Run | None:
 
 def matching_run(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
     """A run of this program over the current files that left them unchanged."""
-    workspace, text = (
-        ports.workspace.digest,
-        head_and_tail(program.text, ports.bounds.inline_characters),
-    )
+    workspace = ports.workspace.digest
+    text = head_and_tail(program.text, ports.bounds.inline_characters)
     same_tool = (run for run in reversed(runs) if run.get("tool") == program.tool)
     on_current_files = (
         run for run in same_tool if run.get("on", "") == run.get("workspace", "") == workspace
@@ -126,8 +124,10 @@ def why_no_evidence(run: Run, state: State) -> str | None:
 
 def _hint_on_files(run: Run, state: State) -> str:
     """A hint on the files that an earlier successful run of the same command left."""
-    runs = (other for other in state.get("runs", []) if other["code"] == run["code"])
-    passed = next((other for other in runs if other["succeeded"] and other["artifacts"]), None)
+    same_code = (earlier for earlier in state.get("runs", []) if earlier["code"] == run["code"])
+    passed = next(
+        (earlier for earlier in same_code if earlier["succeeded"] and earlier["artifacts"]), None
+    )
     if passed is None:
         return ""
     names = ", ".join(artifact["name"] for artifact in passed["artifacts"])

@@ -109,10 +109,10 @@ def before_planning(state: State) -> Literal["tester", "planner"]:
 
 def to_work(state: State) -> list[Send] | Literal["executor"]:
     """To one branch for each step of the next wave; to the executor when no wave is left."""
-    waves, ended = state.get("waves", []), state.get("merged", 0)
-    if ended >= len(waves):
+    waves, merged = state.get("waves", []), state.get("merged", 0)
+    if merged >= len(waves):
         return "executor"
-    wave = waves[ended]
+    wave = waves[merged]
     return [Send("branch", branch_of(state, wave, step)) for step in wave]
 
 

@@ -45,7 +45,7 @@ def build_branch(agent: Agent) -> BranchNode:
         step = branch_input["step"]
         ports = await branch_ports(runtime.context, step, branch_input["base"])
         at = call_key(runtime.execution_info)
-        async with ports.coordinator.one(step):
+        async with ports.coordinator.branch(step):
             request = LoopRequest(
                 prompt=await _request(branch_input, ports),
                 pass_key=at,
@@ -56,12 +56,12 @@ def build_branch(agent: Agent) -> BranchNode:
             )
             loop_result = await run_loop(agent, request, ports)
             await remove_scratch(ports, at, branch_input["state"]["job"].get("start"))
-            step_prompt = {
+            step_data = {
                 "revision": branch_input["revision"],
                 "text": loop_result.answer,
                 "runs": [run["id"] for run in loop_result.runs],
             }
-            await ports.events.emit(Event(at, "step_finished", step_prompt))
+            await ports.events.emit(Event(at, "step_finished", step_data))
         outcome = {
             "step": step,
             "text": loop_result.answer,
@@ -79,8 +79,8 @@ def build_branch(agent: Agent) -> BranchNode:
 
 async def _request(branch_input: Branch, ports: Ports) -> Prompt:
     state, step = branch_input["state"], branch_input["step"]
-    later = bool(state.get("branches"))
-    joined = await files_at(ports, branch_input["base"]) if later else None
+    follows_a_wave = bool(state.get("branches"))
+    joined = await files_at(ports, branch_input["base"]) if follows_a_wave else None
     step_prompt = prompt(
         "executor/step",
         step=step,

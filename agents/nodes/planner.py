@@ -54,8 +54,9 @@ class Step(BaseModel):
     )
 
 
-def _as_step(reason: Any) -> Any:
-    return {"does": reason} if isinstance(reason, str) else reason
+def _as_step(value: Any) -> Any:
+    """Models also write a step as a text."""
+    return {"does": value} if isinstance(value, str) else value
 
 
 class ParallelPlan(BaseModel):

@@ -12,7 +12,7 @@ from agents.failures.failure import FailureClass
 from agents.paths import is_in_setup, is_scratch
 from agents.ports import Artifact, Workspace
 from agents.runs.kept_files import choose_kept
-from agents.runs.program import VERIFY, Program, ProgramResult, execute
+from agents.runs.program import SHELL, VERIFY, Program, ProgramResult, execute
 from agents.state import ArtifactFields, Run
 from agents.texts import head_and_tail
 from sandbox.protocol import End, RunResult, Stream
@@ -95,19 +95,20 @@ async def whole_program(run: Run, ports: Ports) -> bytes:
     return await ports.workspace.stored(code["digest"]) if code["digest"] else code["text"].encode()
 
 
-def failure(run: ProgramResult, program: Program) -> dict[str, Any]:
+def failure(program_result: ProgramResult, program: Program) -> dict[str, Any]:
     """{class, cause, exception} of a run of `program` that failed."""
-    verifies, report = program.tool == VERIFY, run.report
-    classified = classify(run.result, shell=verifies or program.tool == "shell")
-    note = run.shell.note if run.shell else None
-    if classified.kind is FailureClass.UNKNOWN and (cause := run.problem or note):
+    verifies, result = program.tool == VERIFY, program_result.result
+    report, shell = program_result.report, program_result.shell
+    classified = classify(result, shell=verifies or program.tool == SHELL)
+    note = shell.note if shell else None
+    if classified.kind is FailureClass.UNKNOWN and (cause := program_result.problem or note):
         classified = replace(classified, cause=cause)
-    elif note and run.result.end is not End.EXITED:
+    elif note and result.end is not End.EXITED:
         classified = replace(classified, cause=f"{classified.cause}: {note}")
     if verifies:
         failed = report.first_failed if report else None
         reported = report is not None
-        classified = of_verification(classified, run.result, reported=reported, failed=failed)
+        classified = of_verification(classified, result, reported=reported, failed=failed)
     return classified.fields()
 
 
