@@ -117,6 +117,10 @@ def test_functions_that_do_nothing_are_left_out(body: str) -> None:
     assert parsed(f"def f():\n    {body}\n").functions == []
 
 
+def test_a_function_that_raises_another_error_is_not_left_out() -> None:
+    assert parsed("def f():\n    raise ValueError('not a NotImplementedError')\n").functions
+
+
 @pytest.mark.parametrize(
     ("text", "with_code"),
     [
