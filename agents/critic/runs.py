@@ -17,7 +17,7 @@ from typing import Any
 from agents.attempt import Ports
 from agents.critic.sections import RUNS, VERIFICATION, Section, make_section
 from agents.critic.verified import verification_lines
-from agents.evidence.verdict import verification_of
+from agents.evidence.verdict import run_of, verification_of
 from agents.ports import Workspace
 from agents.runs.report import ending_of
 from agents.state import Run, State, text_in
@@ -197,8 +197,7 @@ class RunsForCritic:
     @classmethod
     async def of(cls, state: State, ports: Ports) -> RunsForCritic:
         """Reads the outputs of the last runs."""
-        runs, record = state.get("runs", []), verification_of(state)
-        verified = next((run for run in runs if record and run["id"] == record["run"]), None)
+        runs, verified = state.get("runs", []), run_of(verification_of(state), state)
         looks = [run for run in runs if run is not verified and only_looks(run)]
         ids = {run["id"] for run in looks} | ({verified["id"]} if verified else set())
         other_runs = [run for run in runs if run["id"] not in ids]
@@ -210,7 +209,7 @@ class RunsForCritic:
         quoted_ids = frozenset(run for run, text in outputs.items() if _is_quoted(text, words))
         candidates = [run for run in other_runs if run["id"] in outputs]
         current = [run for run in candidates if run["revision"] == state["revision"]]
-        best = [*(run for run in current if run["id"] not in quoted_ids)]
+        best = [run for run in current if run["id"] not in quoted_ids]
         best += [run for run in candidates if run["id"] in quoted_ids]
         chosen = {run["id"] for run in best[-MOST_RUNS:]}
         with_outputs = [(run, outputs[run["id"]]) for run in candidates if run["id"] in chosen]

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.evidence.verdict import unmet_count
+from agents.evidence.verdict import run_of, unmet_count
 from agents.state import ArtifactFields, Run
 
 PATIENCE = 2
@@ -202,7 +202,7 @@ def _verification_rank(state: State, revision: int) -> int:
         return 0
     if verification["holds"]:
         return 2
-    run = next((run for run in state.get("runs", ()) if run["id"] == verification["run"]), None)
+    run = run_of(verification, state)
     return int(run is not None and run["succeeded"])
 
 

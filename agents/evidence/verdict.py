@@ -133,6 +133,14 @@ def verification_of(state: Mapping[str, Any]) -> Verification | None:
     )
 
 
+def run_of(verification: Mapping[str, Any] | None, state: Mapping[str, Any]) -> Run | None:
+    """The run that a verification rests on, or None."""
+    if verification is None:
+        return None
+    runs: Sequence[Run] = state.get("runs", ())
+    return next((run for run in runs if run["id"] == verification["run"]), None)
+
+
 def missing_evidence(state: Mapping[str, Any]) -> str | None:
     """The reason why the critic may not approve the work, or None. A person's approval overrides
     it."""
@@ -150,11 +158,7 @@ def overridden_problem(state: Mapping[str, Any]) -> str | None:
     problem = missing_evidence(state)
     if problem is None or state["job"].get("evidence") != "none":
         return problem
-    verification = verification_of(state)
-    run = next(
-        (run for run in state.get("runs", ()) if verification and run["id"] == verification["run"]),
-        None,
-    )
+    run = run_of(verification_of(state), state)
     failed = run is not None and not run["succeeded"]
     return problem if failed or unpassed_checks(state) or unresolved(state) else None
 

@@ -13,7 +13,7 @@ from agents.calls.call_key import call_key
 from agents.checks.reports import criteria_for_prompt, failing_excerpt
 from agents.evidence.declared import last_declaration
 from agents.evidence.record import UnnoticedMutation
-from agents.evidence.verdict import CRITIC, verification_of
+from agents.evidence.verdict import CRITIC, run_of, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.review import since_last_pass
 from agents.parallel.merging import join_context
@@ -149,7 +149,7 @@ def _failed_verification(state: State) -> dict[str, Any] | None:
     verification = verification_of(state)
     if verification is None or verification["holds"]:
         return None
-    run = next((run for run in state.get("runs", []) if run["id"] == verification["run"]), None)
+    run = run_of(verification, state)
     failed = run is not None and not run["succeeded"]
     return {"problem": verification["problem"], "run": run if failed else None}
 
