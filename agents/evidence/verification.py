@@ -100,10 +100,9 @@ class _Work:
 
     async def by_checks(self, report: Mapping[str, Any]) -> Verification:
         """By the acceptance checks. `report` is their report on these files."""
-        verification = unverified(self.state, unpassed_checks(self.state))
         judged_by: JudgedBy = "exit_code" if report["judged_by"] == "exit_code" else "report"
-        verification = {
-            **verification,
+        verification: Verification = {
+            **unverified(self.state, unpassed_checks(self.state)),
             "source": "checks",
             "command": CHECKS,
             "judged_by": judged_by,
@@ -128,12 +127,12 @@ class _Work:
         new_runs = [] if run is not None else [await self._run(program)]
         run = run or new_runs[0]
         judged_by: JudgedBy = "report" if run.get("tests") else "exit_code"
-        verification = unverified(self.state, why_no_evidence(run, self.state))
-        verification = {
-            **verification,
+        verification: Verification = {
+            **unverified(self.state, why_no_evidence(run, self.state)),
             "source": declared.source,
             "command": short_text(run),
             "run": run["id"],
+            "judged_by": judged_by,
         }
 
         async def again(tree: Tree, limits: Limits) -> ExperimentRun:
@@ -141,10 +140,8 @@ class _Work:
             outcome = await execute(replace(self.ports, limits=limits), program, tree)
             return ExperimentRun.of(outcome.result, passed=outcome.passed)
 
-        verification = {**verification, "judged_by": judged_by}
-        return await self._with_experiments(
-            verification, program.text, run["seconds"], again
-        ), new_runs
+        text, seconds = program.text, run["seconds"]
+        return await self._with_experiments(verification, text, seconds, again), new_runs
 
     async def _run(self, program: Program) -> Run:
         """A run over the files that leaves them unchanged."""
@@ -155,21 +152,16 @@ class _Work:
             outcome = await execute(ports, program, self.tree)
             unkept = replace(outcome.result, changed={}, deleted=frozenset(), refused=())
             outcome = ProgramResult(unkept, outcome.problem, outcome.report)
-            recorded_run = await recorded(
-                ports, program, outcome, number, state["revision"], EXECUTOR
-            )
-            events = [Event(self.at, "run_finished", recorded_run.run)]
-            failures, model = (
-                failed_verifications(state.get("runs", [])),
-                ports.models.name(EXECUTOR, level),
-            )
-            if recorded_run.run["succeeded"] and (
-                data := await repaired(recorded_run.run, failures, model, level, ports)
-            ):
+            revision = state["revision"]
+            recorded_run = await recorded(ports, program, outcome, number, revision, EXECUTOR)
+            run = recorded_run.run
+            events = [Event(self.at, "run_finished", run)]
+            failures = failed_verifications(state.get("runs", []))
+            model = ports.models.name(EXECUTOR, level)
+            data = await repaired(run, failures, model, level, ports) if run["succeeded"] else None
+            if data is not None:
                 events.append(Event(self.at, "repaired", data))
-            message = ToolMessage(
-                "", tool_call_id=recorded_run.run["id"], artifact=of_run(recorded_run)
-            )
+            message = ToolMessage("", tool_call_id=run["id"], artifact=of_run(recorded_run))
             return message, finished_call(message, events=events)
 
         key = digest("verification", ports.workspace.digest, program.tool, program.text)
@@ -188,24 +180,21 @@ class _Work:
             return verification
 
         subject = await self._subject(verification, text, seconds, run)
-        by_itself = verification["judged_by"] == "exit_code" and verification["source"] in {
-            "model",
-            "default",
-        }
-        own_word = by_itself and is_its_own_check(self.changed, text)
+        chosen_by_agent = verification["source"] in {"model", "default"}
+        by_exit_code = verification["judged_by"] == "exit_code"
+        own_word = chosen_by_agent and by_exit_code and is_its_own_check(self.changed, text)
         keeps_behaviour = self.state.get("keeps_behaviour", False)
         test_notes = notes_on_tests(self.changed)
 
         async def make() -> tuple[ToolMessage, Finished]:
             results = await Experiments(subject).make()
             problem = results.problem()
+            notes = [*test_notes, *results.notes(same_behaviour=keeps_behaviour)]
             outcome = {
                 "experiments": results.experiments,
                 "problem": problem,
                 "holds": problem is None,
-                "notes": []
-                if problem
-                else [*test_notes, *results.notes(same_behaviour=keeps_behaviour)],
+                "notes": [] if problem else notes,
                 "functions": results.calls.record() if results.calls else None,
                 "strength": results.strength,
                 "own_word": own_word and problem is None and not results.distinguishes(),

@@ -49,10 +49,10 @@ async def after_run(
     earlier = runs_in(traces([*this_pass(state["messages"]), *answers[:-1]]))
     if not run["succeeded"]:
         return RunFeedback(_hint(run, earlier, ports))
-    reds = failed_verifications([*state["request"].failed_verifications, *earlier])
+    failures = failed_verifications([*state["request"].failed_verifications, *earlier])
     level = escalation_of(state, ports).level
     model = answered_by(state["messages"][-1]) or ports.models.name(EXECUTOR, level)
-    return RunFeedback("", await repaired(run, reds, model, level, ports))
+    return RunFeedback("", await repaired(run, failures, model, level, ports))
 
 
 def taken_over(state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports) -> str:
@@ -66,20 +66,20 @@ def taken_over(state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: 
 
 def failed_verifications(runs: Sequence[Run]) -> list[Run]:
     """The verifications among `runs` that failed since the last success, oldest first."""
-    reds: list[Run] = []
+    failures: list[Run] = []
     for run in runs:
         if run.get("tool") == VERIFY:
-            reds = [] if run["succeeded"] else [*reds, run]
-    return reds
+            failures = [] if run["succeeded"] else [*failures, run]
+    return failures
 
 
 async def repaired(
-    run: Run, reds: Sequence[Run], model: str, level: int, ports: Ports
+    run: Run, failures: Sequence[Run], model: str, level: int, ports: Ports
 ) -> dict[str, Any] | None:
     """The data of the event `repaired`; None if `run` is no verification, or none had failed."""
-    if run.get("tool") != VERIFY or not reds:
+    if run.get("tool") != VERIFY or not failures:
         return None
-    failed = reds[-1]
+    failed = failures[-1]
     failure: Mapping[str, Any] = failed.get("failure") or {}
     difference = await _change(failed, run, ports)
     return {
@@ -90,7 +90,7 @@ async def repaired(
         "cause": failure.get("cause", ""),
         "model": model,
         "level": level,
-        "attempt": len(reds),
+        "attempt": len(failures),
         "lines": {"added": difference.added, "removed": difference.removed},
         "diff": await kept_text(ports.workspace, difference.diff, ports.bounds.inline_characters),
     }

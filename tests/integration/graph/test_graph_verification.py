@@ -20,7 +20,6 @@ PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 TASK = "Write add(a, b) in sums.py."
 WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 TEST = "from sums import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
-HOLLOW = "def test_add():\n    assert 1 + 2 == 3\n"
 CHECK = "from sums import add\n\nassert add(1, 2) == 3\nprint('it adds')\n"
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
