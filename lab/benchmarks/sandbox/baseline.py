@@ -22,10 +22,12 @@ _TRIES = 7
 
 @dataclass(frozen=True, slots=True)
 class ProcessBaseline:
-    """`quick` starts fastest, `whole` has the sandbox's libraries; runs happen in `folder`."""
+    """Two interpreters, whose runs happen in `folder`."""
 
     quick: str
-    full_command: str
+    """The interpreter that starts faster; it runs `PRINT`."""
+    with_libraries: str
+    """The interpreter that has the sandbox's libraries; it runs the other programs."""
     folder: Path
 
     @classmethod
@@ -40,7 +42,7 @@ class ProcessBaseline:
 
     def run(self, program: BenchmarkProgram) -> float:
         """One run to the end, its file read; returns its seconds."""
-        python = self.quick if program is PRINT else self.full_command
+        python = self.quick if program is PRINT else self.with_libraries
         started_at = time.perf_counter()
         stdout = _run(python, program.code, self.folder)
         files = {}

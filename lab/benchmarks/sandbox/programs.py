@@ -24,12 +24,13 @@ print(len(x))
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkProgram:
-    """`said` is the expected output, `made` the expected file, if any."""
+    """A program, and the output and the picture that it must make on both sides."""
 
     name: str
     code: str
     expected_stdout: str
     expected_file: str | None = None
+    """The picture's name; None: the program makes no file."""
 
     def check(self, stdout: str, files: dict[str, bytes]) -> None:
         """Fail if a side has another output than expected."""

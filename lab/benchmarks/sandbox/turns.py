@@ -18,7 +18,7 @@ SETTLE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much is measured. Before each run of a pair there is a pause of `rest` seconds, in which
+    """How much is measured. Before each run of a pair there is a pause of `pause` seconds, in which
     used sandboxes are replaced: a latency is that of a sandbox from the pool. Throughput has no
     pause: the pool is refilled within the measured time.
     """

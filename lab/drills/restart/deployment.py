@@ -83,7 +83,8 @@ class ScratchDeployment:
 
 @contextmanager
 def scratch_deployment(settings: Mapping[str, str] | None = None) -> Iterator[ScratchDeployment]:
-    """A ground that leaves no process and no file; `given` goes to API and worker."""
+    """A deployment that leaves no process and no file. `settings` are variables of its API and
+    worker."""
     with (
         Signals() as signals,
         TemporaryDirectory(prefix="fettle-drill-", ignore_cleanup_errors=True) as folder,

@@ -26,7 +26,7 @@ class Candidate:
 def first_attempt(
     events: Iterable[ReceivedEvent], solution: str, start_paths: Iterable[str] = ()
 ) -> Candidate:
-    """The job's first attempt; `given` are its first files."""
+    """The job's first attempt; `start_paths` are the paths of the files that the job began with."""
     versions: dict[str, str] = {}
     existing = set(start_paths)
     for event in events:

@@ -31,6 +31,6 @@ solution has run."""
 
 
 def one_program(assertions: str, preamble: str = "") -> dict[str, Any]:
-    """The `tests` and `command` of an exercise; `given` runs before the solution."""
+    """The `tests` and `command` of an exercise; `preamble` runs before the solution."""
     text = _PROGRAM.format(solution=SOLUTION, given=preamble, assertions=assertions)
     return {"tests": {PROGRAM: text}, "command": f"python {PROGRAM}"}

@@ -67,7 +67,7 @@ class Running:
     _raw: bytearray = field(default_factory=bytearray)
 
     def wait_for(self, expected_text: str, seconds: float = 60) -> None:
-        """Read until `wanted` is among the output."""
+        """Read until `expected_text` is in the output."""
         deadline = time.monotonic() + seconds
         while expected_text not in self.text:
             assert time.monotonic() < deadline, f"{expected_text!r} never came:\n{self.text}"

@@ -110,9 +110,9 @@ def unnamed_values(
     """An attack that makes one call with many values of an argument: those that the policy does not
     name. Each call can do nothing: its descriptor is -1, or all that it points to is nowhere.
 
-    `shown`: which of its words name the value. `refused`: the errors that a filter, or a kernel
-    that does not know the value, answers with. `on_its_own`: each in a process of its own, which it
-    may change.
+    `visible_words`: which words of a call name the value in a report. `refused`: the errors that a
+    filter, or a kernel that does not know the value, answers with. `on_its_own`: each in a process
+    of its own, which it may change.
     """
     return Attack(
         values,

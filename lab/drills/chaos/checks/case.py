@@ -42,31 +42,32 @@ Finding = tuple[str, str]
 
 @dataclass(frozen=True)
 class ChaosCase:
-    """All there is to judge by. `attempts` come from each job's events, `called` are the
-    calls of each job's model, `inherited` the jobs that share theirs with one that was retried,
-    `anew` those that were begun anew.
-    """
+    """All there is to judge by."""
 
     entries: Sequence[Entry]
     reading: Reading
     bounds: RecoveryBounds
     attempts: Mapping[str, Sequence[RecordedAttempt]] = field(init=False)
+    """By job, from its events."""
     calls_by_job: Mapping[str, Sequence[Called]] = field(init=False)
+    """The model calls of each job."""
     inherited: frozenset[str] = field(init=False)
+    """Jobs that share their calls with a job that was retried, and these retried jobs."""
     anew: frozenset[str] = field(init=False)
+    """Jobs that were begun anew."""
 
     def __post_init__(self) -> None:
         """Work out once what all checks want."""
         attempts_by_job = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
         object.__setattr__(self, "attempts", attempts_by_job)
         object.__setattr__(self, "calls_by_job", self._calls_by_job())
-        anew = [(entry.job_id, entry.retry_job) for entry in self.all(Retried) if entry.granted]
-        anew += [(job.retry_of, job.id) for job in self.jobs if job.retry_of]
+        retries = [(entry.job_id, entry.retry_job) for entry in self.all(Retried) if entry.granted]
+        retries += [(job.retry_of, job.id) for job in self.jobs if job.retry_of]
         restarted_jobs = (
             job.id for job in self.jobs if any(e.kind == "begun_anew" for e in job.events)
         )
         object.__setattr__(self, "anew", frozenset(restarted_jobs))
-        object.__setattr__(self, "inherited", frozenset(i for pair in anew for i in pair if i))
+        object.__setattr__(self, "inherited", frozenset(i for pair in retries for i in pair if i))
 
     @property
     def jobs(self) -> Iterable[JobRead]:

@@ -17,12 +17,13 @@ from lab.drills.chaos.oplog import Called
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A call that was made again. `needed`: no answer to it was on record, since it was in flight
-    when its worker was lost; else it was paid for nothing."""
+    """A call that was made again."""
 
     job_id: str
     call: Called
     is_needed: bool
+    """No answer to it was on record, because it was in flight when its worker was lost. False: it
+    was paid for nothing."""
 
 
 def repeats(case: ChaosCase) -> list[Repeat]:
@@ -66,12 +67,13 @@ def _repeats(
 def _attempt(
     tried: Sequence[RecordedAttempt], call: Called, paid_calls: AbstractSet[tuple[int, str]]
 ) -> RecordedAttempt | None:
-    """Whose call it was: an attempt of that worker, or of any, that had begun by then.
+    """The attempt that made the call: one of that worker, or else of any worker, that had begun
+    by then.
 
-    It is the last one, or one before that was cut short and has not `asked` this yet: a worker may
-    claim a job again that it has just lost, and the log has a call when the provider comes to it,
-    on a busy machine seconds after it was sent. A process made for a job asks by the name of the
-    worker that made it.
+    It is the last such attempt, or an earlier one that was cut short and has not paid for this call
+    yet (`paid_calls`). A worker may claim a job again that it has just lost, and the log has a call
+    when the provider comes to it, on a busy machine seconds after it was sent. A process that was
+    made for one job asks by the name of the worker that made it.
     """
     started = [attempt for attempt in tried if attempt.started_ms <= call.at.wall * 1000]
     lone = {after.number for before, after in pairwise(tried) if before.next_alone}

@@ -51,7 +51,7 @@ class Strikes:
             self.note(fault, process.pid)
 
     def kill(self, fault: Fault, process: Process, reason: str) -> None:
-        """kill -9; all that is below it has to end from now on. `why`: who should end it."""
+        """kill -9; all that is below it has to end from now on. `reason`: who should end it."""
         victims = process_tree.below(process.pid)
         if process.signal(signal.SIGKILL):
             self.note(fault, process.pid)

@@ -69,8 +69,8 @@ async def build_project(
     entries: Collection[str],
     requires: Requires,
 ) -> Installed:
-    """What the backend makes of the repository at `place`. A project that cannot be built is not
-    installed. Raises SandboxUnavailable."""
+    """Build the project of `source_tree`. A project that cannot be built is not installed. Raises
+    SandboxUnavailable."""
     result = await build(sandbox, backend, source_tree, requires)
     files = {
         path: content
