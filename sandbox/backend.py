@@ -232,7 +232,7 @@ async def _run_in_instance(
         end = End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED
         return explain_failure(result or result_without_answer(end, elapsed), report)
     finally:
-        end_task = pool.give_back(instance)
+        end_task = pool.discard(instance)
         if result is None:
             await wait_until_done(end_task)
 

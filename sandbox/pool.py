@@ -19,7 +19,7 @@ from sandbox.result import ExitReport
 REFILL_SECONDS = 0.1
 """A sandbox that was taken is replaced after this time, or at the end of its run if that is
 earlier: to make a sandbox takes more processor time than most runs."""
-MAX_BUILDERS = 1
+MAX_REFILLS = 1
 """How many sandboxes are made at a time in the background; runs need the processors more."""
 LIFE_SECONDS = 3600.0
 """A sandbox that was ready for longer is replaced."""
@@ -146,11 +146,11 @@ class Pool:
         self._session, self._size, self._limits = session, 0, limits
         self._ready: list[tuple[Instance, float]] = []
         """With the time when each was made (monotonic clock)."""
-        self._build_tasks: set[asyncio.Task[None]] = set()
+        self._refill_tasks: set[asyncio.Task[None]] = set()
         self._make_tasks: set[asyncio.Task[Instance]] = set()
         self._in_use: set[Instance] = set()
         self._end_tasks: dict[Instance, asyncio.Task[None]] = {}
-        self._refill_timer: asyncio.TimerHandle | None = None
+        self._fill_timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._tend_task = asyncio.create_task(self._tend())
 
@@ -180,7 +180,7 @@ class Pool:
         needs_new = fresh or trees or proxy
         if self._ready and self._ready[0][0].fits(limits) and not needs_new:
             instance, _ = self._ready.pop(0)
-            self._refill_in(REFILL_SECONDS)
+            self._fill_later(REFILL_SECONDS)
         else:
             self.fill()
             instance = await self._make(limits, load=False, trees=trees, proxy=proxy)
@@ -188,14 +188,14 @@ class Pool:
         try:
             await self._start(instance, limits)
         except BaseException:
-            await wait_until_done(self.give_back(instance))
+            await wait_until_done(self.discard(instance))
             raise
         return instance
 
-    def give_back(self, instance: Instance) -> asyncio.Task[None]:
+    def discard(self, instance: Instance) -> asyncio.Task[None]:
         """End a sandbox after its run, in the background; returns the task."""
         self._in_use.discard(instance)
-        self._refill_in(0.0)
+        self._fill_later(0.0)
         return self._end(instance)
 
     async def wait_until_warm(self) -> None:
@@ -204,24 +204,24 @@ class Pool:
         await self._session.warm()
         self._discard_old()
         self.fill()
-        while len(self._ready) < self._size and self._build_tasks:
-            await asyncio.wait(tuple(self._build_tasks), return_when=asyncio.FIRST_COMPLETED)
+        while len(self._ready) < self._size and self._refill_tasks:
+            await asyncio.wait(tuple(self._refill_tasks), return_when=asyncio.FIRST_COMPLETED)
 
     def fill(self) -> None:
-        """Start to make the missing sandboxes, at most `MAX_BUILDERS` at a time."""
+        """Start to make the missing sandboxes, at most `MAX_REFILLS` at a time."""
         if self._closed:
             return
-        missing = self._size - len(self._ready) - len(self._build_tasks)
-        for _ in range(min(missing, MAX_BUILDERS - len(self._build_tasks))):
-            task = asyncio.create_task(self._build(self._limits))
-            self._build_tasks.add(task)
-            task.add_done_callback(self._on_built)
+        missing = self._size - len(self._ready) - len(self._refill_tasks)
+        for _ in range(min(missing, MAX_REFILLS - len(self._refill_tasks))):
+            task = asyncio.create_task(self._refill())
+            self._refill_tasks.add(task)
+            task.add_done_callback(self._on_refilled)
 
     async def close(self) -> None:
         """End all sandboxes, also those with a run, and wait for their end."""
         self._closed = True
         self._stop_timer()
-        tasks = (self._tend_task, *self._build_tasks, *self._make_tasks)
+        tasks = (self._tend_task, *self._refill_tasks, *self._make_tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -262,16 +262,17 @@ class Pool:
         if not task.cancelled() and task.exception() is None:  # completed before the cancellation
             await asyncio.wait({self._end(task.result())})
 
-    async def _build(self, limits: Limits) -> None:
-        instance = await self._make(limits, load=True)
+    async def _refill(self) -> None:
+        """Make one sandbox, and add it to the ready sandboxes."""
+        instance = await self._make(self._limits, load=True)
         if self._closed:
             self._end(instance)
         else:
             self._ready.append((instance, time.monotonic()))
 
-    def _on_built(self, task: asyncio.Task[None]) -> None:
+    def _on_refilled(self, task: asyncio.Task[None]) -> None:
         """Make the next missing sandbox. Stop after a failure, because the next run reports it."""
-        self._build_tasks.discard(task)
+        self._refill_tasks.discard(task)
         if not self._closed and not task.cancelled() and task.exception() is None:
             self.fill()
 
@@ -286,15 +287,15 @@ class Pool:
                 usable.append((instance, made_at))
         self._ready = usable
 
-    def _refill_in(self, seconds: float) -> None:
+    def _fill_later(self, seconds: float) -> None:
         self._stop_timer()
         if not self._closed:
-            self._refill_timer = asyncio.get_running_loop().call_later(seconds, self.fill)
+            self._fill_timer = asyncio.get_running_loop().call_later(seconds, self.fill)
 
     def _stop_timer(self) -> None:
-        if self._refill_timer is not None:
-            self._refill_timer.cancel()
-            self._refill_timer = None
+        if self._fill_timer is not None:
+            self._fill_timer.cancel()
+            self._fill_timer = None
 
     def _end(self, instance: Instance) -> asyncio.Task[None]:
         """The task that ends a sandbox; at most one for each sandbox."""

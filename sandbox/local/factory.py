@@ -144,7 +144,7 @@ class Factory:
                 self._sandboxes[request.number] = zygote.request_sandbox(request, group)
             except OSError as error:
                 if self._groups is not None and group is not None:
-                    self._groups.give_back(group)
+                    self._groups.discard_group(group)
                 self._fail(request.number, str(error))
         if zygote.sandboxes_made >= self._rotation and self._next is None:
             self._next_start = min(self._next_start, time.monotonic())
@@ -245,7 +245,7 @@ class Factory:
                 self._unwatch(source)
         report = sandbox.close()
         if self._groups is not None and sandbox.group is not None:
-            self._groups.give_back(sandbox.group)
+            self._groups.discard_group(sandbox.group)
         return report
 
     def _report_ended(self, number: int, report: ExitReport) -> None:

@@ -109,7 +109,7 @@ class Cgroups:
         for top in self._tops:
             remove_group(top.directory)
 
-    def give_back(self, group: SandboxGroup) -> None:
+    def discard_group(self, group: SandboxGroup) -> None:
         """Remove the group of an ended sandbox, now or as soon as it has no processes."""
         self._unremoved += group.remove()
 

@@ -171,7 +171,7 @@ def test_a_group_with_a_process_is_not_reused_and_is_removed_after_it(
 ) -> None:
     group = cgroups.make_group()
     program = start(group, "import time; time.sleep(60)")
-    cgroups.give_back(group)
+    cgroups.discard_group(group)
     second = cgroups.make_group()
     assert directories(second).isdisjoint(directories(group))
     assert not cgroups.remove_empty()
