@@ -6,9 +6,9 @@ number, or with one of x32, kills the process. The BPF form is a binary search f
 seven comparisons for each call, and none if the kernel remembers that a call always passes.
 
 The engine's form has calls by name, because an engine may run on another architecture than its
-worker. It differs in two ways. A call that a condition refuses returns EPERM, like a call on no
-list, because the engine's form has only one default error. And Landlock is allowed, because in a
-container it is applied after the filter. A copy for reviewers is deploy/seccomp-sandbox.json.
+worker. It differs in one way: a call that a condition refuses returns EPERM, like a call on no
+list, because the engine's form has only one default error. A copy for reviewers is
+deploy/seccomp-sandbox.json.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ _X32 = 0x40000000
 _LOW_HALF = 0xFFFF_FFFF
 _MAX_JUMP = 255
 
-_LANDLOCK = {"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}
 _ENGINE_ARCHITECTURES = ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")
 
 
@@ -81,7 +80,7 @@ def engine_profile() -> dict[str, Any]:
             {"architecture": name, "subArchitectures": []} for name in _ENGINE_ARCHITECTURES
         ],
         "syscalls": [
-            {"names": sorted(allowed | _LANDLOCK), "action": "SCMP_ACT_ALLOW"},
+            {"names": sorted(allowed), "action": "SCMP_ACT_ALLOW"},
             {"names": sorted(absent), "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
             *_conditional_rules(),
         ],

@@ -1,9 +1,12 @@
 """The system calls of a sandbox: an allow-list, with numbers for x86-64 and for 64-bit ARM.
 
-A call that is on no list here is refused with EPERM. These are, for example: access to another
-process (ptrace, process_vm_*, pidfd_getfd, kcmp), namespaces and mounts (unshare, setns, mount and
-the new mount calls, pivot_root, chroot, file handles), the parts of the kernel that attacks often
-use (bpf, perf, userfaultfd, keyrings, vmsplice, cachestat, NUMA's move_pages and similar
+Calls of `_ALLOWED` pass, and calls of `_CONDITIONAL` pass with some arguments. Calls of `_ABSENT`,
+and calls that are newer than `NEWEST`, return ENOSYS.
+
+Any other call is refused with EPERM. These are, for example: access to another process (ptrace,
+process_vm_*, pidfd_getfd, kcmp), namespaces and mounts (unshare, setns, mount and its successors
+except statmount and listmount, pivot_root, chroot, file handles), parts of the kernel that attacks
+often use (bpf, perf, userfaultfd, keyrings, vmsplice, cachestat, NUMA's move_pages and similar
 calls), calls that act on the machine (modules, kexec, reboot, clocks, swap, quota, accounting, host
 names, I/O ports, syslog, sync and syncfs), more filters (seccomp), and obsolete calls (uselib,
 ustat, sysfs).
@@ -114,10 +117,11 @@ _CONDITIONAL = """
 """
 
 # Answered with ENOSYS, as by a kernel without them, so that libraries use an alternative. clone3
-# passes its flags by pointer, which a filter cannot read; glibc then uses clone. The memory of
-# memfd and of System V's objects belongs to no process, so samples would not include it. The kernel
-# counts inotify, aio and message queues for each user of the host, and all sandboxes are one user:
-# one sandbox could use up the limit of all.
+# passes its flags by pointer, which a filter cannot read; glibc then uses clone. No filter sees the
+# calls that a ring of io_uring makes. statmount and listmount show mounts, as `/proc/self/mounts`
+# does. The memory of memfd and of System V's objects belongs to no process, so samples would not
+# include it. The kernel counts inotify, aio and message queues for each user of the host, and all
+# sandboxes are one user: one sandbox could use up the limit of all.
 _ABSENT = """
     clone3 435 435, io_uring_setup 425 425, listmount 458 458, statmount 457 457,
     memfd_create 319 279, memfd_secret 447 447, msgget 68 186, semget 64 190, shmget 29 194,
