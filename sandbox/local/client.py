@@ -6,12 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-import os
-import select
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +14,7 @@ from typing import Any
 
 from sandbox import policy
 from sandbox.local.supervisor import MESSAGE_BYTES
+from sandbox.local.supervisor_process import reap_supervisor, start_supervisor
 from sandbox.order import EncodedOrder, encode_order
 from sandbox.pool import SandboxLost, wait_until_done
 from sandbox.protocol import PROXY_PORT, Command, Limits, RunResult, SandboxUnavailable
@@ -30,7 +26,6 @@ LOADING_SECONDS = 15.0
 """How long a run waits at most for libraries that are being loaded; it takes about 2 s."""
 MAX_CONNECTIONS = 64
 """To one run's proxy at a time. Further connections wait in the sandbox, in its memory."""
-_EXIT_SECONDS = 10.0
 _BUFFER_BYTES = 1024 * 1024
 _LIBRARIES = tuple(name.partition(".")[0].encode() for name in INSTALLED)
 _SUPERVISOR_ENDED = "the sandbox's supervisor has ended"
@@ -66,7 +61,7 @@ class LocalSession:
         self._loop = asyncio.get_running_loop()
         self._socket, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with supervisor_end:
-            self._process = _start_supervisor(supervisor_end.fileno())
+            self._process = start_supervisor(supervisor_end.fileno())
         self._socket.setblocking(False)
         self._loop.add_reader(self._socket, self._receive)
         self._numbers = itertools.count(1)
@@ -231,7 +226,7 @@ class LocalSession:
     async def close(self) -> None:
         """End the supervisor and every sandbox; returns after the supervisor has ended."""
         self._mark_lost()
-        await asyncio.to_thread(_reap_supervisor, self._process)
+        await asyncio.to_thread(reap_supervisor, self._process)
 
     async def _send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises SandboxLost."""
@@ -417,37 +412,3 @@ def _close_unused_sockets(state: _SandboxState) -> None:
             unused.close()
     else:
         future.cancel()
-
-
-def _start_supervisor(descriptor: int) -> subprocess.Popen[bytes]:
-    """Start a supervisor with an empty environment, in a session without this terminal."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "sandbox.local", str(descriptor)],
-        env={},
-        cwd=Path(__file__).resolve().parent.parent.parent,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        pass_fds=(descriptor,),
-        start_new_session=True,
-    )
-
-
-def _reap_supervisor(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a supervisor after its socket was closed; kill it if it hangs.
-
-    If a supervisor was killed, sandboxes that had not started may remain (`zygote.adopt_orphans`)
-    in its process group. This kills the group before it reaps the supervisor, because afterwards
-    another process may get the group's number.
-    """
-    pidfd = os.pidfd_open(process.pid)
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    try:
-        if not poll.poll(1000 * _EXIT_SECONDS):
-            process.kill()
-            poll.poll()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    finally:
-        os.close(pidfd)
-    process.wait()
