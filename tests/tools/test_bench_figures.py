@@ -8,7 +8,7 @@ from typing import Any
 from lab.benchmarks.goal import judged
 from lab.benchmarks.sandbox import figures as sandbox
 from lab.benchmarks.scale import figures as scale
-from lab.benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
+from lab.benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, FlightRun, PerCall
 from lab.benchmarks.scale.memory import MemoryUse
 from lab.benchmarks.tokens.__main__ import figures, missed
 from lab.benchmarks.tokens.counted import Sent
@@ -38,8 +38,8 @@ def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
 
 def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
     memory = (MemoryUse(10.0, 5.0), MemoryUse(11.0, 6.0), MemoryUse(1.0, 1.0))
-    flown = [Flown(seconds, use) for seconds, use in zip((6.0, 9.0, 7.0), memory, strict=True)]
-    assert scale.flight_keys([Flight.of(50, 5.0, flown, [8.0, 1.0, 9.0])]) == {
+    runs = [FlightRun(seconds, use) for seconds, use in zip((6.0, 9.0, 7.0), memory, strict=True)]
+    assert scale.flight_keys([Flight.of(50, 5.0, runs, [8.0, 1.0, 9.0])]) == {
         "makespan_ratio_50": 1.4,
         "makespan_vs_baseline_50": 0.875,
         "rss_mb_50": 17.0,
@@ -50,7 +50,7 @@ def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
 
 
 def test_what_grows_with_a_long_job_is_reported_by_the_ends() -> None:
-    assert scale.there_and_back({400: 1, 10: 4, 100: 2}) == [10, 10, 100, 400, 100, 10, 10]
+    assert scale.symmetric_order({400: 1, 10: 4, 100: 2}) == [10, 10, 100, 400, 100, 10, 10]
     jobs = [Cost(10, seconds, 2_000, 500, 90) for seconds in (0.4, 9.0, 0.3)]
     costs = [PerCall.of(jobs), PerCall(100, 1.0, 1.0, 1.0, 1.0), PerCall(400, 50.0, 220.0, 55.0, 9)]
     keys = scale.length_keys(costs)

@@ -63,7 +63,7 @@ def lengths(target: ScaleDeployment, tools: Sequence[int], screen: Screen) -> li
     """One job at a time, short ones before and after long ones: a slow moment affects both."""
     asyncio.run(length.run(target, min(tools)))
     costs: list[Cost] = []
-    for count in figures.there_and_back(
+    for count in figures.symmetric_order(
         {tool_count: JOBS_AS_LONG.get(tool_count, 1) for tool_count in tools}
     ):
         costs.append(asyncio.run(length.run(target, count)))

@@ -22,14 +22,18 @@ GOALS = {
     "finished_bytes_per_call": 2_048.0,
     "finished_bytes_otherwise": 6_144.0,
 }
+"""The greatest value that meets the goal, by key of `--json`. Sizes are in bytes, `rss_mb_500` in
+MiB."""
 
 
 @dataclass(frozen=True, slots=True)
-class Flown:
-    """Seconds from the first admission to the last end, and the peak memory."""
+class FlightRun:
+    """One measurement of many jobs at once in the service."""
 
     seconds: float
+    """From the first admission to the last end."""
     memory: MemoryUse
+    """The peak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,11 @@ class Flight:
 
     @classmethod
     def of(
-        cls, jobs: int, ideal: float, service: Sequence[Flown], baseline: Sequence[float]
+        cls, jobs: int, ideal: float, service: Sequence[FlightRun], baseline: Sequence[float]
     ) -> Flight:
         """From several rounds: the medians of time, the maximum of memory."""
-        most = max((flown.memory for flown in service), key=lambda memory: memory.together)
-        seconds = statistics.median(flown.seconds for flown in service)
+        most = max((run.memory for run in service), key=lambda memory: memory.together)
+        seconds = statistics.median(run.seconds for run in service)
         return cls(jobs, ideal, seconds, statistics.median(baseline), most.together, most.below)
 
     def __str__(self) -> str:
@@ -115,11 +119,13 @@ def finished_bytes(short: PerCall, long: PerCall) -> tuple[float, float]:
     return a_call, less - a_call * short.tools
 
 
-def there_and_back(times: Mapping[int, int]) -> list[int]:
-    """Each number as often as `times` says: half of them first, then the odd ones, then the other
-    half in reverse order."""
-    half = [count for count in sorted(times) for _ in range(times[count] // 2)]
-    return [*half, *(count for count in sorted(times) if times[count] % 2), *reversed(half)]
+def symmetric_order(repetitions: Mapping[int, int]) -> list[int]:
+    """Each number, repeated as `repetitions` gives for it, in an order that is nearly the same from
+    both ends: if the machine gets slower or faster, that affects all numbers alike."""
+    numbers = sorted(repetitions)
+    half = [number for number in numbers for _ in range(repetitions[number] // 2)]
+    middle = [number for number in numbers if repetitions[number] % 2]
+    return [*half, *middle, *reversed(half)]
 
 
 def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submission
 from lab.benchmarks.scale import model
 from lab.benchmarks.scale.deployment import ScaleDeployment
-from lab.benchmarks.scale.figures import Flown
+from lab.benchmarks.scale.figures import FlightRun
 from lab.benchmarks.scale.memory import Peak
 
 TENANT = "bench"
@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.05
 MOST_SECONDS = 240
 
 
-async def fly(target: ScaleDeployment, jobs: int, seconds: float) -> Flown:
+async def fly(target: ScaleDeployment, jobs: int, seconds: float) -> FlightRun:
     """Run this number of jobs with a model that takes `seconds` per call. Raises CliError if a job
     takes another course, because the sides cannot be compared then."""
     name = model.flight(seconds)
@@ -29,15 +29,15 @@ async def fly(target: ScaleDeployment, jobs: int, seconds: float) -> Flown:
             ended_count = await _count_ended(operations)
             with Peak(target.workers) as peak:
                 started_at = time.perf_counter()
-                flown = (admit(operations, name, MOST_SECONDS) for _ in range(jobs))
-                ids = await asyncio.gather(*flown)
+                admissions = (admit(operations, name, MOST_SECONDS) for _ in range(jobs))
+                ids = await asyncio.gather(*admissions)
                 await _wait_for_all(operations, ended_count + jobs)
                 took = time.perf_counter() - started_at
             for job_id in ids:
                 await _check(operations, job_id)
         finally:
             await operations.store.close()
-    return Flown(took, peak.most)
+    return FlightRun(took, peak.most)
 
 
 async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:

@@ -34,7 +34,7 @@ _TASK = re.compile(r"The task:\n\n\[(?P<key>[\w.-]+) (?P<recording>[\w-]+)\]")
 
 
 def task_of(key: str, recording: str) -> str:
-    """What is asked for."""
+    """The task of a job: the job's key, and the recording that plays its model."""
     return f"[{key} {recording}] Do what the recording says."
 
 
