@@ -56,7 +56,7 @@ def send_frame(control: int, header: Iterable[str], blobs: Iterable[bytes]) -> N
 
 def send_descriptor(fd: int, data: bytes, descriptor: int) -> None:
     """Send a few bytes and a descriptor over the socket `fd`; closes the descriptor here."""
-    import socket  # noqa: PLC0415  (few agents need it)
+    import socket  # noqa: PLC0415  (slow to import, and few agents need it)
 
     try:
         with socket.socket(fileno=os.dup(fd)) as out:

@@ -33,7 +33,7 @@ def main() -> None:
 
 def _build(name: str = "fettle-sandbox") -> None:
     try:
-        # The other commands work without this extra.
+        # Only `build` needs Docker's client, an extra; the other commands work without it.
         from docker.errors import DockerException  # noqa: PLC0415
 
         from sandbox.docker.image_build import build_image  # noqa: PLC0415
