@@ -7,6 +7,7 @@ A day (UTC) is a flat table of counts by name, the parts of a name joined by "|"
 | ended|STATUS | jobs by status at the end; reason|REASON failed jobs |
 | approved|critic/rules/person/nobody | jobs that succeeded, by approver |
 | success|straight/repaired | approved jobs, without and with a run that had failed |
+| success|overridden | jobs with an approval that overrode their evidence |
 | success|unapproved | jobs that succeeded without approval, because their request allows it |
 | verified|STATUS | verifications, which have no other count |
 | revisions|N | jobs by passes of the executor, MANY and more together |
@@ -117,9 +118,16 @@ def _count_work(after: JobRecord, events: Sequence[Event]) -> Counts:
         counts[f"revisions|{min(revisions, MAX_REVISIONS)}"] = 1
     if after.status is Status.SUCCEEDED:
         repaired = any(not run.get("succeeded") for run in runs)
-        success = "unapproved" if after.unapproved else "repaired" if repaired else "straight"
-        counts[f"success|{success}"] = 1
+        counts[f"success|{_success_kind(after, repaired=repaired)}"] = 1
     return counts
+
+
+def _success_kind(after: JobRecord, *, repaired: bool) -> str:
+    if after.unapproved:
+        return "unapproved"
+    if after.override:
+        return "overridden"
+    return "repaired" if repaired else "straight"
 
 
 def count_charges(charges: Iterable[Charge]) -> Counts:

@@ -386,6 +386,15 @@ class ReviewExpiredData(TypedDict):
     """The consequence."""
 
 
+class EvidenceData(TypedDict):
+    """How far the evidence supports an approval: see `jobs.view.verdict.Verdict`."""
+
+    level: Literal["red", "grey", "amber", "green"]
+    reason: str
+    facts: list[str]
+    needs_override: bool
+
+
 class _PersonsData(TypedDict):
     review_id: str
     by: str
@@ -395,7 +404,9 @@ class _PersonsData(TypedDict):
     person: NotRequired[str]
     feedback: NotRequired[str]
     override: NotRequired[bool]
-    """The person approved although the evidence failed."""
+    """The person approved although the evidence failed or was missing."""
+    evidence: NotRequired[EvidenceData | None]
+    """The evidence that the person decided on. Null: the review did not ask about work."""
     digest: NotRequired[str]
     """The digest of the review."""
     digest_named: NotRequired[bool]
@@ -406,8 +417,12 @@ class VotedData(_PersonsData):
     """A person has approved a review that needs further approvals."""
 
     approvals: int
-    """The number of approvals so far."""
+    """The number of approvals after this event."""
     approvals_needed: int
+
+
+class VoteWithdrawnData(VotedData):
+    """A person has taken back their approval of a review that needs further approvals."""
 
 
 class CommentData(TypedDict):
@@ -528,6 +543,8 @@ class SucceededData(TypedDict):
     """`critic`, `rules`, or the names of persons. Null: the job has no approval. Either its request
     allows that (`unapproved`), or it is a verification."""
     unapproved: NotRequired[bool]
+    override: NotRequired[bool]
+    """A person approved the job against its evidence."""
 
 
 class FailedData(TypedDict):
@@ -575,6 +592,7 @@ LIFE: Data = {
     "review_escalated": ReviewWaitsData,
     "review_expired": ReviewExpiredData,
     "voted": VotedData,
+    "vote_withdrawn": VoteWithdrawnData,
     "decided": DecidedData,
     "begun_anew": BegunAnewData,
     "given_back": GivenBackData,

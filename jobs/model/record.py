@@ -328,6 +328,12 @@ class JobRecord:
         return self.reason is Reason.UNAPPROVED
 
     @property
+    def override(self) -> bool:
+        """Whether the approval of the job's work overrode its evidence."""
+        by_decision = self.decision is not None and self.decision.override
+        return by_decision or (self.result is not None and self.result.override)
+
+    @property
     def checkpointed(self) -> GraphFormat | None:
         """The format that the next attempt must read; None if there is no checkpoint to read."""
         return None if self.graph == RESTART else self.graph

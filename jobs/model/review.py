@@ -31,6 +31,8 @@ class Action(StrEnum):
     REJECT = "reject"
     DELEGATE = "delegate"
     """The critic decides this time."""
+    WITHDRAW = "withdraw"
+    """A person takes back their approval, while another approval is missing."""
     ANSWER = "answer"
     """For questions only."""
 
@@ -47,6 +49,12 @@ class Approval:
     override: bool = False
     person: str = ""
     """The person of that key. '': unknown."""
+
+
+def is_proven(payload: Mapping[str, Any]) -> bool:
+    """Whether an approval would rest on a verification that holds. The graph puts the reason
+    against it into the payload (`unproven`; null: the verification holds)."""
+    return "unproven" in payload and payload["unproven"] is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +81,8 @@ class Review:
 
     @property
     def proven(self) -> bool:
-        """Whether an approval would rest on a verification that holds. The graph puts the reason
-        against it into the payload (`unproven`; null: the verification holds)."""
-        return "unproven" in self.payload and self.payload["unproven"] is None
+        """See `is_proven`."""
+        return is_proven(self.payload)
 
     @property
     def paused(self) -> bool:
@@ -128,7 +135,8 @@ class Decision:
     code: str = ""
     """Of `edit`: the new code."""
     override: bool = False
-    """Approved although the evidence failed. It is recorded as an override."""
+    """The person approves although the evidence failed or is missing. On record, it is true only if
+    this was so."""
     key_id: str = ""
     """The id of that key."""
     digest: str = ""

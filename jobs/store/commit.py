@@ -208,6 +208,8 @@ def change_of_record(
         yield ("ZREM", _listing(after, status=before.status), after.id)
         yield from _list_by_status(after)
     yield from _update_ineligible_approvers(before, after)
+    if before.override is not after.override:
+        yield _list_override(after)
     yield _count_change(after)
     if entry is not None:
         entries = keys.conversation(after.tenant, after.conversation_id)
@@ -254,6 +256,7 @@ def removal(
     yield ("ZREM", _listing(record, status=record.status), record.id)
     for label in record.spec.labels:
         yield ("ZREM", _listing(record, label=label), record.id)
+    yield ("ZREM", _listing(record, override=True), record.id)
     yield from search.remove_from_index(record, words)
     yield _count_change(record)
     for entry in entries:
@@ -325,8 +328,26 @@ def _list_by_status(record: JobRecord) -> Iterator[RedisCommand]:
     yield ("ZADD", _listing(record, status=record.status), record.created_at, record.id)
 
 
-def _listing(record: JobRecord, *, status: str | None = None, label: str | None = None) -> str:
-    return keys.listing(record.tenant, status=status, label=label, kind=record.spec.kind)
+def _list_override(record: JobRecord) -> RedisCommand:
+    """List the job by its override, or remove it: a restart from the task discards the approval."""
+    name = _listing(record, override=True)
+    return (
+        ("ZADD", name, record.created_at, record.id)
+        if record.override
+        else ("ZREM", name, record.id)
+    )
+
+
+def _listing(
+    record: JobRecord,
+    *,
+    status: str | None = None,
+    label: str | None = None,
+    override: bool = False,
+) -> str:
+    return keys.listing(
+        record.tenant, status=status, label=label, override=override, kind=record.spec.kind
+    )
 
 
 def _update_ineligible_approvers(before: JobRecord, after: JobRecord) -> Iterator[RedisCommand]:

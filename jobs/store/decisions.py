@@ -20,10 +20,12 @@ from jobs.redis.connection import RedisCommand, await_redis
 from jobs.redis.keys import JobKeys
 from jobs.transitions.change import Change
 
-DECISION_KINDS = ("voted", "decided")
+VOTE_ACTIONS = {"voted": "approve", "vote_withdrawn": "withdraw"}
+"""The actions of events of votes, by kind."""
+DECISION_KINDS = (*VOTE_ACTIONS, "decided")
 COLUMNS = (
     *("at", "job_id", "event", "kind", "review_id", "action", "by", "key_id", "approvals"),
-    *("override", "digest", "digest_named", "feedback", "comments", "person"),
+    *("override", "digest", "digest_named", "feedback", "comments", "person", "evidence"),
 )
 
 
@@ -91,14 +93,14 @@ def _read_member(member: bytes) -> tuple[str, int]:
 def decision_row(decision: DecisionEvent, at: str | None) -> dict[str, Any]:
     """A decision as a row with COLUMNS. Null: the event has no such field."""
     data = decision.event.data
-    votes = data.get("approvals")
+    votes, evidence = data.get("approvals"), data.get("evidence")
     return {
         "at": at,
         "job_id": decision.job_id,
         "event": decision.event.seq,
         "kind": decision.event.kind,
         "review_id": data.get("review_id"),
-        "action": data.get("action", "approve"),
+        "action": data.get("action", VOTE_ACTIONS.get(decision.event.kind)),
         "by": data.get("by"),
         "key_id": data.get("key_id"),
         "approvals": " and ".join(votes) if isinstance(votes, list) else None,
@@ -108,4 +110,5 @@ def decision_row(decision: DecisionEvent, at: str | None) -> dict[str, Any]:
         "feedback": data.get("feedback"),
         "comments": data.get("comments"),
         "person": data.get("person"),
+        "evidence": f"{evidence['level']}: {evidence['reason']}" if evidence else None,
     }

@@ -77,17 +77,21 @@ class Listing(Clock):
         label: str | None = None,
         text: str = "",
         kind: JobKind = JobKind.TASK,
+        override: bool = False,
         waits_for: Collection[str] | None = None,
     ) -> JobPage:
         """A tenant's jobs that match all arguments, newest first.
 
-        `text`: a search (see `jobs.store.search`). `waits_for`: only jobs that wait for the
-        decision of the person with these identity keys (see `jobs.model.people`), oldest first."""
+        `text`: a search (see `jobs.store.search`). `override`: only jobs with an approval that
+        overrode their evidence. `waits_for`: only jobs that wait for the decision of the person
+        with these identity keys (see `jobs.model.people`), oldest first."""
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
         statuses = waits | ({status} if status is not None else set())
         listings = [keys.listing(tenant, status=name, kind=kind) for name in sorted(statuses)]
         if label is not None:
             listings.append(keys.listing(tenant, label=label, kind=kind))
+        if override:
+            listings.append(keys.listing(tenant, override=True, kind=kind))
         groups = [[name] for name in listings or [keys.listing(tenant, kind=kind)]]
         if text:
             word_sets = await self._job_sets(tenant, words_of_search(text))

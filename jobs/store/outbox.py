@@ -35,6 +35,7 @@ MESSAGE_TYPES: Mapping[str, str] = {
     "review_escalated": "review.escalated",
     "review_expired": "review.expired",
     "voted": "review.approved",
+    "vote_withdrawn": "review.withdrawn",
     "decided": "review.decided",
     "succeeded": "job.finished",
     "failed": "job.finished",
@@ -65,6 +66,7 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
                 "labels": list(after.spec.labels),
                 "event": event.kind,
                 **({"unapproved": after.unapproved} if after.status.final else {}),
+                "override": after.override,
                 **event.data,
             },
         )

@@ -122,7 +122,11 @@ def end(
     match status:
         case Status.SUCCEEDED:
             approver = result.approved_by if result else None
-            data = {"approved_by": approver, "unapproved": after.unapproved}
+            data = {
+                "approved_by": approver,
+                "unapproved": after.unapproved,
+                "override": after.override,
+            }
         case Status.CANCELLED:
             data = {"by": by}
         case _:

@@ -3,7 +3,10 @@
 If a Review needs two approvals (four eyes), each person has one vote, and the authors have none.
 The authors are the persons who submitted the job or a job that it retries, and the persons who
 edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot be
-delegated to the critic. Every other answer closes the Review at once.
+delegated to the critic. A person can take back their vote while another vote is missing. Every
+other answer closes the Review at once.
+
+An approval against the evidence (`jobs.view.verdict`) has to be an override with a remark.
 
 See ADR 66.
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
 from jobs.model.credentials import Signer
 from jobs.model.events import NewEvent
@@ -22,6 +25,7 @@ from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_review
 from jobs.transitions import upgrade
 from jobs.transitions.change import Change, Refusal, end, next_version, queued_fields
+from jobs.view.verdict import verdict_of_review
 
 ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.REVIEW: tuple(action for action in Action if action is not Action.ANSWER),
@@ -43,6 +47,7 @@ _FIRST_KEY_EDITS = (
     "of the first key: edit with a person's key"
 )
 _VOTED = "has approved already: another person's approval is needed"
+_REMARK_NEEDED = "an override needs a remark: why is the work approved against its evidence?"
 
 
 def approvals_needed(record: JobRecord, review: Review) -> int:
@@ -56,12 +61,12 @@ def offered_actions(
     """The possible decisions on the open review. `person_delivers`: only a person's approval lets a
     change leave the deployment, so the critic does not decide on a job that delivers."""
     actions = tuple(ACTIONS[review.kind])
-    critic_decides = approvals_needed(record, review) == 1 and not (
-        person_delivers and record.spec.deliver
-    )
-    if review.kind is not ReviewKind.REVIEW or critic_decides:
+    if review.kind is not ReviewKind.REVIEW:
         return actions
-    return tuple(action for action in actions if action is not Action.DELEGATE)
+    left_out = set() if review.approvals else {Action.WITHDRAW}
+    if approvals_needed(record, review) > 1 or (person_delivers and record.spec.deliver):
+        left_out.add(Action.DELEGATE)
+    return tuple(action for action in actions if action not in left_out)
 
 
 def decide(
@@ -83,23 +88,30 @@ def decide(
     review_digest = digest_review(review)
     if same_person is None:
         same_person = dict.fromkeys(_signer(decision).identity_keys, "")
-    refusal = _check_target(review, review_digest, decision) or _check_vote(
-        record, review, decision, same_person
+    refusal = (
+        _check_target(review, review_digest, decision)
+        or _check_vote(record, review, decision, same_person)
+        or _check_override(review, decision)
     )
     if refusal is not None:
         return refusal
-    bound_decision = replace(decision, digest=review_digest)
-    approval = Approval(decision.by, decision.key_id, now, decision.override, decision.person)
+    is_override = _approves_work(review, decision) and not review.proven
+    names_digest = bool(decision.digest)
+    decision = replace(decision, digest=review_digest, override=is_override)
     approvals = review.approvals
+    if decision.action is Action.WITHDRAW:
+        approvals = tuple(vote for vote in approvals if not _is_vote_of(vote, decision))
+        return _change_votes(
+            "vote_withdrawn", record, now, review, decision, approvals, names_digest=names_digest
+        )
     if decision.action is Action.APPROVE:
-        approvals = (*approvals, approval)
+        vote = Approval(decision.by, decision.key_id, now, is_override, decision.person)
+        approvals = (*approvals, vote)
         if len(approvals) < approvals_needed(record, review):
-            return _add_vote(
-                record, now, review, bound_decision, approvals, names_digest=bool(decision.digest)
+            return _change_votes(
+                "voted", record, now, review, decision, approvals, names_digest=names_digest
             )
-    return _close(
-        record, now, review, bound_decision, approvals, names_digest=bool(decision.digest)
-    )
+    return _close(record, now, review, decision, approvals, names_digest=names_digest)
 
 
 def _check_target(review: Review, review_digest: str, decision: Decision) -> Refusal | None:
@@ -119,10 +131,36 @@ def _check_target(review: Review, review_digest: str, decision: Decision) -> Ref
     return None
 
 
+def _approves_work(review: Review, decision: Decision) -> bool:
+    return review.kind is ReviewKind.REVIEW and decision.action is Action.APPROVE
+
+
+def _check_override(review: Review, decision: Decision) -> Refusal | None:
+    """The refusal of an approval against the evidence that is not marked as an override, and of an
+    override without a remark."""
+    if decision.override and not decision.feedback.strip():
+        return Refusal("remark_needed", _REMARK_NEEDED, Status.AWAITING_REVIEW)
+    verdict = verdict_of_review(review) if _approves_work(review, decision) else None
+    if verdict is None or decision.override or not verdict.needs_override:
+        return None
+    return Refusal("override_needed", verdict.reason, Status.AWAITING_REVIEW)
+
+
+def _is_vote_of(vote: Approval, decision: Decision) -> bool:
+    """Whether the person who decides gave this vote, with any of their keys."""
+    return person_key(vote.person or vote.by) == person_key(decision.person or decision.by)
+
+
 def _check_vote(
     record: JobRecord, review: Review, decision: Decision, same_person: Mapping[str, str]
 ) -> Refusal | None:
-    """The refusal of an approval that does not count, if two are needed."""
+    """The refusal of an approval that does not count, if two are needed, and of the withdrawal of
+    an approval that the person has not given."""
+    if decision.action is Action.WITHDRAW:
+        if any(_is_vote_of(vote, decision) for vote in review.approvals):
+            return None
+        detail = f"{decision.by} has no approval on this review that could be withdrawn"
+        return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
     if approvals_needed(record, review) < 2:
         return None
     if decision.action is Action.DELEGATE:
@@ -199,7 +237,8 @@ def _voters(review: Review) -> tuple[Signer, ...]:
     return tuple(Signer(vote.by, vote.key_id) for vote in review.approvals)
 
 
-def _add_vote(
+def _change_votes(
+    kind: Literal["voted", "vote_withdrawn"],
     record: JobRecord,
     now: int,
     review: Review,
@@ -208,13 +247,15 @@ def _add_vote(
     *,
     names_digest: bool,
 ) -> Change:
+    """Keep the Review open, with these approvals."""
     data = {
         **_decision_data(review, decision, names_digest=names_digest),
         "approvals": len(approvals),
         "approvals_needed": approvals_needed(record, review),
     }
+    # Votes can be withdrawn and given again, so only the version makes the key unique.
+    event = NewEvent(f"{kind}:{record.version}", kind, data)
     open_review = replace(review, approvals=approvals)
-    event = NewEvent(f"voted:{record.epoch}:{len(approvals)}", "voted", data)
     return Change(next_version(record, now, review=open_review), (event,))
 
 
@@ -260,6 +301,7 @@ def _close(
 
 def _decision_data(review: Review, decision: Decision, *, names_digest: bool) -> dict[str, Any]:
     """The common data of the events of decisions."""
+    verdict = verdict_of_review(review)
     return {
         "review_id": review.id,
         "by": decision.by,
@@ -269,6 +311,7 @@ def _decision_data(review: Review, decision: Decision, *, names_digest: bool) ->
         "override": decision.override,
         "digest": decision.digest,
         "digest_named": names_digest,
+        "evidence": verdict.to_data() if verdict else None,
     }
 
 

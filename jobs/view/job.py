@@ -12,15 +12,17 @@ from decimal import Decimal
 from typing import Any
 
 from jobs.model.codec import spec_to_json
+from jobs.model.event_data import EvidenceData
 from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord, Result
-from jobs.model.review import Approval
+from jobs.model.review import Approval, Review
 from jobs.model.review_digest import digest_review
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 from jobs.transitions.reviews import approvals_needed, offered_actions
 from jobs.view.queueing import FleetState, explain_queued
-from jobs.view.work import list_artifacts, progress_of_steps, read_critique
+from jobs.view.verdict import verdict_of_review
+from jobs.view.work import list_approvals, list_artifacts, progress_of_steps, read_critique
 
 _HIDDEN_FIELDS = frozenset({"workspace", "conversation_id"})
 """The fields of a spec that are left out: the job itself shows its files and its conversation."""
@@ -56,6 +58,7 @@ def render_summary(
         "open_review": record.review.id if record.review else None,
         "reason": str(record.reason) if record.reason else None,
         "unapproved": record.unapproved,
+        "override": record.override,
         "approved_by": record.result.approved_by if record.result else None,
         "kind": str(record.spec.kind),
         "revisions": record.revisions,
@@ -83,7 +86,13 @@ def _review_summary(record: JobRecord, now: int) -> dict[str, Any] | None:
         "expired": review.expired,
         "approvals": [vote.person or vote.by for vote in review.approvals],
         "approvals_needed": approvals_needed(record, review),
+        "verdict": _verdict(review),
     }
+
+
+def _verdict(review: Review) -> EvidenceData | None:
+    verdict = verdict_of_review(review)
+    return verdict.to_data() if verdict else None
 
 
 def render_job(
@@ -121,10 +130,11 @@ def render_job(
         "verification": _last(work, "verified"),
         "decisions": _all(events, "decided"),
         "review": _review(record, person_delivers=person_delivers),
-        "result": _result(record.result),
+        "result": _result(record.result, events),
         "artifacts": list(list_artifacts(work).values()),
         "reason": str(record.reason) if record.reason else None,
         "unapproved": record.unapproved,
+        "override": record.override,
         "detail": record.detail,
         "cost": render_cost(charges),
         "attempts": record.attempts,
@@ -222,6 +232,7 @@ def _review(record: JobRecord, *, person_delivers: bool) -> dict[str, Any] | Non
         "actions": list(map(str, offered_actions(record, review, person_delivers=person_delivers))),
         "approvals": [_approval(vote) for vote in review.approvals],
         "approvals_needed": approvals_needed(record, review),
+        "verdict": _verdict(review),
         "payload": dict(review.payload),
     }
 
@@ -235,12 +246,28 @@ def _approval(vote: Approval) -> dict[str, Any]:
     }
 
 
-def _result(result: Result | None) -> dict[str, Any] | None:
+def _past_approval(event: Event) -> dict[str, Any]:
+    """An approval of a job's result. Events of older releases have no evidence, and may lack
+    fields."""
+    data = event.data
+    return {
+        "by": data["by"],
+        "person": data.get("person") or data["by"],
+        "at": format_time(event.at),
+        "override": data.get("override", False),
+        "digest": data.get("digest", ""),
+        "feedback": data.get("feedback", ""),
+        "evidence": data.get("evidence"),
+    }
+
+
+def _result(result: Result | None, events: Sequence[Event]) -> dict[str, Any] | None:
     if result is None:
         return None
     return {
         "answer": result.answer,
         "approved_by": result.approved_by,
+        "approvals": [_past_approval(event) for event in list_approvals(events)],
         "override": result.override,
         "checks": dict(result.checks) if result.checks else None,
         "verification": dict(result.verification) if result.verification else None,

@@ -15,7 +15,7 @@ from jobs.transitions.change import Counts
 
 QUANTILES = (0.5, 0.9, 0.95)
 ENDS = ("succeeded", "failed", "cancelled")
-SUCCESS_KINDS = ("straight", "repaired", "unapproved")
+SUCCESS_KINDS = ("straight", "repaired", "overridden", "unapproved")
 Row = dict[str, Any]
 
 

@@ -40,6 +40,26 @@ def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:
     return steps if has_step_event else None
 
 
+def list_approvals(events: Sequence[Event]) -> list[Event]:
+    """The events by which persons approved the present work, oldest first. Empty if the critic
+    decides, or if the last review had another end."""
+    approvals: dict[str, Event] = {}
+    for event in events_since_restart(events):
+        person = event.data.get("person") or event.data.get("by", "")
+        match event.kind:
+            case "review_opened":
+                approvals = {}
+            case "voted":
+                approvals[person] = event
+            case "vote_withdrawn":
+                approvals.pop(person, None)
+            case "decided" if event.data["action"] == "approve":
+                approvals[person] = event
+            case "decided":
+                approvals = {}
+    return list(approvals.values())
+
+
 def list_artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
     """The newest version of each artifact, by name."""
     return {artifact["name"]: artifact for artifact in _all_artifacts(events)}

@@ -55,6 +55,20 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
     assert await service.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0)
 
 
+async def test_a_withdrawn_vote_is_listed(service):
+    running = await service.running(review=True, approvals=2)
+    job(await service.operations.pause(lease_of(running), review()))
+    for action in (Action.APPROVE, Action.WITHDRAW):
+        vote = Decision("r1", action, "cat", key_id="k-cat")
+        job(await service.operations.decide(running.id, vote))
+    rows = [decision_row(decision, "") for decision in (await between(service))[0]]
+    assert [(row["kind"], row["action"]) for row in rows] == [
+        ("voted", "approve"),
+        ("vote_withdrawn", "withdraw"),
+    ]
+    assert rows[0]["evidence"] == "amber: No verification is on record"
+
+
 async def test_they_go_with_their_jobs(service):
     await decided(service, action=Action.REJECT, feedback="no")
     decided_rows = await decided(service)

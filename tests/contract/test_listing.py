@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from support.jobs.job_examples import TENANT, job, lease_of, review
+from dataclasses import replace
+
+from support.jobs.job_examples import RESULT, TENANT, job, lease_of, review
 
 from jobs.model.credentials import Signer
 from jobs.model.record import Status
@@ -101,6 +103,25 @@ async def test_what_waits_for_a_person_is_what_he_may_decide(service):
     )
     job(await service.operations.cancel(second, "ann"))
     assert await ids(service, waits_for=BOB.identity_keys) == [first]
+
+
+async def test_jobs_are_found_by_an_override_of_their_evidence(service):
+    plain = await waiting(service)
+    job(await service.operations.decide(plain, Decision("r1", Action.APPROVE, "bob")))
+    running = await service.running(review=True, labels=("demo",))
+    opened = review(unproven="nothing has been run")
+    overridden = job(await service.operations.pause(lease_of(running), opened)).id
+    assert await ids(service, override=True) == []
+    approval = Decision("r1", Action.APPROVE, "bob", feedback="It is a text.", override=True)
+    job(await service.operations.decide(overridden, approval))
+    assert await ids(service, override=True) == [overridden]
+    assert await ids(service, override=True, label="demo", status=Status.QUEUED) == [overridden]
+    assert await ids(service, override=True, label="other") == []
+    again = await service.claim(overridden)
+    job(await service.operations.succeed(lease_of(again), replace(RESULT, override=True), ""))
+    assert await ids(service, override=True, status=Status.SUCCEEDED) == [overridden]
+    await service.operations.delete(overridden)
+    assert await ids(service, override=True) == []
 
 
 async def test_a_page_has_what_was_paid(service):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
 
+from jobs.model.review import Action
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Policy
 
@@ -48,6 +50,30 @@ async def test_deliveries_are_written_with_the_change(service):
     ]
     assert (decided.job_id, decided.data["by"]) == (record.id, "bob")
     assert (decided.data["feedback"], decided.data["status"]) == ("well done", "queued")
+
+
+async def test_a_message_says_whether_the_evidence_was_overridden(service):
+    record = await service.running(review=True)
+    job(await service.operations.pause(lease_of(record), review(unproven="nothing has been run")))
+    approval = decision(override=True, feedback="It is a text.")
+    job(await service.operations.decide(record.id, approval))
+    again = await service.claim(record.id)
+    overridden = replace(RESULT, approved_by="bob", override=True)
+    job(await service.operations.succeed(lease_of(again), overridden, ""))
+    waiting, _ = await service.store.outbox.waiting(9)
+    assert {message.type: message.data["override"] for message in waiting} == {
+        "review.opened": False,
+        "review.decided": True,
+        "job.finished": True,
+    }
+
+
+async def test_a_withdrawn_vote_is_announced(service):
+    record = await service.running(review=True, approvals=2)
+    job(await service.operations.pause(lease_of(record), review()))
+    for action in (Action.APPROVE, Action.WITHDRAW):
+        job(await service.operations.decide(record.id, decision(action=action)))
+    assert await waiting_types(service) == ["review.approved", "review.opened", "review.withdrawn"]
 
 
 async def test_without_an_address_nothing_is_written(store):

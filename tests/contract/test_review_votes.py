@@ -53,3 +53,28 @@ async def test_of_many_votes_at_once_each_person_has_one_and_two_close_it(servic
 
 def _applied(answer: JobRecord | Refusal) -> bool:
     return isinstance(answer, JobRecord)
+
+
+async def test_a_vote_can_be_withdrawn_and_given_again(service):
+    record = await paused(service)
+    for action in (Action.APPROVE, Action.WITHDRAW, Action.APPROVE):
+        job(await service.operations.decide(record.id, decision_of("bob", action)))
+    assert (await service.kinds(record.id))[-3:] == ["voted", "vote_withdrawn", "voted"]
+    decided = job(await service.operations.decide(record.id, decision_of("cat")))
+    assert decided.decision.by == "bob and cat"
+
+
+@pytest.mark.invariant("J10")
+async def test_of_a_withdrawal_and_a_second_vote_at_once_one_comes_first(service):
+    for _ in range(6):
+        record = await paused(service)
+        job(await service.operations.decide(record.id, decision_of("bob")))
+        withdrawn, _ = await asyncio.gather(
+            service.operations.decide(record.id, decision_of("bob", Action.WITHDRAW)),
+            service.operations.decide(record.id, decision_of("cat")),
+        )
+        after = await service.record(record.id)
+        if _applied(withdrawn):
+            assert [vote.by for vote in after.review.approvals] == ["cat"]
+        else:
+            assert after.status is Status.QUEUED

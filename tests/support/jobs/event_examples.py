@@ -63,6 +63,7 @@ EXAMPLES = {
     "review_reminded": {"review_id": "r", "waited_seconds": 1_800},
     "review_escalated": {"review_id": "r", "waited_seconds": 3_600},
     "voted": {"by": "a", "feedback": "f", "approvals": 1, "approvals_needed": 2, "override": True},
+    "vote_withdrawn": {"by": "a", "feedback": "f", "approvals": 0, "approvals_needed": 2},
     "decided": DECIDED,
     "begun_anew": {"by": "a", "format": 2},
     "checked": {"revision": 1, "passed": False, "problem": "p", "tests": TESTS, "seconds": 1},

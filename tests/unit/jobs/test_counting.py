@@ -47,6 +47,16 @@ def test_a_job_counts_by_how_it_ended():
     assert not any(name.startswith("success|") for name in counts)
 
 
+def test_an_override_is_neither_a_first_try_nor_a_repair():
+    approved = replace(RESULT, approved_by="ann")
+    failed_once = (run(succeeded=False), run())
+    assert counts_at_end(*failed_once, result=approved)["success|repaired"] == 1
+    counts = counts_at_end(*failed_once, result=replace(approved, override=True))
+    assert {name: n for name, n in counts.items() if name.startswith("success|")} == {
+        "success|overridden": 1
+    }
+
+
 def test_money_is_counted_exactly_and_what_has_no_price_apart():
     charges = [
         Charge("a", "critic", "groq:m", 100, 10, "0.00000059"),

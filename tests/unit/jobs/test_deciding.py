@@ -16,15 +16,17 @@ from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.expiry import expire
 from jobs.transitions.lifecycle import Change, Refusal
-from jobs.transitions.reviews import ineligible_approvers
+from jobs.transitions.reviews import ineligible_approvers, offered_actions
 
 OTHER = "0" * 64
 
 
-def paused(approvals: int = 2, kind: ReviewKind = ReviewKind.REVIEW):
+def paused(
+    approvals: int = 2, kind: ReviewKind = ReviewKind.REVIEW, *, unproven: str | None = None
+):
     spec = JobSpec("add 1 and 1", review=True, approvals=approvals)
     submitted = lifecycle.submit("j1", TENANT, spec, NOW, by="ann", request_id="", key_id="k-ann")
-    opened = replace(review(), kind=kind)
+    opened = replace(review(unproven=unproven), kind=kind)
     return lifecycle.pause(claimed(submitted.after), NOW, review=opened).after
 
 
@@ -151,3 +153,67 @@ def test_after_their_time_the_defaults_count():
     assert change.after.status is Status.QUEUED
     assert (change.after.decision.action, change.after.decision.by) == (Action.ANSWER, "expiry")
     assert [event.kind for event in change.events] == ["review_expired", "decided"]
+
+
+def unproven(approvals: int = 1):
+    return paused(approvals, unproven="nothing has been run")
+
+
+def test_an_approval_against_the_evidence_says_so_and_gives_a_remark():
+    refusal = lifecycle.decide(unproven(), NOW, decision=decision_by("bob"))
+    assert (refusal.code, refusal.detail) == ("override_needed", "Nothing ran")
+    for blank in ("", " \n"):
+        marked = decision_by("bob", override=True, feedback=blank)
+        assert refusal_code(unproven(), marked) == "remark_needed"
+    change = apply(unproven(), decision_by("bob", override=True, feedback="It is a document."))
+    assert (change.after.decision.override, change.after.override) == (True, True)
+    event = change.events[0].data
+    assert (event["override"], event["feedback"]) == (True, "It is a document.")
+    assert (event["evidence"]["level"], event["evidence"]["reason"]) == ("grey", "Nothing ran")
+
+
+def test_other_decisions_against_the_evidence_need_no_override():
+    for action in (Action.REVISE, Action.EDIT, Action.REJECT, Action.DELEGATE):
+        change = apply(unproven(), decision_by("bob", action, feedback="x", code="1"))
+        assert not change.events[0].data["override"]
+
+
+def test_an_override_of_proven_work_is_recorded_as_an_approval():
+    change = apply(paused(1), decision_by("bob", override=True, feedback="sure"))
+    assert (change.after.override, change.events[0].data["override"]) == (False, False)
+
+
+def test_each_of_two_persons_overrides_for_themselves():
+    marked = {"override": True, "feedback": "The test is wrong."}
+    first = apply(unproven(2), decision_by("bob", **marked)).after
+    assert first.review.approvals[0].override
+    assert refusal_code(first, decision_by("cat")) == "override_needed"
+    assert apply(first, decision_by("cat", **marked)).after.override
+
+
+def test_a_person_withdraws_their_own_vote_and_may_vote_again():
+    voted = apply(paused(), decision_by("phone", person="Ada Lovelace"))
+    for other in (decision_by("bob", Action.WITHDRAW), decision_by("ann", Action.WITHDRAW)):
+        assert refusal_code(voted.after, other) == "not_offered"
+    own = decision_by("laptop", Action.WITHDRAW, person="ADA  lovelace", feedback="I was wrong.")
+    withdrawn = apply(voted.after, own)
+    assert (withdrawn.after.status, withdrawn.after.review.approvals) == (
+        Status.AWAITING_REVIEW,
+        (),
+    )
+    (event,) = withdrawn.events
+    assert (event.kind, event.data["approvals"]) == ("vote_withdrawn", 0)
+    assert event.data["feedback"] == "I was wrong."
+    assert refusal_code(withdrawn.after, own) == "not_offered"
+    again = apply(withdrawn.after, decision_by("phone", person="Ada Lovelace"))
+    assert again.events[0].key != voted.events[0].key, "an event with the same key is dropped"
+    assert apply(again.after, decision_by("bob")).after.status is Status.QUEUED
+
+
+def test_a_withdrawal_is_offered_as_long_as_there_is_a_vote():
+    def offered(record) -> bool:
+        actions = offered_actions(record, record.review, person_delivers=False)
+        return Action.WITHDRAW in actions
+
+    assert not offered(paused())
+    assert offered(apply(paused(), decision_by("bob")).after)
