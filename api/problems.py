@@ -108,14 +108,22 @@ VOTED_ALREADY = ProblemDefinition(
     "The review takes two approvals by two people. Your approval is on record, perhaps by another "
     "of your keys.",
 )
+OVERRIDE_NEEDED = ProblemDefinition(
+    "override-needed",
+    409,
+    "The evidence does not support an approval",
+    "The verification or a check failed, or nothing ran; `detail` has the reason. To approve "
+    "nevertheless, send `override: true` with a remark in `feedback`. The record then has an "
+    "override.",
+)
 NOT_OFFERED = ProblemDefinition(
     "decision-not-offered",
     409,
     "This review does not take that decision",
     "The critic cannot decide for people: if two approvals are needed, or if the change is to be "
-    "delivered and only a person may allow it. A review of kind upgrade is about a job whose "
-    "checkpoint no worker here can read. It takes approve (start over), delegate (leave it to "
-    "a worker that reads it) and reject.",
+    "delivered and only a person may allow it. You can withdraw only your own approval. A review "
+    "of kind upgrade is about a job whose checkpoint no worker here can read. It takes approve "
+    "(start over), delegate (leave it to a worker that reads it) and reject.",
 )
 CONFIGURED_KEY = ProblemDefinition(
     "configured-key",
@@ -336,6 +344,7 @@ KINDS: Mapping[str, ProblemDefinition] = {
         STALE_REVIEW,
         OWN_APPROVAL,
         VOTED_ALREADY,
+        OVERRIDE_NEEDED,
         NOT_OFFERED,
         CONFIGURED_KEY,
         NAME_TAKEN,

@@ -148,6 +148,7 @@ async def listing(
     text: Annotated[str | None, Query(max_length=200), EMPTY_IS_NONE] = None,
     kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None,
     waiting: Annotated[Literal["me"] | None, EMPTY_IS_NONE] = None,
+    override: Annotated[Literal["true"] | None, EMPTY_IS_NONE] = None,
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 
@@ -156,12 +157,13 @@ async def listing(
     filters reads a limited number of jobs, the newest first: beyond it, `total` is a lower bound
     and `total_exact` is false. A key has a limit of concurrent searches (429).
     `waiting=me` lists the reviews that you may decide, the oldest first. It leaves out your own
-    jobs where two others have to approve them, and those that you have approved. Jobs that are not
-    tasks are listed by their `kind`.
+    jobs where two others have to approve them, and those that you have approved. `override=true`
+    lists jobs with an approval that overrode their evidence. Jobs that are not tasks are listed by
+    their `kind`.
     """
     if waiting and not caller.may(Scope.REVIEW):
         return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
-    searches = text or waiting or (status and label)
+    searches = text or waiting or sum(map(bool, (status, label, override))) > 1
     with services.searches.slot(caller.id) if searches else contextlib.nullcontext():
         page = await services.store.page(
             caller.tenant,
@@ -171,6 +173,7 @@ async def listing(
             label=label,
             text=text or "",
             kind=kind or JobKind.TASK,
+            override=override is not None,
             waits_for=await keys_of_same_person(services, caller) if waiting else None,
         )
     now = await services.store.now() if page.records else 0

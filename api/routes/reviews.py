@@ -40,6 +40,7 @@ router = APIRouter(tags=["review"])
         problems.STALE_REVIEW,
         problems.OWN_APPROVAL,
         problems.VOTED_ALREADY,
+        problems.OVERRIDE_NEEDED,
         problems.NOT_OFFERED,
         problems.WRONG_STATE,
     ),
@@ -61,9 +62,13 @@ async def decide(
     with the lines around. In the payload of the next review, `outdated` says whether the line of a
     comment has changed.
 
-    Work that is not verified can be approved; that is recorded as an override. A review of kind
-    `upgrade` takes `approve` (start the job over), `delegate` (leave it to a worker that can read
-    its checkpoint) and `reject`. A review of kind `questions` takes `answer` and `reject`.
+    If the review's `verdict` has `needs_override`, an approval needs `override: true` and a remark
+    in `feedback`. Otherwise, the answer is a 409 with the reason. As long as a second approval is
+    missing, `withdraw` takes back the first.
+
+    A review of kind `upgrade` takes `approve` (start the job over), `delegate` (leave it to a
+    worker that can read its checkpoint) and `reject`. A review of kind `questions` takes `answer`
+    and `reject`.
     """
     loaded = await find_job(services, caller, job_id)
     decision, _ = await read_json(request, ReviewRequest, services.settings)

@@ -35,7 +35,7 @@ class Table(StrEnum):
 COLUMNS = {
     Table.DAYS: (
         *("day", "succeeded", "failed", "cancelled", "straight", "repaired", "decisions"),
-        *("cost_usd", "unpriced_calls", "unapproved", "unreported_calls"),
+        *("cost_usd", "unpriced_calls", "unapproved", "unreported_calls", "overridden"),
     ),
     Table.COST: (
         *("day", "model", "calls", "unpriced_calls", "input_tokens", "output_tokens"),

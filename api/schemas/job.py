@@ -8,9 +8,10 @@ from pydantic import Field
 
 from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.fields import ResponseModel, Time
-from api.schemas.review import Decision, Review
+from api.schemas.review import Decision, PastApproval, Review
 from jobs.model.event_data import (
     CritiquedData,
+    EvidenceData,
     PlannedData,
     RepairedData,
     RoutedData,
@@ -189,6 +190,9 @@ class Result(ResponseModel):
         description="a person approved although the evidence failed: no verification of the final "
         "files holds, checks did not pass, or copies of conflicting files were left",
     )
+    approvals: list[PastApproval] = Field(
+        default_factory=list, description="of persons: who, when, on which evidence"
+    )
     artifacts: list[ArtifactData] = Field(
         default_factory=list, description="files that runs and tools made"
     )
@@ -241,6 +245,7 @@ class Life(ResponseModel):
         description="the job has ended without approval: failed as `unapproved`, or accepted "
         "because of `on_exhausted`",
     )
+    override: bool = Field(False, description="the job's approval overrode its evidence")
 
 
 class Waiting(ResponseModel):
@@ -254,6 +259,9 @@ class Waiting(ResponseModel):
     expired: bool = Field(description="whether it has expired, and stays open")
     approvals: list[str] = Field(description="the authors of the approvals so far")
     approvals_needed: int = Field(description="the number of approvals that it takes")
+    verdict: EvidenceData | None = Field(
+        None, description="how far the evidence supports an approval; null: no review of work"
+    )
 
 
 class Waits(ResponseModel):

@@ -9,11 +9,17 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.fields import RequestModel, ResponseModel, Time
+from jobs.model.event_data import EvidenceData
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
 
 _NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
-_ONLY = {"code": Action.EDIT, "answers": Action.ANSWER, "comments": Action.REVISE}
+_ONLY = {
+    "code": Action.EDIT,
+    "answers": Action.ANSWER,
+    "comments": Action.REVISE,
+    "override": Action.APPROVE,
+}
 
 
 class SentComment(RequestModel):
@@ -47,6 +53,7 @@ class ReviewRequest(RequestModel):
         json_schema_extra={
             "examples": [
                 {"action": "approve"},
+                {"action": "approve", "override": True, "feedback": "The test is wrong"},
                 {"action": "revise", "feedback": "Handle the empty list too"},
                 {
                     "action": "revise",
@@ -61,13 +68,14 @@ class ReviewRequest(RequestModel):
     )
 
     action: Action = Field(
-        description="`delegate` lets the critic decide this time, where one approval is enough"
+        description="`delegate` lets the critic decide this time, if one approval is enough; "
+        "`withdraw` takes back your approval as long as the second is missing"
     )
     feedback: str = Field(
         "",
         max_length=20_000,
-        description="required by reject, and by revise where the work is not `paused` and there "
-        "are no comments",
+        description="required by reject, by an override, and by revise if the work is not "
+        "`paused` and there are no comments",
     )
     code: str = Field("", max_length=200_000, description="required by edit: the code to run")
     review_id: str | None = Field(
@@ -85,6 +93,12 @@ class ReviewRequest(RequestModel):
         max_length=10,
         description="of `answer`: one for each question, in their order; a blank or missing one "
         "takes the default",
+    )
+
+    override: bool = Field(
+        False,
+        description="of `approve`: approve although the review's `verdict` has `needs_override`; "
+        "otherwise such an approval is a 409. Recorded as an override only in this case",
     )
 
     comments: list[SentComment] = Field(
@@ -119,6 +133,16 @@ class Approval(ResponseModel):
     override: bool = False
 
 
+class PastApproval(Approval):
+    """An approval of a job's result."""
+
+    digest: str = Field("", description="the digest of the review that the person approved")
+    feedback: str = Field("", description="the person's remark")
+    evidence: EvidenceData | None = Field(
+        None, description="the review's verdict at that time; null from an older release"
+    )
+
+
 class Review(ResponseModel):
     """The open review. Its payload has all that a person needs to decide."""
 
@@ -133,12 +157,16 @@ class Review(ResponseModel):
     actions: list[Action] = Field(
         default_factory=list,
         description="the decisions that the review takes: `delegate`, to the critic, only if one "
-        "approval is enough, and no person has to approve a delivery",
+        "approval is enough, and no person has to approve a delivery; `withdraw` only if there is "
+        "an approval, and from its author",
     )
     approvals: list[Approval] = Field(
         default_factory=list, description="the approvals so far, while it needs more"
     )
     approvals_needed: int = 1
+    verdict: EvidenceData | None = Field(
+        None, description="how far the evidence supports an approval; null: no review of work"
+    )
     payload: ReviewPayload
 
 
@@ -151,6 +179,9 @@ class Decision(ResponseModel):
     person: str = Field("", description="the person of the key; empty from an older release")
     feedback: str = ""
     override: bool = False
+    evidence: EvidenceData | None = Field(
+        None, description="the review's verdict at that time; null from an older release"
+    )
     at: Time
     digest: str = Field("", description="the review's digest")
     digest_named: bool = Field(False, description="whether the author named the digest")
@@ -165,7 +196,9 @@ class Decided(ResponseModel):
     at: Time
     job_id: str
     event: int = Field(description="the number of the job's event")
-    kind: Literal["decided", "voted"] = Field(description="voted: one of two approvals")
+    kind: Literal["decided", "voted", "vote_withdrawn"] = Field(
+        description="voted: one of two approvals; vote_withdrawn: it was taken back"
+    )
     review_id: str | None
     action: Action
     by: str | None
@@ -177,6 +210,9 @@ class Decided(ResponseModel):
     feedback: str | None
     comments: list[LineComment] | None = Field(description="on lines of the patch")
     person: str | None = Field(description="the person of the key")
+    evidence: str | None = Field(
+        description="level and reason of the review's verdict, such as `red: 1 test fails`"
+    )
 
 
 class DecidedList(ResponseModel):

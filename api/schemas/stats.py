@@ -17,6 +17,7 @@ class Day(ResponseModel):
     cancelled: int
     straight: int = Field(description="approved, without a failed run")
     repaired: int = Field(description="approved after a failed run")
+    overridden: int = Field(0, description="approved by a person against the evidence")
     unapproved: int = Field(0, description="succeeded without approval, by `on_exhausted`")
     decisions: int
     cost_usd: Usd = Field(description="of the calls with a known price")

@@ -47,6 +47,7 @@ async def apply_decision(
         person=caller.person,
         digest=request.digest or "",
         answers=tuple(request.answers),
+        override=request.override,
     )
     if (review := loaded.record.review) is not None:
         _check(request, review, loaded.record, services)
@@ -54,8 +55,10 @@ async def apply_decision(
     same_person = await keys_of_same_person(services, caller)
     decided = await services.operations.decide(job_id, decision, loaded, same_person)
     if isinstance(decided, Refusal):
+        if decided.code == "remark_needed":
+            refuse([FieldError(field="feedback", message=decided.detail)])
         raise from_refusal(decided, **await _open_review(services, job_id, decided, decision))
-    log.info("review decided", job_id=job_id, action=request.action, override=decision.override)
+    log.info("review decided", job_id=job_id, action=request.action, override=request.override)
     return decided
 
 
@@ -77,15 +80,13 @@ def _check(request: ReviewRequest, review: Review, record: JobRecord, services: 
 async def _about(
     decision: Decision, review: Review, request: ReviewRequest, blobs: Blobs
 ) -> Decision:
-    """The decision on this review: with its id, its comments, and whether it is an override."""
+    """The decision on this review: with its id and its comments."""
     names_review = request.review_id in (None, review.id)
     shows_review = request.digest in (None, digest_review(review))
-    approves = review.kind is ReviewKind.REVIEW and request.action is Action.APPROVE
     comments = request.comments if names_review and shows_review else ()
     return replace(
         decision,
         review_id=request.review_id or review.id,
-        override=approves and not review.proven,
         comments=await _anchor_comments(blobs, review, comments),
     )
 

@@ -116,13 +116,13 @@ def test_the_last_event_and_the_webhook(finished: Finished) -> None:
         assert event["kind"] == status
         assert by_job[job_id].items() >= event["data"].items()
         assert (by_job[job_id]["unapproved"], by_job[job_id].get("reason")) == (True, reason)
-    assert event["data"] == {"approved_by": None, "unapproved": True}
+    assert event["data"] == {"approved_by": None, "unapproved": True, "override": False}
 
 
 def test_statistics_and_metrics(finished: Finished) -> None:
     stats = finished.get("/stats")
     assert (stats["reasons"], stats["approved_by"]) == ({"unapproved": 1}, {"nobody": 1})
-    assert stats["success"] == {"straight": 0, "repaired": 0, "unapproved": 1}
+    assert stats["success"] == {"straight": 0, "repaired": 0, "overridden": 0, "unapproved": 1}
     figures = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(finished.metrics)

@@ -37,7 +37,7 @@ router = APIRouter(prefix="/jobs/{job_id}/review")
 MAX_COMPARED_FILES = 20
 MAX_COMPARED_BYTES = 256 * 1024
 LISTS = frozenset({"answers"})
-DECISION_FIELDS = ("action", "feedback", "code", "review_id", "digest", *LISTS)
+DECISION_FIELDS = ("action", "feedback", "code", "override", "review_id", "digest", *LISTS)
 COMMENTS = "comments"
 TEXT_TYPES = frozenset({"application/json", "application/xml", "image/svg+xml"})
 """Media types of texts, besides `text/...`."""

@@ -11,6 +11,7 @@ import pytest
 from support.pages.api_front import done, settings_for, started
 
 from jobs.model.credentials import FIRST_ID
+from jobs.model.record import Result
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
 
@@ -63,15 +64,86 @@ async def test_work_that_paused_goes_on_without_a_word(front):
     assert (answer.status_code, answer.json()["status"]) == (202, "queued")
 
 
-async def test_approving_what_never_ran_well_is_an_override(front):
-    async def override(job_id, **body):
-        assert (await decide(front, job_id, **body)).status_code == 202
-        return (await front.job(job_id))["decisions"][0]["override"]
+async def test_an_approval_against_the_evidence_has_to_be_an_override_with_a_remark(front):
+    job_id = await front.paused(succeeded=False)
+    verdict = (await front.job(job_id))["review"]["verdict"]
+    assert (verdict["level"], verdict["needs_override"]) == ("red", True)
+    refused = await decide(front, job_id, action="approve")
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/override-needed")
+    assert refused.json()["detail"] == verdict["reason"] == "Run 1 failed: exit code 0"
+    for feedback in ({}, {"feedback": " "}):
+        blank = await decide(front, job_id, action="approve", override=True, **feedback)
+        assert (blank.status_code, blank.json()["errors"][0]["field"]) == (422, "feedback")
+    assert (await front.job(job_id))["status"] == "awaiting_review"
+    approval = {"action": "approve", "override": True, "feedback": "The test is wrong."}
+    assert (await decide(front, job_id, **approval)).status_code == 202
+    job = await front.job(job_id)
+    assert (job["override"], job["decisions"][0]["override"]) == (True, True)
+    assert job["decisions"][0]["evidence"] == verdict
+    (listed,) = (await front.client.get("/jobs?override=true")).json()["jobs"]
+    assert (listed["id"], listed["override"]) == (job_id, True)
+    wrong = await front.client.get("/jobs?override=perhaps")
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "override")
 
-    assert not await override(await front.paused(), action="approve")
-    assert await override(await front.paused(succeeded=False), action="approve")
+
+async def test_an_approval_with_the_evidence_is_no_override(front):
+    job_id = await front.paused()
+    verdict = (await front.client.get("/jobs")).json()["jobs"][0]["review"]["verdict"]
+    assert verdict["needs_override"] is False
+    approval = {"action": "approve", "override": True, "feedback": "sure"}
+    assert (await decide(front, job_id, **approval)).status_code == 202
+    job = await front.job(job_id)
+    assert (job["override"], job["decisions"][0]["override"]) == (False, False)
+    assert (await front.client.get("/jobs?override=true")).json()["total"] == 0
     revised = await front.paused(succeeded=False)
-    assert not await override(revised, action="revise", feedback="x")
+    wrong = await decide(front, revised, action="revise", feedback="x", override=True)
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "override")
+
+
+async def test_a_person_withdraws_an_approval_until_the_second_comes(front):
+    async with people(front, "ada", "grace", "heidi") as (ada, grace, heidi):
+        job_id = await front.paused(approvals=2, by=ada)
+        withdraw = {"action": "withdraw"}
+        path = f"/jobs/{job_id}/review"
+        assert "withdraw" not in (await front.job(job_id))["review"]["actions"]
+        assert (await approve(grace, job_id))[0] == 202
+        assert "withdraw" in (await front.job(job_id))["review"]["actions"]
+        refused = await heidi.post(path, json=withdraw)
+        assert (refused.status_code, refused.json()["type"]) == (
+            409,
+            "/problems/decision-not-offered",
+        )
+        assert (await grace.post(path, json=withdraw)).status_code == 202
+        assert (await front.job(job_id))["review"]["approvals"] == []
+        assert (await grace.get("/jobs?waiting=me")).json()["total"] == 1
+        for client in (heidi, grace):
+            assert (await approve(client, job_id))[0] == 202
+        assert (await grace.post(path, json=withdraw)).status_code == 409
+
+
+async def test_a_result_names_who_approved_which_digest_on_which_evidence(front):
+    async with people(front, "ada", "grace", "heidi") as (ada, grace, heidi):
+        job_id = await front.paused(approvals=2, by=ada, succeeded=False)
+        review = (await front.job(job_id))["review"]
+        path = f"/jobs/{job_id}/review"
+        body = {"action": "approve", "override": True, "digest": review["digest"]}
+        for client, remark in ((grace, "first"), (heidi, "second")):
+            assert (await client.post(path, json={**body, "feedback": remark})).status_code == 202
+    lease = await front.claim(job_id)
+    result = Result("42", "grace and heidi", override=True)
+    done(await front.services.operations.succeed(lease, result, ""))
+    job = await front.job(job_id)
+    approvals = job["result"]["approvals"]
+    assert [(vote["person"], vote["feedback"]) for vote in approvals] == [
+        ("grace", "first"),
+        ("heidi", "second"),
+    ]
+    for vote in approvals:
+        assert (vote["digest"], vote["override"]) == (review["digest"], True)
+        assert vote["evidence"] == review["verdict"]
+        assert vote["at"].endswith("Z")
+    stats = (await front.client.get("/stats")).json()
+    assert (stats["success"]["overridden"], stats["days"][-1]["overridden"]) == (1, 1)
 
 
 async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front):

@@ -55,6 +55,7 @@ async def pause(front, job_id, review_id, number=1, **run):
         "critiques": [],
         "decisions": [],
         "revision": number,
+        "unproven": None,
     }
     review = Review(review_id, ReviewKind.REVIEW, payload, await front.services.store.now())
     done(await front.services.operations.pause(lease, review))
@@ -415,7 +416,7 @@ async def test_system_and_numbers_have_pages(front):
         assert ("w1" in page, "Your tenant" in page, "Redis</h2>" in page) == (False, True, False)
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/stats?days=7")).text
-        assert 'data-colour="amber">Unapproved<' in page
+        assert 'data-colour="amber">Overridden<' in page
         assert re.search(r'data-colour="accent">groq:m<', page)
         assert 'data-value="0.25">$0.2500' in page
         assert re.search(r'<th scope="row">unapproved</th><td[^>]*>1<', page)

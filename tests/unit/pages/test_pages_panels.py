@@ -179,28 +179,37 @@ def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "unproven", "question", "button"),
+    ("outcomes", "unproven", "question", "reason"),
     [
         (
             ("passed", "failed"),
             "1 of 2 checks failed",
-            "Approve although 1 test fails?",
-            "Approve anyway",
+            "Approve against the evidence?",
+            "<strong>1 test fails.</strong>",
         ),
-        ((), "nothing was verified", "Approve without evidence?", "Approve anyway"),
-        (("passed",), None, "Approve revision 1?", "Approve"),
+        (
+            (),
+            "nothing has been run",
+            "Approve against the evidence?",
+            "<strong>Nothing ran.</strong>",
+        ),
+        (("passed",), None, "Approve revision 1?", "autofocus>Approve</button>"),
     ],
 )
 def test_the_question_before_an_approval_names_missing_evidence(
-    outcomes, unproven, question, button
+    outcomes, unproven, question, reason
 ):
-    payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
-    payload |= {"unproven": unproven}
-    record = a_record(review=Review("r1", ReviewKind.REVIEW, payload))
     tests = [
         {"id": f"t{n}", "outcome": outcome, "detail": ""} for n, outcome in enumerate(outcomes)
     ]
-    checked = {"revision": 1, "passed": False, "problem": None, "tests": tests, "seconds": 1}
-    html = panel("review", record, [Event(1, 0, "checked", checked)] if outcomes else [])
+    checks = {"passed": unproven is None, "problem": None, "tests": tests, "seconds": 1}
+    payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
+    payload |= {"unproven": unproven, "checks": checks if tests else None}
+    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, payload)))
     assert f">{question}</h2>" in html
-    assert f"autofocus>{button}</button>" in html
+    assert reason in html
+    overrides = unproven is not None
+    assert ('name="override" value="true"' in html, "autofocus" in html) == (
+        overrides,
+        not overrides,
+    )

@@ -64,7 +64,9 @@ class ChaosClient:
 
     async def decide(self, job_id: str, review_id: str, action: str) -> Decided:
         """POST /jobs/{id}/review."""
-        body = {"action": action, "review_id": review_id}
+        body: dict[str, Any] = {"action": action, "review_id": review_id}
+        if action == "approve":  # the evidence does not matter here
+            body |= {"override": True, "feedback": "Approved by the drill."}
         if action in ("revise", "reject"):
             body["feedback"] = "Look again, please."
         if action == "edit":
