@@ -21,6 +21,7 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
 _WRONG_STATE = "/problems/wrong-state"
 _OWN_APPROVAL = "/problems/own-approval"
+_OVERRIDE_NEEDED = "/problems/override-needed"
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
     "fleet": "`fettle fleet settings` shows the present rules",
@@ -108,6 +109,8 @@ def _advice(problem: ServiceProblem) -> str:
             return "`fettle show ID --json` names the conversation of a job"
         case 404:
             return "`fettle list` shows the jobs that this key can see"
+        case 409 if problem.type == _OVERRIDE_NEEDED:
+            return "`fettle show ID` shows the evidence; --override -m TEXT approves nevertheless"
         case 409:
             return "`fettle show ID` shows the state of the job"
         case _:

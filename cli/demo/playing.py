@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from cli.client.files import save, text_of
 from cli.client.service import Job, Service
@@ -12,7 +13,7 @@ from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import confirmed, draw
 from cli.local.own_folder import refuse_tracked
 from cli.output import Screen
-from cli.render.evidence import Detail
+from cli.render.evidence import Detail, evidence_parts
 from cli.render.job import answer_parts, cost_line, status_line
 from cli.render.parts import Tone
 from cli.render.texts import patch_text, printable
@@ -59,13 +60,15 @@ class Play:
         return done
 
     def _review(self, job_id: str) -> None:
-        """Show the answer and the plots, and approve the work unless a person objects."""
-        payload = self._service.job(job_id)["review"]["payload"]
-        self._screen.parts(answer_parts(payload["answer"]))
+        """Show the answer, the plots and the evidence, and approve the work unless a person
+        objects."""
+        review = self._service.job(job_id)["review"]
+        self._screen.parts(answer_parts(review["payload"]["answer"]))
         for path in self._saved(job_id):
             if path.suffix == PLOT:
                 draw(self._screen, path.read_bytes())
                 self._screen.line("plot", printable(str(path)))
+        self._screen.parts(evidence_parts(review["verdict"]))
         if not self._screen.asking:
             reason = "no terminal to ask at: the demo approves by itself"
             self._screen.line("review", reason, Tone.ASK)
@@ -73,7 +76,10 @@ class Play:
             no = {"action": "reject", "feedback": "the person at the demo said no"}
             self._service.decide(job_id, no)
             return
-        self._service.decide(job_id, {"action": "approve"})
+        approval: dict[str, Any] = {"action": "approve"}
+        if review["verdict"]["needs_override"]:
+            approval |= {"override": True, "feedback": "approved at the demo"}
+        self._service.decide(job_id, approval)
 
     def _apply(self, job: Job, project: Path) -> None:
         """Put the job's patch onto the work tree that it started from, as `fettle apply` does."""

@@ -115,11 +115,13 @@ def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
 
 def _decision(
     screen: Screen, offered: Mapping[str, str], doubt: str | None, code_to_edit: Callable[[], str]
-) -> dict[str, str]:
-    """The person's choice. `doubt` is asked before an approval."""
+) -> dict[str, Any]:
+    """The person's choice. `doubt` is asked before an approval, which is then an override, with a
+    remark."""
     screen.text()
     for name, meaning in offered.items():
         screen.text(f"  {name:<10}{meaning}")
+    override: dict[str, Any] = {}
     while True:
         action = matching(_answer("decide: "), offered)
         if action == "edit":
@@ -132,12 +134,18 @@ def _decision(
             question = "what should change? " if action == "revise" else "why? "
             if feedback := _answer(question):
                 return {"action": action, "feedback": feedback}
-        elif action == "approve" and doubt and not confirmed(doubt, default=False):
+        elif action == "approve" and doubt and not (override := _ask_override(doubt)):
             screen.text("not approved")
         elif action:
-            return {"action": action}
+            return {"action": action, **override}
         else:
             screen.text(f"please one of {', '.join(offered)}")
+
+
+def _ask_override(doubt: str) -> dict[str, Any]:
+    """The fields of an override; empty if the person does not confirm it, or gives no remark."""
+    remark = _answer("why? ") if confirmed(doubt, default=False) else ""
+    return {"override": True, "feedback": remark} if remark else {}
 
 
 def _comments(screen: Screen) -> Iterator[Mapping[str, Any]]:

@@ -13,6 +13,7 @@ from cli.client.files import TextOf
 from cli.render.evidence import (
     Detail,
     check_parts,
+    evidence_parts,
     failure_label,
     merged_parts,
     of_step,
@@ -30,6 +31,8 @@ Data = Mapping[str, Any]
 
 ACCEPTED = "accepted without approval: this job allows it"
 
+DECISIONS = frozenset({"decided", "voted", "vote_withdrawn"})
+"""Events by which a person decides."""
 STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 """Events that already name the step in their text."""
 
@@ -38,8 +41,9 @@ def parts(event: ReceivedEvent, detail: Detail) -> tuple[Part, ...]:
     """The parts that show an event; none for kinds that only programs need."""
     draw = _DRAWN.get(event.kind)
     drawn = list(draw(event.data, detail)) if draw else []
-    if detail.is_full and event.kind in ("decided", "voted"):
-        drawn += _bound(event)
+    if detail.is_full and event.kind in DECISIONS:
+        drawn.append(Line("at", event.at.isoformat(timespec="seconds")))
+        drawn += _subject_parts(event.data)
     step = event.data.get("step")
     return tuple(drawn if step is None or event.kind in STEPS else of_step(step, drawn))
 
@@ -74,7 +78,7 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The decision of a person."""
-    override = ", overriding failed evidence" if data["override"] else ""
+    override = ", overriding the evidence" if data["override"] else ""
     has_note = data["feedback"] or data.get("comments")
     action = "go on" if data["action"] == "revise" and not has_note else data["action"]
     yield Line(
@@ -107,7 +111,7 @@ def _comment_parts(comment: Data) -> Iterator[Part]:
 
 def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
     """An approval, if the review needs several."""
-    override = ", overriding failed evidence" if data["override"] else ""
+    override = ", overriding the evidence" if data["override"] else ""
     count = f"{data['approvals']} of {data['approvals_needed']} approvals"
     yield Line(
         "approved", f"by {signature(data['by'], data.get('person'))}{override}: {count}", Tone.ASK
@@ -116,6 +120,34 @@ def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Prose(printable(data["feedback"]))
     if data.get("ends"):
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
+
+
+def _vote_withdrawn(data: Data, _detail: Detail) -> Iterator[Part]:
+    by, left = signature(data["by"], data.get("person")), data["approvals"]
+    yield Line("withdrawn", f"the approval by {by}: {left} of {data['approvals_needed']} left")
+    if data["feedback"]:
+        yield Prose(printable(data["feedback"]))
+
+
+def approval_parts(approval: Data) -> Iterator[Part]:
+    """An approval of a job's result: the person, the time, the digest, the evidence, the remark."""
+    override = ", overriding the evidence" if approval["override"] else ""
+    at = approval["at"]
+    by = signature(approval["by"], approval.get("person"))
+    tone = Tone.WARN if override else Tone.GOOD
+    yield Line("approval", f"by {by} at {at[:10]} {at[11:19]} UTC{override}", tone)
+    yield from _subject_parts(approval)
+    if approval["feedback"]:
+        yield Prose(printable(approval["feedback"]))
+
+
+def _subject_parts(data: Data) -> Iterator[Part]:
+    """The digest and the evidence that a decision is about."""
+    if digest := data.get("digest"):
+        naming = ", which the decision named" if data.get("digest_named") else ""
+        yield Line("digest", f"{digest}{naming}")
+    if evidence := data.get("evidence"):
+        yield from evidence_parts(evidence)
 
 
 def _step(word: str) -> Callable[[Data, Detail], Iterator[Part]]:
@@ -234,14 +266,6 @@ def _summarized(data: Data, detail: Detail) -> Iterator[Part]:
         yield Prose(printable(data["text"]))
 
 
-def _bound(event: ReceivedEvent) -> Iterator[Part]:
-    """When a person decided, and about what exactly."""
-    yield Line("at", event.at.isoformat(timespec="seconds"))
-    if digest := event.data.get("digest"):
-        naming = ", which the decision named" if event.data.get("digest_named") else ""
-        yield Line("digest", f"{digest}{naming}")
-
-
 def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
     upgrade = "no worker can resume it after an upgrade; " if data["kind"] == "upgrade" else ""
     text = "asks a question first" if data["kind"] == "questions" else "waits for a person"
@@ -301,7 +325,9 @@ def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:
     if by := data["approved_by"]:
-        yield Line("succeeded", f"approved by {printable(by)}", Tone.GOOD)
+        override = ", overriding the evidence" if data.get("override") else ""
+        tone = Tone.WARN if override else Tone.GOOD
+        yield Line("succeeded", f"approved by {printable(by)}{override}", tone)
     elif data.get("unapproved", True):
         yield Line("succeeded", ACCEPTED, Tone.WARN)
     else:
@@ -343,6 +369,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "review_escalated": _review_escalated,
     "begun_anew": _begun_anew,
     "voted": _voted,
+    "vote_withdrawn": _vote_withdrawn,
     "decided": decision_parts,
     "critiqued": critique_parts,
     "delivered": _delivered,

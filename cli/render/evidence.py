@@ -187,6 +187,22 @@ def questions_parts(questions: Sequence[Data]) -> Iterator[Part]:
         yield Line("else", printable(question["default"]), Tone.QUIET)
 
 
+_LEVEL_TONES: Mapping[str, Tone] = {
+    "red": Tone.BAD,
+    "grey": Tone.WARN,
+    "amber": Tone.WARN,
+    "green": Tone.GOOD,
+}
+
+
+def evidence_parts(verdict: Data) -> Iterator[Part]:
+    """The verdict on a review: its level and its reason, then its facts."""
+    tone = _LEVEL_TONES.get(verdict["level"], Tone.PLAIN)
+    yield Line("evidence", f"{verdict['level']}: {printable(verdict['reason'])}", tone)
+    for fact in verdict["facts"]:
+        yield Line("", printable(fact), Tone.QUIET)
+
+
 OUTPUT_LINES = 12
 LINES_SHOWN = 5
 """Unnoticed changes that are named while a job runs; afterwards all are."""

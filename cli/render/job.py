@@ -12,6 +12,7 @@ from cli.client.events import ReceivedEvent
 from cli.client.files import FileChange, JobChange
 from cli.render.events import (
     ACCEPTED,
+    approval_parts,
     comment_line,
     critique_parts,
     decision_parts,
@@ -23,6 +24,7 @@ from cli.render.evidence import (
     Detail,
     artifact_parts,
     check_parts,
+    evidence_parts,
     questions_parts,
     run_parts,
     verification_parts,
@@ -132,8 +134,8 @@ def waiting_parts(job: Job, change: JobChange) -> Iterator[Part]:
     for decision in payload.get("decisions", ()):
         yield from map(comment_line, decision.get("comments", ()))
     yield from _evidence_parts(payload.get("checks"), payload.get("verification"))
-    if payload.get("unproven") and not payload.get("verification"):
-        yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
+    if verdict := job["review"].get("verdict"):
+        yield from evidence_parts(verdict)
 
 
 def _evidence_parts(checks: Any, verification: Any) -> Iterator[Part]:
@@ -151,6 +153,8 @@ def outcome_parts(job: Job) -> Iterator[Part]:
     evidence = job["result"] or job
     yield from _evidence_parts(evidence.get("checks"), evidence.get("verification"))
     if job["result"]:
+        for approval in job["result"].get("approvals", ()):
+            yield from approval_parts(approval)
         yield from _heading(job)
         yield from answer_parts(job["result"]["answer"])
         yield from delivery_parts(job["result"].get("delivery"))
@@ -193,8 +197,9 @@ def _heading(job: Job) -> Iterator[Part]:
 
 def status_line(job: Job) -> Line:
     """The status, with an explanation."""
-    accepted = job["status"] == "succeeded" and job.get("unapproved")
-    tone = Tone.WARN if accepted else _TONES.get(job["status"], Tone.PLAIN)
+    has_doubt = job.get("unapproved") or job.get("override")
+    is_doubtful = job["status"] == "succeeded" and has_doubt
+    tone = Tone.WARN if is_doubtful else _TONES.get(job["status"], Tone.PLAIN)
     return Line(job["status"].replace("_", " "), _status_text(job), tone)
 
 
@@ -218,7 +223,7 @@ def _status_text(job: Job) -> str:
     """The status in words."""
     match job["status"]:
         case "succeeded" if job["result"] and job["result"]["approved_by"]:
-            override = ", overriding failed evidence" if job["result"]["override"] else ""
+            override = ", overriding the evidence" if job["result"]["override"] else ""
             return f"approved by {printable(job['result']['approved_by'])}{override}"
         case "succeeded" if job["spec"].get("kind") == "verification":
             return "its checks were run"

@@ -22,6 +22,7 @@ CHOICES: Mapping[str, str] = {
     "edit": "run your own Python program instead",
     "reject": "end the job",
     "delegate": "let the critic decide, which ends your review",
+    "withdraw": "take back your approval",
 }
 GO_ON = "continue, with or without a note"
 """The meaning of `revise` if the work has paused so that a person can look at a run."""
@@ -40,22 +41,19 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
         choices: Mapping[str, str] = review["payload"]["choices"]
         return choices
     offered = {**CHOICES, "revise": GO_ON} if review["payload"].get("paused") else CHOICES
-    if critic_may_decide(review):
-        return offered
-    return {name: does for name, does in offered.items() if name != "delegate"}
+    left_out = set() if critic_may_decide(review) else {"delegate"}
+    if "withdraw" not in review.get("actions", ()):
+        left_out.add("withdraw")
+    return {name: does for name, does in offered.items() if name not in left_out}
 
 
 def override_question(review: Mapping[str, Any]) -> str | None:
     """The question before an approval that overrides missing or failed evidence; None if the
-    evidence is complete."""
-    payload = review["payload"]
-    if not payload.get("unproven"):
+    approval overrides no evidence."""
+    verdict = review.get("verdict")
+    if not verdict or not verdict["needs_override"]:
         return None
-    tests = (payload.get("checks") or {}).get("tests", ())
-    if failing := sum(test["outcome"] != "passed" for test in tests):
-        fail = "fails" if failing == 1 else "fail"
-        return f"approve although {plural(failing, 'test')} {fail}?"
-    return "approve without evidence?"
+    return f"{printable(verdict['reason'])}. Approve against the evidence?"
 
 
 def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:

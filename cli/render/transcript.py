@@ -81,7 +81,7 @@ def _end(job: Job) -> Iterator[str]:
 
 def _approval(job: Job) -> str:
     if by := (job["result"] or {}).get("approved_by"):
-        return f"approved by {by}"
+        return f"approved by {by}{', overriding the evidence' if job.get('override') else ''}"
     accepted = job["status"] == "succeeded" and job.get("unapproved")
     return "accepted without approval" if accepted else "not approved"
 

@@ -168,6 +168,9 @@ def _decision_request(
     service: Service, job_id: str, data: Mapping[str, Any], after: Sequence[ReceivedEvent]
 ) -> Mapping[str, Any]:
     decision: dict[str, Any] = {"action": data["action"], "feedback": data["feedback"] or ""}
+    if data.get("override"):
+        decision["override"] = True
+        decision["feedback"] = decision["feedback"] or "overridden as in the original job"
     if answers := data.get("answers"):
         decision["answers"] = answers
     if comments := data.get("comments"):

@@ -35,15 +35,17 @@ STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "canc
 @click.option("--label", metavar="WORD", help="Only jobs with this label.")
 @click.option("--text", metavar="WORDS", help="Only jobs with these words in task, labels or id.")
 @click.option("--waiting", is_flag=True, help="Only jobs that wait for your decision.")
+@click.option("--override", is_flag=True, help="Only jobs approved against their evidence.")
 @click.option("--kind", type=click.Choice(["task", "verification"]), help="Only jobs of this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def list_command(
-    flags: Mapping[str, Any], /, *, as_json: bool, waiting: bool, **query: Any
+    flags: Mapping[str, Any], /, *, as_json: bool, waiting: bool, override: bool, **query: Any
 ) -> None:
     """List jobs, newest first; with --waiting, the oldest first."""
     with open_service(flags) as service:
-        page = service.jobs(**query, waiting="me" if waiting else None)
+        filters = {"waiting": "me" if waiting else None, "override": "true" if override else None}
+        page = service.jobs(**query, **filters)
         if as_json:
             print_json(page)
         else:
@@ -61,7 +63,10 @@ def _show_page(screen: Screen, page: Mapping[str, Any]) -> None:
 def _job_row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]:
     age = now - datetime.fromisoformat(job["created_at"])
     task = first_line(printable(job["task"]), 60)
-    status = f"{job['status']}, unapproved" if job.get("unapproved") else job["status"]
+    marks = [mark for mark in ("unapproved", "override") if job.get(mark)]
+    if verdict := (job.get("review") or {}).get("verdict"):
+        marks.append(f"evidence {verdict['level']}")
+    status = ", ".join([job["status"], *marks])
     if waits := job.get("waits"):
         status = f"{status}, {waits_text(waits, now)}"
     elif (queued := job.get("queued")) and queued["reason"] not in ("busy", "next"):

@@ -19,7 +19,19 @@ from cli.render.review import CHOICES
 @click.command()
 @click.argument("job_id", metavar="ID")
 @click.argument("action", type=click.Choice((*CHOICES, "answer")))
-@click.option("-m", "--message", "feedback", metavar="TEXT", help="What to change, or why not.")
+@click.option(
+    "-m",
+    "--message",
+    "--feedback",
+    "feedback",
+    metavar="TEXT",
+    help="What to change, why not, or why in spite of the evidence.",
+)
+@click.option(
+    "--override",
+    is_flag=True,
+    help="For approve: although the evidence failed or is missing; needs -m TEXT.",
+)
 @click.option(
     "--code",
     "code_file",
@@ -53,6 +65,7 @@ def review_command(
     job_id: str,
     action: str,
     feedback: str | None,
+    override: bool,
     code_file: Path | None,
     answers: tuple[str, ...],
     comments: tuple[str, ...],
@@ -62,9 +75,11 @@ def review_command(
 ) -> None:
     """Decide the open review of the job ID.
 
-    approve accepts the work; revise sends it back with TEXT and comments on lines, or continues a
-    job that pauses at every run; edit runs your own code instead; reject ends the job; delegate
-    lets the critic decide this time, unless two people have to approve.
+    approve accepts the work, and needs --override if its evidence failed or is missing; revise
+    sends it back with TEXT and comments on lines, or continues a job that pauses at every run; edit
+    runs your own code instead; reject ends the job; delegate lets the critic decide this time,
+    unless two people have to approve; withdraw takes back your approval while another person's
+    approval is missing.
 
     If the job asks questions, answer answers them, and reject ends the job.
 
@@ -73,6 +88,10 @@ def review_command(
     """
     if action == "reject" and not feedback:
         raise click.UsageError("reject needs a message: -m TEXT")
+    if override and action != "approve":
+        raise click.UsageError("--override goes with approve")
+    if override and not (feedback or "").strip():
+        raise click.UsageError("--override needs a remark on why: -m TEXT")
     if code_file and action != "edit":
         raise click.UsageError("--code goes with edit")
     if answers and action != "answer":
@@ -83,6 +102,7 @@ def review_command(
         decision = {
             "action": action,
             "feedback": feedback,
+            "override": override or None,
             "review_id": review_id,
             "digest": digest,
             "answers": list(answers) or None,
@@ -95,7 +115,7 @@ def review_command(
     if as_json:
         print_json(job)
     else:
-        Screen().line("decided", f"{action}; {_next_command(job)}")
+        Screen().line("decided", f"{action}; {_state_after(action, job)}")
 
 
 def _comment(text: str) -> Mapping[str, Any]:
@@ -105,9 +125,11 @@ def _comment(text: str) -> Mapping[str, Any]:
     return comment
 
 
-def _next_command(job: Mapping[str, Any]) -> str:
+def _state_after(action: str, job: Mapping[str, Any]) -> str:
     """The state of the job after the decision."""
-    if job["status"] == "awaiting_review":  # only a first approval of two leaves it there
+    if action == "withdraw":
+        return "the review is still open"
+    if job["status"] == "awaiting_review":  # the first approval of two
         return "1 of 2 approvals; another person has to approve, too"
     return f"the job is {job['status'].replace('_', ' ')}"
 

@@ -152,6 +152,9 @@ def test_a_request_that_is_refused_is_bad_usage(fettle, tiny):
 @pytest.mark.parametrize(
     "args", [[], ["frobnicate"], ["run"], ["review", "j1", "applaud"], ["review", "j1", "reject"],
              ["review", "j1", "approve", "--code", __file__],
+             ["review", "j1", "approve", "--override"],
+             ["review", "j1", "approve", "--override", "-m", " "],
+             ["review", "j1", "revise", "--override", "-m", "x"],
              ["review", "j1", "approve", "--comment", "a.py:1:x"],
              ["review", "j1", "revise", "--comment", "a.py: no line"], ["list", "--limit", "0"]],
 )  # fmt: skip
@@ -245,6 +248,20 @@ def test_list_prints_rows_for_a_pipe(fettle, tiny):
     assert sorted(query) == ["limit=5", "offset=0", "status=queued"]
 
 
+def test_list_marks_overrides_and_the_evidence_of_open_reviews(fettle, tiny):
+    common = {"created_at": "2026-11-21T12:00:00Z", "task": "Sort"}
+    verdict = {"level": "red", "reason": "1 test fails", "facts": [], "needs_override": True}
+    jobs = [
+        {"id": "j1", "status": "succeeded", "override": True, **common},
+        {"id": "j2", "status": "awaiting_review", "review": {"verdict": verdict}, **common},
+    ]
+    tiny.on("GET /jobs", Answer(200, {"jobs": jobs, "total": 2, "limit": 5, "offset": 0}))
+    _, out, _ = fettle("list", "--override")
+    rows = [line.split("\t")[1] for line in out.splitlines()]
+    assert rows == ["STATUS", "succeeded, override", "awaiting_review, evidence red"]
+    assert "override=true" in tiny.requests[0].path
+
+
 def test_list_and_show_say_what_a_job_waits_for(fettle, tiny):
     until = datetime(2099, 11, 21, 12, 3, tzinfo=UTC)
     waits = {
@@ -298,12 +315,16 @@ def test_review_sends_the_decision(fettle, tiny, tmp_path):
     assert fettle("review", "j1", "approve")[1] == "decided: approve; the job is queued\n"
     fettle("review", "j1", "revise", "-m", "smaller", "--review-id", "v1")
     fettle("review", "j1", "edit", "--code", str(tmp_path / "mine.py"))
+    fettle("review", "j1", "approve", "--override", "--feedback", "The test is wrong.")
+    fettle("review", "j1", "withdraw")
     comments = ("--comment", "a b.py:12: see c.py:3: why?", "--comment", "a.py:-7:No\nway.")
     assert fettle("review", "j1", "revise", *comments)[0] == 0
     assert [request.body for request in tiny.requests] == [
         {"action": "approve"},
         {"action": "revise", "feedback": "smaller", "review_id": "v1"},
         {"action": "edit", "code": "print(1)\n"},
+        {"action": "approve", "override": True, "feedback": "The test is wrong."},
+        {"action": "withdraw"},
         {
             "action": "revise",
             "comments": [

@@ -14,8 +14,12 @@ def artifact(name: str, content: bytes, digest: str, media_type: str = "text/x-p
     return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
 
 
+GREY = {"level": "grey", "reason": "Nothing ran", "facts": ["a fact"], "needs_override": True}
+GREEN = {**GREY, "level": "green", "reason": "Verified: `pytest -q`", "needs_override": False}
+
+
 def waiting(**payload) -> dict:
-    review = {"id": "v1", "kind": "review", "approvals_needed": 1}
+    review = {"id": "v1", "kind": "review", "approvals_needed": 1, "verdict": GREY}
     review["payload"] = {"answer": "Sorted now.", "unproven": "nothing has run", **payload}
     return job(status="awaiting_review", result=None, review=review)
 
@@ -52,7 +56,7 @@ def test_show_has_answer_files_and_change_and_ends_with_how_to_decide(fettle, ch
         "new: new.py (text/x-python, 14 B)\n    print('\\x1b[2J')\n",
         "new: plot.png (text/x-python, 5 B)\n",
         "deleted: old.py\n",
-        "not verified: nothing has run\n",
+        "evidence: grey: Nothing ran\na fact\n",
     )
     positions = [out.index(part) for part in parts]
     assert positions == sorted(positions)
@@ -127,37 +131,53 @@ def test_run_says_at_a_review_what_the_job_answers_and_where_to_look(fettle, fin
     assert f"answer:\n    Sorted now.\n{look_line}\ndecide: fettle review j1 approve|" in out
 
 
-FAILING = {"passed": False, "problem": None, "seconds": 1, "tests": [
-    {"id": "a", "outcome": "failed", "detail": ""}, {"id": "b", "outcome": "passed"}]}  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("payload", "question"),
+    ("answers", "sent"),
     [
-        ({"checks": FAILING}, "approve although 1 test fails? [y/N]"),
-        ({}, "approve without evidence? [y/N]"),
+        (["approve", "", "approve", "y", "", "approve", "y", "It is a text."], True),
+        (["approve"], False),
     ],
+    ids=["grey", "green"],
 )
-def test_a_person_is_asked_before_an_approval_without_evidence(
-    finished, tiny, tmp_path, payload, question
-):
+def test_a_person_is_asked_for_a_remark_before_an_override(finished, tiny, tmp_path, answers, sent):
     opened = event(1, "review_opened", review_id="v1", kind="review")
     tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
-    review = waiting(artifacts=[], plan=[], decisions=[], critiques=[], runs=[], code="", **payload)
-    review["review"]["digest"] = "0" * 64
+    review = waiting(artifacts=[], plan=[], decisions=[], critiques=[], runs=[], code="")
+    review["review"] |= {"digest": "0" * 64, "verdict": GREY if sent else GREEN}
     tiny.on("GET /jobs/j1", Answer(200, review), Answer(200, review), Answer(200, job()))
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": [], "links": {}, "digest": None}))
     tiny.on("POST /jobs/j1/review", Answer(200, job()))
     env = environment(tmp_path, FETTLE_URL=tiny.url)
     with started("watch", "j1", cwd=tmp_path, env=env, terminal=True) as command:
         command.wait_for("decide: ")
-        command.type("approve\n")
-        command.wait_for(question)
-        command.type("\n")
-        command.wait_for("not approved")
-        assert "POST" not in {request.method for request in tiny.requests}
-        command.type("approve\n")
-        command.type("y\n")
+        for answer in answers:
+            assert "POST" not in {request.method for request in tiny.requests}
+            command.type(f"{answer}\n")
+        if sent:
+            command.wait_for("Nothing ran. Approve against the evidence? [y/N]")
+            command.wait_for("not approved")
+            command.wait_for("why? ")
         assert command.end(20) == 0
-    decisions = [request.body["action"] for request in tiny.requests if request.method == "POST"]
-    assert decisions == ["approve"]
+    (decision,) = [request.body for request in tiny.requests if request.method == "POST"]
+    override = {"override": True, "feedback": "It is a text."} if sent else {}
+    about = {"review_id": "v1", "digest": "0" * 64}
+    assert decision == {"action": "approve", **about, **override}
+
+
+def test_show_names_who_approved_what_on_which_evidence(fettle, tiny):
+    approval = {
+        "by": "laptop",
+        "person": "Grace Hopper",
+        "at": "2026-11-26T11:38:02.120Z",
+        "override": True,
+        "digest": "5b41" * 16,
+        "feedback": "The test is wrong.",
+        "evidence": {**GREY, "level": "red", "reason": "1 test fails", "facts": []},
+    }
+    done = job(override=True)
+    done["result"] |= {"approved_by": "Grace Hopper", "override": True, "approvals": [approval]}
+    tiny.on("GET /jobs/j1", Answer(200, done))
+    out = fettle("show", "j1")[1]
+    assert "succeeded: approved by Grace Hopper, overriding the evidence\n" in out
+    assert "at 2026-11-26 11:38:02 UTC, overriding the evidence\n" in out
+    assert f"digest: {'5b41' * 16}\nevidence: red: 1 test fails\n    The test is wrong.\n" in out

@@ -201,6 +201,17 @@ def test_the_critic_is_offered_only_where_the_service_offers_it(review, offered)
     assert ("|delegate" in how_to_decide("j1", review)) == offered
 
 
+@pytest.mark.parametrize(("actions", "offered"), [(["approve", "withdraw"], True), ([], False)])
+def test_a_withdrawal_is_offered_only_where_the_service_offers_it(actions, offered):
+    review = {"id": "v1", "kind": "review", "payload": {}, "actions": actions}
+    assert ("withdraw" in choices(review)) == offered
+
+
+def test_a_refused_approval_against_the_evidence_names_the_option():
+    refused = ServiceProblem(409, "no", "1 test fails", type="/problems/override-needed")
+    assert "--override -m TEXT" in RequestRefused(refused).next_step
+
+
 def test_an_own_approval_is_no_matter_of_scopes():
     assert (
         "scope" in RequestRefused(ServiceProblem(403, "no", type="/problems/forbidden")).next_step

@@ -111,7 +111,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         event(3, "decided", action="revise", feedback="More.", by="ada", comments=[ON_A_LINE]),
         event(4, "decided", action="edit", feedback="", by="bob"),
         event(5, "run_finished", **a_run(number=2, by="bob", code=text("mine"))),
-        event(6, "decided", action="approve", feedback="", by="eve"),
+        event(6, "decided", action="approve", feedback="", by="eve", override=True),
         event(7, "succeeded", approved_by="eve"),
     ]
     checks = {"files": ["t.py"], "command": "pytest", "cases": ["case 1"]}
@@ -141,6 +141,9 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         (by, decision["action"], decision.get("code")) for by, decision in original.decisions
     ]
     assert original.decisions[0][1]["comments"] == [COMMENT]
+    approval = {"action": "approve", "override": True}
+    assert original.decisions[-1][1].items() > approval.items()
+    assert original.decisions[-1][1]["feedback"], "an override needs a remark"
     code = "print('mine')"
     assert decisions == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
     files = [
