@@ -238,12 +238,10 @@ class Operations:
         )
         return await self._commits.change_leased(lease, retry)
 
-    async def requeue(
-        self, lease: LeaseRef, detail: str, cause: Cause = Cause.STOPPING
-    ) -> JobRecord | Refusal:
+    async def requeue(self, lease: LeaseRef, detail: str, cause: Cause) -> JobRecord | Refusal:
         """Return the job to the queue with its checkpoint, because the worker drains or cannot
-        continue."""
-        requeue = partial(lifecycle.requeue, why="drained", cause=cause, detail=detail)
+        continue. This does not count as a try. The submitter can read `detail`."""
+        requeue = partial(lifecycle.requeue, cause=cause, detail=detail)
         return await self._commits.change_leased(lease, requeue)
 
     async def sweep(self, concurrency: int = 32) -> int:

@@ -84,9 +84,9 @@ class WorkerSettings(
     patience_seconds: float = Field(
         30.0,
         gt=0,
-        description="how long a write of a job waits for a Redis that is away or full before the"
-        " job is handed back; also how long a starting worker waits for Redis before it ends with"
-        " exit code 1",
+        description="how long each read and write of a job waits for a Redis that is away or full"
+        " before the worker returns the job to the queue; also how long a starting worker waits"
+        " for Redis before it ends with exit code 1",
     )
     worker_metrics_port: int | None = Field(
         None,

@@ -7,6 +7,7 @@ engine        ... and an event loop in a thread of its own works on the jobs
 slots         the jobs that this process works on: claim, stop, drain
 attempt       one try at one job; every exception becomes a change of the record here
 graph_runner  the job's graph, from its checkpoint to its next pause or its end
+job_ending    the end of a job: its result, its stored change and its delivery
 
 They use:
 

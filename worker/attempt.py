@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
@@ -29,9 +30,8 @@ from worker.failures import (
 )
 from worker.graph_runner import GraphRunner
 from worker.resumption import damaged, question
-from worker.store import retry_while_unavailable
 
-HAND_BACK_SECONDS = 1.0
+RELEASE_SECONDS = 1.0
 """The pause between two tries to release a job while Redis does not answer."""
 SETTLE_SECONDS = 2.0
 """The time in which a call that was cut off by a drain may record its reply."""
@@ -46,18 +46,18 @@ class Attempt:
     runner: GraphRunner
 
     async def run(self) -> None:
-        """Work until the job pauses, ends or is lost, or the worker drains. Raises only
-        CancelledError, and not even that if the worker drains: then the job returns to the queue.
+        """Work until the job pauses, ends or is lost, or the worker drains.
+
+        A drain cancels the task of `run` once, and `run` then returns the job to the queue. Raises
+        only CancelledError: if the task is cancelled for another reason, or a second time.
         """
         record = self.runner.record
         logger = log.bind(job_id=record.id, attempt=record.attempts, request_id=record.request_id)
         logger.info("attempt started")
         try:
-            outcome = await self._run()
+            outcome = await self._release_on_outage(self._run)
         except StaleEpoch as error:
             outcome = Refusal("left", str(error))
-        except (StoreUnavailable, Contended) as error:
-            outcome = await self._release_later(error)
         except Exception as error:
             if is_exhausted(error):
                 abort_process(error)
@@ -68,23 +68,32 @@ class Attempt:
         else:
             logger.info("attempt ended", status=str(outcome.status), reason=outcome.reason)
 
-    async def _release_later(self, error: Exception) -> JobRecord | Refusal:
-        """Release the job as soon as Redis answers. This does not count as a try. If the lease
-        expired instead, that would count as a crash, and after two crashes the job runs alone (J7).
+    async def _release_on_outage(
+        self, work: Callable[[], Awaitable[JobRecord | Refusal]]
+    ) -> JobRecord | Refusal:
+        """The result of `work`. If Redis does not answer, release the job as soon as Redis answers.
+
+        The release does not count as a try. If the lease expired instead, that would count as a
+        crash, and after two crashes the job runs alone (J7).
         """
+        try:
+            return await work()
+        except (StoreUnavailable, Contended) as error:
+            return await self._release_later(error)
+
+    async def _release_later(self, error: Exception) -> JobRecord | Refusal:
         log.warning("attempt waits for Redis", job_id=self.runner.record.id, error=str(error))
         while True:
-            await asyncio.sleep(HAND_BACK_SECONDS)
+            await asyncio.sleep(RELEASE_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
                 await self.runner.flush_unsent()
                 return await self._requeue(store_failure(error), Cause.REDIS, error)
 
     async def _run(self) -> JobRecord | Refusal:
+        """Work on the job. If the task is cancelled because the worker drains, return the job to
+        the queue, also while the attempt waits for Redis."""
         try:
-            try:
-                return await self._run_graph()
-            except (BlobsUnavailable, BlobMissing) as error:  # raised while a failure was recorded
-                return await self._handle(error)
+            return await self._release_on_outage(self._work)
         except asyncio.CancelledError:
             if not self.runner.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
@@ -92,6 +101,12 @@ class Attempt:
                 raise
             await self.runner.flush_unsent(SETTLE_SECONDS)  # record a finished call
             return await self._requeue("stopped in the middle of a call", Cause.STOPPING)
+
+    async def _work(self) -> JobRecord | Refusal:
+        try:
+            return await self._run_graph()
+        except (BlobsUnavailable, BlobMissing) as error:  # raised while a failure was recorded
+            return await self._handle(error)
 
     async def _run_graph(self) -> JobRecord | Refusal:
         """Run the graph within the job's time. Every failure becomes a change of the record."""
@@ -125,7 +140,7 @@ class Attempt:
             case Drop(reason):
                 return Refusal("dropped", reason)
             case WaitForStore():
-                return await self._release_later(error)
+                raise error
             case AskUpgrade(location):
                 log.error("stored state unreadable", job_id=runner.record.id, place=location)
                 return await runner.ask(damaged(runner.record, location))
@@ -147,12 +162,13 @@ class Attempt:
             return await self._requeue(detail, Cause.SANDBOX, error)
         if retry.reason is Reason.STORAGE:
             counted = await readiness.storage.try_now()
-        released = await retry_while_unavailable(
+        released = await runner.context.patience.retry(
             lambda: runner.operations.retry(
                 runner.writer.lease,
                 retry.reason,
                 retry.wait,
                 retry.asked_seconds,
+                retry.result,
                 counted=counted,
                 most_retries=retry.most_retries,
             )

@@ -41,6 +41,7 @@ from worker.readiness import Readiness, WorkerReadiness, model_readiness, storag
 from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Setups
 from worker.repositories.source import Repositories
+from worker.store import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,7 @@ class WorkerContext:
     tools: ToolParts
     files: FileParts
     bounds: Bounds
-    patience: float
-    """Seconds that a write waits for a store that does not answer."""
+    patience: Patience
     graph: Graph
     """Compiled once a process, without a checkpointer."""
     retries: int = 0
@@ -136,8 +136,9 @@ def build_context(
     Raises worker.adapters.tools.ToolUnfit, worker.repositories.errors.RepositoriesUnfit.
     """
     repositories = Repositories.over(settings)
+    patience = Patience(settings.patience_seconds)
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
-    models = _model_parts(settings, store, figures)
+    models = _model_parts(settings, store, patience, figures)
     sandbox, sandboxes = _sandboxes(settings, repositories, figures)
     tool_parts = ToolParts(tools(settings), page_client(settings))
     return WorkerContext(
@@ -171,22 +172,24 @@ def build_context(
             critic_share=settings.critic_share,
             summarize_with_model=bool(settings.summary_model),
         ),
-        patience=settings.patience_seconds,
+        patience=patience,
         graph=build(None, tool_parts.bodies),
     )
 
 
-def _model_parts(settings: WorkerSettings, store: RedisStore, figures: WorkerFigures) -> ModelParts:
+def _model_parts(
+    settings: WorkerSettings, store: RedisStore, patience: Patience, figures: WorkerFigures
+) -> ModelParts:
     paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
     rate_limit = RedisRateLimit(
-        store.redis, paces, settings.rate_wait_seconds, settings.model_wait_seconds
+        store.redis, paces, patience, settings.rate_wait_seconds, settings.model_wait_seconds
     )
     capabilities = RedisCapabilities(store.capabilities)
     return ModelParts(
         ModelPool(model_options(settings), rate_limit, figures, capabilities),
         chains(settings),
         routes(settings),
-        Spending.allowed(settings, Credentials(store.redis)),
+        Spending.allowed(settings, Credentials(store.redis), patience),
         LiveTokens(store.tokens),
     )
 

@@ -29,11 +29,12 @@ from jobs.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from jobs.model.record import Reason, Wait
+from jobs.model.record import Reason, Result, Wait
 from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
 from worker.repositories.errors import (
     DeliveryRefused,
+    DeliveryUnavailable,
     RepositoryDiskFails,
     RepositoryRefused,
     RepositoryUnavailable,
@@ -79,6 +80,8 @@ class Retry:
     """The pause that a provider or a forge requested."""
     most_retries: int | None = None
     """A limit below FETTLE_RETRIES."""
+    result: Result | None = None
+    """The job's result so far, if its graph has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +120,15 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return WaitForStore(str(error))
         case StateUnreadable():
             return AskUpgrade(str(error))
-        case ModelUnavailable():
-            providers = " or ".join(error.providers) or "the model"
-            seconds = error.retry_after_seconds or 0.0
-            limit = UNPROVEN_RETRIES if error.unproven else None
-            return Retry(Reason.MODEL_UNAVAILABLE, Wait(providers, str(error)), seconds, limit)
         case SandboxUnavailable():
             return Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", str(error)))
-        case RepositoryUnavailable():
-            return Retry(Reason.REPOSITORY, Wait("the repository", str(error)))
-        case SetupUnavailable():
-            return Retry(Reason.SETUP, Wait("the package index", str(error)))
+        case (
+            ModelUnavailable()
+            | DeliveryUnavailable()
+            | RepositoryUnavailable()
+            | SetupUnavailable()
+        ):
+            return _outage(error)
         case _:
             return _failure(error)
 
@@ -162,6 +163,25 @@ def _storage(error: Exception) -> Retry:
         case _:
             detail = f"{type(error).__name__}: {getattr(error, 'strerror', None) or 'no details'}"
             return Retry(Reason.INTERNAL, Wait("the worker's machine", detail))
+
+
+def _outage(
+    error: ModelUnavailable | DeliveryUnavailable | RepositoryUnavailable | SetupUnavailable,
+) -> Retry:
+    """The retry after another machine did not answer."""
+    match error:
+        case ModelUnavailable():
+            providers = " or ".join(error.providers) or "the model"
+            seconds = error.retry_after_seconds or 0.0
+            limit = UNPROVEN_RETRIES if error.unproven else None
+            return Retry(Reason.MODEL_UNAVAILABLE, Wait(providers, str(error)), seconds, limit)
+        case DeliveryUnavailable():
+            wait = Wait("the repository", str(error))
+            return Retry(Reason.DELIVERY, wait, error.asked_seconds, result=error.result)
+        case RepositoryUnavailable():
+            return Retry(Reason.REPOSITORY, Wait("the repository", str(error)))
+        case SetupUnavailable():
+            return Retry(Reason.SETUP, Wait("the package index", str(error)))
 
 
 def _failure(error: Exception) -> Fail:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import structlog
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
@@ -19,7 +17,7 @@ from agents.checks.reports import report_data, report_summary
 from agents.errors import StateUnreadable
 from agents.graph.build import Graph
 from agents.graph.job_input import initial_state, job_fields
-from agents.graph.outcome import Outcome, outcome
+from agents.graph.outcome import outcome
 from agents.paths import own_files
 from agents.ports import CallKey, Event, Workspace
 from agents.ports.checks import Checks
@@ -27,23 +25,19 @@ from agents.ports.repository import Rebased
 from agents.runs.start_files import StartFiles, start_files
 from agents.runs.symbols import symbol_map
 from agents.state import EarlierJob, JobFields, State
-from jobs.blobs.manifest import load
-from jobs.errors import BlobMissing, BlobsUnavailable
-from jobs.model.record import RESTART, JobRecord, Push, Reason, Result, Wait
+from jobs.model.record import RESTART, JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobKind, JobSpec
 from jobs.service import Operations
 from jobs.store import ConversationEntry
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import mark_outdated
-from worker.adapters.repository import StoredChange, commit_base, store_change
+from worker.adapters.repository import StoredChange
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
-from worker.delivery.push import ChangePush, RemoteBranch, load_or_record_change
-from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.job_ending import JobEnding
+from worker.ledger import AttemptWriter
 from worker.ports import PortsBuilder
-from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
-from worker.results import best_result, failure_reason, result_of
 from worker.resumption import (
     Asked,
     Begin,
@@ -54,12 +48,10 @@ from worker.resumption import (
     reopening,
     resumption,
 )
-from worker.store import retry_while_unavailable
 
-TURNS_SEEN = 3
-log = structlog.get_logger("worker.graph_runner")
+EARLIER_JOBS_SEEN = 3
+"""The number of earlier jobs of the conversation that the prompts show."""
 _VERIFICATION = CallKey("", "verification", 0)
-_DELIVERY = CallKey("", "delivery", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +69,14 @@ class GraphRunner:
 
     async def run(self) -> JobRecord | Refusal:
         """Run the graph; return the job, which then is paused or has ended."""
-        ledger = await retry_while_unavailable(
-            lambda: self.context.ledger(self.record, self.writer)
-        )
-        builder = PortsBuilder(self.context, self.record, ledger, self.unanswered)
+        context = self.context
+        ledger = await context.patience.retry(lambda: context.ledger(self.record, self.writer))
+        builder = PortsBuilder(context, self.record, ledger, self.unanswered)
         if self.record.spec.kind is JobKind.VERIFICATION:
             return await self._verify(builder)
         start = await self._find_start()
-        self._target()  # raises before the job costs anything
+        # raises before the job costs anything
+        context.files.deliveries.check_target(self.record.spec, self.record.tenant)
         match start:
             case Begin():
                 return await self._begin(builder)
@@ -93,17 +85,18 @@ class GraphRunner:
             case Asked(interrupt):
                 return await self._pause(builder, interrupt, await builder.workspace())
             case Ended(state):
-                return await self._finish(builder, outcome(state), await builder.workspace())
+                workspace = await builder.workspace()
+                return await self._ending.finish(builder, outcome(state), workspace)
 
     async def ask(self, review: Review) -> JobRecord | Refusal:
         """Let the job wait for a person's answer."""
-        return await retry_while_unavailable(
+        return await self.context.patience.retry(
             lambda: self.operations.pause(self.writer.lease, review)
         )
 
     async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
-        """Fail the job, with the best result that the checkpoints have."""
-        return await self._fail(reason, detail, await self._best_result())
+        """Fail the job, with the best result that its checkpoints and events have."""
+        return await self._ending.fail(reason, detail, await self._best_result())
 
     async def flush_unsent(self, settle_seconds: float = 0.0) -> None:
         """Record the calls that the attempt has paid for and not recorded. A call that is about to
@@ -116,9 +109,7 @@ class GraphRunner:
         checked = await _run_checks(await builder.build())
         await self.writer.send()
         result = Result(f"{report_summary(checked)}.", approved_by=None, checks=checked)
-        return await retry_while_unavailable(
-            lambda: self.operations.succeed(self.writer.lease, result)
-        )
+        return await self._ending.succeed(result)
 
     async def _begin(self, builder: PortsBuilder) -> JobRecord | Refusal:
         """Run the graph from its start: on the conversation's last workspace with the files of this
@@ -127,8 +118,8 @@ class GraphRunner:
         if record.graph == RESTART:
             await self._saver().adelete_thread(record.id)
         builder, rebased = await builder.begin()
-        entries = await retry_while_unavailable(
-            lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
+        entries = await self.context.patience.retry(
+            lambda: store.conversation(record.tenant, record.conversation_id, EARLIER_JOBS_SEEN)
         )
         ports = await builder.build(entries[0].workspace if entries else None)
         files = await start_files(ports)
@@ -156,7 +147,7 @@ class GraphRunner:
         )
         if interrupts := state.get("__interrupt__"):
             return await self._pause(builder, interrupts[0], ports.workspace)
-        return await self._finish(builder, outcome(state), ports.workspace)
+        return await self._ending.finish(builder, outcome(state), ports.workspace)
 
     def _graph(self) -> Graph:
         """The process' graph, with the checkpoints of this attempt."""
@@ -170,7 +161,8 @@ class GraphRunner:
             self.writer.batch.graph = current_format()
 
     async def _find_start(self) -> Begin | GoOn | Asked | Ended:
-        """Where the graph continues; see `worker.resumption`."""
+        """Find where the graph continues; see `worker.resumption`. For a retry, first copy the
+        checkpoints of its parent, and apply the change of `reopening`."""
         if (start := foreseen(self.record)) is not None:
             return start
         snapshot = await self._snapshot()
@@ -190,7 +182,7 @@ class GraphRunner:
         kind, payload = ReviewKind.QUESTIONS, interrupt.value
         if "questions" not in payload:
             kind = ReviewKind.REVIEW
-            change = await self._store_change(builder, workspace, payload["answer"])
+            change = await builder.store_change(workspace, payload["answer"])
             payload = {
                 **payload,
                 "decisions": await self._mark_outdated(payload["decisions"], change),
@@ -210,130 +202,29 @@ class GraphRunner:
         patch = await self.context.files.blobs.get(change.patch.digest) if change else None
         return await asyncio.to_thread(mark_outdated, decisions, patch)
 
-    async def _store_change(
-        self, builder: PortsBuilder, workspace: Workspace, answer: str
-    ) -> StoredChange | None:
-        author = self.context.files.author
-        return await store_change(builder.record, workspace, builder.blobs, answer, author)
-
-    async def _finish(
-        self, builder: PortsBuilder, outcome: Outcome, workspace: Workspace
-    ) -> JobRecord | Refusal:
-        change = await self._store_change(builder, workspace, outcome.summary or outcome.answer)
-        await self.writer.send()
-        result = _with_change(result_of(outcome), change)
-        if (reason := failure_reason(self.record.spec, outcome)) is not None:
-            return await self._fail(Reason.UNAPPROVED, reason, result)
-        try:
-            delivery = await self._deliver(builder, outcome, change, workspace)
-        except DeliveryUnavailable as error:
-            return await self._retry_delivery(error, result)
-        except DeliveryRefused as error:
-            result = replace(result, delivery=error.done)
-            return await self._fail(Reason.DELIVERY, str(error), result)
-        result = replace(result, delivery=delivery)
-        await self.context.write_recording(self.record)
-        summary = " ".join(filter(None, (outcome.summary, outcome.people_said)))
-        return await retry_while_unavailable(
-            lambda: self.operations.succeed(self.writer.lease, result, summary)
-        )
-
-    def _target(self) -> RemoteBranch | None:
-        return self.context.files.deliveries.target(self.record.spec, self.record.tenant)
-
-    async def _deliver(
-        self,
-        builder: PortsBuilder,
-        outcome: Outcome,
-        change: StoredChange | None,
-        workspace: Workspace,
-    ) -> Push | None:
-        """Push the change, and open its pull request; None if the job wants no delivery."""
-        target, files = self._target(), self.context.files
-        if target is None:
-            return None
-        reason = files.deliveries.reason_against(self.record.id, outcome.approved_by)
-        if reason is not None:
-            return Push(note=f"nothing was delivered: {reason}")
-        if change is None:
-            return Push(note="nothing was delivered: the job has changed nothing")
-        approved = await load_or_record_change(self.record, builder.ledger, builder.blobs, change)
-        push = ChangePush(
-            self.record,
-            target,
-            files.repositories.settings,
-            commit_base(workspace),
-            LeaseCheck(self.context.store, self.writer).check,
-        )
-        delivery = await push.deliver(approved, outcome.summary or outcome.answer)
-        await builder.ledger.emit(Event(_DELIVERY, "delivered", asdict(delivery)))
-        await self.writer.send()
-        return delivery
-
-    async def _retry_delivery(
-        self, error: DeliveryUnavailable, result: Result
-    ) -> JobRecord | Refusal:
-        """Return the job to the queue. The graph has ended, so that no model is called again."""
-        log.warning(
-            "attempt given back",
-            job_id=self.record.id,
-            attempt=self.record.attempts,
-            cause=str(Reason.DELIVERY.cause),
-            error=str(error),
-        )
-        wait, best = Wait("the repository", str(error)), replace(result, delivery=error.done)
-        seconds = error.asked_seconds
-        return await retry_while_unavailable(
-            lambda: self.operations.retry(self.writer.lease, Reason.DELIVERY, wait, seconds, best)
-        )
-
     async def _best_result(self) -> Result | None:
-        loaded = await retry_while_unavailable(lambda: self.operations.store.load(self.record.id))
+        """The result of a job that fails. None if there is none, or if the checkpoints are from
+        before a restart or cannot be read."""
+        store = self.operations.store
+        loaded = await self.context.patience.retry(lambda: store.load(self.record.id))
         record = loaded.record if loaded else self.record
         if self.record.graph == RESTART and record.graph == RESTART:
-            return None  # the job restarts, and its checkpoints are from before the restart
+            return None
         try:
             snapshot = await self._snapshot()
         except StateUnreadable:
             return None
-        events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
-        files = None  # parallel branches have files of their own
-        if not record.spec.parallel:
-            blobs = self.context.files.blobs
-            with contextlib.suppress(BlobMissing):
-                files = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
-        result = best_result(snapshot.values, events, files)
-        return None if result is None else _with_change(result, await self._last_change(record))
+        return await self._ending.best_result(record, snapshot.values)
 
-    async def _last_change(self, record: JobRecord) -> StoredChange | None:
-        """The change of a job that fails; None if the change is empty or cannot be read."""
-        if record.workspace in (None, record.spec.workspace):
-            return None  # the job has changed no file
-        builder = PortsBuilder(self.context, record, Ledger(self.writer, {}))
-        with contextlib.suppress(RepositoryRefused, BlobsUnavailable, BlobMissing, OSError):
-            change = await self._store_change(builder, await builder.workspace(), "")
-            await self.writer.send()
-            return change
-        return None
-
-    async def _fail(
-        self, reason: Reason, detail: str, result: Result | None
-    ) -> JobRecord | Refusal:
-        await retry_while_unavailable(self.flush_unsent)
-        await self.context.write_recording(self.record)
-        return await retry_while_unavailable(
-            lambda: self.operations.fail(self.writer.lease, reason, detail, result)
-        )
+    @property
+    def _ending(self) -> JobEnding:
+        return JobEnding(self.record, self.operations, self.context, self.writer)
 
     async def _snapshot(self) -> StateSnapshot:
-        return await retry_while_unavailable(lambda: self._graph().aget_state(self._config()))
+        return await self.context.patience.retry(lambda: self._graph().aget_state(self._config()))
 
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self.record.id}}
-
-
-def _with_change(result: Result, change: StoredChange | None) -> Result:
-    return replace(result, patch=change.patch, bundle=change.bundle) if change else result
 
 
 def _job_input(

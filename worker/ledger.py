@@ -23,7 +23,7 @@ from jobs.model.record import GraphFormat
 from jobs.redis.connection import RedisCommand
 from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
-from worker.store import PATIENCE_SECONDS, retry_while_unavailable
+from worker.store import Patience
 
 FRESH_SECONDS = 0.02
 """An accepted write proves that the attempt has its lease. The proof holds for this time."""
@@ -77,16 +77,13 @@ class AttemptWriter:
     not have later facts without earlier facts. `flush_unsent` then writes the remaining batches.
     """
 
-    def __init__(
-        self, store: RedisStore, lease: LeaseRef, *, patience: float = PATIENCE_SECONDS
-    ) -> None:
-        """`patience`: seconds that a write waits for a store that does not answer."""
+    def __init__(self, store: RedisStore, lease: LeaseRef, patience: Patience) -> None:
         self.lease = lease
+        self.patience = patience
         self.batch = Batch()
         self.accepted_at = float("-inf")
         """When the last accepted write was sent, in monotonic seconds."""
         self._store = store
-        self._patience = patience
         self._sending: asyncio.Task[None] | None = None
         self._is_scheduled = False
         self._unsent: list[Batch] = []
@@ -149,7 +146,7 @@ class AttemptWriter:
         if self._failure is not None:
             raise self._failure
         try:
-            await retry_while_unavailable(lambda: self._write(batch), self._patience)
+            await self.patience.retry(lambda: self._write(batch))
         except StoreUnavailable as error:
             self._failure = error
             raise
@@ -224,7 +221,7 @@ class LeaseCheck:
         if time.monotonic() - self._writer.accepted_at < FRESH_SECONDS:
             return
         lease = self._writer.lease
-        if not await retry_while_unavailable(lambda: self._store.owns(lease)):
+        if not await self._writer.patience.retry(lambda: self._store.owns(lease)):
             raise Stopped(f"job {lease.job_id} is no longer this attempt's")
 
 

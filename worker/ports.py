@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from agents.attempt import Ports
 from agents.calls.router import AUTO
 from agents.checks.cases import parse_cases
+from agents.ports import Workspace
 from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from jobs.blobs import manifest
@@ -16,14 +17,19 @@ from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
 from worker.adapters.models import models_of, routed
-from worker.adapters.repository import base_of, facts_of, restart_record
+from worker.adapters.repository import (
+    StoredChange,
+    base_of,
+    facts_of,
+    restart_record,
+    store_change,
+)
 from worker.adapters.workspace import ManifestWorkspace
 from worker.context import WorkerContext
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.repositories import rebase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed, emit_fetch_started, installed
-from worker.store import retry_while_unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,9 @@ class PortsBuilder:
             redaction=context.files.recordings.of(record),
             tokens=context.models.live_tokens.of(record.id),
         )
-        return await routed(record, ports, models, context.store, context.models.routes)
+        return await routed(
+            record, ports, models, context.store, context.patience, context.models.routes
+        )
 
     async def begin(self) -> tuple[PortsBuilder, Rebased | None]:
         """The builder with the files that the graph starts with; for a job that rebases a change,
@@ -103,6 +111,12 @@ class PortsBuilder:
             return await ManifestWorkspace.open(self.blobs, self.record.workspace, earlier)
         return await ManifestWorkspace.over(self.blobs, self.record.workspace, base)
 
+    async def store_change(self, workspace: Workspace, answer: str) -> StoredChange | None:
+        """Store the change of the `workspace` as a patch and a commit, with `answer` in its
+        message; None if there is no change or no repository."""
+        author = self.context.files.author
+        return await store_change(self.record, workspace, self.blobs, answer, author)
+
     @property
     def blobs(self) -> PinnedBlobs:
         """The blob store. New bytes are kept as long as the job."""
@@ -114,9 +128,7 @@ class PortsBuilder:
         """Pin the files of a run. Wait for a store that does not answer: otherwise the run would be
         repeated."""
         context = self.context
-        return await retry_while_unavailable(
-            lambda: context.store.blobs.pin(digests), context.patience
-        )
+        return await context.patience.retry(lambda: context.store.blobs.pin(digests))
 
     async def _install(self, workspace: ManifestWorkspace) -> Installed | Setup | None:
         """Give the workspace the repository's dependencies, and return them; see `installed`."""

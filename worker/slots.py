@@ -17,7 +17,7 @@ from langgraph.runtime import RunControl
 
 from agents.graph.checkpoint_format import READS
 from jobs.errors import Contended, StoreUnavailable
-from jobs.model.record import JobRecord
+from jobs.model.record import Cause, JobRecord
 from jobs.service import Operations
 from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
@@ -28,7 +28,6 @@ from worker.graph_runner import GraphRunner
 from worker.isolation import IsolatedRunner
 from worker.ledger import AttemptWriter
 from worker.resumption import no_worker_reads
-from worker.store import retry_while_unavailable
 
 HAND_OVER_SECONDS = 5.0
 """The time in which a drain returns the jobs that it has cut short to the queue."""
@@ -101,9 +100,7 @@ class JobSlots:
             log.warning("job waits for a sandbox that works", job_id=job_id)
             return
         try:
-            await retry_while_unavailable(
-                lambda: self.work(job_id, alone=True), self._context.patience
-            )
+            await self._context.patience.retry(lambda: self.work(job_id, alone=True))
         except (StoreUnavailable, Contended) as error:
             log.warning("job left to another process", job_id=job_id, error=str(error))
 
@@ -168,7 +165,7 @@ class JobSlots:
         try:
             return await self._operations.claim(job_id, self._worker_id, alone=alone, reads=reads)
         except StoreUnavailable:
-            loaded = await retry_while_unavailable(lambda: self._operations.store.load(job_id))
+            loaded = await self._context.patience.retry(lambda: self._operations.store.load(job_id))
             if loaded is not None:
                 await self._disown(loaded.record)
             raise
@@ -177,7 +174,7 @@ class JobSlots:
         lease = LeaseRef(record.id, record.epoch)
         ours = record.lease is not None and record.lease.worker == self._worker_id
         if ours and lease not in self._running:
-            await self._operations.requeue(lease, "the answer to its claim was lost")
+            await self._operations.requeue(lease, "the answer to its claim was lost", Cause.REDIS)
 
     def _begin(self, claimed: JobRecord) -> tuple[LeaseRef, asyncio.Task[None]]:
         """Start an attempt.
@@ -189,7 +186,7 @@ class JobSlots:
         if self._draining.is_set():
             control.request_drain()
         lease = LeaseRef(claimed.id, claimed.epoch)
-        writer = AttemptWriter(self._operations.store, lease, patience=self._context.patience)
+        writer = AttemptWriter(self._operations.store, lease, self._context.patience)
         runner = GraphRunner(claimed, self._operations, self._context, control, writer)
         work = asyncio.create_task(Attempt(runner).run())
         self._running[lease] = Running(control, work)

@@ -1,10 +1,16 @@
-"""The store of a worker: open it, check it, and wait while it does not answer."""
+"""The store of a worker: open it, check it, and wait while it does not answer.
+
+Redis trouble of a running job: `Patience` repeats the call. `worker.ledger` keeps the records that
+could not be written, and `worker.attempt` releases the job as soon as Redis answers. The errors
+are in `jobs.redis.connection`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
@@ -61,27 +67,34 @@ async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
         log.warning("unfit for production", reason=complaint)
 
 
-PATIENCE_SECONDS = 30.0
 RETRY_SECONDS = 0.25
 
 T = TypeVar("T")
 
 
-async def retry_while_unavailable(
-    call: Callable[[], Awaitable[T]], seconds: float = PATIENCE_SECONDS
-) -> T:
-    """The result of `call`, which is tried again for `seconds` while Redis does not answer.
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The time for which a job's calls of Redis are repeated while Redis does not answer, or is
+    full. Afterwards `Attempt` releases the job; see docs/reliability.md, "When Redis is away or
+    full"."""
 
-    A failed try may have been applied, so `call` must be safe to repeat. Raises StoreUnavailable.
-    """
-    ends = time.monotonic() + seconds
-    while True:
-        try:
-            return await call()
-        except StoreUnavailable:
-            if time.monotonic() >= ends:
-                raise
-        await asyncio.sleep(RETRY_SECONDS)
+    seconds: float
+    """FETTLE_PATIENCE_SECONDS. There is no other limit and no default."""
+
+    async def retry(self, call: Callable[[], Awaitable[T]]) -> T:
+        """The result of `call`, which is repeated while it raises StoreUnavailable.
+
+        A failed try may have been applied, so `call` must be safe to repeat. Raises
+        StoreUnavailable when the time is over.
+        """
+        ends = time.monotonic() + self.seconds
+        while True:
+            try:
+                return await call()
+            except StoreUnavailable:
+                if time.monotonic() >= ends:
+                    raise
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 class CountingStore(RedisStore):

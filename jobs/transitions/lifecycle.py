@@ -183,15 +183,13 @@ def fail(
     return end(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
 
 
-def requeue(
-    record: JobRecord, now: int, *, why: str, cause: Cause = Cause.STOPPING, detail: str = ""
-) -> Change | Refusal:
+def requeue(record: JobRecord, now: int, *, cause: Cause, detail: str = "") -> Change | Refusal:
     """Return the job to the queue without a result. It does not count as a try: the worker drains
     or cannot continue, as `cause` and `detail` say."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     after = release_lease(record, now, **queued_fields(now))
-    data = {"why": why, "cause": cause, "detail": detail, "delay_ms": 0}
+    data = {"why": "drained", "cause": cause, "detail": detail, "delay_ms": 0}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
 

@@ -10,7 +10,7 @@ from support.jobs.job_examples import JobService, lease_of
 
 from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
-from jobs.model.record import JobRecord
+from jobs.model.record import Cause, JobRecord
 from jobs.store import Charge, Writes
 from jobs.store.redis_store import RedisStore
 
@@ -123,7 +123,7 @@ async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
 ):
     old = await service.running()
     await reserve(store, old, asking("a"))
-    await service.operations.requeue(lease_of(old), "")
+    await service.operations.requeue(lease_of(old), "", Cause.STOPPING)
     with pytest.raises(StaleEpoch):
         await reserve(store, old, asking("b"))
     job = await service.claim(old.id)

@@ -13,6 +13,7 @@ from agents.ports.spending import ModelRateLimit
 from agents.spending.rate_limit import Pace
 from jobs.store.redis_store import connect
 from worker.adapters.rate_limit import RedisRateLimit
+from worker.store import Patience
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
 Workers = Callable[..., list[ModelRateLimit]]
@@ -28,7 +29,9 @@ async def workers(redis_url: str) -> AsyncIterator[Workers]:
     ) -> list[ModelRateLimit]:
         paces = {} if pace is None else {"groq": pace}
         clients.extend(connect(redis_url, seconds=20) for _ in range(count))
-        return [RedisRateLimit(client, paces, most_seconds) for client in clients[-count:]]
+        return [
+            RedisRateLimit(client, paces, Patience(30), most_seconds) for client in clients[-count:]
+        ]
 
     yield make_limits
     for client in clients:

@@ -19,7 +19,7 @@ from support.jobs.job_examples import (
 
 from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.model.events import NewEvent
-from jobs.model.record import Reason, Status
+from jobs.model.record import Cause, Reason, Status
 from jobs.model.spec import JobSpec, Priority
 from jobs.store import Charge, ConversationEntry, Existing, Idempotency, LeaseRef, Writes
 from jobs.store import events as store_events
@@ -179,7 +179,7 @@ async def test_an_attempts_writes_arrive_together(service, store):
 async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
     first = await service.running()
     await store.write(first.id, 1, Writes((progress_event("one"),)))
-    job(await service.operations.requeue(lease_of(first), ""))
+    job(await service.operations.requeue(lease_of(first), "", Cause.STOPPING))
     await service.claim(first.id)
     heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
     await asyncio.sleep(0.05)
@@ -300,7 +300,7 @@ async def test_the_queue_is_counted_by_priority(service, store):
     await service.submit(priority=Priority.LOW)
     low = await service.running(priority=Priority.LOW)
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await service.operations.requeue(lease_of(low), "drained"))
+    job(await service.operations.requeue(lease_of(low), "drained", Cause.STOPPING))
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
 
 

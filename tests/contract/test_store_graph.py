@@ -6,7 +6,7 @@ import pytest
 from support.jobs.job_examples import TENANT, JobService, decision, job, lease_of
 
 from jobs.errors import StaleEpoch
-from jobs.model.record import RESTART, GraphFormat, JobRecord
+from jobs.model.record import RESTART, Cause, GraphFormat, JobRecord
 from jobs.model.review import Action
 from jobs.store import LeaseRef, Writes
 from jobs.transitions import upgrade
@@ -34,7 +34,7 @@ async def test_a_format_is_written_under_the_epoch(service: JobService) -> None:
 
 async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     record = await checkpointed(service)
-    await service.operations.requeue(lease_of(record), "drained")
+    await service.operations.requeue(lease_of(record), "drained", Cause.STOPPING)
     refused = await service.operations.claim(record.id, "w", reads=[1, 2])
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"

@@ -27,7 +27,7 @@ from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.ledger import Ledger
-from worker.store import retry_while_unavailable
+from worker.store import Patience
 
 WAIT_SECONDS = 30.0
 AGAIN_SECONDS = 0.5
@@ -96,11 +96,11 @@ class AccountBudget:
         reservations exceed it, wait until they are settled: otherwise jobs of a key or a tenant
         would fail long before its limit.
         """
-        budgets, lease = self.store.budgets, self.ledger.writer.lease
+        budgets, writer = self.store.budgets, self.ledger.writer
         ends_at = time.monotonic() + WAIT_SECONDS
         while True:
-            shortfall = await retry_while_unavailable(
-                lambda: budgets.reserve(lease.job_id, lease.epoch, request)
+            shortfall = await writer.patience.retry(
+                lambda: budgets.reserve(writer.lease.job_id, writer.lease.epoch, request)
             )
             if shortfall is None or shortfall.owner == "job" or not shortfall.may_fit_later:
                 return shortfall
@@ -110,8 +110,10 @@ class AccountBudget:
 
     async def release(self, reservation: str) -> None:
         """See agents.spending.budget.Budget."""
-        job_id = self.ledger.writer.lease.job_id
-        await retry_while_unavailable(lambda: self.store.budgets.release(job_id, reservation))
+        writer = self.ledger.writer
+        await writer.patience.retry(
+            lambda: self.store.budgets.release(writer.lease.job_id, reservation)
+        )
 
 
 def _no_price_text(model: str) -> str:
@@ -153,12 +155,14 @@ class Spending:
     prices: Prices
 
     @classmethod
-    def allowed(cls, settings: WorkerSettings, credentials: Credentials) -> Spending:
+    def allowed(
+        cls, settings: WorkerSettings, credentials: Credentials, patience: Patience
+    ) -> Spending:
         """The limits and prices of the settings."""
         cap = make_cap(settings.max_job_cost_usd, settings.max_job_tokens)
         key = make_cap(settings.key_cost_usd_per_day, settings.key_tokens_per_day)
         tenant = make_cap(settings.tenant_cost_usd_per_day, settings.tenant_tokens_per_day)
-        return cls(cap, CachedDayLimits(credentials, key, tenant), prices(settings))
+        return cls(cap, CachedDayLimits(credentials, patience, key, tenant), prices(settings))
 
     def budget(self, record: JobRecord, store: RedisStore, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
@@ -187,8 +191,9 @@ class CachedDayLimits:
     call costs no round trip.
     """
 
-    def __init__(self, credentials: Credentials, key: Cap, tenant: Cap) -> None:
+    def __init__(self, credentials: Credentials, patience: Patience, key: Cap, tenant: Cap) -> None:
         self._credentials = credentials
+        self._patience = patience
         self._key = key
         self._tenant = tenant
         self._cached: dict[str, tuple[Cap, float]] = {}
@@ -216,7 +221,7 @@ class CachedDayLimits:
         cap, until = self._cached.get(name, (Cap(), 0.0))
         if now < until:
             return cap
-        cap = await retry_while_unavailable(read)
+        cap = await self._patience.retry(read)
         self._cached = {key: entry for key, entry in self._cached.items() if entry[1] > now}
         self._cached[name] = (cap, now + FRESH_SECONDS)
         return cap

@@ -19,7 +19,7 @@ from jobs.model.record import JobRecord
 from jobs.store.fleet import CapabilityRecords
 from jobs.store.redis_store import RedisStore
 from settings.models import ModelSettings, RoutingSettings
-from worker.store import retry_while_unavailable
+from worker.store import Patience
 
 
 def chains(settings: ModelSettings) -> Chains:
@@ -60,7 +60,12 @@ def routes(settings: RoutingSettings) -> Routes:
 
 
 async def routed(
-    record: JobRecord, ports: Ports, models: RoleModels, store: RedisStore, routes: Routes
+    record: JobRecord,
+    ports: Ports,
+    models: RoleModels,
+    store: RedisStore,
+    patience: Patience,
+    routes: Routes,
 ) -> Ports:
     """The ports with the models for the job's difficulty, if the spec leaves the choice to the
     router.
@@ -69,7 +74,7 @@ async def routed(
     """
     if record.spec.model != AUTO:
         return ports
-    difficulty = await _stored_difficulty(record, store)
+    difficulty = await _stored_difficulty(record, store, patience)
     if difficulty is None:
         files = len(ports.workspace.list())
         executor = models.chains.by_role.get("executor", (None,))[0]
@@ -83,11 +88,13 @@ async def routed(
     )
 
 
-async def _stored_difficulty(record: JobRecord, store: RedisStore) -> Difficulty | None:
+async def _stored_difficulty(
+    record: JobRecord, store: RedisStore, patience: Patience
+) -> Difficulty | None:
     if record.attempts == 1 and record.inherits is None:
         return None
     # A job has one decision, also after a restart by an upgrade: the event is emitted only once.
-    events = await retry_while_unavailable(lambda: store.events(record.id))
+    events = await patience.retry(lambda: store.events(record.id))
     decisions = [event.data["difficulty"] for event in events if event.kind == "routed"]
     return Difficulty(decisions[-1]) if decisions else None
 

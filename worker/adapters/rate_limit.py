@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from agents.spending.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
 from jobs.redis import keys
 from jobs.redis.connection import await_redis
-from worker.store import retry_while_unavailable
+from worker.store import Patience
 
 LOOK_SECONDS = 1.0
 """How often at most a process checks whether a model without a limit is on hold."""
@@ -87,11 +87,13 @@ class RedisRateLimit:
         self,
         redis: Redis,
         paces: Mapping[str, Pace],
+        patience: Patience,
         most_seconds: float,
         hold_seconds: float = 10.0,
     ) -> None:
         self._redis = redis
         self._paces = paces
+        self._patience = patience
         self._most_seconds = most_seconds
         self._hold_seconds = hold_seconds
         self._turn = redis.register_script(TURN)
@@ -116,7 +118,7 @@ class RedisRateLimit:
         ms = int(min(seconds, LONGEST_HOLD_SECONDS) * 1000)
         if ms > 0:
             key = keys.hold(model)
-            await retry_while_unavailable(lambda: await_redis(self._hold(keys=[key], args=[ms])))
+            await self._patience.retry(lambda: await_redis(self._hold(keys=[key], args=[ms])))
 
     async def _wait_seconds(self, model: str, tokens: int, most_seconds: float) -> float:
         """Seconds until the turn of this request. Raises ModelUnavailable."""
@@ -138,14 +140,14 @@ class RedisRateLimit:
         bounds = ["" if bound is None else bound for bound in (pace.requests, pace.tokens)]
         args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000), pace.slot_ms]
         args.append(int(self._hold_seconds * 1000))
-        ms, is_granted = await retry_while_unavailable(
+        ms, is_granted = await self._patience.retry(
             lambda: await_redis(self._turn(keys=names, args=args))
         )
         return ms / 1000, bool(is_granted)
 
     async def _hold_remaining(self, model: str) -> float:
         """The remaining seconds of the hold of a model; 0 if there is no hold."""
-        ms: int = await retry_while_unavailable(
+        ms: int = await self._patience.retry(
             lambda: await_redis(self._redis.pttl(keys.hold(model)))
         )
         if ms <= 0:

@@ -88,6 +88,10 @@ class DeliveryHosts:
             )
         return RemoteBranch(site, forge_of(kind, site) if spec.deliver.pull_request else None)
 
+    def check_target(self, spec: JobSpec, tenant: str) -> None:
+        """Raise DeliveryRefused or RepositoryRefused if this worker may not deliver the job."""
+        self.target(spec, tenant)
+
     def reason_against(self, job_id: str, approved_by: str | None) -> str | None:
         """Why a change with this approval is not delivered; None if it is."""
         if approved_by is None:

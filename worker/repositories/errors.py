@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from jobs.model.record import Push
+from jobs.model.record import Push, Result
 
 
 class RepositoryRefused(Exception):
@@ -54,6 +54,8 @@ class DeliveryUnavailable(DeliveryRefused):
         """`asked_seconds` is the pause that the host requested."""
         super().__init__(reason)
         self.asked_seconds = asked_seconds
+        self.result: Result | None = None
+        """The job's result so far; `worker.job_ending` adds it."""
 
 
 class RepositoriesUnfit(Exception):

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.pages.api_front import settings_for, started
 from support.servers import redis_servers
 
+from jobs.model.record import Cause
 from jobs.model.spec import Priority
 from jobs.queue.hints import hint_list
 from jobs.store.redis_store import connect
@@ -84,7 +85,7 @@ async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, bro
             "the other cannot run before it has ended"
         )
         started_at = time.time()
-        await front.services.operations.requeue(lease, "drained")
+        await front.services.operations.requeue(lease, "drained", Cause.STOPPING)
         await front.finish(first)
         waited = await until_waited(front, 0)
         assert waited["normal"] <= time.time() - started_at

@@ -15,6 +15,7 @@ from support.jobs.walks import StoreMachine, walks
 
 from jobs.budgets import PER_DOLLAR, Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
+from jobs.model.record import Cause
 from jobs.store import Charge
 
 JOBS = (0, 1, 2)
@@ -56,7 +57,7 @@ class Spending(StoreMachine):
         """Another attempt takes the job: reservations stay, and the old attempt gets no new
         reservation."""
         old = self.jobs[which]
-        self.run(self.service.operations.requeue(lease_of(old), ""))
+        self.run(self.service.operations.requeue(lease_of(old), "", Cause.STOPPING))
         with pytest.raises(StaleEpoch):
             self._reserve(which, Amount(1, 1))
         self.jobs[which] = self.run(self.service.claim(old.id))

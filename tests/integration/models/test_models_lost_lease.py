@@ -26,6 +26,7 @@ from agents.ports import CallKey
 from agents.ports.spending import ModelRateLimit, NoLimit
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
+from jobs.model.record import Cause
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submission
 from jobs.store import LeaseRef
@@ -37,6 +38,7 @@ from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.rate_limit import RedisRateLimit
 from worker.ledger import FRESH_SECONDS, AttemptWriter, LeaseCheck, Ledger
+from worker.store import Patience
 
 MODEL = "groq:llama-3.3-70b-versatile"
 
@@ -99,10 +101,10 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
     assert isinstance(submitted, Submission)
     job_id = submitted.record.id
     lease = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
-    writer = AttemptWriter(second_store, lease)
+    writer = AttemptWriter(second_store, lease, Patience(30))
     ledger = Ledger(writer, {})
-    unlimited = CachedDayLimits(Credentials(first_store.redis), Cap(), Cap())
-    gate = Gate(RedisRateLimit(second_store.redis, {}, 60.0))
+    unlimited = CachedDayLimits(Credentials(first_store.redis), Patience(30), Cap(), Cap())
+    gate = Gate(RedisRateLimit(second_store.redis, {}, Patience(30), 60.0))
     with ProviderServer([Reply("42")]) as server:
         ports = replace(
             asking(server, gate),
@@ -116,7 +118,7 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
         calling = asyncio.create_task(call(ports))
         await gate.reached.wait()
         proxy.reset()
-        ok(await operations.requeue(lease, "the test has another attempt"))
+        ok(await operations.requeue(lease, "the test has another attempt", Cause.STOPPING))
         ok(await operations.claim(job_id, "worker-2"))
         await asyncio.sleep(FRESH_SECONDS)
         gate.opened.set()

@@ -142,6 +142,8 @@ def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> 
     first = forge.submit()
     job = refused(forge, first)
     assert "given up after 2 tries" in job["detail"]
+    log = forge.deployment.logs()
+    assert (log.count('"attempt given back"'), log.count('"tries used up"')) == (1, 1), log
     done = job["result"]["delivery"]
     assert (forge.branches(), done["pull_request"]) == ({f"fettle/{first}": done["commit"]}, None)
     scopes = {"message": "Resource not accessible by personal access token"}

@@ -9,18 +9,19 @@ import pytest
 from structlog.testing import capture_logs
 from support.jobs.job_examples import JobService, job
 
-from jobs.model.record import JobRecord
+from jobs.model.record import Cause, JobRecord
 from jobs.store import LeaseRef
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.context import WorkerContext
 from worker.ledger import AttemptWriter
 from worker.slots import JobSlots
+from worker.store import Patience
 
 
 class StandsStill:
     """The context of an attempt that gets no further than its first step."""
 
-    patience = 0.0
+    patience = Patience(0)
 
     def __init__(self) -> None:
         self.started = asyncio.Event()
@@ -55,7 +56,11 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
         await context.started.wait()
         leases.start()
         try:
-            job(await service.operations.requeue(LeaseRef(job_id, 1), "its worker was frozen"))
+            job(
+                await service.operations.requeue(
+                    LeaseRef(job_id, 1), "its worker was frozen", Cause.STOPPING
+                )
+            )
             job(await service.operations.claim(job_id, "worker-2"))
             async with asyncio.timeout(20):
                 await work

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jobs.model.events import Event, NewEvent
-from jobs.model.record import JobRecord, Result, Status
+from jobs.model.record import Cause, JobRecord, Result, Status
 from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.model.spec import JobSpec
 from jobs.redis import keys
@@ -100,7 +100,7 @@ class Story:
         self._do(lifecycle.expire(self.records[job_id], self.now))
 
     def requeue(self, job_id: str) -> None:
-        self._do(lifecycle.requeue(self.records[job_id], self.now, why="drained"))
+        self._do(lifecycle.requeue(self.records[job_id], self.now, cause=Cause.STOPPING))
 
     def pause(self, job_id: str, review: str = "r1") -> None:
         opened = Review(review, ReviewKind.REVIEW, {}, self.now)

@@ -20,7 +20,7 @@ from agents.ports.spending import Budget
 from jobs import store as jobs_store
 from jobs.blobs.directory import Blobs
 from jobs.budgets import Cap, billionths
-from jobs.model.record import JobRecord
+from jobs.model.record import Cause, JobRecord
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submission
 from jobs.store.credentials import Credentials
@@ -29,6 +29,7 @@ from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.workspace import ManifestWorkspace
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.store import Patience
 
 
 def _cap(tokens: int | None, dollars: str | None) -> Cap:
@@ -95,11 +96,11 @@ class StoreHarness:
     async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
         record = await self._claimed()
         store = self.operations.store
-        unlimited = CachedDayLimits(Credentials(store.redis), Cap(), Cap())
+        unlimited = CachedDayLimits(Credentials(store.redis), Patience(30), Cap(), Cap())
         charges = await store.charges(self.job_id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         lease = jobs_store.LeaseRef(self.job_id, record.epoch)
-        writer = AttemptWriter(store, lease)
+        writer = AttemptWriter(store, lease, Patience(30))
         ledger = Ledger(writer, await store.journal(self.job_id), tokens)
         return Held(
             ledger,
@@ -126,7 +127,7 @@ class StoreHarness:
         assert loaded is not None
         if loaded.record.lease is not None:
             lease = jobs_store.LeaseRef(self.job_id, loaded.record.epoch)
-            await self.operations.requeue(lease, "the test has another attempt")
+            await self.operations.requeue(lease, "the test has another attempt", Cause.STOPPING)
         claimed = await self.operations.claim(self.job_id, "worker-1")
         assert isinstance(claimed, JobRecord), claimed
         return claimed

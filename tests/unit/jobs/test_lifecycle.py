@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
-from jobs.model.record import Lease, Reason, Status, Wait
+from jobs.model.record import Cause, Lease, Reason, Status, Wait
 from jobs.model.review import Action
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Policy, Refusal
@@ -54,7 +54,7 @@ COMMANDS = {
     "cancel": lambda r: lifecycle.cancel(r, LATER, by="ann"),
     "succeed": lambda r: lifecycle.succeed(r, LATER, result=RESULT),
     "fail": lambda r: lifecycle.fail(r, LATER, reason=Reason.INTERNAL, detail="x"),
-    "requeue": lambda r: lifecycle.requeue(r, LATER, why="drained"),
+    "requeue": lambda r: lifecycle.requeue(r, LATER, cause=Cause.STOPPING),
     "retry": lambda r: retried(r, LATER),
     "expire": lambda r: lifecycle.expire(r, AFTER_LEASE),
     "hint": lambda r: lifecycle.hint(r, AFTER_LEASE),
@@ -112,7 +112,7 @@ def test_a_claim_raises_the_epoch_and_starts_the_lease():
     after = claimed(queued(), LATER)
     assert (after.epoch, after.attempts, after.hints) == (1, 1, 0)
     assert after.lease.until == after.due_at == LATER + Policy().lease_ms
-    again = claimed(lifecycle.requeue(after, LATER + 5, why="drained").after, LATER + 10)
+    again = claimed(lifecycle.requeue(after, LATER + 5, cause=Cause.STOPPING).after, LATER + 10)
     assert (again.epoch, again.started_at, again.claimed_at) == (2, LATER, LATER + 10)
 
 
@@ -258,7 +258,7 @@ def test_no_two_transitions_of_a_job_share_the_key_of_an_event():
         running = follow(lifecycle.claim(record, NOW + 10**9, worker="w", policy=Policy()))
         waiting = follow(lifecycle.pause(running, NOW, review=review()))
         record = follow(lifecycle.decide(waiting, NOW, decision=decision()))
-        record = follow(lifecycle.requeue(claimed(record), NOW, why="drained"))
+        record = follow(lifecycle.requeue(claimed(record), NOW, cause=Cause.STOPPING))
         record = follow(lifecycle.expire(claimed(record), NOW + 10**9))
     follow(lifecycle.cancel(record, NOW, by="ann"))
     assert len(names) == len(set(names))

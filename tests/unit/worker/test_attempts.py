@@ -1,92 +1,218 @@
-"""Claims whose answer is lost: the job must not wait for the lease that nobody knows of."""
+"""Claims and attempts while Redis is away: no job waits for an expired lease, and no wait is longer
+than FETTLE_PATIENCE_SECONDS."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from support.jobs.job_examples import JobService
+from langgraph.runtime import RunControl
+from structlog.testing import capture_logs
+from support.jobs.job_examples import JobService, claimed, lease_of, queued, review
 
+from agents.ports.spending import MaxSpend
 from jobs.errors import StaleEpoch, StoreUnavailable
-from jobs.model.record import JobRecord, Status
+from jobs.model.record import Cause, JobRecord, Reason, Status
+from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
-from jobs.transitions.lifecycle import Change
-from worker.context import WorkerContext
-from worker.ledger import AttemptWriter
+from jobs.transitions.lifecycle import Change, Refusal
+from settings.worker import WorkerSettings
+from worker.adapters.rate_limit import RedisRateLimit
+from worker.attempt import Attempt
+from worker.context import WorkerContext, build_context
+from worker.graph_runner import GraphRunner
+from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.metrics import WorkerFigures
+from worker.ports import PortsBuilder
 from worker.slots import JobSlots
+from worker.store import Patience
 
-NOTHING = cast("WorkerContext", None)
-"""A claim that fails needs no context."""
+CLOSED_PORT = "redis://127.0.0.1:1/0"
+"""An address that refuses connections."""
 
 
-def ready(*, patience: float = 60) -> WorkerContext:
-    """A context with a sandbox that works, whose attempts are another's from their first step."""
+def new_context(patience_seconds: float = 60) -> WorkerContext:
+    """A context with a sandbox that works. Attempts lose their lease at their first step."""
 
     async def ledger(record: JobRecord, _: AttemptWriter) -> None:
         raise StaleEpoch(record.id, record.epoch)
 
     readiness = SimpleNamespace(works=True)
     return cast(
-        "WorkerContext", SimpleNamespace(readiness=readiness, patience=patience, ledger=ledger)
+        "WorkerContext",
+        SimpleNamespace(readiness=readiness, patience=Patience(patience_seconds), ledger=ledger),
     )
 
 
-class Forgetful(RedisStore):
-    """A store that applies the next commit, and says that it was away; `away` is for how many
-    commits more it is, and applies none."""
+class UnreliableStore(RedisStore):
+    """A store that refuses the next `away` commits. If `loses_answer` is set, it applies the next
+    commit and raises StoreUnavailable."""
 
-    lost = False
+    loses_answer = False
     away = 0
 
-    async def commit(self, before: JobRecord, change: Change, **how: Any) -> bool:
+    async def commit(self, before: JobRecord, change: Change, **options: Any) -> bool:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("connection refused")
-        done = await super().commit(before, change, **how)
-        if self.lost:
-            self.lost = False
+        committed = await super().commit(before, change, **options)
+        if self.loses_answer:
+            self.loses_answer = False
             raise StoreUnavailable("no answer")
-        return done
+        return committed
 
 
 @pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Forgetful]:
-    forgetful = Forgetful(connect(redis_url, seconds=20))
-    yield forgetful
-    await forgetful.close()
+async def store(redis_url: str) -> AsyncIterator[UnreliableStore]:
+    store = UnreliableStore(connect(redis_url, seconds=20))
+    yield store
+    await store.close()
 
 
-async def test_a_claim_whose_answer_was_lost_is_given_back(store: Forgetful) -> None:
+async def test_a_claim_whose_answer_was_lost_is_given_back(store: UnreliableStore) -> None:
     service = JobService(store)
     job = await service.submit()
-    attempts = JobSlots("worker-1", service.operations, NOTHING, slots=1)
+    slots = JobSlots("worker-1", service.operations, new_context(), slots=1)
     service.hints.clear()
-    store.lost = True
+    store.loses_answer = True
     with pytest.raises(StoreUnavailable):
-        await attempts.work(job.id, alone=False)
-    now = await service.record(job.id)
-    assert (now.status, now.crashes, now.epoch) == (Status.QUEUED, 0, 1)
+        await slots.work(job.id, alone=False)
+    record = await service.record(job.id)
+    assert (record.status, record.crashes, record.epoch) == (Status.QUEUED, 0, 1)
     assert [job_id for job_id, _ in service.hints] == [job.id]
-    assert attempts.leases() == ()
+    assert slots.leases() == ()
+    last_event = (await store.events(job.id))[-1]
+    assert (last_event.kind, last_event.data["cause"]) == ("given_back", Cause.REDIS)
 
 
-async def test_a_job_that_another_worker_holds_is_left_alone(store: Forgetful) -> None:
+async def test_a_job_that_another_worker_holds_is_left_alone(store: UnreliableStore) -> None:
     service = JobService(store)
     job = await service.running()
-    attempts = JobSlots("worker-2", service.operations, NOTHING, slots=1)
-    await attempts.work(job.id, alone=False)
+    slots = JobSlots("worker-2", service.operations, new_context(), slots=1)
+    await slots.work(job.id, alone=False)
     assert (await service.record(job.id)).status is Status.RUNNING
 
 
 @pytest.mark.invariant("J8")
 async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back(
-    store: Forgetful,
+    store: UnreliableStore,
 ) -> None:
     service = JobService(store)
     job = await service.submit()
-    attempts = JobSlots("worker-1", service.operations, ready(), slots=1)
+    slots = JobSlots("worker-1", service.operations, new_context(), slots=1)
     store.away = 2
-    await attempts.work_alone(job.id)
+    await slots.work_alone(job.id)
     assert (await service.kinds(job.id)).count("started") == 1
+
+
+class BrokenRunner(GraphRunner):
+    """A runner that fails while Redis is away."""
+
+    async def run(self) -> JobRecord | Refusal:
+        raise ValueError("a bug")
+
+    async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
+        raise StoreUnavailable("connection refused")
+
+
+@pytest.mark.invariant("J8")
+async def test_a_drain_returns_a_job_whose_attempt_waits_for_redis(store: UnreliableStore) -> None:
+    service = JobService(store)
+    record = await service.running()
+    control = RunControl()
+    writer = AttemptWriter(store, lease_of(record), Patience(0))
+    runner = BrokenRunner(record, service.operations, new_context(), control, writer)
+    store.away = 1_000
+    with capture_logs() as logs:
+        attempt = asyncio.create_task(Attempt(runner).run())
+        async with asyncio.timeout(20):
+            while "attempt waits for Redis" not in [entry["event"] for entry in logs]:
+                await asyncio.sleep(0.01)
+            control.request_drain()
+            attempt.cancel()
+            await asyncio.sleep(0.1)
+            store.away = 0
+            await attempt
+    now = await service.record(record.id)
+    assert (now.status, now.crashes, now.retries) == (Status.QUEUED, 0, 0)
+
+
+@dataclass(frozen=True)
+class WorkerWithoutRedis:
+    """The parts of a worker whose Redis refuses connections, and an attempt in this worker."""
+
+    context: WorkerContext
+    slots: JobSlots
+    runner: GraphRunner
+    ledger: Ledger
+
+    async def check_lease(self) -> None:
+        await LeaseCheck(self.context.store, self.ledger.writer).check()
+
+    async def send_event(self) -> None:
+        self.ledger.writer.batch.workspace = ""
+        await self.ledger.writer.send()
+
+    async def reserve_budget(self) -> None:
+        budget = self.context.models.spending.budget(
+            self.runner.record, self.context.store, self.ledger
+        )
+        await budget.reserve(lambda: MaxSpend("groq:a", 1, Decimal(0)))
+
+    async def settle_budget(self) -> None:
+        budget = self.context.models.spending.budget(
+            self.runner.record, self.context.store, self.ledger
+        )
+        await budget.release("reservation")
+
+    async def wait_for_turn(self) -> None:
+        limit = RedisRateLimit(self.context.store.redis, {}, self.context.patience, 60.0)
+        await limit.wait("groq:a", 1)
+
+    async def pin_files(self) -> None:
+        builder = PortsBuilder(self.context, self.runner.record, self.ledger)
+        await builder.blobs.put(b"content")
+
+
+@pytest.fixture
+async def worker(tmp_path: Path) -> AsyncIterator[WorkerWithoutRedis]:
+    settings = WorkerSettings(redis_url=CLOSED_PORT, data_dir=tmp_path, patience_seconds=0.3)  # type: ignore[arg-type]
+    store = RedisStore(connect(CLOSED_PORT))
+    context = build_context(settings, store, WorkerFigures(1))
+    operations = Operations(store, lambda _: None)
+    record = claimed(queued())
+    writer = AttemptWriter(store, lease_of(record), context.patience)
+    runner = GraphRunner(record, operations, context, RunControl(), writer)
+    slots = JobSlots("worker-1", operations, context, slots=1)
+    yield WorkerWithoutRedis(context, slots, runner, Ledger(writer, {}))
+    await context.close()
+    await store.close()
+
+
+WAITS: dict[str, Callable[[WorkerWithoutRedis], Awaitable[object]]] = {
+    "claim": lambda worker: worker.slots.work("j1", alone=False),
+    "graph": lambda worker: worker.runner.run(),
+    "question": lambda worker: worker.runner.ask(review()),
+    "failure": lambda worker: worker.runner.fail(Reason.INTERNAL, "a bug"),
+    "lease": WorkerWithoutRedis.check_lease,
+    "write": WorkerWithoutRedis.send_event,
+    "reservation": WorkerWithoutRedis.reserve_budget,
+    "settlement": WorkerWithoutRedis.settle_budget,
+    "rate limit": WorkerWithoutRedis.wait_for_turn,
+    "files": WorkerWithoutRedis.pin_files,
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+async def test_no_wait_for_redis_is_longer_than_the_setting(
+    worker: WorkerWithoutRedis, wait: str
+) -> None:
+    async with asyncio.timeout(10):
+        with pytest.raises(StoreUnavailable):
+            await WAITS[wait](worker)

@@ -11,11 +11,12 @@ from support.jobs.job_examples import JobService, lease_of
 
 from agents.ports import CallKey, Charge, Event, Finished
 from jobs.errors import StaleEpoch, StoreUnavailable
-from jobs.model.record import JobRecord
+from jobs.model.record import Cause, JobRecord
 from jobs.store import Charge as Payment
 from jobs.store import Writes
 from jobs.store.redis_store import RedisStore, connect
 from worker.ledger import AttemptWriter, Ledger
+from worker.store import Patience
 
 
 class Moody(RedisStore):
@@ -69,7 +70,7 @@ async def charged(store: Moody, job_id: str) -> list[str]:
 
 
 def new_ledger(store: Moody, job: JobRecord, *, patience: float = 30) -> Ledger:
-    return Ledger(AttemptWriter(store, lease_of(job), patience=patience), {})
+    return Ledger(AttemptWriter(store, lease_of(job), Patience(patience)), {})
 
 
 async def test_a_store_that_is_away_for_a_moment_costs_nothing(
@@ -152,7 +153,7 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(
 ) -> None:
     job = await service.running()
     old = new_ledger(store, job)
-    await service.operations.requeue(lease_of(job), "")
+    await service.operations.requeue(lease_of(job), "", Cause.STOPPING)
     await service.claim(job.id)
     with pytest.raises(StaleEpoch):
         await old.record("one", finished("one"))
