@@ -17,9 +17,11 @@ from jobs.model.record import Status
 from jobs.model.spec import Priority
 from jobs.queue.hints import hint_list
 from lab.drills.chaos.oplog import Repaired, Struck
-from worker.store import PATIENCE_SECONDS
 
 AWAY = "redis-away"
+PATIENCE_SECONDS = 3.0
+OUTAGE_SECONDS = 20.0
+"""Longer than the patience, and longer than the lease of 15 s."""
 
 
 def struck(scene: Scene, fault: str = AWAY) -> None:
@@ -88,7 +90,7 @@ async def asked_for(client: Caller, count: int, body: dict[str, object]) -> list
 async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     """Attempts at any stage release their jobs after the outage, and no crash is counted."""
     for _ in range(2):
-        scene.deployment.worker(concurrency="4")
+        scene.deployment.worker(concurrency="4", patience_seconds=str(PATIENCE_SECONDS))
     await scene.deployment.ready(2)
     await at_work(scene, "early", "middle", "late")
     await scene.submit("asks", Work(seconds=1.5))
@@ -99,7 +101,7 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     struck(scene)
     started_at = time.monotonic()
     os.kill(scene.deployment.server.process.pid, signal.SIGSTOP)
-    await asyncio.sleep(PATIENCE_SECONDS + 6)
+    await asyncio.sleep(OUTAGE_SECONDS)
     os.kill(scene.deployment.server.process.pid, signal.SIGCONT)
     repaired(scene)
     await blameless(scene, *names)
