@@ -34,7 +34,7 @@ class Results:
     command: str
     """As people read it."""
     to_exercise: Sequence[str]
-    """The files that it has to exercise, as `experiments.files_to_exercise` lists them."""
+    """The files that it has to exercise, as `exercised_files.files_to_exercise` lists them."""
     experiments: list[Experiment] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
     """Files that could not load, and that the verification wrote itself."""

@@ -1,27 +1,27 @@
 """Experiments: whether a verification can fail. The same command runs again over changed files.
 
+Experiments on files, which are on record as `agents.evidence.record.Experiment` of this kind:
+
 before       the files that the job changed are reverted to the state before the job; its tests stay
-unloadable   one source file of the job cannot load, or all of them
-functions    each changed function records that it runs, or raises an error if the verification
+unloadable   one file that the verification has to exercise cannot load, or all of them together
+
+Experiments on functions, which add to `agents.evidence.conclusions.Results`:
+
+calls        each changed function records that it runs, or raises an error if the verification
              returns no files
-mutations    one small change of the code
-errors       each changed function that runs raises an error, if no mutation was noticed
+strength     one small change of the code (a mutation); there are several
+hides_errors each changed function that runs raises an error, if no mutation was noticed
 
-A file that the command names is its driver, and is not tried if there is another source file.
-Tests are part of the verification. If the job has changed only tests, the files that they test are
-made unable to load, all together.
-
-All experiments together take at most twice the verification's own time, or SECONDS if that is more.
-An experiment that no longer fits is not made, and a note says so. An experiment that a limit ended
-shows nothing.
+`agents.evidence.exercised_files` chooses the files. All experiments together take at most twice the
+verification's own time, or SECONDS if that is more. An experiment that no longer fits is not made,
+and a note says so. An experiment that a limit ended shows nothing.
 
 See ADR 79.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agents.evidence.changed_code import (
@@ -37,85 +37,12 @@ from agents.evidence.changed_code import (
 from agents.evidence.changes import ChangedFile, reverted
 from agents.evidence.conclusions import Results
 from agents.evidence.record import ExperimentKind, Strength, experiment
-from agents.runs.sources import is_source, is_test, unloadable
+from agents.runs.sources import is_test, unloadable
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult
 
 MOST_ONE_BY_ONE = 8
 """The largest number of files that are made unable to load one by one."""
-INSTALLER = "setup.py"
-"""No test imports it: it only names the modules that tests import."""
-_PACKAGE_FILES = frozenset({"__init__", "__main__"})
-
-
-def files_to_exercise(
-    changed: Sequence[ChangedFile], sources: Collection[str], command: str
-) -> list[str]:
-    """The files that a verification by `command` (a command line or a program) has to exercise,
-    the largest change first. `sources` are all source files of the workspace. The list has only
-    tests if there is nothing else, and is empty if the job has only deleted files."""
-    by_size = sorted(changed_sources(changed), key=lambda file: (-file.size, file.path))
-    paths = [file.path for file in by_size if file.after is not None]
-    if not paths:
-        return []
-    code = _no_tests(paths) or _no_tests(sources) or paths
-    code = [path for path in code if path != INSTALLER] or code
-    positions = {path: at for path in code if (at := _named_at(command, path)) is not None}
-    if len(positions) < len(code):
-        return [path for path in code if path not in positions]
-    driver = min(code, key=lambda path: positions[path])
-    return [path for path in code if path != driver] or code
-
-
-def is_its_own_check(changed: Sequence[ChangedFile], command: str) -> bool:
-    """Whether the command runs only the programs that the job changed: it names each of them."""
-    paths = [file.path for file in changed_sources(changed)]
-    return bool(paths) and all(_names(command, path) for path in paths)
-
-
-def changed_sources(changed: Sequence[ChangedFile]) -> list[ChangedFile]:
-    """The changed source files, deleted files included."""
-    return [file for file in changed if is_source(file.path, file.after or file.before or b"")]
-
-
-def to_revert(changed: Sequence[ChangedFile], command: str) -> list[ChangedFile]:
-    """The files that the experiment `before` reverts: not the tests, and no new file that the
-    command names, because it is a part of the verification."""
-    return [
-        file
-        for file in changed
-        if not is_test(file.path) and not (file.before is None and _names(command, file.path))
-    ]
-
-
-def _no_tests(sources: Collection[str]) -> list[str]:
-    return [path for path in sources if not is_test(path)]
-
-
-def replaced(files: Mapping[str, bytes], group: Collection[str]) -> dict[str, bytes]:
-    """The `files`, with those of the `group` unable to load."""
-    return {
-        path: unloadable(path, content) if path in group else content
-        for path, content in files.items()
-    }
-
-
-def _names(command: str, path: str) -> bool:
-    return _named_at(command, path) is not None
-
-
-def _named_at(command: str, path: str) -> int | None:
-    """Where the file's name, or its module's, is a word of the command; None if it is not."""
-    stem = path.rpartition("/")[2].partition(".")[0]
-    if stem in _PACKAGE_FILES:
-        return None
-    word = "make" if stem.lower().endswith("makefile") else stem
-    if word not in command:  # fast, if there are many files
-        return None
-    match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", command)
-    return match.start() if match else None
-
-
 SECONDS = 20.0
 """The time of all experiments on a fast verification."""
 _MARGIN_SECONDS = 2.0
@@ -151,7 +78,7 @@ class Subject:
     """How long it took."""
     limits: Limits
     to_exercise: Sequence[str]
-    """The files that it has to exercise, as `files_to_exercise` lists them."""
+    """The files that it has to exercise; see `exercised_files.files_to_exercise`."""
     to_revert: Sequence[ChangedFile]
     """Empty: there is no state before the job."""
     run: Callable[[Tree, Limits], Awaitable[ExperimentRun]]
@@ -164,8 +91,8 @@ class Subject:
 
     @property
     def changes_code(self) -> bool:
-        """Whether the files `to_exercise` are files that the job changed, and not files that its
-        tests test."""
+        """Whether the job changed the files `to_exercise`. If it changed only tests, they are the
+        other source files of the workspace."""
         return {file.path for file in self.changed}.issuperset(self.to_exercise)
 
 
@@ -182,8 +109,8 @@ class Experiments:
         self.results = Results(self.subject.command, self.subject.to_exercise)
 
     async def make(self) -> Results:
-        """Make all of them. If one shows that the verification is no evidence, the others that
-        follow it are not made."""
+        """Make the experiments on files, and then the experiments on functions. If the first show
+        that the verification is no evidence, the others are not made."""
         await self._change_files()
         if self.results.problem() is None and self.subject.changes_code:
             await self._change_code()
@@ -205,36 +132,39 @@ class Experiments:
     def _fits(self, one_by_one: Sequence[str]) -> bool:
         """Whether there is time for an experiment on each file, and for the state before."""
         runs = len(one_by_one) + bool(self.subject.to_revert)
-        return runs * self.subject.seconds * _EXPECTED_FACTOR <= self._most
+        return runs * self.subject.seconds * _EXPECTED_FACTOR <= self._total_seconds
 
     @property
-    def _most(self) -> float:
+    def _total_seconds(self) -> float:
         return max(SECONDS, 2 * self.subject.seconds)
 
     async def _revert(self) -> None:
         changed = self.subject.to_revert
         tree = reverted(self.subject.tree, changed)
-        attempt = await self._try("before", [file.path for file in changed], tree)
-        self.results.no_time_to_revert = attempt is None
+        run = await self._try("before", [file.path for file in changed], tree)
+        self.results.no_time_to_revert = run is None
 
     async def _break(self, paths: Sequence[str]) -> None:
         tree, results = self.subject.tree, self.results
-        broken = replace(tree, files=replaced(tree.files, paths))
-        attempt = await self._try("unloadable", paths, broken)
-        if attempt is None:
+        files = {
+            path: unloadable(path, content) if path in paths else content
+            for path, content in tree.files.items()
+        }
+        run = await self._try("unloadable", paths, replace(tree, files=files))
+        if run is None:
             results.untried += [path for path in paths if path not in results.untried]
-        elif attempt.passed:
-            results.written |= attempt.result.changed.keys() & set(paths)
+        elif run.passed:
+            results.written |= run.result.changed.keys() & set(paths)
 
     async def _try(
         self, kind: ExperimentKind, paths: Sequence[str], tree: Tree
     ) -> ExperimentRun | None:
         """Run the verification over `tree`; None if no time is left for it."""
-        attempt = await self._run(tree)
-        if attempt is not None:
-            record = experiment(kind, list(paths), green=attempt.passed, result=attempt.result)
-            self.results.experiments.append({**record, "undecided": attempt.cut})
-        return attempt
+        run = await self._run(tree)
+        if run is not None:
+            record = experiment(kind, list(paths), green=run.passed, result=run.result)
+            self.results.experiments.append({**record, "undecided": run.cut})
+        return run
 
     async def _change_code(self) -> None:
         """Measure which changed functions run, and try mutations of the code."""
@@ -248,24 +178,27 @@ class Experiments:
         await self._mutate(code.mutations)
         if self.results.problem() is not None:
             self.results.strength = None  # the problem says more
+        await self._raise_errors()
+
+    async def _raise_errors(self) -> None:
+        """If no mutation was noticed: let each function that runs raise an error."""
         calls, strength = self.results.calls, self.results.strength
         if calls and calls.executed and strength and not strength["noticed"]:
             tree = self.subject.tree
-            failing = replace(tree, files=raising(tree.files, calls.executed))
-            attempt = await self._run(failing)
-            self.results.hides_errors = attempt is not None and attempt.passed
+            run = await self._run(replace(tree, files=raising(tree.files, calls.executed)))
+            self.results.hides_errors = run is not None and run.passed
 
     async def _measure(self, functions: Sequence[Function]) -> Calls | None:
         """The changed functions that run; None if that is not known, because the run over changed
         functions did not pass."""
         tree, records = self.subject.tree, self.subject.returns_files
         change = recording if records else raising
-        attempt = await self._run(replace(tree, files=change(tree.files, functions)))
-        if attempt is None or not attempt.passed:
+        run = await self._run(replace(tree, files=change(tree.files, functions)))
+        if run is None or not run.passed:
             return None
         if not records:
             return Calls([], functions)
-        return calls_in(attempt.result.changed.get(CALLS, b""), functions)
+        return calls_in(run.result.changed.get(CALLS, b""), functions)
 
     async def _mutate(self, mutations: Sequence[Mutation]) -> None:
         """Try the mutations in their order. A mutation of a function that does not run counts as
@@ -276,11 +209,11 @@ class Experiments:
             if not self._is_not_executed(mutation):
                 files = self.subject.tree.files
                 files = {**files, mutation.path: mutation.apply(files[mutation.path])}
-                attempt = await self._run(replace(self.subject.tree, files=files))
-                if attempt is None:
+                run = await self._run(replace(self.subject.tree, files=files))
+                if run is None:
                     strength["untried"] = len(mutations) - number
                     break
-                noticed = None if attempt.cut else not attempt.passed
+                noticed = None if run.cut else not run.passed
             if noticed is None:  # endless, perhaps; it is not counted
                 continue
             strength["tried"] += 1
@@ -301,10 +234,10 @@ class Experiments:
 
     async def _run(self, tree: Tree) -> ExperimentRun | None:
         """A run of the verification; None if no time is left for it."""
-        subject, remaining = self.subject, self._most - self.seconds
+        subject, remaining = self.subject, self._total_seconds - self.seconds
         if remaining < subject.seconds:
             return None
         seconds = min(remaining, 2 * subject.seconds + _MARGIN_SECONDS)
-        attempt = await subject.run(tree, replace(subject.limits, wall_seconds=seconds))
-        self.seconds += attempt.result.seconds
-        return attempt
+        run = await subject.run(tree, replace(subject.limits, wall_seconds=seconds))
+        self.seconds += run.result.seconds
+        return run

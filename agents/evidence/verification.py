@@ -34,14 +34,16 @@ from agents.evidence.declared import (
     short_text,
     why_no_evidence,
 )
+from agents.evidence.exercised_files import (
+    changed_sources,
+    files_to_exercise,
+    files_to_revert,
+    is_its_own_check,
+)
 from agents.evidence.experiments import (
     ExperimentRun,
     Experiments,
     Subject,
-    changed_sources,
-    files_to_exercise,
-    is_its_own_check,
-    to_revert,
 )
 from agents.evidence.record import JudgedBy, Verification, unverified
 from agents.ports import CallKey, Event, Finished
@@ -224,7 +226,7 @@ class _Work:
             seconds=seconds,
             limits=ports.limits,
             to_exercise=files_to_exercise(self.changed, sources, text),
-            to_revert=to_revert(self.changed, text) if has_start else (),
+            to_revert=files_to_revert(self.changed, text) if has_start else (),
             run=run,
             read=CodeReader(ports, ports.bounds.mutations).read,
             returns_files=verification["source"] != "checks",

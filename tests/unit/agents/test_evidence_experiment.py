@@ -10,13 +10,12 @@ import pytest
 from agents.evidence.changed_code import CALLS, LOADED, ChangedCode, Function, Mutation
 from agents.evidence.changes import ChangedFile, changed_files, reverted
 from agents.evidence.conclusions import PASSES_BEFORE, notes_on_tests
+from agents.evidence.exercised_files import files_to_exercise, files_to_revert
 from agents.evidence.experiments import (
     SECONDS,
     ExperimentRun,
     Experiments,
     Subject,
-    files_to_exercise,
-    to_revert,
 )
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace
 from agents.tree import Tree
@@ -70,12 +69,12 @@ def test_the_largest_change_is_tried_first() -> None:
 def test_deleted_files_are_reverted_and_cannot_be_broken() -> None:
     deleted = ChangedFile("old.py", b"x = 1\n", None)
     assert files_to_exercise([deleted, *new("a.py")], [], "pytest") == ["a.py"]
-    assert to_revert([deleted], "pytest") == [deleted]
+    assert files_to_revert([deleted], "pytest") == [deleted]
 
 
 def test_tests_and_new_programs_of_the_command_are_not_reverted() -> None:
     changed = new("a.py", "test_a.py", "check.py", "data.json")
-    paths = [file.path for file in to_revert(changed, "python check.py")]
+    paths = [file.path for file in files_to_revert(changed, "python check.py")]
     assert paths == ["a.py", "data.json"]
 
 
