@@ -1,7 +1,8 @@
 """Retention: removes old jobs with their references, and then bytes without a reference.
 
 A final job is removed with all its data (see `RedisStore.remove`). Its bytes follow later, because
-another job may use them or store them again at this moment.
+another job may use them or store them again at this moment. `jobs.store.blob_index` counts the
+references and marks the bytes that are being removed.
 
 See ADR 36.
 """

@@ -64,7 +64,8 @@ class Operations:
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
     ) -> Submission | Refusal:
-        """Put a job on record; it is durable when this returns (J1).
+        """Put a job on record; it is durable when this returns (J1). If the job of the same
+        `idempotency` key is on record, return that job: the key is a guard of the commit.
 
         `blobs` are the digests of the bytes that came with it.
         """

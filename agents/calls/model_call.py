@@ -108,8 +108,8 @@ async def _make(
 
 
 class _ModelChain:
-    """The chain of models of one call. Each model is called with a guard of its own, which the
-    charge of a lost reply names."""
+    """The chain of models of one call. Each model is called with a guard of its own, so that a lost
+    reply is charged to the model that sent it."""
 
     def __init__(self, ports: Ports, call: ModelCall, send: Send) -> None:
         self._ports = ports
@@ -177,7 +177,8 @@ def _charge(
     usage: Usage | None,
     reservation: str | None,
 ) -> Charge:
-    """`call_id` identifies this very call: if two workers both paid for it, both are charged."""
+    """`call_id` is the provider's id of the reply: if two workers both paid for the call, both are
+    charged. If the reply has no id, they are charged once."""
     cost = ports.prices.of(ModelName.parse(model), usage)
     return Charge(
         call=call_id,

@@ -1,6 +1,6 @@
 """The critic's request and its tools.
 
-request   the request: all parts, fitted into the critic's budget
+request   the request: all parts in the order of their ranks, fitted into the critic's budget
 sections  a part of the request
 files     files: the change as patches and data, and files that the work reads
 runs      runs: which runs, and how much of each

@@ -33,8 +33,8 @@ RUNS_SHOWN = 3
 
 
 async def review(state: State) -> dict[str, Any]:
-    """Pause, then put the decision into the state. An invalid decision raises; the job stays
-    paused."""
+    """Pause, then put the decision into the state. An invalid decision raises, and the interrupt
+    stays open."""
     decision = interrupt(review_payload(state), response_schema=Decision)
     proven = overridden_problem(state) is None
     return decision_update(decision, proven=proven, revision=state["revision"])
@@ -67,7 +67,7 @@ def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[
 def review_payload(state: State) -> dict[str, Any]:
     """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven, verification,
     checks, paused}; `code` is the latest Python program, or empty; `unproven` is the problem that
-    an approval would override, or None; `checks` is their report on this work, or None; `paused`:
+    an approval would override, or None; `checks` is the report of the acceptance checks on this work, or None; `paused`:
     the work is not finished, and `revise` continues it."""
     runs = state.get("runs", [])
     answers = state.get("answers", [])

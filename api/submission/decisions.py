@@ -63,8 +63,8 @@ async def apply_decision(
 
 
 def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:
-    """Raise RefusedRequest, 409 or 422, for a decision that is incomplete or not offered.
-    `api.problems` has each problem (STALE_REVIEW, NO_OPEN_REVIEW, ...)."""
+    """Raise RefusedRequest: 422 for `revise` without a reason, 409 (NOT_OFFERED) for a delegation
+    that this deployment does not allow."""
     has_reason = request.feedback.strip() or request.comments or review.paused
     if request.action is Action.REVISE and not has_reason:
         refuse([FieldError(field="feedback", message="revise needs feedback or comments")])

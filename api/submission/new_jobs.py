@@ -58,6 +58,9 @@ async def replay(
 ) -> Submission | None:
     """The job that this Idempotency-Key belongs to, even if the queue is full now.
 
+    This only saves work. If two requests with one key arrive at the same time, the commit of the
+    new job decides: the key is one of its guards (`create` in `jobs/store/records.py`).
+
     Raises RefusedRequest: 422, if the key belongs to another request.
     """
     replayed = await services.operations.find_submission(caller.tenant, idempotency)

@@ -25,7 +25,8 @@ from sandbox.zygote.preload import INSTALLED
 LOADING_SECONDS = 15.0
 """How long a run waits at most for libraries that are being loaded; it takes about 2 s."""
 MAX_CONNECTIONS = 64
-"""To one run's proxy at a time. Further connections wait in the sandbox, in its memory."""
+"""The most connections to the proxy of one run at a time. Further connections wait in the sandbox,
+in its memory."""
 _BUFFER_BYTES = 1024 * 1024
 _LIBRARIES = tuple(name.partition(".")[0].encode() for name in INSTALLED)
 _SUPERVISOR_ENDED = "the sandbox's supervisor has ended"
@@ -49,8 +50,8 @@ class _SandboxState:
 
 
 class LocalSession:
-    """One supervisor, started by `open` and ended by `close`, or by the end of this process.
-    Implements `pool.BackendSession`.
+    """One supervisor. It is started with this object, and ends with `close` or with this process.
+    `open` configures it. Implements `pool.BackendSession`.
     """
 
     def __init__(self, cpus: float | None, *, own_interpreter: bool) -> None:

@@ -5,6 +5,16 @@ the most tokens that the reply may have. Servers are silent for good reasons. Th
 prompt before the first token. They hold a tool call back until it is complete, so that no token
 comes while the model writes it. While a request waits in their queue, they send signs of life.
 
+The consequences of a limit:
+
+ModelSilent  the model is asked once more, then the next model of the chain. If no model answers,
+             the job is retried later (`worker.failures`), and in the end fails with
+             Reason.MODEL_UNAVAILABLE.
+ReplyCut     the reply came, but was too long for its time: the next model of the chain is asked.
+             If there is none, the job fails with Reason.MODEL_UNAVAILABLE.
+
+The time of a whole job is its `timeout_seconds` (`worker.attempt`; Reason.DEADLINE).
+
 See ADR 75.
 """
 
