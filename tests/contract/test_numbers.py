@@ -71,7 +71,7 @@ async def test_what_is_paid_after_the_end_counts_once_too(service):
     assert [charge.call for charge in await service.store.charges(record.id)] == ["late"]
 
 
-async def test_of_payments_and_an_end_at_once_each_payment_counts_once(service):
+async def test_charges_at_the_moment_of_the_end_count_once(service):
     for number in range(8):
         record = await service.running()
         late = [Charge(f"{number}-{n}", "critic", "groq:m", 1, 1, "0.5") for n in range(4)]

@@ -17,7 +17,7 @@ OURS = GraphFormat(2, "0.2.0")
 
 
 async def checkpointed(service: JobService) -> JobRecord:
-    """A running job with checkpoints of this format."""
+    """A running job with checkpoints of the format THEIRS."""
     record = await service.running()
     await service.store.write(record.id, record.epoch, Writes(graph=THEIRS, workspace="d" * 64))
     return await service.record(record.id)

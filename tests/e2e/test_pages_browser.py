@@ -17,7 +17,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 from support.graph.graphs import PLAN, call, turn
 from support.pages.chromium import DESK, PHONE, visiting
-from support.processes.api_process import ApiProcess, environment, running
+from support.processes.api_process import ApiProcess, api_environment, running
 from support.processes.deployment import running_deployment
 
 from cli.local import ports
@@ -127,7 +127,9 @@ def site(tmp_path_factory):
             deployment.record(name, turns)
         deployment.worker()
         port = str(ports.free(1)[0])
-        env = environment(deployment.redis_url, folder, broker_url=deployment.broker_url, port=port)
+        env = api_environment(
+            deployment.redis_url, folder, broker_url=deployment.broker_url, port=port
+        )
         browser = stack.enter_context(launched())
         site = Site(deployment, env, folder, browser, stack)
         site.start()

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from support.pages.api_front import done, settings_for, started
 from support.pages.chromium import DESK, PHONE, visiting
 from support.pages.large_patch import faults, patch_of_30_files, pictured
-from support.processes.api_process import environment, running
+from support.processes.api_process import api_environment, running
 
 from jobs.model.record import PatchRef
 from jobs.model.review import Review, ReviewKind
@@ -83,7 +83,7 @@ class Site:
 @pytest.fixture
 def site(redis_url, tmp_path):
     new_site = Site(redis_url, tmp_path)
-    with running(environment(redis_url, tmp_path), tmp_path / "api.log") as api:
+    with running(api_environment(redis_url, tmp_path), tmp_path / "api.log") as api:
         new_site.url = api.url
         yield new_site
 

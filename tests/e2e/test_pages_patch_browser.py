@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from support.pages.api_front import settings_for, started
 from support.pages.chromium import DESK, PHONE, visiting
 from support.pages.large_patch import faults, patch_of_30_files, pictured
-from support.processes.api_process import environment, running
+from support.processes.api_process import api_environment, running
 
 from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
@@ -32,7 +32,7 @@ def site(redis_url, tmp_path):
             ]
 
     waiting_id, ended_id = asyncio.run(jobs())
-    with running(environment(redis_url, tmp_path), tmp_path / "api.log") as api:
+    with running(api_environment(redis_url, tmp_path), tmp_path / "api.log") as api:
         yield api.url, waiting_id, ended_id
 
 

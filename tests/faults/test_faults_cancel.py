@@ -163,7 +163,7 @@ async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
     assert await scene.cancel("hanging")
     await until(lambda: not calls_of(scene), 2, scene.deployment.logs)
     await scene.submit("next")
-    await scene.succeeds("next")
+    await scene.wait_for_success("next")
     assert len(scene.requests_by_model["hanging"]) == 1
     await scene.judge()
 
@@ -195,7 +195,7 @@ async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
     await asyncio.sleep(scene.lease + 1)  # the answer to "in-the-socket" has arrived
     worker.send_signal(signal.SIGCONT)
     await scene.submit("after")
-    await scene.succeeds("after")
+    await scene.wait_for_success("after")
     await asyncio.sleep(1)
     for name, (_, request_count, charged) in jobs.items():
         assert len(scene.requests_by_model[name]) == request_count, name

@@ -101,13 +101,13 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
     await until(lambda: sandbox not in processes(seconds), 5, scene.deployment.logs)
     new_holder = await scene.holder("frozen")
     assert new_holder.pid != frozen.pid
-    await scene.succeeds("frozen")
-    await scene.paid_once("frozen")
+    await scene.wait_for_success("frozen")
+    await scene.check_paid_once("frozen")
     assert (await scene.event_kinds("frozen")).count("lease_lost") == 1
     assert "lease lost" in scene.deployment.logs()
     scene.kill(new_holder)
     await scene.submit("after")
-    await scene.succeeds("after")
+    await scene.wait_for_success("after")
     assert not processes(seconds)
     await scene.judge()
 
@@ -129,7 +129,7 @@ async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(sce
     new_holder = await scene.holder("frozen")
     assert new_holder.pid != frozen.pid
     frozen.send_signal(signal.SIGCONT)
-    await scene.succeeds("frozen")
+    await scene.wait_for_success("frozen")
     assert len(scene.requests_by_model["frozen"]) == work.calls + 1
     events = await scene.operations.store.events(job_id)
     kinds = [event.kind for event in events]
@@ -160,7 +160,7 @@ async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
     assert stuck.returncode == EXIT_CODE
     assert "event loop does not answer" in scene.deployment.logs()
     assert "fail_points.py" in scene.deployment.logs(), "it says where it hung"
-    await scene.succeeds("held")
+    await scene.wait_for_success("held")
     kinds = await scene.event_kinds("held")
     assert (kinds.count("lease_lost"), kinds.count("run_finished")) == (1, 2)
     verdict = await scene.judge()

@@ -72,8 +72,8 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
     assert "started" not in await docked.event_kinds("waits")
     start = ("engine.sh", "start", str(engine.folder), str(os.getpid()))
     await asyncio.to_thread(engines.script, *start)
-    await docked.succeeds("ran", "waits", seconds=120)
-    await docked.paid_once("ran", "waits")
+    await docked.wait_for_success("ran", "waits", seconds=120)
+    await docked.check_paid_once("ran", "waits")
     await docked.judge()
 
 

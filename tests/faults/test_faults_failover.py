@@ -87,11 +87,11 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 async with moved(scene, promoted_one.url):
                     await submitting
                     assert 0 < before < SUBMITTED == len(set(job_ids)), "it was in their middle"
-                    await scene.succeeds(*NAMES, "decided", seconds=90)
+                    await scene.wait_for_success(*NAMES, "decided", seconds=90)
                     for job_id in job_ids:
                         job = await scene.deployment.until(scene.operations, job_id, seconds=60)
                         assert job.status is Status.SUCCEEDED
-                    await scene.paid_once(*NAMES)
+                    await scene.check_paid_once(*NAMES)
                     await scene.judge()
 
 

@@ -30,11 +30,11 @@ async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
     await scene.requests("copied", 2)
     for _ in range(COPIES):
         hints.send(job_id, Priority.NORMAL)
-    await scene.succeeds("copied")
+    await scene.wait_for_success("copied")
     hints.close()
     assert (await scene.end("copied")).attempts == 1
     assert (await scene.event_kinds("copied")).count("started") == 1
-    await scene.paid_once("copied")
+    await scene.check_paid_once("copied")
     await scene.judge()
     assert scene.deployment.stop_workers() == [0, 0]
     assert "Traceback" not in scene.deployment.logs()
@@ -49,7 +49,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     await scene.submit("cancelled", Work(seconds=5))
     await scene.requests("cancelled", 1)
     assert await scene.cancel("cancelled")
-    await scene.succeeds("ended")
+    await scene.wait_for_success("ended")
     await scene.deployment.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
     before = {name: await scene.event_kinds(name) for name in scene.ids}
     request_counts = {name: len(requests) for name, requests in scene.requests_by_model.items()}
@@ -59,7 +59,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
             hints.send(job_id, Priority.HIGH)
     hints.close()
     await scene.submit("after")  # its hint comes last, of the same queue's lower priority
-    await scene.succeeds("after")
+    await scene.wait_for_success("after")
     assert {name: await scene.event_kinds(name) for name in before} == before
     assert {name: len(scene.requests_by_model[name]) for name in request_counts} == request_counts
     await scene.judge()
@@ -78,7 +78,7 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
     sound = scene.deployment.worker()
     await scene.deployment.ready()
     await scene.submit("before")
-    await scene.succeeds("before")
+    await scene.wait_for_success("before")
     scene.deployment.env |= clock_off(hours * HOUR)
     off = scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -86,17 +86,17 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
     names = [f"during-{number}" for number in range(6)]
     for name in names:
         await scene.submit(name, Work(("import time; time.sleep(3); print('x')",)))
-    await scene.succeeds(*names)
+    await scene.wait_for_success(*names)
     first_workers = {await started_by(scene, name) for name in names}
     assert off.pid in first_workers
     assert {(await scene.end(name)).attempts for name in names} == {1}  # longer than a lease
-    await scene.paid_once("before", *names)
+    await scene.check_paid_once("before", *names)
     more = [f"more-{number}" for number in range(6)]
     for name in more:
         await scene.submit(name, Work(seconds=1.0))
     await scene.requests(more[-1], 2)
     scene.kill(off)
-    await scene.succeeds(*more)
+    await scene.wait_for_success(*more)
     verdict = await scene.judge()
     assert verdict.recoveries  # the killed worker held at least one job
     for name in scene.ids:

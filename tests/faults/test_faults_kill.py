@@ -32,7 +32,7 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
     await scene.submit("called", work)
     await scene.requests("called", number)
     scene.kill(await scene.holder("called"))
-    await scene.succeeds("called")
+    await scene.wait_for_success("called")
     assert len(scene.requests_by_model["called"]) == work.calls + 1
     kinds = await scene.event_kinds("called")
     assert (kinds.count("model_called"), kinds.count("run_finished")) == (work.calls, 2)
@@ -55,7 +55,7 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     (sandbox,) = processes(seconds)
     scene.kill(await scene.holder("ran"))
     await until(lambda: sandbox not in processes(seconds), 2)
-    await scene.succeeds("ran")
+    await scene.wait_for_success("ran")
     assert len(scene.requests_by_model["ran"]) == work.calls
     assert (await scene.event_kinds("ran")).count("run_finished") == 2
     assert await left_by(scene, job_id) == b"12"
@@ -71,10 +71,10 @@ async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
     await scene.died(doomed)
     loaded = await scene.deployment.record_of(scene.operations, scene.ids["hinted"])
     assert (loaded.status, loaded.attempts) == (Status.QUEUED, 0)
-    await scene.relieved()
-    await scene.succeeds("hinted")
+    await scene.replace_worker()
+    await scene.wait_for_success("hinted")
     assert (await scene.end("hinted")).attempts == 1
-    await scene.paid_once("hinted")
+    await scene.check_paid_once("hinted")
     await scene.judge()
 
 
@@ -116,9 +116,9 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
             await asking
             return False
         await scene.died(doomed)
-        await scene.relieved()
+        await scene.replace_worker()
         await asyncio.wait_for(asking, 60)
-        await scene.succeeds("cut")
+        await scene.wait_for_success("cut")
         assert await left_by(scene, job_id) == b"12"
         kinds = await scene.event_kinds("cut")
         calls, runs = kinds.count("model_called"), kinds.count("run_finished")
@@ -140,8 +140,8 @@ async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side
     assert (await scene.holder("swept")).pid == first.pid
     scene.kill(first)
     await scene.died(scene.deployment.workers[-1])
-    await scene.relieved()
-    await scene.succeeds("swept")
+    await scene.replace_worker()
+    await scene.wait_for_success("swept")
     kinds = await scene.event_kinds("swept")
     assert (kinds.count("lease_lost"), kinds.count("run_finished")) == (1, 2)
     verdict = await scene.judge()

@@ -38,49 +38,52 @@ def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
 
 
 @pytest.fixture
-async def down(scene: Scene) -> Scene:
-    """A deployment with a short timeout for models."""
+async def impatient(scene: Scene) -> Scene:
+    """A deployment with a worker that waits for a model for one second, and retries a job 3 times."""
     scene.deployment.worker(model_timeout_seconds="1", retry_seconds="0.1", retries="3")
     await scene.deployment.ready()
     return scene
 
 
-async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
+async def test_if_a_model_never_answers_the_job_fails_after_bounded_tries(impatient: Scene) -> None:
     """The job fails after four attempts without a run, and its detail names the error. A call is
     charged, with unknown usage, only if its reply had begun."""
-    for mood, turn in TROUBLE.items():
-        await down.submit(mood, Work(instead=from_request(1, turn)))
-    for mood in TROUBLE:
-        job = await down.end(mood)
-        assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
-        assert job.detail, mood
-        assert job.result is None or not job.result.answer, mood
-        kinds = await down.event_kinds(mood)
-        assert not {"model_called", "run_finished", "critiqued"} & set(kinds), mood
-        assert (kinds.count("given_back"), len(down.requests_by_model[mood])) == (
+    for fault, turn in TROUBLE.items():
+        await impatient.submit(fault, Work(instead=from_request(1, turn)))
+    for fault in TROUBLE:
+        job = await impatient.end(fault)
+        assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), fault
+        assert job.detail, fault
+        assert job.result is None or not job.result.answer, fault
+        kinds = await impatient.event_kinds(fault)
+        assert not {"model_called", "run_finished", "critiqued"} & set(kinds), fault
+        assert (kinds.count("given_back"), len(impatient.requests_by_model[fault])) == (
             TRIES - 1,
             TRIES,
-        ), mood
-        lost = TRIES if mood == "cut-within" else 0
-        assert await charged(down, mood) == (0, lost), mood
-    await down.judge()
+        ), fault
+        lost = TRIES if fault == "cut-within" else 0
+        assert await charged(impatient, fault) == (0, lost), fault
+    await impatient.judge()
 
 
-async def test_a_model_that_comes_back(down: Scene) -> None:
+async def test_if_a_model_answers_again_the_job_succeeds_and_pays_each_reply_once(
+    impatient: Scene,
+) -> None:
     """Each kind of error occurs twice. Then the job succeeds, and no answer is paid twice."""
-    for mood, turn in TROUBLE.items():
-        await down.submit(mood, Work(instead={1: turn, 2: turn, 5: turn}))
-    await down.succeeds(*TROUBLE)
-    for mood in TROUBLE:
-        kinds = await down.event_kinds(mood)
-        calls = down.work[mood].calls
-        lost = 3 if mood == "cut-within" else 0
-        assert await charged(down, mood) == (calls, lost), mood
-        assert (kinds.count("model_called"), kinds.count("run_finished")) == (calls, 1), mood
-        assert (len(down.requests_by_model[mood]), kinds.count("given_back")) == (calls + 3, 3), (
-            mood
-        )
-    await down.judge()
+    for fault, turn in TROUBLE.items():
+        await impatient.submit(fault, Work(instead={1: turn, 2: turn, 5: turn}))
+    await impatient.wait_for_success(*TROUBLE)
+    for fault in TROUBLE:
+        kinds = await impatient.event_kinds(fault)
+        calls = impatient.work[fault].calls
+        lost = 3 if fault == "cut-within" else 0
+        assert await charged(impatient, fault) == (calls, lost), fault
+        assert (kinds.count("model_called"), kinds.count("run_finished")) == (calls, 1), fault
+        assert (len(impatient.requests_by_model[fault]), kinds.count("given_back")) == (
+            calls + 3,
+            3,
+        ), fault
+    await impatient.judge()
 
 
 async def charged(scene: Scene, name: str) -> tuple[int, int]:
@@ -102,43 +105,45 @@ IN_CIRCLES = "The work ended because the same call was made 5 times in a row."
     ],
     ids=["arguments-cut", "empty-code", "unknown-tool"],
 )
-async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply) -> None:
+async def test_a_model_without_useful_replies_ends_the_job_unapproved(
+    impatient: Scene, reply: Reply
+) -> None:
     """The calls are bounded and charged. The critic approves, but the job has run no code, so it is
     not approved: it ends with its last answer, or as `unapproved`, as the request says."""
-    await down.submit(
+    await impatient.submit(
         "taken", Useless(reply=reply), max_revisions=1, on_exhausted=OnExhausted.ACCEPT
     )
-    await down.submit("strict", Useless(reply=reply), max_revisions=1)
+    await impatient.submit("strict", Useless(reply=reply), max_revisions=1)
     for name, expected_end in (
         ("taken", (Status.SUCCEEDED, None)),
         ("strict", (Status.FAILED, Reason.UNAPPROVED)),
     ):
-        job = await down.end(name)
-        kinds = await down.event_kinds(name)
+        job = await impatient.end(name)
+        kinds = await impatient.event_kinds(name)
         assert (job.status, job.reason) == expected_end, kinds
         assert job.result is not None
         assert job.result.approved_by is None
         assert IN_CIRCLES in job.result.answer
-        assert len(down.requests_by_model[name]) < MOST - 1
-        charged = await down.operations.store.charges(down.ids[name])
+        assert len(impatient.requests_by_model[name]) < MOST - 1
+        charged = await impatient.operations.store.charges(impatient.ids[name])
         assert len(charged) == kinds.count("model_called")
-    await down.judge()
+    await impatient.judge()
 
 
-async def test_a_model_that_says_nothing_is_asked_twice(down: Scene) -> None:
+async def test_a_model_with_empty_replies_is_asked_twice(impatient: Scene) -> None:
     """An empty reply is no answer (ADR 76). Each of the calls is paid."""
-    await down.submit("silent", Useless(reply=Reply("")), on_exhausted=OnExhausted.ACCEPT)
-    job = await down.end("silent")
+    await impatient.submit("silent", Useless(reply=Reply("")), on_exhausted=OnExhausted.ACCEPT)
+    job = await impatient.end("silent")
     assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
-    assert len(down.requests_by_model["silent"]) == 3  # the plan, and two empty replies
-    charged = await down.operations.store.charges(down.ids["silent"])
+    assert len(impatient.requests_by_model["silent"]) == 3  # the plan, and two empty replies
+    charged = await impatient.operations.store.charges(impatient.ids["silent"])
     assert len(charged) == 3
-    await down.judge()
+    await impatient.judge()
 
 
 @dataclass(frozen=True)
 class Useless(Work):
-    """The plan is a true one; all that follows is `reply`, but for the critic, who approves."""
+    """A useful plan, then only `reply` in each turn of the executor; the critic approves."""
 
     reply: Reply = EMPTY
 

@@ -90,12 +90,12 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         proxy.heal()
         scene.log.add(Repaired(fault=fault))
         await scene.submit("later", Work())
-        await scene.succeeds("one", "two", "three", "later", seconds=90)
+        await scene.wait_for_success("one", "two", "three", "later", seconds=90)
         for name in ("one", "two", "three"):
             assert "lease_lost" not in await scene.event_kinds(name), name
         if fault == "latency":
             assert slowest(scene) > 0.4 + 2 * LATE.latency_seconds, "each write after a call waits"
-        await scene.paid_once("one", "two", "three", "later")
+        await scene.check_paid_once("one", "two", "three", "later")
         await scene.judge()
 
 
@@ -128,7 +128,7 @@ async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scen
         )
         await asyncio.sleep(1)
         proxy.heal()
-        await scene.succeeds("moves")
+        await scene.wait_for_success("moves")
         record = await scene.deployment.record_of(scene.operations, scene.ids["moves"])
         assert record.attempts == 2
         assert (await scene.event_kinds("moves")).count("run_finished") == 2

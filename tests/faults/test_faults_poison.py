@@ -75,7 +75,7 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
         assert "run_finished (r1)" in poisoned_job.detail
         assert poisoned_job.attempts == 3
         assert codes == [-signal.SIGKILL] * 2  # the third time it had a process of its own
-        await scene.succeeds(*names, seconds=120)
+        await scene.wait_for_success(*names, seconds=120)
         for name in names:
             calls = scene.work[name].calls
             kinds = await scene.event_kinds(name)
@@ -132,7 +132,7 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
         assert greedy_job.status is Status.FAILED
         assert greedy_job.reason is Reason.POISONED, (greedy_job.detail, scene.deployment.logs())
         assert greedy_job.detail.endswith("after event 4, planned")
-        await scene.succeeds(*names, seconds=120)
+        await scene.wait_for_success(*names, seconds=120)
         assert codes
         assert all(code != 0 for code in codes)
     await scene.judge()

@@ -41,7 +41,7 @@ async def at_work(scene: Scene, *names: str, seconds: float = 0.3) -> None:
 
 async def blameless(scene: Scene, *names: str) -> None:
     """Assert that the jobs succeeded without counted crashes or excess retries."""
-    await scene.succeeds(*names, seconds=90)
+    await scene.wait_for_success(*names, seconds=90)
     for name in names:
         record = await scene.deployment.record_of(scene.operations, scene.ids[name])
         lost = (await scene.event_kinds(name)).count("lease_lost")
@@ -70,7 +70,7 @@ async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signu
                 repaired(scene)
                 accepted = await submitting
                 await blameless(scene, *names)
-                await scene.paid_once(*names)
+                await scene.check_paid_once(*names)
                 for job_id in accepted:
                     job = await scene.deployment.until(scene.operations, job_id, seconds=60)
                     assert job.status is Status.SUCCEEDED
@@ -107,7 +107,7 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, f"no attempt ran out of patience in {time.monotonic() - started_at:.0f} s"
-    await scene.paid_once(*names)  # model answers arrived before the jobs were released
+    await scene.check_paid_once(*names)  # model answers arrived before the jobs were released
     await scene.judge()
 
 
@@ -122,13 +122,13 @@ async def test_the_broker_is_emptied_and_every_job_runs(scene: Scene) -> None:
             await asyncio.sleep(0.01)
     await broker.flushdb()
     scene.deployment.worker()
-    await scene.succeeds(*names)
+    await scene.wait_for_success(*names)
     await scene.submit("last", Work(seconds=0.5))
     await scene.requests("last", 1)
     await broker.flushdb()
-    await scene.succeeds("last")
+    await scene.wait_for_success("last")
     await broker.aclose()
-    await scene.paid_once(*names, "last")
+    await scene.check_paid_once(*names, "last")
     await scene.judge()
 
 
@@ -177,7 +177,7 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             await with_room(scene)
             repaired(scene)
             await blameless(scene, "reviewed", "asleep", "goes-on")
-            await scene.paid_once("asleep", "goes-on")
+            await scene.check_paid_once("asleep", "goes-on")
             assert len(scene.requests_by_model["stopped"]) == 1, "no call after the cancel (J11)"
             assert (await scene.end("stopped")).status is Status.CANCELLED
             last = await client.submit_until_told("memory", task="x", model="groq:goes-on")
@@ -299,5 +299,5 @@ async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> No
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, "no attempt ran out of patience"
-    await scene.paid_once(*names)
+    await scene.check_paid_once(*names)
     await scene.judge()

@@ -67,9 +67,9 @@ def statuses(answers: list[httpx.Response | None]) -> Counter[int]:
 def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-review") -> None:
     """Assert that the answer explains the refusal to people and to programs."""
     assert answer is not None
-    report = answer.json()
-    assert (answer.status_code, report["type"]) == (409, f"/problems/{kind}"), report
-    assert (report["state"], report["retryable"]) == (state, False)
+    problem = answer.json()
+    assert (answer.status_code, problem["type"]) == (409, f"/problems/{kind}"), problem
+    assert (problem["state"], problem["retryable"]) == (state, False)
 
 
 async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) -> None:
@@ -78,7 +78,7 @@ async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) 
         callers[number % 2].decide(job.id, review_of(job), action="approve") for number in range(50)
     ]
     assert statuses(await asyncio.gather(*calls)) == {202: 1, 409: 49}
-    await scene.succeeds("twice")
+    await scene.wait_for_success("twice")
     result = (await scene.deployment.record_of(scene.operations, job.id)).result
     assert result is not None
     assert (result.approved_by, result.override) == ("development", False)
@@ -115,9 +115,9 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
             won[name] = name
     assert set(won.values()) == set(EFFECTS)
     for name, action in won.items():
-        report = await at_rest(scene, name)
-        assert [event.data["action"] for event in report if event.kind == "decided"] == [action]
-        assert effects(report) == EFFECTS[action], (name, action)
+        events = await at_rest(scene, name)
+        assert [event.data["action"] for event in events if event.kind == "decided"] == [action]
+        assert effects(events) == EFFECTS[action], (name, action)
         fed_back = any(
             FEEDBACK in str(request.body["messages"]) for request in scene.requests_by_model[name]
         )
@@ -129,24 +129,24 @@ async def at_rest(scene: Scene, name: str) -> list[Event]:
     """Wait for the end or the second review of a job; return its events."""
     async with asyncio.timeout(60):
         while True:
-            report = await scene.operations.store.events(scene.ids[name])
-            kinds = [event.kind for event in report]
+            events = await scene.operations.store.events(scene.ids[name])
+            kinds = [event.kind for event in events]
             if kinds.count("review_opened") == 2 or FINAL_KINDS & set(kinds):
-                return list(report)
+                return list(events)
             await asyncio.sleep(0.05)
 
 
-def effects(report: list[Event]) -> tuple[object, ...]:
+def effects(events: list[Event]) -> tuple[object, ...]:
     """How often a person was asked, the runs after the decision, the critic's verdicts, the end
     and who or what for."""
-    after = report[[event.kind for event in report].index("decided") + 1 :]
+    after = events[[event.kind for event in events].index("decided") + 1 :]
     runs = [
         (event.data["by"], event.data["code"]["text"])
         for event in after
         if event.kind == "run_finished"
     ]
-    kinds = Counter(event.kind for event in report)
-    last = report[-1]
+    kinds = Counter(event.kind for event in events)
+    last = events[-1]
     end = last.data.get("approved_by") or last.data.get("reason")
     return kinds["review_opened"], runs, kinds["critiqued"], last.kind, end
 
@@ -169,10 +169,10 @@ async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers)
         await second_client.decide(cancelled.id, review_of(cancelled), action="approve"),
         "cancelled",
     )
-    await scene.succeeds("runs", "follower")
+    await scene.wait_for_success("runs", "follower")
     refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
-    report = [await scene.event_kinds(name) for name in ("runs", "follower", "cancelled")]
-    assert all("decided" not in kinds for kinds in report)
+    for name in ("runs", "follower", "cancelled"):
+        assert "decided" not in await scene.event_kinds(name)
     await scene.judge()
 
 
@@ -197,7 +197,7 @@ async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
     stands = await scene.deployment.record_of(scene.operations, first.id)
     assert stands == second
     await second_client.decide(first.id, review_of(second), action="approve")
-    await scene.succeeds("asked-again")
+    await scene.wait_for_success("asked-again")
     await scene.judge()
 
 
@@ -209,7 +209,7 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
         then: await paused(scene, str(then), review_expires_seconds=3, on_expiry=then)
         for then in OnExpiry
     }
-    await scene.succeeds("approve")
+    await scene.wait_for_success("approve")
     approved = await scene.end("approve")
     assert approved.result is not None
     assert (approved.result.approved_by, approved.result.override) == ("expiry", False)
@@ -228,10 +228,10 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     late = await second_client.decide(stays.id, review_of(stays), action="approve")
     assert late is not None
     assert late.status_code == 202
-    await scene.succeeds("stay")
+    await scene.wait_for_success("stay")
     for then in OnExpiry:
-        report = await scene.event_kinds(str(then))
-        assert (report.count("review_expired"), report.count("decided")) == (1, 1)
+        kinds = await scene.event_kinds(str(then))
+        assert (kinds.count("review_expired"), kinds.count("decided")) == (1, 1)
     await scene.judge()
 
 
@@ -244,6 +244,6 @@ async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> N
     await asyncio.sleep(3.1)
     assert (await scene.deployment.record_of(scene.operations, job.id)).status is WAITS
     scene.deployment.worker()
-    await scene.succeeds("alone")
+    await scene.wait_for_success("alone")
     assert (await scene.event_kinds("alone")).count("decided") == 1
     await scene.judge()

@@ -29,9 +29,9 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
     assert supervisor is not None
     os.kill(supervisor, signal.SIGKILL)
     await until(lambda: sandbox not in processes(seconds), 3)
-    await scene.succeeds("ran")
+    await scene.wait_for_success("ran")
     assert (await scene.end("ran")).attempts == 1
-    await scene.paid_once("ran")
+    await scene.check_paid_once("ran")
     await scene.judge()
 
 
@@ -49,7 +49,7 @@ async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
     assert kinds.count("model_called") == len(scene.requests_by_model["unlucky"]) == 2
     assert not processes(seconds)
     await scene.submit("after")
-    await scene.succeeds("after")
+    await scene.wait_for_success("after")
     await scene.judge()
 
 

@@ -37,7 +37,7 @@ async def test_rolling_stops_under_load(scene: Scene) -> None:
         codes.append(oldest.returncode)
     enough.set()
     names = await loading
-    await scene.succeeds(*names, seconds=120)
+    await scene.wait_for_success(*names, seconds=120)
     assert codes == [0] * ROLLS
     handed_on = 0
     for name in names:
@@ -95,8 +95,8 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await until(lambda: worker.poll() is not None, 2, scene.deployment.logs)
     assert worker.returncode == 128 + signal.SIGTERM
     await until(lambda: pid not in processes(seconds), 2)
-    await scene.relieved()
-    await scene.succeeds("hurried")
+    await scene.replace_worker()
+    await scene.wait_for_success("hurried")
     assert len(scene.requests_by_model["hurried"]) == work.calls
     kinds = await scene.event_kinds("hurried")
     assert (kinds.count("lease_lost"), kinds.count("run_finished")) == (1, 2)
@@ -117,7 +117,7 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
     assert await store.request_drain(worker_status["id"])
     await until(lambda: first.poll() is not None, 20, scene.deployment.logs)
     assert first.returncode == 0
-    await scene.succeeds("moved")
+    await scene.wait_for_success("moved")
     assert "lease_lost" not in await scene.event_kinds("moved")
     assert worker_status["id"] not in [status["id"] for status in await store.workers()]
     await scene.judge()
@@ -134,6 +134,6 @@ async def test_a_stop_in_the_middle_of_a_hanging_call(scene: Scene) -> None:
     assert (await scene.event_kinds("hanging"))[-1] == "given_back"
     scene.work["hanging"] = Work()
     scene.deployment.worker()
-    await scene.succeeds("hanging")
+    await scene.wait_for_success("hanging")
     verdict = await scene.judge()
     assert verdict.repeated_in_flight == 1

@@ -16,7 +16,7 @@ import botocore.exceptions
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from support.processes.api_process import environment, running
+from support.processes.api_process import api_environment, running
 from support.processes.fettle_command import environment as command_environment
 from support.processes.fettle_command import fettle
 from support.processes.scene import Scene, Work, a_scene, until
@@ -103,8 +103,9 @@ async def shown_to_tenants(scene: Scene, job_id: str) -> str:
     return f"{record}\n{[event.data for event in events]}"
 
 
-async def rests_for_storage(scene: Scene, job_id: str) -> None:
-    """Assert that the job rests, has used no try, and that all views name the cause."""
+async def check_waits_for_storage(scene: Scene, job_id: str) -> None:
+    """Wait until a worker has released the job; assert that it used no try, and that its record
+    and its event name the storage."""
     await scene.deployment.wait_for_event(scene.operations, job_id, "given_back", seconds=90)
     job = await scene.deployment.record_of(scene.operations, job_id)
     assert (job.status, job.retries) == (Status.QUEUED, 0)
@@ -125,7 +126,7 @@ async def test_a_full_disk_costs_no_try_and_is_named(scene: Scene, small_disk: P
     await probe(scene, 200)
     filling = fill(small_disk)
     job_id = await scene.submit("full", WRITES)
-    await rests_for_storage(scene, job_id)
+    await check_waits_for_storage(scene, job_id)
     text = await probe(scene, 503)
     assert "the storage cannot work: " in text
     assert "No space left" in text
@@ -139,14 +140,14 @@ async def test_a_full_disk_costs_no_try_and_is_named(scene: Scene, small_disk: P
     await asyncio.sleep(2)  # hints come, and the worker takes none
     assert (await scene.event_kinds("full")).count("given_back") == 1
     filling.unlink()
-    await scene.succeeds("full", seconds=120)
+    await scene.wait_for_success("full", seconds=120)
     assert (await scene.end("full")).retries == 0
     assert figure(await probe(scene, 200), "fettle_worker_storage_up") == 1
-    await scene.paid_once("full")
+    await scene.check_paid_once("full")
 
 
 @pytest.mark.parametrize("fault", ["away", "no bucket"])
-async def test_a_bucket_that_fails_rests_the_job_and_its_address_stays_inside(
+async def test_if_a_bucket_fails_the_job_waits_and_tenants_do_not_read_its_address(
     scene: Scene, bucket: Bucket, fault: str
 ) -> None:
     endpoint = bucket.endpoint or ""
@@ -177,10 +178,10 @@ async def test_a_bucket_that_fails_rests_the_job_and_its_address_stays_inside(
         )
         await until(lambda: deleted(client, bucket.name))
         job_id = await scene.submit("waits", WRITES)
-        await rests_for_storage(scene, job_id)
+        await check_waits_for_storage(scene, job_id)
         assert "NoSuchBucket" in await probe(scene, 503)
         client.create_bucket(Bucket=bucket.name)
-        await scene.succeeds("waits", seconds=90)
+        await scene.wait_for_success("waits", seconds=90)
     tenant_text = await shown_to_tenants(scene, job_id)
     assert endpoint not in tenant_text
     assert "internal-bucket" not in tenant_text
@@ -192,7 +193,7 @@ async def test_bytes_that_are_gone_fail_the_job_for_its_storage(scene: Scene) ->
     await scene.deployment.ready()
     await scene.submit("lost", WRITES)
     spec = (await scene.deployment.record_of(scene.operations, scene.ids["lost"])).spec
-    await scene.succeeds("lost")
+    await scene.wait_for_success("lost")
     lost = await scene.deployment.submit(
         scene.operations, replace(spec, workspace="0" * 64, conversation_id=None)
     )
@@ -209,7 +210,7 @@ async def test_bytes_that_are_gone_fail_the_job_for_its_storage(scene: Scene) ->
 async def test_an_api_on_a_full_disk_is_not_ready_and_takes_what_needs_no_disk(
     scene: Scene, small_disk: Path, tmp_path: Path
 ) -> None:
-    env = environment(scene.deployment.redis_url, tmp_path, data_dir=str(small_disk / "data"))
+    env = api_environment(scene.deployment.redis_url, tmp_path, data_dir=str(small_disk / "data"))
     with running(env, tmp_path / "api.log") as api:
         async with api.client() as client:
             assert (await client.get("/readyz")).status_code == 200

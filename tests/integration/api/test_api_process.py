@@ -14,8 +14,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.pages.api_front import RESULT, done
-from support.processes.api_process import ApiProcess, environment, refused, running, stream
-from support.processes.preloaded import started
+from support.processes.api_process import (
+    ApiProcess,
+    api_environment,
+    run_until_refused,
+    running,
+    stream,
+)
+from support.processes.preloaded import start_process
 from support.servers import redis_servers
 
 from cli.local import ports
@@ -56,7 +62,7 @@ def redis_server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def api(redis_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("api")
-    env = environment(redis_server.url, folder, stream_heartbeat_seconds="0.3")
+    env = api_environment(redis_server.url, folder, stream_heartbeat_seconds="0.3")
     with running(env, folder / "log") as api:
         yield api
 
@@ -212,7 +218,7 @@ async def at_once(lines, number):
 async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
     redis_server, worker, tmp_path
 ):
-    env = environment(redis_server.url, tmp_path, shutdown_seconds="60")
+    env = api_environment(redis_server.url, tmp_path, shutdown_seconds="60")
     with running(env, tmp_path / "log") as api:
         async with api.client() as client:
             job_id = await submit(client)
@@ -247,7 +253,7 @@ async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
 async def test_the_log_names_whose_request_it_is_as_a_trusted_proxy_says(
     redis_server, tmp_path, trusted, peer
 ):
-    env = environment(redis_server.url, tmp_path, forwarded_allow_ips=trusted)
+    env = api_environment(redis_server.url, tmp_path, forwarded_allow_ips=trusted)
     env["FORWARDED_ALLOW_IPS"] = "*"  # of uvicorn: only Fettle's own counts
     with running(env, tmp_path / "log") as api:
         async with api.client() as client:
@@ -272,7 +278,9 @@ async def refusals_of(api, job_id):
 
 
 def test_a_data_directory_that_cannot_be_written_ends_the_start(tmp_path):
-    process = refused(environment("redis://127.0.0.1:9/0", tmp_path, data_dir="/dev/null/data"))
+    process = run_until_refused(
+        api_environment("redis://127.0.0.1:9/0", tmp_path, data_dir="/dev/null/data")
+    )
     assert process.returncode == 2
     message = "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)"
     assert message in process.stderr
@@ -283,7 +291,7 @@ def test_a_data_directory_with_blobs_of_another_kind_ends_the_start(tmp_path):
     """As do blobs of another user, which a test under root could write."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "blobs").write_text("no directory")
-    process = refused(environment("redis://127.0.0.1:9/0", tmp_path))
+    process = run_until_refused(api_environment("redis://127.0.0.1:9/0", tmp_path))
     assert process.returncode == 2
     assert f"FETTLE_DATA_DIR is {tmp_path}/data/blobs, which cannot be written" in process.stderr
 
@@ -291,7 +299,7 @@ def test_a_data_directory_with_blobs_of_another_kind_ends_the_start(tmp_path):
 async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_path):
     with (
         redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
-        running(environment(server.url, tmp_path), tmp_path / "log") as api,
+        running(api_environment(server.url, tmp_path), tmp_path / "log") as api,
     ):
         async with api.client() as client:
             redis = connect(server.url)
@@ -313,7 +321,7 @@ async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_pa
 async def test_a_redis_that_is_away_is_503_within_five_seconds(failure, tmp_path):
     with (
         redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
-        running(environment(server.url, tmp_path), tmp_path / "log") as api,
+        running(api_environment(server.url, tmp_path), tmp_path / "log") as api,
     ):
         async with api.client() as client:
             job_id, tries = await submit(client), 0
@@ -352,7 +360,7 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(failure, tmp_path
 async def test_no_accepted_job_is_lost_when_redis_is_killed(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
         accepted = []
-        with running(environment(server.url, tmp_path), tmp_path / "log") as api:
+        with running(api_environment(server.url, tmp_path), tmp_path / "log") as api:
 
             async def submit_until_refused():
                 async with api.client() as client:
@@ -380,7 +388,7 @@ def production(server, folder, **changed):
 
 
 def production_env(url, folder, **changed):
-    return environment(url, folder, env="production", **changed)
+    return api_environment(url, folder, env="production", **changed)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +400,7 @@ def production_env(url, folder, **changed):
     ],
 )
 def test_production_refuses_a_key_that_is_none(redis_server, tmp_path, changed, says):
-    process = refused(production(redis_server, tmp_path, **changed))
+    process = run_until_refused(production(redis_server, tmp_path, **changed))
     assert process.returncode == 2
     assert says in process.stderr
     assert "Traceback" not in process.stderr
@@ -403,7 +411,7 @@ async def test_a_redis_that_is_not_there_yet_is_reported_at_once_and_waited_for(
     env = production_env(f"redis://127.0.0.1:{port}/0", tmp_path, api_key="k" * 32)
     log = tmp_path / "log"
     with log.open("wb") as out:
-        api = ApiProcess(started("api", env, out), log)
+        api = ApiProcess(start_process("api", env, out), log)
     try:
         async with asyncio.timeout(10):  # it waits for 20 s
             while f"127.0.0.1:{port}" not in log.read_text():
@@ -426,7 +434,7 @@ async def test_a_redis_that_is_not_there_yet_is_reported_at_once_and_waited_for(
 )
 def test_production_refuses_a_redis_that_loses_jobs_until_it_is_repaired(tmp_path, args, says):
     with redis_servers.start(REDIS, tmp_path / "redis", *args, tcp=True) as server:
-        process = refused(production(server, tmp_path, api_key="k" * 32))
+        process = run_until_refused(production(server, tmp_path, api_key="k" * 32))
         assert process.returncode == 1, "with 2, units would not start it again"
         assert says in process.stderr
 
@@ -445,8 +453,8 @@ async def test_production_runs_with_a_key_on_record_alone(tmp_path):
 
 
 def test_settings_that_are_none_are_reported_plainly(tmp_path):
-    process = refused(
-        environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999")
+    process = run_until_refused(
+        api_environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999")
     )
     assert process.returncode == 2
     assert "FETTLE_RATE_LIMIT (environment): " in process.stderr
@@ -456,10 +464,12 @@ def test_settings_that_are_none_are_reported_plainly(tmp_path):
 
 async def test_a_misspelt_setting_is_reported_and_refused_in_production(redis_server, tmp_path):
     message = "FETTLE_RATELIMIT (environment) is not a setting: did you mean FETTLE_RATE_LIMIT?"
-    with running(environment(redis_server.url, tmp_path, ratelimit="9"), tmp_path / "log") as api:
+    with running(
+        api_environment(redis_server.url, tmp_path, ratelimit="9"), tmp_path / "log"
+    ) as api:
         assert api.stop() == -signal.SIGTERM
     assert message in (tmp_path / "log").read_text()
-    process = refused(production(redis_server, tmp_path, api_key="k" * 32, ratelimit="9"))
+    process = run_until_refused(production(redis_server, tmp_path, api_key="k" * 32, ratelimit="9"))
     assert process.returncode == 2
     assert message in process.stderr
 
@@ -468,15 +478,15 @@ def test_a_port_that_is_taken_is_reported(redis_server, tmp_path):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        process = refused(
-            environment(redis_server.url, tmp_path, port=str(listener.getsockname()[1]))
+        process = run_until_refused(
+            api_environment(redis_server.url, tmp_path, port=str(listener.getsockname()[1]))
         )
     assert process.returncode != 0
     assert "address already in use" in process.stderr
 
 
 async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
-    env = environment(redis_server.url, tmp_path, body_seconds="0.3")
+    env = api_environment(redis_server.url, tmp_path, body_seconds="0.3")
     with running(env, tmp_path / "log") as api:
         address = urlsplit(api.url)
         reader, writer = await asyncio.open_connection(address.hostname, address.port)

@@ -164,7 +164,7 @@ async def test_a_long_line_is_cut(sandbox: LocalSandbox) -> None:
     assert line.endswith("word ...")
 
 
-async def test_of_many_large_files_the_first_are_named() -> None:
+async def test_only_the_first_of_many_large_files_are_listed() -> None:
     large_files = {f"{number:03}.txt": b"text\n" * 9_000 for number in range(100)}
     start_files = await _read_start_files(PlannedSandbox({}), large_files)
     assert len(start_files.listing) == 41
@@ -172,7 +172,7 @@ async def test_of_many_large_files_the_first_are_named() -> None:
     assert sum("first lines" in line for line in start_files.listing) == 8
 
 
-async def test_a_hostile_file_costs_its_outline_alone(sandbox: LocalSandbox) -> None:
+async def test_a_hostile_file_loses_only_its_own_outline(sandbox: LocalSandbox) -> None:
     files = {
         "deep.py": b"(" * 60_000 + b")" * 60_000,
         "deep.js": b"[" * 60_000,

@@ -28,7 +28,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield started_deployment
 
 
-def differing(deployment: Deployment, **env: str) -> None:
+def start_worker_with(deployment: Deployment, **env: str) -> None:
     """Start a worker with an environment of its own, which is not put on record."""
     before, deployment.env = deployment.env, {**deployment.env, **env}
     deployment.worker()
@@ -63,7 +63,7 @@ async def test_a_worker_with_another_retention_removes_nothing(deployment: Deplo
         await deployment.ready()
         job_ids = await finished(deployment, operations, 20)
         deployment.stop_workers()
-        differing(deployment, **SHORT, FETTLE_RETRIES="1")
+        start_worker_with(deployment, **SHORT, FETTLE_RETRIES="1")
         await deployment.ready()
         await asyncio.sleep(3)  # in which it would have removed them all
         assert await stored_jobs(operations, job_ids) == 20
@@ -83,11 +83,12 @@ async def test_a_worker_with_another_retention_removes_nothing(deployment: Deplo
 async def test_the_first_of_all_workers_does_not_remove_what_is_there(
     deployment: Deployment,
 ) -> None:
-    """As after an upgrade: jobs are there, a record is not, and the worker may be the odd one."""
+    """After an upgrade there are jobs and no record of rules. The environment of the first worker
+    may differ from the environments of all others, so its retention does not count."""
     async with deployment.operations() as operations:
         job_ids = await finished(deployment, operations, 5)
         await asyncio.sleep(0.2)
-        differing(deployment, **SHORT)
+        start_worker_with(deployment, **SHORT)
         await deployment.ready()
         record = await on_record(operations)
         assert record.rules.retention_days == 30
@@ -116,8 +117,8 @@ async def test_the_first_record_removes_no_job_however_old(deployment: Deploymen
 async def test_an_empty_deployment_begins_with_the_settings_of_its_environment(
     deployment: Deployment,
 ) -> None:
-    differing(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
-    differing(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
+    start_worker_with(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
+    start_worker_with(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
     await deployment.ready(2)
     async with deployment.operations() as operations:
         record = await on_record(operations)
@@ -127,7 +128,7 @@ async def test_an_empty_deployment_begins_with_the_settings_of_its_environment(
 
 async def test_running_workers_follow_a_change_of_the_record(deployment: Deployment) -> None:
     async with deployment.operations() as operations:
-        differing(deployment, FETTLE_RETENTION_SWEEP_SECONDS="3600")
+        start_worker_with(deployment, FETTLE_RETENTION_SWEEP_SECONDS="3600")
         await deployment.ready()
         job_ids = await finished(deployment, operations, 3)
         await asyncio.sleep(1)
@@ -155,7 +156,7 @@ async def test_a_damaged_record_is_not_guessed(
         good = json.loads(dump(first_record(WorkerSettings().fleet_values(), 0, by="test")))
         damaged = json.dumps({**good, "rules": {**good["rules"], **changed}})
         await operations.store.redis.set(FLEET, damaged)
-        differing(deployment, **SHORT)
+        start_worker_with(deployment, **SHORT)
         assert deployment.workers[0].wait(60) == 1
         assert "fettle:fleet" in deployment.logs()
         assert "Traceback" not in deployment.logs()

@@ -175,7 +175,7 @@ async def test_a_worker_that_cannot_build_its_default_model_takes_no_job(
     if model == "recording:later":
         scene.deployment.record("later", [])
         assert await until_answered(f"{url}/readyz", 200) == "ready\n"
-        await scene.succeeds("waits")
+        await scene.wait_for_success("waits")
 
 
 async def until_hint_is_taken(scene: Scene) -> None:

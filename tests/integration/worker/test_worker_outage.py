@@ -37,7 +37,7 @@ async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scen
     assert "groq:waiting: too many requests" in shown_waits["why"]
     assert 600_000 <= job.due_at - job.updated_at <= 660_000
     other_job = await scene.submit("other")
-    await scene.succeeds("other")
+    await scene.wait_for_success("other")
     # another worker's job with the same model waits, too: the provider is not asked
     scene.work["waiting"] = Work()
     third = await scene.deployment.submit(operations, job.spec)
@@ -49,7 +49,7 @@ async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scen
 async def test_a_wait_that_was_asked_for_is_kept_and_the_work_goes_on(scene: Scene) -> None:
     scene.deployment.worker(**SHORT)
     await scene.submit("asked", Work(instead={2: Refusal(429, retry_after=1)}))
-    await scene.succeeds("asked")
+    await scene.wait_for_success("asked")
     refused, again = scene.requests_by_model["asked"][1:3]
     assert again.at - refused.at >= 1
     await scene.judge()
@@ -60,7 +60,7 @@ async def test_an_outage_uses_up_neither_tries_nor_time(scene: Scene) -> None:
     scene.deployment.worker(model_timeout_seconds="0.3", **SHORT)
     hangs = dict.fromkeys(range(3, 13), Hang())
     job_id = await scene.submit("hangs", Work(instead=hangs), timeout_seconds=2)
-    await scene.succeeds("hangs")
+    await scene.wait_for_success("hangs")
     job = await scene.deployment.record_of(scene.operations, job_id)
     assert job.ran_ms < 2_000
     kinds = await scene.event_kinds("hangs")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
-from support.processes.api_process import environment as api_environment
-from support.processes.api_process import running
+from support.processes.api_process import api_environment, running
 from support.processes.deployment import running_deployment
 from support.processes.preloaded import REPOSITORY
 from support.servers.collector import collector

@@ -15,12 +15,12 @@ from typing import Any
 
 import httpx
 import httpx_sse
-from support.processes.preloaded import Process, started
+from support.processes.preloaded import Process, start_process
 
 from settings.base import DEVELOPMENT_KEY
 
 
-def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
+def api_environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
     """The environment of an API process over a test's own Redis, without variables of the host."""
     broker = redis_url
     if redis_url.startswith("unix"):
@@ -36,11 +36,11 @@ def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
     return {**plain, **{f"FETTLE_{name.upper()}": value for name, value in changed.items()}}
 
 
-def refused(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run_until_refused(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """A process that is expected to end by itself; all that it said is its `stderr`."""
     log = Path(env["HOME"]) / "refused.log"
     with log.open("wb") as out:
-        code = started("api", env, out).wait(60)
+        code = start_process("api", env, out).wait(60)
     return subprocess.CompletedProcess("api", code, stderr=log.read_text())
 
 
@@ -85,7 +85,7 @@ class ApiProcess:
 def running(env: dict[str, str], log: Path) -> Iterator[ApiProcess]:
     """A process that listens, until the block ends."""
     with log.open("wb") as out:
-        process = started("api", env, out)
+        process = start_process("api", env, out)
     api = ApiProcess(process, log)
     try:
         api.wait_until_listening()

@@ -16,7 +16,7 @@ from typing import Any
 import redis
 import yaml
 from support.jobs.declared_events import as_declared
-from support.processes.preloaded import REPOSITORY, Process, started
+from support.processes.preloaded import REPOSITORY, Process, start_process
 from support.servers import redis_servers
 
 from jobs.blobs.directory import DirectoryBlobs
@@ -92,7 +92,7 @@ class Deployment:
         if settings.keys() & FleetSettings.model_fields.keys():
             self.rule(env)
         with (self.folder / f"worker-{len(self.workers)}.log").open("wb") as log:
-            self.workers.append(started("worker", env, log, release=release))
+            self.workers.append(start_process("worker", env, log, release=release))
         return self.workers[-1]
 
     def rule(self, env: Mapping[str, str]) -> None:

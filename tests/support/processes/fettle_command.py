@@ -140,22 +140,22 @@ def started(
 ) -> Iterator[Running]:
     """Start a command under the reaper; it is ended with the block, if it still runs."""
     report = cwd / f"report-{time.monotonic_ns()}.json"
-    ours, other_answer = pty.openpty() if terminal else os.pipe()
+    own_end, other_end = pty.openpty() if terminal else os.pipe()
     argv = [sys.executable, str(REAPER), str(report), str(grace), str(FETTLE), *args]
     reaper = subprocess.Popen(
         argv,
         cwd=cwd,
         env=dict(env),
-        stdin=other_answer if terminal else subprocess.DEVNULL,
-        stdout=other_answer,
-        stderr=other_answer,
+        stdin=other_end if terminal else subprocess.DEVNULL,
+        stdout=other_end,
+        stderr=other_end,
         start_new_session=True,
     )
-    os.close(other_answer)
+    os.close(other_end)
     try:
-        yield Running(reaper, report, ours, terminal=terminal)
+        yield Running(reaper, report, own_end, terminal=terminal)
     finally:
         if reaper.poll() is None:
             os.killpg(reaper.pid, signal.SIGTERM)
             reaper.wait(timeout=60)
-        os.close(ours)
+        os.close(own_end)

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import httpx_sse
-from support.processes.api_process import ApiProcess, environment, running
+from support.processes.api_process import ApiProcess, api_environment, running
 from support.processes.deployment import Deployment
 
 from lab.drills.chaos.oplog import (
@@ -36,7 +36,7 @@ def front(deployment: Deployment, name: str = "api", **changed: str) -> Iterator
     settings = {"broker_url": deployment.broker_url, "rate_limit": "100000/minute", **changed}
     url = settings.pop("redis_url", deployment.redis_url)
     with running(
-        environment(url, deployment.folder, **settings), deployment.folder / f"{name}.log"
+        api_environment(url, deployment.folder, **settings), deployment.folder / f"{name}.log"
     ) as api:
         yield api
 
@@ -108,7 +108,7 @@ class Caller:
 
     async def follow(self, job_id: str, reader: str, after: int = 0) -> list[int]:
         """The numbers of the events of one stream, until it ends or breaks."""
-        statuses: list[int] = []
+        numbers: list[int] = []
         self.log.add(Connected(job_id=job_id, reader=reader, after=after))
         headers = {"Last-Event-ID": str(after)} if after else {}
         with contextlib.suppress(httpx.TransportError):
@@ -116,13 +116,13 @@ class Caller:
                 self.client, "GET", f"/jobs/{job_id}/events", headers=headers
             ) as source:
                 if source.response.status_code != 200:
-                    return statuses
+                    return numbers
                 async for event in source.aiter_sse():
-                    statuses.append(int(event.id))
+                    numbers.append(int(event.id))
                     self.log.add(
-                        Received(job_id=job_id, reader=reader, seq=statuses[-1], kind=event.event)
+                        Received(job_id=job_id, reader=reader, seq=numbers[-1], kind=event.event)
                     )
-        return statuses
+        return numbers
 
     async def _ask(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None

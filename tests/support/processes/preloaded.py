@@ -1,7 +1,7 @@
 """Workers and APIs as processes of their own, forked from one that has loaded everything.
 
 What runs is `python -m PACKAGE` from its first line, with its own environment; only the imports are
-shared. What an interpreter itself reads when it starts wants a fresh one: see `started`.
+shared. What an interpreter itself reads when it starts wants a fresh one: see `start_process`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Process(Protocol):
     def kill(self) -> None: ...
 
 
-def started(
+def start_process(
     package: str, env: Mapping[str, str], log: IO[bytes], *, release: Path = REPOSITORY
 ) -> Process:
     """`python -m PACKAGE` with this environment; its output goes to the log. Another release, in
@@ -69,10 +69,10 @@ class Forked:
     def __init__(self, server: socket.socket, env: Mapping[str, str], log: IO[bytes]) -> None:
         self.returncode: int | None = None
         self._received = ""
-        self._channel, other_answer = socket.socketpair()
-        with other_answer:
+        self._channel, other_end = socket.socketpair()
+        with other_end:
             order = json.dumps({"env": dict(env)}).encode()
-            socket.send_fds(server, [order], [log.fileno(), other_answer.fileno()])
+            socket.send_fds(server, [order], [log.fileno(), other_end.fileno()])
         self._hear(1, None)
         self.pid = int(self._received.split()[0])
 
@@ -101,10 +101,10 @@ class Forked:
         """Wait for this number of words of the server: the pid, the exit code."""
         if self.returncode is not None:
             return
-        received = select.poll()
-        received.register(self._channel, select.POLLIN)
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
         while self.returncode is None and self._received.count(" ") < words:
-            if not received.poll(None if timeout is None else timeout * 1000):
+            if not poll.poll(None if timeout is None else timeout * 1000):
                 return
             answer = self._channel.recv(64).decode()
             assert answer, f"the server of forks is gone: {self._received}"
@@ -116,12 +116,12 @@ class Forked:
 
 @cache
 def _server(package: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """The session's server of forks; it ends with our end of the socket."""
-    ours, other_answer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    argv = [sys.executable, fork_server.__file__, str(other_answer.fileno()), package]
+    """The session's server of forks; it ends when `own_end` of its socket is closed."""
+    own_end, other_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    argv = [sys.executable, fork_server.__file__, str(other_end.fileno()), package]
     env = {"PATH": os.environ["PATH"]}
-    with other_answer:
+    with other_end:
         process = subprocess.Popen(
-            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[other_answer.fileno()]
+            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[other_end.fileno()]
         )
-    return ours, process
+    return own_end, process

@@ -87,8 +87,8 @@ class Scene:
         requests.append(request)
         turn = self.work[request.model].turn(request, len(requests))
         if isinstance(turn, Reply):
-            tool_call = hashlib.sha256(json.dumps(request.body["messages"]).encode()).hexdigest()
-            self.log.add(Called(key=request.model, said=tool_call))
+            messages = json.dumps(request.body["messages"]).encode()
+            self.log.add(Called(key=request.model, said=hashlib.sha256(messages).hexdigest()))
         return turn
 
     async def submit(self, name: str, work: Work | None = None, **spec: object) -> str:
@@ -138,12 +138,12 @@ class Scene:
         """Wait until the job has ended."""
         return await self.deployment.until(self.operations, self.ids[name], seconds=seconds)
 
-    async def succeeds(self, *names: str, seconds: float = 60) -> None:
+    async def wait_for_success(self, *names: str, seconds: float = 60) -> None:
         """Wait until the jobs have ended; fails if a job has not succeeded."""
         for name in names:
             job = await self.end(name, seconds)
-            show_details = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
-            assert job.status is Status.SUCCEEDED, show_details
+            details = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
+            assert job.status is Status.SUCCEEDED, details
 
     async def event_kinds(self, name: str) -> list[str]:
         """The kinds of a job's events."""
@@ -161,8 +161,8 @@ class Scene:
         assert worker.returncode == -9, self.deployment.logs()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=True))
 
-    async def relieved(self, **settings: str) -> Process:
-        """Start another worker after the last has died, and wait until it is ready."""
+    async def replace_worker(self, **settings: str) -> Process:
+        """Start a worker after the last worker has died, and wait until it is ready."""
         ready = self.deployment.logs().count('"worker ready"')
         worker = self.deployment.worker(**settings)
         await self.deployment.ready(ready + 1)
@@ -177,21 +177,21 @@ class Scene:
         assert not verdict.violations, f"{verdict.as_text()}\n{self.deployment.logs()}"
         return verdict
 
-    async def paid_once(self, *names: str) -> None:
+    async def check_paid_once(self, *names: str) -> None:
         """Check that each call of these jobs was made, recorded and charged once."""
         for name in names:
             calls = self.work[name].calls
-            show_details = await self.event_kinds(name)
+            kinds = await self.event_kinds(name)
             charged = len(await self.operations.store.charges(self.ids[name]))
             counts = (
                 len(self.requests_by_model[name]),
-                show_details.count("model_called"),
+                kinds.count("model_called"),
                 charged,
             )
             assert counts == (calls,) * 3, (
                 f"{name}: {calls} calls; requested, recorded, charged: {counts}"
             )
-            assert show_details.count("run_finished") == len(self.work[name].codes)
+            assert kinds.count("run_finished") == len(self.work[name].codes)
 
 
 @contextlib.asynccontextmanager
@@ -210,7 +210,7 @@ async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
 async def until(
     holds: Callable[[], bool], seconds: float = 30, show_details: Callable[[], str] = str
 ) -> None:
-    """Wait for the condition `holds`; `shown()` explains a time-out."""
+    """Wait for the condition `holds`; `show_details()` explains a time-out."""
     try:
         async with asyncio.timeout(seconds):
             while not holds():
@@ -223,12 +223,12 @@ async def until(
 
 def processes(argument: str) -> set[int]:
     """The processes of this machine with this argument."""
-    counts = set()
+    pids = set()
     for process_path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
             if argument.encode() in (process_path / "cmdline").read_bytes().split(b"\0"):
-                counts.add(int(process_path.name))
-    return counts
+                pids.add(int(process_path.name))
+    return pids
 
 
 def sleeps(seconds: str) -> str:

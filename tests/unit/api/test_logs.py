@@ -1,4 +1,4 @@
-"""Logs: one event a line, ours and the library's alike."""
+"""Logs: an event is one line, for loggers of Fettle and of libraries alike."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def configured():
 def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
     configured("json", "INFO")
     with structlog.contextvars.bound_contextvars(request_id="r1", job="j1"):
-        structlog.get_logger("ours").info("job_submitted", new=True)
+        structlog.get_logger("fettle").info("job_submitted", new=True)
         logging.getLogger("library").warning("it is %s", "late", extra={"color_message": "x"})
     logging.getLogger("library").debug("not logged")
-    ours, other_answer = map(json.loads, capsys.readouterr().err.splitlines())
-    assert ours["timestamp"].endswith("Z")
-    del ours["timestamp"], other_answer["timestamp"]
+    own_line, library_line = map(json.loads, capsys.readouterr().err.splitlines())
+    assert own_line["timestamp"].endswith("Z")
+    del own_line["timestamp"], library_line["timestamp"]
     bound = {"request_id": "r1", "job": "j1"}
-    assert ours == {
+    assert own_line == {
         "event": "job_submitted",
         "new": True,
-        "logger": "ours",
+        "logger": "fettle",
         "level": "info",
         **bound,
     }
-    assert other_answer == {"event": "it is late", "logger": "library", "level": "warning", **bound}
+    assert library_line == {"event": "it is late", "logger": "library", "level": "warning", **bound}
 
 
 def test_for_people_it_is_readable_and_reports_no_variables(configured, capsys):
@@ -48,7 +48,7 @@ def test_for_people_it_is_readable_and_reports_no_variables(configured, capsys):
     try:
         int(f"{len(secret)} letters")
     except ValueError:
-        structlog.get_logger("ours").exception("failed", job="j1")
+        structlog.get_logger("fettle").exception("failed", job="j1")
     output = capsys.readouterr().err
     assert "failed" in output
     assert "job=j1" in output

@@ -50,13 +50,13 @@ REPAIR = {"run": "r2", "of": "r1", "class": "name", "cause": "x", "diff": {"text
 REPORT = {"passed": True, "problem": None, "tests": [{"id": "t.py::a", "outcome": "passed"}]}
 
 
-def differing(new):
+def differences_from_original(new):
     return {part.part: set(part.differs) for part in compare(finished_job(), new) if not part.same}
 
 
 def test_times_cost_and_ids_do_not_count():
     replayed = finished_job(id="j2", ran_seconds=9, runs=[a_run(seconds=3.0)], cost={})
-    assert differing(replayed) == {}
+    assert differences_from_original(replayed) == {}
     parts = [part.part for part in compare(finished_job(), replayed)]
     assert parts == ["plan", "run 1", "verdict 1", "files", "outcome"]
 
@@ -80,17 +80,17 @@ def test_times_cost_and_ids_do_not_count():
     ],
 )
 def test_what_differs_is_named(changed, differences):
-    assert differing(finished_job(**changed)) == differences
+    assert differences_from_original(finished_job(**changed)) == differences
 
 
 def test_verdicts_of_two_releases_are_compared_in_one_form():
     older = critique()
     newer = {**older, "runs": ["r1"], "unmet": []}
     del newer["run"]
-    assert differing(finished_job(critiques=[newer])) == {}
+    assert differences_from_original(finished_job(critiques=[newer])) == {}
     unmet = [{"criterion": "c", "location": "", "reason": ""}]
     changed = finished_job(critiques=[{**newer, "runs": ["r2"], "unmet": unmet}])
-    assert differing(changed) == {"verdict 1": {"runs", "unmet"}}
+    assert differences_from_original(changed) == {"verdict 1": {"runs", "unmet"}}
 
 
 def test_a_difference_is_shown_as_one():

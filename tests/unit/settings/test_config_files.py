@@ -56,13 +56,13 @@ def test_no_file_of_the_working_directory_counts(
     assert (WorkerSettings().concurrency, UpSettings().workers) == (32, 1)
 
 
-def test_no_home_is_no_file_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_there_is_no_user_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", ".")
     assert ClientSettings().url == "http://127.0.0.1:8000"
 
 
 @pytest.mark.usefixtures("user_file")
-def test_the_user_has_a_file_for_the_client_alone(
+def test_only_client_settings_read_the_user_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = ClientSettings()
@@ -74,7 +74,9 @@ def test_the_user_has_a_file_for_the_client_alone(
 
 
 @pytest.mark.usefixtures("user_file")
-def test_a_named_file_takes_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_file_of_fettle_config_replaces_the_user_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     named_path = tmp_path / "named.toml"
     named_path.write_text('url = "https://other.test"\nconcurrency = 5\n')
     monkeypatch.setenv("FETTLE_CONFIG", str(named_path))
