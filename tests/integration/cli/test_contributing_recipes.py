@@ -53,7 +53,14 @@ def module(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
 
 @pytest.mark.parametrize(
     "title",
-    ["a tool", "a provider of models", "a field of a job", "an endpoint", "a sandbox backend"],
+    [
+        "a tool",
+        "a provider of models",
+        "a field of a job",
+        "an endpoint",
+        "a test with a worker",
+        "a sandbox backend",
+    ],
 )
 def test_what_a_recipe_names_exists(title: str) -> None:
     new_files = {"agents/tools/word_count.py"}
@@ -119,6 +126,11 @@ async def test_an_endpoint(redis_url: str, tmp_path: Path, monkeypatch: pytest.M
         assert refused.status_code == 401
         described = (await front.client.get("/openapi.json")).json()["paths"]["/whoami"]["get"]
         assert "401" in described["responses"]
+
+
+async def test_a_test_with_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = module("test_killed_worker", tmp_path, monkeypatch)
+    await example.test_another_worker_continues_the_job(tmp_path / "scene")
 
 
 @pytest.mark.parametrize("name", Backend)
