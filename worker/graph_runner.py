@@ -161,8 +161,8 @@ class GraphRunner:
             self.writer.batch.graph = current_format()
 
     async def _find_start(self) -> Begin | GoOn | Asked | Ended:
-        """Find where the graph continues; see `worker.resumption`. For a retry, first copy the
-        checkpoints of its parent, and apply the change of `reopening`."""
+        """The point at which the graph continues; see `worker.resumption`. For a retry, first copy
+        the checkpoints of its parent, and apply the change of `reopening`."""
         if (start := foreseen(self.record)) is not None:
             return start
         snapshot = await self._snapshot()
@@ -203,8 +203,8 @@ class GraphRunner:
         return await asyncio.to_thread(mark_outdated, decisions, patch)
 
     async def _best_result(self) -> Result | None:
-        """The result of a job that fails. None if there is none, or if the checkpoints are from
-        before a restart or cannot be read."""
+        """The result of a job that fails; None if the job has no answer and no file. Checkpoints
+        from before a restart, and checkpoints that cannot be read, do not count."""
         store = self.operations.store
         loaded = await self.context.patience.retry(lambda: store.load(self.record.id))
         record = loaded.record if loaded else self.record

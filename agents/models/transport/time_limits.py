@@ -11,7 +11,7 @@ ModelSilent  the model is asked once more, then the next model of the chain. If 
              the job is retried later (`worker.failures`), and in the end fails with
              Reason.MODEL_UNAVAILABLE.
 ReplyCut     the reply came, but was too long for its time: the next model of the chain is asked.
-             If there is none, the job fails with Reason.MODEL_UNAVAILABLE.
+             After the last model, the job fails with Reason.MODEL_UNAVAILABLE.
 
 The time of a whole job is its `timeout_seconds` (`worker.attempt`; Reason.DEADLINE).
 

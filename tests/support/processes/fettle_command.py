@@ -140,18 +140,18 @@ def started(
 ) -> Iterator[Running]:
     """Start a command under the reaper; it is ended with the block, if it still runs."""
     report = cwd / f"report-{time.monotonic_ns()}.json"
-    own_end, other_end = pty.openpty() if terminal else os.pipe()
+    own_end, command_end = pty.openpty() if terminal else os.pipe()
     argv = [sys.executable, str(REAPER), str(report), str(grace), str(FETTLE), *args]
     reaper = subprocess.Popen(
         argv,
         cwd=cwd,
         env=dict(env),
-        stdin=other_end if terminal else subprocess.DEVNULL,
-        stdout=other_end,
-        stderr=other_end,
+        stdin=command_end if terminal else subprocess.DEVNULL,
+        stdout=command_end,
+        stderr=command_end,
         start_new_session=True,
     )
-    os.close(other_end)
+    os.close(command_end)
     try:
         yield Running(reaper, report, own_end, terminal=terminal)
     finally:

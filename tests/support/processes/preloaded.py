@@ -69,10 +69,10 @@ class Forked:
     def __init__(self, server: socket.socket, env: Mapping[str, str], log: IO[bytes]) -> None:
         self.returncode: int | None = None
         self._received = ""
-        self._channel, other_end = socket.socketpair()
-        with other_end:
+        self._channel, child_end = socket.socketpair()
+        with child_end:
             order = json.dumps({"env": dict(env)}).encode()
-            socket.send_fds(server, [order], [log.fileno(), other_end.fileno()])
+            socket.send_fds(server, [order], [log.fileno(), child_end.fileno()])
         self._hear(1, None)
         self.pid = int(self._received.split()[0])
 
@@ -117,11 +117,11 @@ class Forked:
 @cache
 def _server(package: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     """The session's server of forks; it ends when `own_end` of its socket is closed."""
-    own_end, other_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    argv = [sys.executable, fork_server.__file__, str(other_end.fileno()), package]
+    own_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    argv = [sys.executable, fork_server.__file__, str(child_end.fileno()), package]
     env = {"PATH": os.environ["PATH"]}
-    with other_end:
+    with child_end:
         process = subprocess.Popen(
-            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[other_end.fileno()]
+            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[child_end.fileno()]
         )
     return own_end, process

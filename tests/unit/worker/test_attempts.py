@@ -145,7 +145,7 @@ async def test_a_drain_returns_a_job_whose_attempt_waits_for_redis(store: Unreli
 
 @dataclass(frozen=True)
 class WorkerWithoutRedis:
-    """The parts of a worker whose Redis refuses connections, and an attempt in this worker."""
+    """The parts of a worker without Redis (connections are refused), and an attempt in this worker."""
 
     context: WorkerContext
     slots: JobSlots
