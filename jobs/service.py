@@ -152,7 +152,8 @@ class Operations:
     async def claim(
         self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
     ) -> JobRecord | Refusal:
-        """Take a lease. Only the first job of a conversation's line can be claimed."""
+        """Take a lease. Only the first job of a conversation's line can be claimed. `alone` and
+        `reads`: see `lifecycle.claim`."""
         claim = partial(
             lifecycle.claim, worker=worker, policy=self.policy, alone=alone, reads=reads
         )
@@ -260,7 +261,7 @@ class Operations:
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
     ) -> Submission | Refusal:
-        """Put a new job on record. It also refers to the bytes of `parent`."""
+        """Put a new job on record. The job refers to the bytes of `blobs` and of its `parent`."""
         existing = await self.store.create(change, idempotency, blobs, parent)
         if existing is None:
             await self._hint_new(change.after)

@@ -107,7 +107,7 @@ class WorkerContext:
     def saver(self, writer: AttemptWriter) -> RedisSaver:
         """The checkpoints, written by one attempt: remains of an old attempt in this process cannot
         write under the epoch of the job's next attempt."""
-        return RedisSaver(self.store.redis, writer.save_checkpoint, check_value)
+        return RedisSaver(self.store.redis, writer.save_checkpoint, self.patience, check_value)
 
     async def ledger(self, record: JobRecord, writer: AttemptWriter) -> Ledger:
         """The ledger of an attempt, with the journal and the charges of earlier attempts."""

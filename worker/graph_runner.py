@@ -203,8 +203,8 @@ class GraphRunner:
         return await asyncio.to_thread(mark_outdated, decisions, patch)
 
     async def _best_result(self) -> Result | None:
-        """The result of a job that fails; None if the job has no answer and no file. Checkpoints
-        from before a restart, and checkpoints that cannot be read, do not count."""
+        """The result of a job that fails. None if the job has no answer and no file, or if its
+        checkpoints are from before a restart or cannot be read."""
         store = self.operations.store
         loaded = await self.context.patience.retry(lambda: store.load(self.record.id))
         record = loaded.record if loaded else self.record
@@ -221,7 +221,7 @@ class GraphRunner:
         return JobEnding(self.record, self.operations, self.context, self.writer)
 
     async def _snapshot(self) -> StateSnapshot:
-        return await self.context.patience.retry(lambda: self._graph().aget_state(self._config()))
+        return await self._graph().aget_state(self._config())
 
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self.record.id}}

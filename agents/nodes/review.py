@@ -67,8 +67,8 @@ def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[
 def review_payload(state: State) -> dict[str, Any]:
     """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven, verification,
     checks, paused}; `code` is the latest Python program, or empty; `unproven` is the problem that
-    an approval would override, or None; `checks` is the report of the acceptance checks on this work, or None; `paused`:
-    the work is not finished, and `revise` continues it."""
+    an approval would override, or None; `checks` is the report of the acceptance checks on this
+    work, or None; `paused`: the work is not finished, and `revise` continues it."""
     runs = state.get("runs", [])
     answers = state.get("answers", [])
     return {

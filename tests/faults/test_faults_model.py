@@ -39,7 +39,7 @@ def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
 
 @pytest.fixture
 async def impatient(scene: Scene) -> Scene:
-    """A deployment with a worker that waits for a model for one second, and retries a job 3 times."""
+    """A worker that waits one second for a model, and retries a job three times."""
     scene.deployment.worker(model_timeout_seconds="1", retry_seconds="0.1", retries="3")
     await scene.deployment.ready()
     return scene

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from redis.asyncio import Redis
 
@@ -21,6 +23,7 @@ from worker.checkpoints.layout import (
     pairs,
     unpack,
 )
+from worker.store import Patience
 
 NEWEST = r"""
 -- The id of the newest checkpoint of a namespace (encoded), or nil. Skips hashes that hold
@@ -153,11 +156,12 @@ class Ancestor:
 class CheckpointReader:
     """Reads over one client. A checkpoint, or a walk's part, is one round trip.
 
-    Raises jobs.errors.StoreUnavailable.
+    Raises jobs.errors.StoreUnavailable, after `patience`.
     """
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, patience: Patience) -> None:
         self._redis = redis
+        self._patience = patience
         self._read = redis.register_script(READ)
         self._ancestors = redis.register_script(ANCESTORS)
 
@@ -165,8 +169,9 @@ class CheckpointReader:
         self, keys: ThreadKeys, namespace: str, checkpoint_id: str
     ) -> StoredCheckpoint | None:
         """One checkpoint; '' is the newest of its namespace."""
-        reply = await await_redis(
-            self._read(keys=[keys.index], args=[encode(namespace), checkpoint_id])
+        args = [encode(namespace), checkpoint_id]
+        reply = await self._patience.retry(
+            lambda: await_redis(self._read(keys=[keys.index], args=args))
         )
         return StoredCheckpoint.from_reply(reply) if reply else None
 
@@ -179,10 +184,8 @@ class CheckpointReader:
         """
         missing = {encode(channel) for channel in channels}
         while missing:
-            walked = self._ancestors(
-                keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *missing]
-            )
-            checkpoint, trail = await await_redis(walked)
+            args = [encode(namespace), checkpoint_id, WALK, *missing]
+            checkpoint, trail = await self._patience.retry(partial(self._walk, keys.index, args))
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
                 missing -= seeds.keys()
@@ -193,4 +196,10 @@ class CheckpointReader:
 
     async def names(self, keys: ThreadKeys) -> list[str]:
         """Index members of a thread."""
-        return [name.decode() for name in await await_redis(self._redis.zrange(keys.index, 0, -1))]
+        names = await self._patience.retry(
+            lambda: await_redis(self._redis.zrange(keys.index, 0, -1))
+        )
+        return [name.decode() for name in names]
+
+    async def _walk(self, index: str, args: Sequence[str | int]) -> Any:
+        return await await_redis(self._ancestors(keys=[index], args=args))

@@ -36,6 +36,7 @@ from worker.checkpoints.layout import (
     value_name,
 )
 from worker.checkpoints.reader import CheckpointReader, reading
+from worker.store import Patience
 
 Write = Callable[[Sequence[RedisCommand]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
@@ -52,18 +53,21 @@ class RedisSaver(BaseCheckpointSaver[str]):
 
     It has what LangGraph calls while a graph runs, `adelete_thread` and `acopy_thread`; lists,
     pruning and the synchronous half raise NotImplementedError. `redis` reads, and answers bytes
-    (`decode_responses=False`). `write` saves, and may refuse: its exceptions pass through.
+    (`decode_responses=False`); each read waits for Redis as long as `patience`. `write` saves, and
+    may refuse: its exceptions pass through.
     `check` gets each value that is read of a thread's root graph. Safe for any number of graphs in
     one event loop.
     """
 
-    def __init__(self, redis: Redis, write: Write, check: Check = lambda *_: None) -> None:
+    def __init__(
+        self, redis: Redis, write: Write, patience: Patience, check: Check = lambda *_: None
+    ) -> None:
         super().__init__(serde=SERIALIZER)
         if redis.connection_pool.connection_kwargs.get("decode_responses"):
             raise ValueError("checkpoints are bytes: use a client with decode_responses=False")
         self._write = write
         self._check = check
-        self._reader = CheckpointReader(redis)
+        self._reader = CheckpointReader(redis, patience)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """The version after `current`, which sorts after it.

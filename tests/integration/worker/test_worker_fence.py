@@ -14,6 +14,7 @@ from jobs.redis.connection import RedisCommand
 from jobs.store.redis_store import RedisStore, connect
 from worker.checkpoints import RedisSaver
 from worker.resumption import Begin, Ended, GoOn, resumption
+from worker.store import Patience
 
 
 class Log(TypedDict, total=False):
@@ -39,7 +40,7 @@ async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str)
     builder = StateGraph(Log).add_edge(START, "one").add_edge("one", "two").add_edge("two", END)
     for name in ("one", "two"):
         builder.add_node(name, lambda _, name=name: {"steps": [name]})
-    graph = builder.compile(RedisSaver(store.redis, dying))
+    graph = builder.compile(RedisSaver(store.redis, dying, Patience(30)))
     positions = set()
     for cut in range(12):
         job = await service.running()

@@ -14,6 +14,7 @@ from jobs.redis.keys import JobKeys
 from jobs.store.commit import AtomicStep, Commit
 from worker.checkpoints import RedisSaver, Write
 from worker.checkpoints.layout import ThreadKeys, decode
+from worker.store import Patience
 
 
 def unfenced(redis: Redis) -> Write:
@@ -32,7 +33,7 @@ class ListingSaver(RedisSaver):
     """
 
     def __init__(self, redis: Redis, write: Write) -> None:
-        super().__init__(redis, write)
+        super().__init__(redis, write, Patience(30))
         self._redis = redis
 
     async def alist(

@@ -4,6 +4,7 @@ than FETTLE_PATIENCE_SECONDS."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,6 +36,7 @@ from worker.store import Patience
 
 CLOSED_PORT = "redis://127.0.0.1:1/0"
 """An address that refuses connections."""
+PATIENCE_SECONDS = 0.3
 
 
 def new_context(patience_seconds: float = 60) -> WorkerContext:
@@ -145,7 +147,7 @@ async def test_a_drain_returns_a_job_whose_attempt_waits_for_redis(store: Unreli
 
 @dataclass(frozen=True)
 class WorkerWithoutRedis:
-    """The parts of a worker without Redis (connections are refused), and an attempt in this worker."""
+    """The parts of a worker while Redis refuses connections, and one of its attempts."""
 
     context: WorkerContext
     slots: JobSlots
@@ -175,6 +177,10 @@ class WorkerWithoutRedis:
         limit = RedisRateLimit(self.context.store.redis, {}, self.context.patience, 60.0)
         await limit.wait("groq:a", 1)
 
+    async def read_checkpoint(self) -> None:
+        config = {"configurable": {"thread_id": self.runner.record.id}}
+        await self.context.saver(self.ledger.writer).aget_tuple(config)
+
     async def pin_files(self) -> None:
         builder = PortsBuilder(self.context, self.runner.record, self.ledger)
         await builder.blobs.put(b"content")
@@ -182,7 +188,9 @@ class WorkerWithoutRedis:
 
 @pytest.fixture
 async def worker(tmp_path: Path) -> AsyncIterator[WorkerWithoutRedis]:
-    settings = WorkerSettings(redis_url=CLOSED_PORT, data_dir=tmp_path, patience_seconds=0.3)  # type: ignore[arg-type]
+    settings = WorkerSettings(
+        redis_url=CLOSED_PORT, data_dir=tmp_path, patience_seconds=PATIENCE_SECONDS
+    )  # type: ignore[arg-type]
     store = RedisStore(connect(CLOSED_PORT))
     context = build_context(settings, store, WorkerFigures(1))
     operations = Operations(store, lambda _: None)
@@ -205,14 +213,17 @@ WAITS: dict[str, Callable[[WorkerWithoutRedis], Awaitable[object]]] = {
     "reservation": WorkerWithoutRedis.reserve_budget,
     "settlement": WorkerWithoutRedis.settle_budget,
     "rate limit": WorkerWithoutRedis.wait_for_turn,
+    "checkpoint": WorkerWithoutRedis.read_checkpoint,
     "files": WorkerWithoutRedis.pin_files,
 }
 
 
 @pytest.mark.parametrize("wait", WAITS)
-async def test_no_wait_for_redis_is_longer_than_the_setting(
+async def test_each_wait_for_redis_is_as_long_as_the_setting(
     worker: WorkerWithoutRedis, wait: str
 ) -> None:
+    started_at = time.monotonic()
     async with asyncio.timeout(10):
         with pytest.raises(StoreUnavailable):
             await WAITS[wait](worker)
+    assert time.monotonic() - started_at >= PATIENCE_SECONDS
