@@ -188,9 +188,9 @@ class WorkerWithoutRedis:
 
 @pytest.fixture
 async def worker(tmp_path: Path) -> AsyncIterator[WorkerWithoutRedis]:
-    settings = WorkerSettings(
-        redis_url=CLOSED_PORT, data_dir=tmp_path, patience_seconds=PATIENCE_SECONDS
-    )  # type: ignore[arg-type]
+    settings = WorkerSettings.model_validate(
+        {"redis_url": CLOSED_PORT, "data_dir": tmp_path, "patience_seconds": PATIENCE_SECONDS}
+    )
     store = RedisStore(connect(CLOSED_PORT))
     context = build_context(settings, store, WorkerFigures(1))
     operations = Operations(store, lambda _: None)

@@ -34,6 +34,7 @@ from worker.failures import (
     classify_failure,
 )
 from worker.repositories.errors import (
+    DeliveryUnavailable,
     RepositoryDiskFails,
     RepositoryRefused,
     RepositoryUnavailable,
@@ -140,6 +141,10 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
         (
             RepositoryUnavailable("timed out"),
             Retry(Reason.REPOSITORY, Wait("the repository", "timed out")),
+        ),
+        (
+            DeliveryUnavailable("503", asked_seconds=9),
+            Retry(Reason.DELIVERY, Wait("the repository", "503"), 9),
         ),
         (RepositoryRefused("no branch 'x'"), Fail(Reason.REPOSITORY, "no branch 'x'")),
         (SetupUnavailable("away"), Retry(Reason.SETUP, Wait("the package index", "away"))),
