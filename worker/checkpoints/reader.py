@@ -184,7 +184,7 @@ class CheckpointReader:
         """
         missing = {encode(channel) for channel in channels}
         while missing:
-            args = [encode(namespace), checkpoint_id, WALK, *missing]
+            args: list[str | int] = [encode(namespace), checkpoint_id, WALK, *missing]
             checkpoint, trail = await self._patience.retry(partial(self._walk, keys.index, args))
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
