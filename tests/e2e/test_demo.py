@@ -58,6 +58,7 @@ def test_the_demo_shows_five_jobs_and_leaves_nothing(tmp_path, env):
     assert list((tmp_path / "tmp").glob("fettle-*")) == []
 
 
+@pytest.mark.matrix
 def test_on_a_terminal_it_asks_draws_the_plot_and_a_person_may_say_no(tmp_path, env):
     env["COLORTERM"] = "truecolor"
     with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
@@ -70,6 +71,7 @@ def test_on_a_terminal_it_asks_draws_the_plot_and_a_person_may_say_no(tmp_path, 
     assert "in fine fettle" in demo.text
 
 
+@pytest.mark.matrix
 def test_with_a_key_the_true_client_asks_its_provider(tmp_path, env):
     with ProviderServer(recorded_provider.play) as provider:
         env |= {"GROQ_API_KEY": "gsk_x", "FETTLE_GROQ_BASE_URL": provider.groq_url}

@@ -143,6 +143,7 @@ def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review
         assert visitor.wrong == []
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.parametrize(
     ("scheme", "size", "view"),
     [("light", DESK, "split"), ("dark", DESK, "split"), ("dark", PHONE, "unified")],

@@ -36,6 +36,7 @@ def site(redis_url, tmp_path):
         yield api.url, waiting_id, ended_id
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_the_changes_fit_and_are_accessible(site, scheme, size):

@@ -38,6 +38,7 @@ def test_a_pattern_is_linear(use: Use) -> None:
     assert use.growth() is None, str(use)
 
 
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [

@@ -38,6 +38,7 @@ def refused(forge: Delivering, job_id: str) -> dict[str, Any]:
     return job
 
 
+@pytest.mark.matrix(every=2)
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind: str) -> None:
     with delivering(tmp_path, kind) as forge:
@@ -173,6 +174,7 @@ UNKNOWN_BRANCH = {
 """The answer of a forge if its API does not know a branch that was pushed a moment before."""
 
 
+@pytest.mark.matrix(every=2)
 @pytest.mark.parametrize("kind", UNKNOWN_BRANCH)
 def test_a_forge_that_does_not_know_the_branch_yet_is_asked_again(
     tmp_path: Path, kind: str

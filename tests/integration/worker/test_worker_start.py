@@ -23,6 +23,7 @@ from settings.base import DEVELOPMENT_KEY as KEY
 from worker.adapters.tools import GROUP
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
@@ -119,6 +120,7 @@ async def test_a_package_of_tools_does_not_turn_tracing_on(tmp_path: Path) -> No
     assert traces.received == []
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("process", ["api", "worker", "cli flower", "cli up", "cli config"])
 @pytest.mark.parametrize(
     ("variable", "address", "message"),
