@@ -5,7 +5,6 @@ See ADR 88.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +12,14 @@ from fnmatch import fnmatch
 
 from agents.checks.copied_files import SETTINGS
 from agents.ports.checks import Checks
-from agents.runs.pytest_runs import words_of_pytest
+from agents.runs.pytest_runs import PYTHON, words_of_pytest
 
-_LEFT_OUT = re.compile(
-    r"-[qvsx]+|-r\w*|--tb=\w+|--color=\w+|--no-header|--no-summary|--exitfirst|--maxfail=\d+"
-)
-"""Options of pytest that change its output or stop it early: each test has to be reported."""
+_RUN_AND_NAME_EACH_TEST = ("--maxfail=0", "--verbosity=1")
+"""Options that follow those of the command, because the last value counts: `-x` does not stop the
+run, and the output names the test that a time limit ends."""
 _OPTIONS_OF_UNITTEST = frozenset(
     {"-v", "-q", "-f", "-b", "-c", "--verbose", "--quiet", "--failfast", "--buffer", "--catch"}
 )
-_PYTHON = re.compile(r"python(3(\.\d+)?)?")
-"""Names of the sandbox's interpreter, which `python` starts in any sandbox."""
 _PATTERNS = ("test_*.py", "*_test.py")
 _PYTEST = ("python", "-m", "pytest")
 
@@ -45,9 +41,9 @@ def command_of(checks: Checks) -> CheckCommand:
     if not words:
         return _pytest_command(checks, _PYTEST, [])
     if count := words_of_pytest(words):
-        program = ["python" if _PYTHON.fullmatch(word) else word for word in words[:count]]
+        program = ["python" if PYTHON.fullmatch(word) else word for word in words[:count]]
         return _pytest_command(checks, program, words[count:])
-    if _PYTHON.fullmatch(words[0]) and words[1:3] == ["-m", "unittest"]:
+    if PYTHON.fullmatch(words[0]) and words[1:3] == ["-m", "unittest"]:
         arguments = _pytest_arguments(words[3:], files_to_collect(checks.files))
         if arguments is not None:
             return _pytest_command(checks, _PYTEST, arguments)
@@ -69,22 +65,24 @@ def _pytest_command(
     checks: Checks, program: Sequence[str], arguments: Sequence[str]
 ) -> CheckCommand:
     """pytest with its settings from the checks alone, never from the workspace."""
-    words = [word for word in arguments if not _LEFT_OUT.fullmatch(word)]
-    previous = [None, *words]
+    previous = [None, *arguments]
     words = [
-        word for word, before in zip(words, previous, strict=False) if not _is_all(word, before)
+        word for word, before in zip(arguments, previous, strict=False) if not _is_all(word, before)
     ]
     names_tests = any(_names_a_check(word, checks.files) for word in words)
     settings = next((name for name in SETTINGS if name in checks.files), "/dev/null")
-    options = ("-c", settings, "--rootdir", ".", "--continue-on-collection-errors", "-v")
+    options = ("-c", settings, "--rootdir", ".", "--continue-on-collection-errors")
     files = [] if names_tests else files_to_collect(checks.files)
+    end = [*words, "--"].index("--")  # only names of tests follow `--`
+    words[end:end] = _RUN_AND_NAME_EACH_TEST
     return CheckCommand((*program, *options, *words, *files), is_pytest=True)
 
 
 def _is_all(word: str, before: str | None) -> bool:
     """Whether a word means all tests in the directory. Only the checks run, not the tests of the
-    workspace."""
-    return word.rstrip("/") == "." and not (before or "").startswith("-")
+    workspace. After a long option without `=`, the word may be the option's value."""
+    may_be_value = before is not None and before.startswith("--") and "=" not in before
+    return word.rstrip("/") == "." and not may_be_value
 
 
 def _names_a_check(word: str, files: Mapping[str, str]) -> bool:

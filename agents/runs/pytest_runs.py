@@ -132,7 +132,8 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+PYTHON = re.compile(r"python(3(\.\d+)?)?")
+"""Names of the sandbox's interpreter, which `python` starts in any sandbox."""
 _OPTION = re.compile(r"-[bBdEiIOPqRsuvx]+|-[WX].+|--check-hash-based-pycs=.*")
 """An option of the interpreter after which it still finds the installed packages."""
 _WITH_VALUE = ("-W", "-X")
@@ -158,11 +159,15 @@ def is_assignment(word: str) -> bool:
 
 def words_of_pytest(words: Sequence[str]) -> int:
     """The number of words of a command that start pytest, with `env` before it and the options of
-    Python; 0 for another program."""
+    Python; 0 for another program.
+
+    The report cannot replace this: a run of pytest without a report has failed, whereas another
+    program needs no report. Also, options for pytest are inserted after these words.
+    """
     start = _words_of_env(words)
     if start < len(words) and words[start] == "pytest":
         return start + 1
-    if start == len(words) or not _PYTHON.fullmatch(words[start]):
+    if start == len(words) or not PYTHON.fullmatch(words[start]):
         return 0
     at = start + 1
     while at < len(words) and (words[at] in _WITH_VALUE or _OPTION.fullmatch(words[at])):

@@ -468,6 +468,15 @@ async def test_a_pytest_command_selects_tests(sandbox: LocalSandbox) -> None:
     assert names == {"test_a.py::test_zero", "tests/test_b.py::test_more"}
 
 
+@pytest.mark.parametrize("command", ["pytest -x", "pytest --maxfail 1", "pytest -qqx -- test_s.py"])
+async def test_a_pytest_command_that_stops_at_a_failure_runs_each_test(
+    sandbox: LocalSandbox, command: str
+) -> None:
+    text = "def test_a():\n    assert False\n\n\ndef test_b():\n    pass\n"
+    report = await judge(sandbox, {}, Checks({"test_s.py": text}, command), LIMITS)
+    assert [test.outcome for test in report.tests] == ["failed", "passed"], report
+
+
 @pytest.mark.parametrize(
     ("command", "judged_by"),
     [

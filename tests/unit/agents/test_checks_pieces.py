@@ -8,21 +8,26 @@ from agents.ports.checks import Checks
 
 FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
 
-OWN = "-c /dev/null --rootdir . --continue-on-collection-errors -v"
+OWN = "-c /dev/null --rootdir . --continue-on-collection-errors"
+LAST = "--maxfail=0 --verbosity=1"
 ALL = "test_a.py tests/test_b.py"
 
 
 @pytest.mark.parametrize(
     ("command", "argv"),
     [
-        (None, f"python -m pytest {OWN} {ALL}"),
-        ("pytest", f"pytest {OWN} {ALL}"),
-        ("python3.12 -u -m pytest -x -q .", f"python -u -m pytest {OWN} {ALL}"),
-        ("pytest -k a tests", f"pytest {OWN} -k a tests"),
-        ("pytest -q test_a.py::test_x", f"pytest {OWN} test_a.py::test_x"),
-        ("python -m unittest", f"python -m pytest {OWN} {ALL}"),
-        ("python -m unittest discover -v", f"python -m pytest {OWN} {ALL}"),
-        ("python3 -m unittest -q tests.test_b.A", f"python -m pytest {OWN} tests/test_b.py::A"),
+        (None, f"python -m pytest {OWN} {LAST} {ALL}"),
+        ("pytest", f"pytest {OWN} {LAST} {ALL}"),
+        ("python3.12 -u -m pytest -x -q .", f"python -u -m pytest {OWN} -x -q {LAST} {ALL}"),
+        ("pytest --basetemp . --tb=no .", f"pytest {OWN} --basetemp . --tb=no {LAST} {ALL}"),
+        ("pytest -k a tests", f"pytest {OWN} -k a tests {LAST}"),
+        ("pytest -q -- test_a.py::test_x", f"pytest {OWN} -q {LAST} -- test_a.py::test_x"),
+        ("python -m unittest", f"python -m pytest {OWN} {LAST} {ALL}"),
+        ("python -m unittest discover -v", f"python -m pytest {OWN} {LAST} {ALL}"),
+        (
+            "python3 -m unittest -q tests.test_b.A",
+            f"python -m pytest {OWN} tests/test_b.py::A {LAST}",
+        ),
     ],
 )
 def test_pytest_runs_the_checks_and_reports_each_test(command: str | None, argv: str) -> None:
@@ -43,7 +48,7 @@ def test_settings_come_from_the_checks() -> None:
 
 def test_without_a_name_of_a_test_each_python_file_is_collected() -> None:
     files = {"run.py": "", "conftest.py": "", "data.txt": "", "sub/__init__.py": ""}
-    assert command_of(Checks(files)).argv[-2:] == ("-v", "run.py")
+    assert command_of(Checks(files)).argv[-2:] == ("--verbosity=1", "run.py")
 
 
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
