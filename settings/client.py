@@ -13,7 +13,7 @@ from settings.base import DEVELOPMENT_KEY, FettleSettings, ValueOrigin
 from settings.reading.addresses import HttpUrl, http_origin, parse_http
 from settings.reading.config_file import VARIABLE, named_file, read_file, user_file
 from settings.starting.environment import allowed_environment
-from settings.starting.provider_rows import PROVIDERS
+from settings.starting.provider_rows import KEY, PROVIDERS
 
 ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
 ESCALATING = ("EXECUTOR", "CRITIC")
@@ -106,4 +106,5 @@ def _of_deployment(name: str) -> bool:
 
 def model_keys() -> list[str]:
     """The providers that have a key, by the name of their variable."""
-    return [row.key_variable for row in PROVIDERS if os.environ.get(row.key_variable)]
+    variables = (row.variable(KEY) for row in PROVIDERS)
+    return [variable for variable in variables if os.environ.get(variable)]

@@ -19,7 +19,7 @@ from pydantic_settings import SettingsConfigDict
 from settings.base import FettleSettings
 from settings.reading.addresses import OptionalHttpUrl, none_if_empty
 from settings.starting.environment import library_variables, unusable_proxies
-from settings.starting.provider_rows import PROVIDERS, ProviderRow
+from settings.starting.provider_rows import ADDRESS, KEY, PROVIDERS, ProviderRow
 
 OLLAMA_PORT = 11_434
 _BY_PROXY = "Set HTTPS_PROXY"
@@ -56,26 +56,26 @@ def _with_fields(fields: Iterable[tuple[str, tuple[Any, Any]]]) -> Callable[[Kin
 
 def _keys_and_addresses() -> Iterator[tuple[str, tuple[Any, Any]]]:
     for row in PROVIDERS:
-        yield row.key_field, (SecretStr | None, _key(row))
-        yield row.address_field, (OptionalHttpUrl, _address(row))
-        for setting in row.settings:
-            name = row.extra_field(setting)
-            yield name, (str | None, _field(name, setting.description, setting.other_names))
+        yield row.field(KEY), (SecretStr | None, _key(row))
+        yield row.field(ADDRESS), (OptionalHttpUrl, _address(row))
+        for extra in row.settings:
+            field = _field(row, extra.name, extra.description, extra.other_names)
+            yield row.field(extra.name), (str | None, field)
 
 
 def _key(row: ProviderRow) -> Any:
-    names = AliasChoices(row.key, row.key_field) if row.key else None
+    names = AliasChoices(row.key, row.field(KEY)) if row.key else None
     description = row.of_key or f"key for {row.title}"
     return Field(None, validation_alias=names, description=description)
 
 
 def _address(row: ProviderRow) -> Any:
     description = row.of_address or f"another address for {row.title}'s API"
-    return _field(row.address_field, description, row.other_addresses)
+    return _field(row, ADDRESS, description, row.other_addresses)
 
 
-def _field(name: str, description: str, other_names: tuple[str, ...]) -> Any:
-    names = AliasChoices(f"FETTLE_{name.upper()}", name, *other_names)
+def _field(row: ProviderRow, setting: str, description: str, other_names: tuple[str, ...]) -> Any:
+    names = AliasChoices(row.variable(setting), row.field(setting), *other_names)
     if other_names:
         description += f"; also read: {', '.join(f'`{alias}`' for alias in other_names)}"
     return Field(None, validation_alias=names, description=description)
@@ -129,14 +129,14 @@ class ProviderSettings(FettleSettings):
     def api_keys(self) -> dict[str, str]:
         """The keys that are set, by provider."""
         values = dict(self)
-        secrets = {row.provider: values[row.key_field] for row in PROVIDERS}
+        secrets = {row.provider: values[row.field(KEY)] for row in PROVIDERS}
         keys = {name: secret.get_secret_value() for name, secret in secrets.items() if secret}
         return {name: key for name, key in keys.items() if key.strip()}
 
     def base_urls(self) -> dict[str, str]:
         """The addresses that are set, by provider."""
         values = dict(self)
-        urls = {row.provider: values[row.address_field] for row in PROVIDERS}
+        urls = {row.provider: values[row.field(ADDRESS)] for row in PROVIDERS}
         return {name: url for name, url in urls.items() if url}
 
     def provider_settings(self) -> dict[str, dict[str, str]]:
@@ -146,7 +146,7 @@ class ProviderSettings(FettleSettings):
             row.provider: {
                 setting.name: value.strip()
                 for setting in row.settings
-                if (value := values[row.extra_field(setting)] or "").strip()
+                if (value := values[row.field(setting.name)] or "").strip()
             }
             for row in PROVIDERS
             if row.settings

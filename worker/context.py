@@ -23,6 +23,7 @@ from jobs.model.spec import JobSpec
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
 from sandbox.protocol import Limits, Sandbox
+from settings.starting.provider_rows import provider_variable
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.budget import Spending
@@ -215,6 +216,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         api_keys=settings.api_keys(),
         base_urls=settings.base_urls(),
         provider_settings=settings.provider_settings(),
+        name_setting=provider_variable,
         connect_seconds=settings.model_connect_seconds,
         first_token_seconds=settings.model_first_token_seconds,
         tokens_per_second=settings.model_min_tokens_per_second,

@@ -63,6 +63,7 @@ def build(
         http=http,
         context=options.context(name, {}),
         settings=options.settings(name),
+        name_setting=options.setting_namer(name),
     )
     inner, output_limit = _within_its_limits(name, options, config)
     return ProviderModel(
@@ -70,6 +71,7 @@ def build(
         http=http,
         retry_policy=options.retry_policy,
         full_name=str(name),
+        name_setting=options.setting_namer(name),
         output_limit=output_limit,
         known_context=options.context(name, inner.profile or {}),
         server=server,

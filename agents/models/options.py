@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from agents.models.capabilities.record import Capabilities, CapabilityStore
 from agents.models.capabilities.server import ModelServer
 from agents.models.name import ModelName
 from agents.models.providers import Provider
+from agents.models.providers.kind import ADDRESS, KEY, SettingNamer
 from agents.models.token_bounds import OutputLimit
 from agents.models.transport.time_limits import RetryPolicy, Timeouts
 from agents.redaction import Redaction
@@ -25,6 +27,10 @@ Profile = Mapping[str, Any]
 SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 
 
+def _describe_setting(provider: str, setting: str) -> str:
+    return f"{provider}'s {setting}"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """The operator's settings. `settings.models` and `settings.providers` describe their use."""
@@ -35,7 +41,10 @@ class ModelOptions:
     """By provider. Without an entry, the provider's public address is used; no library takes an
     address from the environment."""
     provider_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By provider, the settings that `Provider.settings` names."""
+    """By provider, its other settings that are set."""
+    name_setting: Callable[[str, str], str] = _describe_setting
+    """Returns the operator's name of a setting of a provider, for errors with a remedy: `groq` and
+    `api_key` give GROQ_API_KEY. `settings.starting.provider_rows` declares the variables."""
     connect_seconds: float = 10.0
     """For a connection."""
     first_token_seconds: float = 60.0
@@ -85,17 +94,17 @@ class ModelOptions:
     def api_key(self, name: ModelName) -> str:
         """The key for this model; empty if the provider needs no key.
 
-        Raises ModelNotConfigured naming the variables, one of which has to be set.
+        Raises ModelNotConfigured naming the settings, one of which has to be set.
         """
+        name_setting = self.setting_namer(name)
         if not self.has_key(name.of) and name.of.key_is_needed:
-            raise ModelNotConfigured(
-                f"{name} needs a key: set {name.of.key_variables} where the workers run"
-            )
+            keys = name.of.key_settings(name_setting)
+            raise ModelNotConfigured(f"{name} needs a key: set {keys} where the workers run")
         key = self.api_keys.get(name.provider, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ModelNotConfigured(
                 f"{name} cannot use its key, which has characters that keys do not have, such as a "
-                f"line break or a curly quote: correct {name.of.key} where the workers run"
+                f"line break or a curly quote: correct {name_setting(KEY)} where the workers run"
             )
         return key
 
@@ -104,16 +113,21 @@ class ModelOptions:
         instead = self.provider_settings.get(provider.name, {}).get(provider.instead_of_key)
         return bool(instead or self.api_keys.get(provider.name, "").strip())
 
+    def setting_namer(self, name: ModelName) -> SettingNamer:
+        """Names the settings of this model's provider as the operator does."""
+        return partial(self.name_setting, name.provider)
+
     def settings(self, name: ModelName) -> Mapping[str, str]:
         """The other settings of this model's provider that are set."""
         return self.provider_settings.get(name.provider, {})
 
     def base_url(self, name: ModelName) -> str:
-        """The address for this model. Raises ModelNotConfigured naming the variable to set."""
+        """The address for this model. Raises ModelNotConfigured naming the setting."""
         url = self.base_urls.get(name.provider) or name.of.public
         if url is None:
+            address = self.setting_namer(name)(ADDRESS)
             raise ModelNotConfigured(
-                f"{name} needs an address: set {name.of.address} where the workers run"
+                f"{name} needs an address: set {address} where the workers run"
             )
         return url.rstrip("/")
 

@@ -43,6 +43,7 @@ from agents.models.capabilities.server import (
 from agents.models.error_mapping.describe import describe_error
 from agents.models.error_mapping.mapping import classify, error_from_transport
 from agents.models.providers import PROVIDERS
+from agents.models.providers.kind import SettingNamer
 from agents.models.replies.arguments import Schema
 from agents.models.replies.fields import fields_of
 from agents.models.replies.history import history_for
@@ -78,6 +79,8 @@ class ProviderModel(BaseChatModel):
     http: httpx.AsyncClient
     retry_policy: RetryPolicy
     full_name: str
+    name_setting: SettingNamer
+    """Names the settings of the provider in errors."""
     output_limit: OutputLimit
     known_context: int | None
     """Tokens of a request with its reply, by the model's library and the settings; None: not
@@ -164,7 +167,7 @@ class ProviderModel(BaseChatModel):
             return None
         url = httpx.URL(self.listing.urls[0])
         error = error_from_transport(self.listing.error, url, proven=False)
-        return None if error is None else describe_error(error, self.full_name)
+        return None if error is None else self._describe(error)
 
     @property
     def most_input(self) -> int | None:
@@ -256,6 +259,9 @@ class ProviderModel(BaseChatModel):
             raise ReplyCut(str(error)) from error
         raise error
 
+    def _describe(self, error: ModelError) -> str:
+        return describe_error(error, self.full_name, self.name_setting)
+
     def _no_answer(self, error: ReplyUnusable) -> ModelError:
         """The error after a second reply that is no answer."""
         message = f"{self.full_name}: two replies in a row are no answer: the last one {error}"
@@ -290,7 +296,7 @@ class ProviderModel(BaseChatModel):
                     return ChatResult(generations=[ChatGeneration(message=withheld)])
             else:
                 # A provider may repeat a header that holds a secret.
-                error.args = (self.redaction.text(describe_error(error, self.full_name)),)
+                error.args = (self.redaction.text(self._describe(error)),)
             if error is raised:
                 raise
             raise error from raised

@@ -1,13 +1,18 @@
-"""The providers of models, one row each, with the names of their variables.
+"""The providers of models, one row each, with the names of their settings.
 
 `settings.providers` makes the settings from the rows, and `settings.starting.environment` the list
 of variables that a process may have. For this reason, this module imports only the standard
-library.
+library. `agents.models.providers` declares how a provider is called: its client, wire format and
+public address. The name of the provider in `provider:model` connects the two; agents do not know
+variables, and get the names that their errors repeat with the other options.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+KEY, ADDRESS = "api_key", "base_url"
+"""The settings that each provider has, as `FETTLE_<PROVIDER>_<NAME>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +52,20 @@ class ProviderRow:
         """The provider in `provider:model`."""
         return self.prefix or self.name
 
-    @property
-    def key_variable(self) -> str:
-        """The variable of the key."""
-        return self.key or f"FETTLE_{self.name.upper()}_API_KEY"
+    def variable(self, setting: str) -> str:
+        """The variable of KEY, ADDRESS or an extra setting."""
+        if setting == KEY and self.key:
+            return self.key
+        return f"FETTLE_{self.name}_{setting}".upper()
 
-    @property
-    def key_field(self) -> str:
-        """The key's name in a file and as a field."""
-        return self.key_variable.removeprefix("FETTLE_").lower()
-
-    @property
-    def address_field(self) -> str:
-        """The address's name in a file and as a field."""
-        return f"{self.name}_base_url"
+    def field(self, setting: str) -> str:
+        """The name of KEY, ADDRESS or an extra setting in a file and as a field."""
+        return self.variable(setting).removeprefix("FETTLE_").lower()
 
     @property
     def rate_field(self) -> str:
         """The rate's name in a file and as a field."""
         return f"rate_{self.name}"
-
-    def extra_field(self, setting: ExtraSetting) -> str:
-        """An extra setting's name in a file and as a field."""
-        return f"{self.name}_{setting.name}"
 
     def variables(self) -> tuple[str, ...]:
         """The variables that do not begin with FETTLE_."""
@@ -175,3 +171,9 @@ PROVIDERS = (
     ),
 )
 """In the order of docs/configuration.md."""
+
+
+def provider_variable(provider: str, setting: str) -> str:
+    """The variable of KEY, ADDRESS or an extra setting of a provider in `provider:model`."""
+    row = next(row for row in PROVIDERS if row.provider == provider)
+    return row.variable(setting)

@@ -15,6 +15,7 @@ from agents.models.build import ready
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
+from agents.models.providers.kind import KEY
 from agents.models.role_models import Chains
 from agents.ports import Role
 from agents.ports.spending import Usage
@@ -142,7 +143,7 @@ def _providers(options: ModelOptions) -> Iterator[Facts]:
         name = ModelName(provider.name, "any")
         yield {
             "name": provider.name,
-            "key": provider.key,
+            "key": options.setting_namer(name)(KEY),
             "has_key": options.has_key(provider),
             "missing": _missing(name, options),
         }

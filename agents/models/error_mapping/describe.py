@@ -7,6 +7,7 @@ from typing import Final
 
 from agents.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 from agents.models.name import ModelName
+from agents.models.providers.kind import ADDRESS, SettingNamer
 from agents.texts import bounded
 
 _SHOWN_CHARACTERS = 500
@@ -59,7 +60,7 @@ _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
 }
 
 
-def describe_error(error: ModelError, full_name: str) -> str:
+def describe_error(error: ModelError, full_name: str, name_setting: SettingNamer) -> str:
     """`groq:x: the key is not accepted (401: Invalid API Key); put a valid key in GROQ_API_KEY`.
 
     An error within a reply keeps its text, after the model's name.
@@ -74,26 +75,25 @@ def describe_error(error: ModelError, full_name: str) -> str:
     if error.kind is ErrorKind.REPLY or (status == 200 and error.kind is ErrorKind.POLICY):
         return f"{full_name}: {message}"
     reason = f"{status}: {message}" if status >= _SHOWN_FROM_STATUS else message
-    return _described(full_name, error.kind, reason)
+    means, advice = _MEANINGS[error.kind]
+    text = f"{full_name}: {means} ({reason})"
+    return f"{text}; {_fill(advice, full_name, name_setting)}" if advice else text
 
 
 def too_long(full_name: str, reason: str) -> str:
     """That a request does not fit into a model's context, and what to do."""
-    return _described(full_name, ErrorKind.TOO_LONG, reason)
+    means, advice = _MEANINGS[ErrorKind.TOO_LONG]
+    return f"{full_name}: {means} ({reason}); {advice}"
 
 
-def _described(full_name: str, kind: ErrorKind, reason: str) -> str:
+def _fill(advice: str, full_name: str, name_setting: SettingNamer) -> str:
+    """The advice for this model, with the names of its provider's settings."""
     name = ModelName.parse(full_name)
-    means, advice = _MEANINGS[kind]
-    text = f"{full_name}: {means} ({reason})"
-    if not advice:
-        return text
     install = name.of.install.format(model=name.model)
-    filled = advice.format(
-        key=name.of.key_variables,
-        address=name.of.address,
+    return advice.format(
+        key=name.of.key_settings(name_setting),
+        address=name_setting(ADDRESS),
         example=name.of.public or name.of.example,
         gateway="" if name.of.public or name.of.key_is_needed else _GATEWAY,
         install=f"{install}, or " if install else "",
     )
-    return f"{text}; {filled}"

@@ -20,11 +20,11 @@ _API_VERSION = "2025-04-01-preview"
 _DEPLOYMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
 # Azure's portal also shows addresses with these ends. The client adds its own.
 _END_OF_ADDRESS = re.compile(r"/openai(?:/v1|/deployments/.*)?/?$")
-_TOKEN_FILE = "FETTLE_AZURE_TOKEN_FILE"  # noqa: S105 - the name of a variable
+_TOKEN_FILE = "token_file"  # noqa: S105 - the name of a setting
 
 
 def _make(config: ModelConfig) -> BaseChatModel:
-    token_file = None if config.api_key else config.settings["token_file"]
+    token_file = None if config.api_key else config.settings[_TOKEN_FILE]
     chat: BaseChatModel = init_chat_model(
         config.model,
         model_provider="azure_openai",
@@ -32,22 +32,25 @@ def _make(config: ModelConfig) -> BaseChatModel:
         api_version=config.settings.get("api_version", _API_VERSION),
         api_key=config.api_key or None,
         azure_ad_token=None,
-        azure_ad_token_provider=_read_token(token_file) if token_file else None,
+        azure_ad_token_provider=(
+            _token_reader(token_file, config.name_setting(_TOKEN_FILE)) if token_file else None
+        ),
         **options(config),
     )
     return chat
 
 
-def _read_token(path: str) -> Callable[[], str]:
-    """Reads the Entra token before each request: another process renews it every hour."""
+def _token_reader(path: str, setting: str) -> Callable[[], str]:
+    """Reads the Entra token before each request: another process renews it every hour. Errors name
+    the `setting` of the file."""
 
     def read() -> str:
         try:
             token = Path(path).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ModelNotConfigured(f"{_TOKEN_FILE} cannot be read: {error}") from error
+            raise ModelNotConfigured(f"{setting} cannot be read: {error}") from error
         if not (token and token.isascii() and token.isprintable()):
-            raise ModelNotConfigured(f"{_TOKEN_FILE} names a file without a token: {path}")
+            raise ModelNotConfigured(f"{setting} names a file without a token: {path}")
         return token
 
     return read
@@ -57,12 +60,9 @@ PROVIDER = Provider(
     name="azure",
     protocol=OPENAI,
     make=_make,
-    key="AZURE_OPENAI_API_KEY",
-    address="FETTLE_AZURE_BASE_URL",
     public=None,
     example="https://NAME.openai.azure.com",
-    settings={"api_version": "FETTLE_AZURE_API_VERSION", "token_file": _TOKEN_FILE},
-    instead_of_key="token_file",
+    instead_of_key=_TOKEN_FILE,
     priced_as="azure",
     package="langchain_openai",
     extra="azure",

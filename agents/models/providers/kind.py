@@ -1,4 +1,4 @@
-"""Provider: everything that Fettle knows about one provider."""
+"""Provider: how the models of one provider are called. The settings declare its key and address."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@:-]|\.(?!\.)){0,127}")
 IN_A_PATH = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@-]|\.(?!\.)){0,127}")
 """A Gemini model's name becomes part of a URL's path: it must not name another path or method."""
 
+KEY, ADDRESS = "api_key", "base_url"
+"""The settings that each provider has."""
+SettingNamer = Callable[[str], str]
+"""Returns the operator's name of a setting of one provider, such as GROQ_API_KEY for KEY."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
     """What a model is built from. `http` sends its requests; its own retries and limits are off.
 
     `context` is the size of its context in tokens, for servers that take it as an option.
-    `settings` are the provider's other settings that are set, by the names in `Provider.settings`.
+    `settings` are the provider's other settings that are set. Errors name a setting by
+    `name_setting`.
     """
 
     model: str
@@ -34,7 +40,8 @@ class ModelConfig:
     tls: ssl.SSLContext
     http: httpx.AsyncClient
     context: int | None
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str]
+    name_setting: SettingNamer
 
     def sync(self) -> httpx.Client:
         """For clients that require a synchronous one, which is never used. It shares the TLS
@@ -50,10 +57,6 @@ class Provider:
     """In `name:model`."""
     protocol: StreamProtocol
     make: Callable[[ModelConfig], BaseChatModel]
-    key: str
-    """The variable of the key."""
-    address: str
-    """The variable of the address."""
     public: str | None
     """The address by default; None: an operator has to set one."""
     example: str = ""
@@ -69,8 +72,6 @@ class Provider:
     """The paths of the server's lists of models, relative to its address; they may name the models'
     contexts."""
     key_is_needed: bool = True
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """The variables of the other settings, by name."""
     instead_of_key: str = ""
     """The name of the setting that can replace the key."""
     package: str | None = None
@@ -87,8 +88,6 @@ class Provider:
     thinking_tokens: Callable[[str], int] = lambda _model: 0
     """The tokens that a model may use beyond the limit on output tokens."""
 
-    @property
-    def key_variables(self) -> str:
-        """The variables of the key and of the setting that replaces it, in words."""
-        instead = self.settings.get(self.instead_of_key)
-        return f"{self.key} or {instead}" if instead else self.key
+    def key_settings(self, name_setting: SettingNamer) -> str:
+        """The names of the key and of the setting that replaces it, in words."""
+        return " or ".join(name_setting(name) for name in (KEY, self.instead_of_key) if name)

@@ -22,20 +22,23 @@ METADATA = "metadata"
 _GLOBAL = "https://aiplatform.googleapis.com"
 _MULTI_REGIONS = ("us", "eu")
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-_CREDENTIALS, _PROJECT = "FETTLE_VERTEX_CREDENTIALS", "FETTLE_VERTEX_PROJECT"
+_CREDENTIALS, _PROJECT, _LOCATION = "credentials", "project", "location"
+"""The names of settings."""
 
 
 def _make(config: ModelConfig) -> BaseChatModel:
     if config.api_key:
         return make_gemini(config, vertexai=True, api_key=config.api_key)
-    credentials, own_project = _credentials(config.settings["credentials"])
-    project = config.settings.get("project", own_project)
+    setting = config.name_setting(_CREDENTIALS)
+    credentials, own_project = _credentials(config.settings[_CREDENTIALS], setting)
+    project = config.settings.get(_PROJECT, own_project)
     if not project:
         raise ModelNotConfigured(
-            f"vertex:{config.model} needs a project: set {_PROJECT} where the workers run"
+            f"vertex:{config.model} needs a project: set {config.name_setting(_PROJECT)} where the "
+            "workers run"
         )
-    _refresh_over(credentials, config.sync())
-    location = config.settings.get("location", "global")
+    _refresh_over(credentials, config.sync(), setting)
+    location = config.settings.get(_LOCATION, "global")
     return make_gemini(
         replace(config, base_url=_address(config.base_url, location)),
         vertexai=True,
@@ -54,21 +57,21 @@ def _address(base_url: str, location: str) -> str:
     return f"https://{location}-aiplatform.googleapis.com"
 
 
-def _credentials(source: str) -> tuple[Any, str | None]:
-    """Google's credentials, and the project that their file names."""
+def _credentials(source: str, setting: str) -> tuple[Any, str | None]:
+    """Google's credentials, and the project that their file names. Errors name the `setting`."""
     auth: Any = import_module("google.auth")
     if source == METADATA:
         return import_module("google.auth.compute_engine").Credentials(scopes=_SCOPES), None
     try:
         credentials, project = auth.load_credentials_from_file(source, scopes=_SCOPES)
     except (auth.exceptions.GoogleAuthError, OSError, ValueError) as error:
-        raise ModelNotConfigured(f"{_CREDENTIALS} cannot be read: {error}") from error
+        raise ModelNotConfigured(f"{setting} cannot be read: {error}") from error
     return credentials, project
 
 
-def _refresh_over(credentials: Any, http: httpx.Client) -> None:
+def _refresh_over(credentials: Any, http: httpx.Client, setting: str) -> None:
     """Have the credentials get their tokens with our certificates. Google's client does that over
-    `requests`, which has its own."""
+    `requests`, which has its own. Errors name the `setting` of the credentials."""
     refresh: Callable[[Any], None] = credentials.refresh
 
     def send(
@@ -88,12 +91,12 @@ def _refresh_over(credentials: Any, http: httpx.Client) -> None:
         try:
             refresh(send)
         except GoogleAuthError as error:
-            text = f"no access token for {_CREDENTIALS}: {error.args[0] if error.args else error}"
+            text = f"no access token for {setting}: {error.args[0] if error.args else error}"
             if error.retryable:
                 raise ModelUnavailable(text) from error
             raise ModelRefused(text, status=401, kind=ErrorKind.KEY) from error
         except httpx.TransportError as error:
-            raise ModelUnavailable(f"no access token for {_CREDENTIALS}: {error}") from error
+            raise ModelUnavailable(f"no access token for {setting}: {error}") from error
 
     credentials.refresh = refresh_over
 
@@ -102,15 +105,8 @@ PROVIDER = Provider(
     name="vertex",
     protocol=GEMINI,
     make=_make,
-    key="FETTLE_VERTEX_API_KEY",
-    address="FETTLE_VERTEX_BASE_URL",
     public=_GLOBAL,
-    settings={
-        "project": _PROJECT,
-        "location": "FETTLE_VERTEX_LOCATION",
-        "credentials": _CREDENTIALS,
-    },
-    instead_of_key="credentials",
+    instead_of_key=_CREDENTIALS,
     priced_as="google",
     large="gemini-2.5-flash",
     small="gemini-2.5-flash-lite",

@@ -18,13 +18,12 @@ import api.app
 from agents.models.providers import PROVIDERS
 from agents.tools.registry import TOOLS
 from sandbox.protocol import Sandbox
-from settings.providers import ProviderSettings, RateSettings
 from settings.sandbox import Backend, SandboxSettings
-from settings.starting.provenance import variable
+from settings.starting.provider_rows import ADDRESS, KEY
+from settings.starting.provider_rows import PROVIDERS as PROVIDER_ROWS
 from worker.adapters.backend import backend
 
 PAGE = REPOSITORY / "CONTRIBUTING.md"
-SPELLED_IN_SETTINGS = {"google_genai": "google"}
 
 
 def recipe(title: str) -> str:
@@ -90,17 +89,12 @@ async def test_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
-    provider, spelled = PROVIDERS[name], SPELLED_IN_SETTINGS.get(name, name)
+    provider = PROVIDERS[name]
+    (row,) = (row for row in PROVIDER_ROWS if row.provider == name)
     compose = (REPOSITORY / "docker-compose.yml").read_text()
-    of_provider = (provider.key, provider.address, *provider.settings.values())
-    variables = {
-        variable(ProviderSettings, *variable_name)
-        for variable_name in ProviderSettings.model_fields.items()
-    }
-    assert {*of_provider} <= variables
-    assert f"rate_{spelled}" in RateSettings.model_fields
-    for variable_name in (*of_provider, f"FETTLE_RATE_{spelled.upper()}"):
-        assert f" {variable_name}:" in compose, variable_name
+    settings = (KEY, ADDRESS, *(extra.name for extra in row.settings))
+    for variable in (*map(row.variable, settings), f"FETTLE_{row.rate_field}".upper()):
+        assert f" {variable}:" in compose, variable
     if provider.extra:
         assert re.search(
             rf"^{provider.extra} = \[", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE

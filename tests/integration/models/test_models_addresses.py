@@ -26,6 +26,7 @@ from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.spending.budget import may_be_billed
 from lab.provider import ProviderServer, Raw, Reply, always
+from settings.starting.provider_rows import ADDRESS, provider_variable
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",
@@ -44,11 +45,18 @@ TLS = functools.cache(httpx.create_ssl_context)
 def model_at(name: str, address: str) -> ProviderModel:
     provider = ModelName.parse(name).provider
     options = ModelOptions(
-        api_keys={provider: "some-key"}, base_urls={provider: address}, max_retries=0
+        api_keys={provider: "some-key"},
+        base_urls={provider: address},
+        name_setting=provider_variable,
+        max_retries=0,
     )
     model = build(ModelName.parse(name), options, "executor", TLS())
     assert isinstance(model, ProviderModel)
     return model
+
+
+def address_variable(name: str) -> str:
+    return provider_variable(ModelName.parse(name).provider, ADDRESS)
 
 
 def closed_port() -> int:
@@ -77,7 +85,7 @@ async def test_nothing_listens(name: str) -> None:
     assert (error.kind, error.unproven) == (ErrorKind.NO_SERVER, True)
     for words in ("no server answers", "Connection refused", f"http://127.0.0.1:{port}/"):
         assert words in str(error)
-    assert f"correct {ModelName.parse(name).of.address}" in str(error)
+    assert f"correct {address_variable(name)}" in str(error)
     assert "secret" not in str(error)
     assert another_may_answer(error)
     assert not may_be_billed(error)
@@ -126,7 +134,7 @@ async def test_a_redirect_is_not_followed(name: str) -> None:
         assert elsewhere.requests == []
     assert (error.kind, error.status) == (ErrorKind.ADDRESS, 307)
     assert f"a redirect to {elsewhere.url}/v1/x, from {server.url}/" in str(error)
-    assert f"correct {ModelName.parse(name).of.address}" in str(error)
+    assert f"correct {address_variable(name)}" in str(error)
     assert another_may_answer(error)
 
 
@@ -146,7 +154,7 @@ async def test_an_unknown_path_is_final(name: str, status: int, body: bytes, wor
         assert len(server.requests) == 1
     assert (error.kind, error.status) == (ErrorKind.ADDRESS, status)
     assert words in str(error)
-    assert f"correct {ModelName.parse(name).of.address}" in str(error)
+    assert f"correct {address_variable(name)}" in str(error)
 
 
 @EACH
@@ -155,7 +163,7 @@ async def test_a_page_in_place_of_a_reply(name: str) -> None:
         error = await unavailable(model_at(name, server.base_urls()[name.partition(":")[0]]))
     assert (error.kind, error.unproven) == (ErrorKind.ADDRESS, True)
     assert "a web page, 'Sign in', from http://127.0.0.1" in str(error)
-    assert f"correct {ModelName.parse(name).of.address}" in str(error)
+    assert f"correct {address_variable(name)}" in str(error)
     assert not may_be_billed(error)
 
 
@@ -178,7 +186,7 @@ async def test_a_server_without_tls(name: str) -> None:
         error = await refused(model_at(name, f"https://127.0.0.1:{port}"))
     assert error.kind is ErrorKind.ADDRESS
     assert f"it speaks http, not https: https://127.0.0.1:{port}/" in str(error)
-    assert f"correct {ModelName.parse(name).of.address}" in str(error)
+    assert f"correct {address_variable(name)}" in str(error)
 
 
 @EACH
@@ -199,7 +207,7 @@ async def test_a_server_that_does_not_speak_http() -> None:
 
 @pytest.mark.parametrize("key", ["sk-\u201cx\u201d", "sk-a\nb"])
 def test_a_key_with_characters_that_a_header_cannot_have(key: str) -> None:
-    options = ModelOptions(api_keys={"groq": key})
+    options = ModelOptions(api_keys={"groq": key}, name_setting=provider_variable)
     with pytest.raises(ModelNotConfigured, match="correct GROQ_API_KEY") as caught:
         options.api_key(ModelName.parse("groq:x"))
     assert key not in str(caught.value)

@@ -24,6 +24,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from lab.provider import ProviderServer, Reply, always
+from settings.starting.provider_rows import provider_variable
 
 AZURE_MODEL = ModelName.parse("azure:my-deployment")
 VERTEX_MODEL = ModelName.parse("vertex:gemini-2.5-flash")
@@ -31,7 +32,10 @@ VERTEX_MODEL = ModelName.parse("vertex:gemini-2.5-flash")
 
 def options_for(server: ProviderServer, provider: str, **settings: str) -> ModelOptions:
     return ModelOptions(
-        base_urls=server.base_urls(), provider_settings={provider: settings}, max_retries=0
+        base_urls=server.base_urls(),
+        provider_settings={provider: settings},
+        name_setting=provider_variable,
+        max_retries=0,
     )
 
 
@@ -94,7 +98,7 @@ async def test_the_portal_s_addresses_of_azure_are_understood(end: str) -> None:
 )
 def test_both_ways_are_named_if_neither_is_set(name: ModelName, words: str) -> None:
     with pytest.raises(ModelNotConfigured, match=words):
-        ready(name, ModelOptions())
+        ready(name, ModelOptions(name_setting=provider_variable))
 
 
 @dataclass

@@ -25,6 +25,7 @@ from agents.models.role_models import Chains, RoleModels
 from agents.models.transport.time_limits import RetryPolicy
 from jobs.model.spec import JobSpec
 from lab.provider import ProviderServer
+from settings.starting.provider_rows import provider_variable
 from worker.failures import Fail, Retry, classify_failure
 from worker.results import failure_reason
 
@@ -107,7 +108,7 @@ def _pool(row: Row, server: ProviderServer, stand_in: ProviderServer) -> ModelPo
         tls_url = server.url.replace("http:", "https:")
         address = row.address.format(url=server.url, tls_url=tls_url)
         options["base_urls"] = {**base_urls, first: address}
-    pool = ModelPool(QuickOptions(**options))
+    pool = ModelPool(QuickOptions(name_setting=provider_variable, **options))
     pool._tls = _certificates()
     return pool
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import httpx
@@ -27,6 +28,7 @@ from agents.models.error_mapping.mapping import (
     error_in_reply,
     unreadable,
 )
+from settings.starting.provider_rows import provider_variable
 
 K = ErrorKind
 URL = httpx.URL("http://user:secret@models.internal:8000/chat/completions?key=secret")
@@ -37,6 +39,10 @@ def error_of(row: Body) -> ModelError:
     request = httpx.Request("POST", URL)
     response = httpx.Response(row.status, headers=row.headers, content=body, request=request)
     return at_address(error_from_response(body.encode(), response), URL, proven=False)
+
+
+def describe(error: ModelError, name: str) -> str:
+    return describe_error(error, name, partial(provider_variable, name.partition(":")[0]))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ def test_an_error_is_attributed_by_its_message(row: Body) -> None:
     if isinstance(error, ModelUnavailable):
         wait = None if row.retry == -1 else row.retry
         assert error.retry_after_seconds == (None if wait is None else pytest.approx(wait))
-    text = describe_error(error, "compatible:some-model")
+    text = describe(error, "compatible:some-model")
     for words in row.words:
         assert words in text
     assert "secret" not in text
@@ -61,7 +67,7 @@ def test_an_error_is_attributed_by_its_message(row: Body) -> None:
 
 @pytest.mark.parametrize("row", ADDRESSES, ids=lambda row: row.source)
 def test_a_wrong_address_is_named_with_its_setting(row: Body) -> None:
-    text = describe_error(error_of(row), "compatible:some-model")
+    text = describe(error_of(row), "compatible:some-model")
     assert "http://models.internal:8000/chat/completions" in text
     assert "FETTLE_COMPATIBLE_BASE_URL" in text
     assert "/v1" in text
@@ -126,12 +132,12 @@ def test_the_limit_of_tokens_per_minute_is_no_context() -> None:
     for status in (413, 429):
         error = error_of(Body("Groq", status, openai(message, "rate_limit_exceeded"), K.TOO_LARGE))
         assert isinstance(error, ContextExceeded)
-        assert "set FETTLE_MAX_OUTPUT_TOKENS lower" in describe_error(error, "groq:x")
+        assert "set FETTLE_MAX_OUTPUT_TOKENS lower" in describe(error, "groq:x")
 
 
 def test_a_model_that_ollama_lacks_is_pulled() -> None:
     error = error_of(Body("Ollama", 404, {"error": "model 'qwen3:8b' not found"}, K.MODEL))
-    assert "run `ollama pull qwen3:8b`" in describe_error(error, "ollama:qwen3:8b")
+    assert "run `ollama pull qwen3:8b`" in describe(error, "ollama:qwen3:8b")
 
 
 @pytest.mark.parametrize("depth", [10, 50_000])
