@@ -18,7 +18,12 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
 class _Capabilities(BaseModel):
-    """The fields of `agents.models.capabilities.record` that an operator may set."""
+    """The JSON that an operator may write. Types and names are strict, so that a mistake ends the
+    start of a process, and `fettle config` reports it.
+
+    The fields are also in `agents.models.capabilities.record`, but a record is another contract: it
+    ignores unknown fields, because another release may have stored it, and has times.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
