@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from pydantic import Field, SecretStr, model_validator
@@ -15,22 +16,20 @@ from settings.reading.config_file import VARIABLE, named_file, read_file, user_f
 from settings.starting.environment import allowed_environment
 from settings.starting.provider_rows import KEY, PROVIDERS
 
-ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
-ESCALATING = ("EXECUTOR", "CRITIC")
 TAKEN_OVER = (
     "FETTLE_MODEL",
-    *(f"FETTLE_{role}_MODEL" for role in ROLES),
-    *(f"FETTLE_{role}_ESCALATION" for role in ESCALATING),
+    "FETTLE_*_MODEL",  # of each role
+    "FETTLE_*_ESCALATION",
     "FETTLE_CONTEXT_TOKENS",
-    *(f"FETTLE_{row.name.upper()}_" for row in PROVIDERS),
+    *(f"FETTLE_{row.name.upper()}_*" for row in PROVIDERS),
     "FETTLE_SANDBOX",
-    "FETTLE_SANDBOX_",
+    "FETTLE_SANDBOX_*",
     "FETTLE_REPO_HOSTS",
     "FETTLE_REPO_CREDENTIALS",
     "FETTLE_REPO_KNOWN_HOSTS",
-    "FETTLE_SETUP_",
+    "FETTLE_SETUP_*",
 )
-"""The settings that a temporary deployment takes over, or their prefixes: the models and their
+"""The settings that a temporary deployment takes over, or patterns of them: the models and their
 addresses, the sandbox of this machine, the hosts of repositories and of their dependencies.
 FETTLE_MODELS, the allow-list of the API, is not among them."""
 
@@ -98,10 +97,8 @@ def isolated_environment(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _of_deployment(name: str) -> bool:
-    if not name.startswith("FETTLE_"):
-        return False
-    by_prefix = tuple(prefix for prefix in TAKEN_OVER if prefix.endswith("_"))
-    return name not in TAKEN_OVER and not name.startswith(by_prefix)
+    taken_over = any(fnmatchcase(name, pattern) for pattern in TAKEN_OVER)
+    return name.startswith("FETTLE_") and not taken_over
 
 
 def model_keys() -> list[str]:

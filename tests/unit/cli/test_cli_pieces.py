@@ -136,7 +136,9 @@ def test_repositories_need_git_at_each_worker():
 def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
-    monkeypatch.setenv("FETTLE_MODEL", "groq:mine")
+    models = {"FETTLE_MODEL", "FETTLE_TESTER_MODEL", "FETTLE_CRITIC_ESCALATION"}
+    for name in models:
+        monkeypatch.setenv(name, "groq:mine")
     monkeypatch.setenv("FETTLE_GROQ_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("GROQ_API_KEY", "k")
     monkeypatch.setenv("FETTLE_SANDBOX", "docker")
@@ -145,7 +147,7 @@ def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alon
     monkeypatch.setenv("FETTLE_REPO_DIR", "/of/production")
     env = isolated_environment({"FETTLE_PORT": "1"})
     ours = {name for name in env if name.startswith(("FETTLE_", "GROQ_"))}
-    models = {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY"}
+    models |= {"FETTLE_GROQ_BASE_URL", "GROQ_API_KEY"}
     machine = {"FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_REPO_HOSTS"}
     assert ours == {*models, *machine, "FETTLE_PORT", "FETTLE_CONFIG"}
     assert env["FETTLE_CONFIG"] == ""
