@@ -113,11 +113,13 @@ class ReservationRequest:
     job: Cap = Cap()
     """The cap of the job."""
     key_id: str = ""
-    """The id of the API key. The call is charged to the key's account of the day. '': to none."""
+    """The id of the API key. The call is charged to the key's account of the day. '': the job has
+    no key."""
     day: Cap = Cap()
     """The cap of the key's day."""
     tenant: str = ""
-    """The tenant. The call is charged to the tenant's account of the day. '': to none."""
+    """The tenant. The call is charged to the tenant's account of the day. '': the job has no
+    tenant."""
     tenant_day: Cap = Cap()
     """The cap of the tenant's day."""
 

@@ -83,7 +83,7 @@ class Operations:
         key."""
         if idempotency is None:
             return None
-        existing = await self.store.known(tenant, idempotency.key)
+        existing = await self.store.find_existing(tenant, idempotency.key)
         return await self._submission_of(existing, idempotency) if existing else None
 
     async def retry_as_new_job(
@@ -150,12 +150,17 @@ class Operations:
         return await self._create(change, idempotency, parent=loaded.record)
 
     async def claim(
-        self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
+        self,
+        job_id: str,
+        worker: str,
+        *,
+        alone: bool = False,
+        readable: Collection[int] | None = None,
     ) -> JobRecord | Refusal:
         """Take a lease. Only the first job of a conversation's line can be claimed. `alone` and
-        `reads`: see `lifecycle.claim`."""
+        `readable`: see `lifecycle.claim`."""
         claim = partial(
-            lifecycle.claim, worker=worker, policy=self.policy, alone=alone, reads=reads
+            lifecycle.claim, worker=worker, policy=self.policy, alone=alone, readable=readable
         )
         return await self._commits.change(job_id, claim, first=True)
 
@@ -226,8 +231,8 @@ class Operations:
         counted: bool = True,
         most_retries: int | None = None,
     ) -> JobRecord | Refusal:
-        """Infrastructure trouble: retry later, or fail after enough tries with the `result` so far.
-        See `lifecycle.retry`."""
+        """Retry the job later after infrastructure trouble, or fail it after enough tries, with the
+        `result` so far. See `lifecycle.retry`."""
         retry = partial(
             lifecycle.retry,
             reason=reason,

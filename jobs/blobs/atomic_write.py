@@ -1,4 +1,4 @@
-"""Writing a file in one step: a reader sees all of it or none."""
+"""Writes a file in one step: a reader sees the old file or the complete new file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put a file at `path` in one step, over one that is there, and synced to its disk.
+    """Write a file at `path` in one step, and sync it to its disk. It replaces an existing file.
 
-    Readable by its owner alone. Raises OSError, and then leaves no file.
+    Only its owner can read the file. Raises OSError, and then leaves no new file.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
         try:

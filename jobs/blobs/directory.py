@@ -32,7 +32,7 @@ _CAUSES: Mapping[int | None, str] = {
     errno.ESTALE: "its file server is away",
     errno.ENOTCONN: "its file server is away",
 }
-"""By the number of an OSError of a disk or of a share."""
+"""The causes, by the number (`errno`) of an OSError of a disk or of a share."""
 LONG_BYTES = 1024 * 1024
 """The sha256 of this number of bytes takes a few milliseconds."""
 
@@ -83,14 +83,14 @@ class Blobs(Protocol):
 
 
 def verify_bytes(digest: str, content: bytes) -> bytes:
-    """`content`, if its digest is `digest`; raises BlobMissing."""
+    """`content` if its digest is `digest`; otherwise raises BlobMissing."""
     if digest_bytes(content) != digest:
         raise BlobMissing(digest, damaged=True)
     return content
 
 
 class DirectoryBlobs:
-    """Blobs in a directory, two levels deep, written so that a crash leaves whole files only."""
+    """Blobs in a directory, two levels deep. A crash leaves no incomplete file."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -128,7 +128,7 @@ class DirectoryBlobs:
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write.write(path, content)
             _sync_directory(self._root)
-        # also where another process has just put it there: it may not have come so far
+        # Also if the file exists: the process that has just written it may not have synced it yet.
         _sync_directory(path.parent)
         return digest
 
@@ -154,7 +154,7 @@ class DirectoryBlobs:
 
 
 def _has_size(path: Path, size: int) -> bool:
-    """Whether the file exists whole; one that a damaged disk has cut short is written again."""
+    """Whether the file exists in full size. A file that a damaged disk has cut is written again."""
     try:
         return path.stat().st_size == size
     except FileNotFoundError:

@@ -22,12 +22,12 @@ from jobs.blobs.directory import Blobs
 from jobs.errors import PathRefused
 
 LONGEST_PATH = 240
-"""Bytes of a path. A sandbox's own limit may be wider, never narrower."""
+"""The bytes of the longest path. A sandbox's own limit may be higher, never lower."""
 DEEPEST_PATH = 32
-"""The parts of a path: a sandbox takes no more levels of directories."""
+"""The parts of the deepest path: a sandbox accepts no more levels of directories."""
 
 _REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""As `sandbox.paths.fault` has it: all other characters can be in names of files."""
+"""The characters that `sandbox.paths.fault` refuses, too. Names of files may have all others."""
 
 
 class FileEntry(NamedTuple):
@@ -45,7 +45,7 @@ class FileEntry(NamedTuple):
 def normalize_path(path: str) -> str:
     """The path in its normal form: relative, with `/` between the parts. Raises PathRefused."""
     excerpt = path[:80]
-    prefix = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
+    prefix = path[: LONGEST_PATH + 1]  # a longer path, which may be as long as a body, is refused
     if _REFUSED.search(prefix):
         signs = "control characters, line ends, or signs that turn the direction of text"
         raise PathRefused(f"a path is UTF-8 without {signs}: {excerpt!r}")
@@ -69,7 +69,7 @@ class Manifest:
     """
 
     files: Mapping[str, FileEntry] = field(default_factory=dict)
-    """By path. They replace entries of the base."""
+    """The entries, by path. They replace entries of the base."""
     removed: frozenset[str] = frozenset()
     """The removed paths of the base."""
     base: str | None = None
@@ -138,8 +138,8 @@ async def load(blobs: Blobs, digest: str | None) -> Manifest:
 async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
     """Store files as a workspace. Returns the digest of its manifest; None if there are no files.
 
-    Raises PathRefused, also if two names are the same path, or if a file is the directory of
-    another.
+    Raises PathRefused, also if two names are the same path, or if the path of a file is the
+    directory of another file.
     """
     if not files:
         return None

@@ -27,11 +27,11 @@ from jobs.blobs.directory import check_digest, digest_bytes, verify_bytes
 from jobs.errors import BlobMissing, BlobsUnavailable
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config  # it exists for checkers alone
+    from obstore.store import S3Config  # this name exists for type checkers only
 
 T = TypeVar("T")
 _NO_BUCKET = "NoSuchBucket"
-"""S3's code in a 404 for a whole bucket."""
+"""S3's error code in the answer 404 if the bucket does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Bucket:
 
     name: str
     prefix: str = ""
-    """Begins the name of each object."""
+    """The beginning of each object's name."""
     endpoint: str | None = None
     """None: Amazon's endpoint."""
     region: str = "us-east-1"
@@ -105,7 +105,7 @@ class S3Blobs:
 
     async def probe(self) -> None:
         """See Blobs."""
-        # a bucket with versions keeps each of these for good: so they are few
+        # Few bytes, because a bucket with versions keeps each probe for ever.
         content = secrets.token_bytes(16)
         name = f".probe/{content.hex()}"
         await self._translate_errors(obstore.put_async(self._store, name, content))
@@ -121,15 +121,16 @@ class S3Blobs:
             await obstore.put_async(self._store, _object_name(digest), content, mode="create")
 
     async def _translate_errors(self, request: Awaitable[T]) -> T:
-        """The answer of the storage. 404 is also an outage: the bucket is missing, or another
-        service answers at this address. Only `get` gives 404 another meaning."""
+        """The answer of the storage; raises BlobsUnavailable. 404 is an outage, too: the bucket is
+        missing, or another service answers at this address. Only `get` gives 404 another meaning.
+        """
         try:
             return await request
         except (BaseError, OSError) as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> BlobsUnavailable:
-        # The library's text goes on with its source code's view of the failure.
+        # The library appends a trace of its own source code to the text.
         text = str(error).split("\n\nDebug source:")[0].strip()
         reason = "it does not answer, or fails"
         if _NO_BUCKET in text:

@@ -259,7 +259,7 @@ class ExperimentData(TypedDict):
     """The verification was run again over changed files, to see whether it fails."""
 
     kind: NotRequired[Literal["before", "unloadable"]]
-    """`before`: the files `replaced` are as they were before the job. `unloadable` (the default):
+    """`before`: the files `replaced` have their state before the job. `unloadable` (the default):
     they cannot load."""
     replaced: list[str]
     """The paths of the changed files."""
@@ -331,9 +331,9 @@ class VerifiedData(TypedDict):
     notes: NotRequired[list[str]]
     """Facts that weaken the evidence and do not block an approval, one sentence each."""
     own_word: NotRequired[bool]
-    """A program is verified by itself alone: its exit code is the program's own word."""
+    """Only the program itself verifies its result, by its exit code."""
     judged_by: NotRequired[Literal["report", "exit_code"] | None]
-    """Whether a report of each test exists, or the exit code alone decided."""
+    """Whether a report of each test exists, or only the exit code decided."""
 
 
 class ToolUsedData(StepOfBranch):
@@ -363,7 +363,7 @@ class AnsweredData(TypedDict):
 
 
 class ReviewOpenedData(TypedDict):
-    """A person is asked for a decision."""
+    """The job asks a person for a decision."""
 
     review_id: str
     kind: ReviewKind

@@ -53,7 +53,7 @@ class FleetChange:
 
     version: int
     at: int
-    """In ms by Redis' clock."""
+    """The time of the change, in ms by Redis' clock."""
     by: str
     """The name of a key, or the id of a worker."""
     key_id: str

@@ -154,7 +154,7 @@ class PatchRef:
     digest: str
     """The digest of the patch's bytes."""
     size: int
-    """In bytes."""
+    """The size in bytes."""
     files: int
     """The number of changed files."""
     insertions: int
@@ -315,7 +315,7 @@ class JobRecord:
         return self.decision is not None and self.epoch == self.decided_epoch + 1
 
     @property
-    def over(self) -> bool:
+    def cannot_continue(self) -> bool:
         """Whether no attempt and no retry will continue from the checkpoints and the journal."""
         return self.status is Status.SUCCEEDED or self.reason in REASONS_WITHOUT_RETRY
 

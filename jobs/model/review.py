@@ -34,7 +34,7 @@ class Action(StrEnum):
     WITHDRAW = "withdraw"
     """A person takes back their approval, while another approval is missing."""
     ANSWER = "answer"
-    """For questions only."""
+    """Answers questions. No other kind of review has this action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Approval:
     """The name of the person's key."""
     key_id: str
     at: int
-    """In ms."""
+    """The time in ms."""
     override: bool = False
     person: str = ""
     """The person of that key. '': unknown."""
@@ -67,7 +67,7 @@ class Review:
     payload: Mapping[str, Any]
     """All facts that the person needs: see `jobs.model.review_data.ReviewPayload`."""
     opened_at: int = 0
-    """In ms; set when the review is put on record."""
+    """The time in ms; set when the review is put on record."""
     expires_at: int | None = None
     """When `on_expiry` of the job's spec applies (ms). None: never."""
     expired: bool = False
@@ -101,9 +101,9 @@ class Side(StrEnum):
     """The side of the patch that a line number refers to."""
 
     OLD = "old"
-    """Before the change."""
+    """The file before the change."""
     NEW = "new"
-    """After the change."""
+    """The file after the change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Decision:
     """The name of the person's key. Another key may have this name later."""
     feedback: str = ""
     code: str = ""
-    """Of `edit`: the new code."""
+    """The new code of an `edit`."""
     override: bool = False
     """The person approves although the evidence failed or is missing. On record, it is true only if
     this was so."""

@@ -84,7 +84,7 @@ class ArtifactData(TypedDict):
     digest: str
     """The sha256 of its bytes, hexadecimal."""
     size: int
-    """In bytes."""
+    """The size in bytes."""
     media_type: str
     description: NotRequired[str]
     """The text in a picture. For a chart of matplotlib: its axes, labels, ranges and numbers of
@@ -99,7 +99,7 @@ class _FailureData(TypedDict):
     file: NotRequired[str | None]
     """The position in the job's own code."""
     line: NotRequired[int | None]
-    """From 1."""
+    """The number of the line, from 1."""
 
 
 _Class = TypedDict("_Class", {"class": FailureKind})  # `class` is a keyword of Python

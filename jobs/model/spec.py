@@ -193,6 +193,6 @@ class Deliver:
     """How an approved change is delivered to the repository that it was fetched from."""
 
     branch: bool = True
-    """As a new branch."""
+    """The change is pushed as a new branch."""
     pull_request: bool = False
     """As a pull request (GitLab: a merge request) from that branch."""

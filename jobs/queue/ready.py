@@ -1,8 +1,9 @@
 """The ready index: which job a worker takes next, so that tenants take turns within a priority.
 
 A hint in the broker says that a job of a priority waits. The ready index lists the jobs that wait,
-by tenant. A worker that receives a hint takes the oldest job of the next tenant. Like the hints,
-the index is kept in the broker, and may be lost or stale.
+by tenant. A worker that receives a hint takes the oldest job of the next tenant. Turns only decide
+which job starts next: a job that runs keeps its slot until it ends. Like the hints, the index is
+kept in the broker, and may be lost or stale.
 
 The index lists no job that waits before a retry or for another job of its conversation. So it shows
 how long jobs wait for a worker. The record does not: a job's `due_at` moves with each hint.

@@ -101,7 +101,7 @@ def _findings(info: Mapping[str, Any], config: Mapping[str, str]) -> Iterator[Re
     sync = config.get("appendfsync", "unknown")
     advice = "a power cut loses the last accepted jobs: set `appendfsync always`"
     if sync == "unknown":
-        advice = "CONFIG GET is not allowed here, so this could not be checked: want `always`"
+        advice = "CONFIG GET is not allowed here, so this was not checked: it has to be `always`"
     yield _finding("appendfsync", sync, Severity.WARN, advice, is_good=sync == "always")
     written = str(info.get("aof_last_write_status", "ok"))
     advice = "Redis could not write its file: look at its log and its disk"
@@ -113,7 +113,7 @@ def _findings(info: Mapping[str, Any], config: Mapping[str, str]) -> Iterator[Re
 
 def _eviction(policy: str, maxmemory: int) -> RedisFinding:
     if policy == "unknown":
-        advice = "the server does not tell its policy: want `maxmemory-policy noeviction`"
+        advice = "the server does not report its policy: it has to be `maxmemory-policy noeviction`"
         return RedisFinding("maxmemory-policy", policy, Severity.WARN, advice)
     when = f"at {maxmemory} bytes " if maxmemory else ""
     advice = f"Redis may {when}throw jobs away: set `maxmemory-policy noeviction`"

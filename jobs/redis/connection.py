@@ -115,7 +115,7 @@ _CORRECTED: Mapping[type[AbstractConnection], type[AbstractConnection]] = {
     SSLConnection: TlsConnection,
     UnixDomainSocketConnection: SocketConnection,
 }
-"""By the class that redis-py chooses for a URL."""
+"""The kinds of connection, by the class that redis-py chooses for a URL."""
 
 
 def read_script(name: str) -> str:

@@ -14,7 +14,7 @@ fettle:due                  zset    jobs that are queued or running, by `due_at`
 fettle:awaiting_review      zset    jobs that wait for a person, by the sweeper's next look (+inf)
 fettle:finished             zset    jobs that are final, by their end
 fettle:blobs:references     hash    digest: how many jobs refer to it
-fettle:blobs:loose          zset    digests without a reference, by since when
+fettle:blobs:loose          zset    digests without a reference, by the time they lost it
 fettle:blobs:going          hash    digests of bytes that are being removed, until a time
 fettle:slots:{provider}     list    times of its last and next requests; expires
 fettle:hold:{model}         string  no call of the model is made until it expires
@@ -27,7 +27,7 @@ fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person ma
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
 fettle:deliveries           zset    messages to the webhook, by the time of the next try
-fettle:deliveries:dead      zset    messages that are not tried any more, by since when
+fettle:deliveries:dead      zset    messages that are not tried any more, by the last try
 fettle:delivery:{id}        hash    one message
 fettle:decisions:{tenant}   zset    the events that are decisions, as job:number, by time
 fettle:unindexed            list    jobs that wait for the index of words

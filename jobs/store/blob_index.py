@@ -45,7 +45,7 @@ class BlobIndex:
     async def pin(self, digests: Sequence[str]) -> Sequence[str]:
         """Keep these digests from being removed within the grace period.
 
-        Returns the digests whose bytes are being removed at this moment: pin them again.
+        Returns the digests of bytes that are being removed at this moment: pin them again.
         """
         busy = await await_redis(self._pin(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
         return [digest.decode() for digest in busy]

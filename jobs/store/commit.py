@@ -37,8 +37,8 @@ from jobs.transitions.reviews import ineligible_approvers
 REPLICATION_MS = 1_000
 """How long replicas may take to confirm a write. It is less than the time limit of a connection."""
 CHECKPOINTS_PER_STEP = 1_000
-"""The checkpoints that one step removes: this blocks Redis for some milliseconds. The others stay
-in the index of their thread until the job is removed."""
+"""The checkpoints that one step removes: this blocks Redis for some milliseconds. `Records.remove`
+repeats the step, so the others remain until the job is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def change_of_record(
 ) -> Iterator[RedisCommand]:
     """Replace a record and update its indexes. A final job also leaves its line."""
     yield _save(after)
-    if after.graph != before.graph:
+    if after.graph != before.graph:  # `_save` leaves this field to the writes of attempts
         yield ("HSET", JobKeys(after.id).record, "graph", str(after.graph or ""))
     yield from _index(after)
     if before.status is not after.status:
@@ -218,7 +218,7 @@ def change_of_record(
     if after.status.final:
         yield ("LEAVE_LINE", *_line_arguments(after))
         yield ("ZADD", keys.FINISHED, after.updated_at, after.id)
-    if after.over:
+    if after.cannot_continue:
         yield ("UNLINK", *JobKeys(after.id).working)
         yield remove_checkpoints(after.id)
     if after.status is Status.CANCELLED:
@@ -368,6 +368,7 @@ def _line_arguments(record: JobRecord) -> Sequence[str]:
 
 
 def _count_change(record: JobRecord) -> RedisCommand:
+    """Count a change of the tenant's jobs, which `Listing.changes` reads."""
     return ("HINCRBY", keys.CHANGES, record.tenant, 1)
 
 

@@ -84,7 +84,7 @@ class EventLog(Clock):
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """The next events above `after`, after up to `seconds`; empty if no event comes. A reader
-        that keeps up gets them from the channel alone."""
+        without a backlog gets the events from the channel, without a read of the store."""
         deadline = time.monotonic() + seconds
         async with (
             translate_redis_errors(),

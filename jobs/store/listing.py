@@ -35,7 +35,7 @@ class SearchBounds:
     """How often one search may look up whether a set has a job."""
 
     lookups: int = 40_000
-    """To fill the page."""
+    """The most lookups to fill the page."""
     counting_lookups: int = 5_000
     """Up to this number, the search also counts the jobs that follow the page."""
 

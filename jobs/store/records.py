@@ -71,7 +71,7 @@ class Records(Clock):
 
         From now on the job refers to the bytes of `blobs` and of `parent`. If `inherits` names the
         parent, the job takes over its journal. Raises Contended if the id of the job is taken, or
-        if the parent was removed meanwhile.
+        if the parent has been removed.
         """
         record = replace(change.after, once=idempotency.key if idempotency else "")
         job = JobKeys(record.id)
@@ -88,12 +88,12 @@ class Records(Clock):
             commands += commit.inheritance(record, parent, event_keys)
         if await self._commit.apply(AtomicStep(job, guards, change.events, commands)):
             return None
-        if idempotency and (existing := await self.known(record.tenant, idempotency.key)):
+        if idempotency and (existing := await self.find_existing(record.tenant, idempotency.key)):
             return existing
         raise Contended(f"job {record.id} exists already, or its parent was removed")
 
-    async def known(self, tenant: str, key: str) -> Existing | None:
-        """The job that an idempotency key names, until the job is removed; or None."""
+    async def find_existing(self, tenant: str, key: str) -> Existing | None:
+        """The job that an idempotency key names; None for a new key, and if the job was removed."""
         fields = decode_hash(await await_redis(self.redis.hgetall(keys.once(tenant, key))))
         return Existing(fields["job"], fields["body"]) if fields else None
 

@@ -1,7 +1,7 @@
 """Search: the words by which a job is found, and their index in Redis.
 
-The words of a job are those of its id, its labels and its task. A job matches a search if each word
-of the search begins a word of the job; a single letter must be a full word.
+The words of a job are the words of its id, its labels and its task. A job matches a search if each
+word of the search begins a word of the job; a single letter must be a full word.
 
 The index has a sorted set of jobs for each word, and a sorted set of all words. A new job only
 enters a list: the next sweeper or search moves it into the index, so that a submission stays fast.

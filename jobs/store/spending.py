@@ -47,7 +47,7 @@ class Charges:
         self._load = load
 
     async def post(self, job_id: str, charges: Sequence[Charge]) -> None:
-        """Post the charges that are not on record; none if the job was removed."""
+        """Post the charges that are not on record. Posts no charge if the job was removed."""
         for charge in charges:
             await self._post(JobKeys(job_id), charge)
 
@@ -107,10 +107,10 @@ class Budgets(Clock):
         answer = await self._commit.run_replicated(self._reserve, [job.record, job.spend], args)
         if not answer:
             return None
-        owner, *rest = (part.decode() for part in answer)
+        owner, *details = (part.decode() for part in answer)
         if owner == "stale":
             raise StaleEpoch(job_id, epoch)
-        unit, used, reserved = rest
+        unit, used, reserved = details
         return request.shortfall(owner, unit, int(used), int(reserved))
 
     async def release(self, job_id: str, reservation: str) -> None:

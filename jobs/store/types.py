@@ -16,7 +16,7 @@ ENTRIES_KEPT = 20
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A record, as it was read."""
+    """A record, and the time at which it was read."""
 
     record: JobRecord
     now: int
@@ -82,8 +82,8 @@ class Charge:
 class Writes:
     """The writes of an attempt, in one fenced step.
 
-    Only finished calls are progress. A checkpoint alone may have a call that is tried again, and a
-    job that kills its workers would seem to make progress (J7).
+    Only finished calls are progress. A checkpoint without a finished call may have a call that is
+    tried again, and a job that kills its workers would seem to make progress (J7).
     """
 
     events: Sequence[NewEvent] = ()
@@ -127,7 +127,7 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRef:
-    """A lease that a worker believes to have."""
+    """A lease that a worker believes that it has."""
 
     job_id: str
     epoch: int

@@ -1,1 +1,1 @@
-"""What may happen to a job, as pure functions: (record, command, time) -> Change or Refusal."""
+"""The commands on a job, as pure functions: (record, command, time) -> Change or Refusal."""

@@ -30,7 +30,7 @@ class Delivery:
     tenant: str
     job_id: str
     at: int
-    """In ms."""
+    """The time in ms."""
     data: Mapping[str, Any]
     tries: int = 0
     """The number of tries so far."""
@@ -61,11 +61,11 @@ class Refusal:
     """The reason why a command does not apply."""
 
     code: str
-    """For programs."""
+    """The reason, for programs."""
     detail: str
-    """For people."""
+    """The reason, for people."""
     status: Status | None = None
-    """Of the job."""
+    """The status of the job."""
 
 
 def next_version(record: JobRecord, now: int, **fields: Any) -> JobRecord:
@@ -74,7 +74,8 @@ def next_version(record: JobRecord, now: int, **fields: Any) -> JobRecord:
 
 
 def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
-    """The next version, without a lease. Earlier crashes no longer count."""
+    """The next version, without a lease, with the running time of the attempt. Earlier crashes no
+    longer count."""
     return next_version(
         record,
         now,

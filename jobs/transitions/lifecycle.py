@@ -1,4 +1,4 @@
-"""What may happen to a job, as pure functions: (record, command, time) -> Change | Refusal.
+"""The commands on a job, as pure functions: (record, command, time) -> Change | Refusal.
 
             +-----------------------------------------------------+
             v                                                     |
@@ -7,7 +7,7 @@ queued -> running -> awaiting_review --decision--> queued         |
    |         +-----> succeeded | failed
    +------ cancelled (from any state that is not final)
 
-See ADR 4.
+J1 to J14 are the invariants of docs/invariants.md. See ADR 4.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from jobs.transitions.change import (
 )
 from jobs.transitions.reviews import decide
 
+# Names of other modules that callers import from here; the commands below are public, too.
 __all__ = ["Change", "Policy", "Refusal", "decide"]
 
 MAX_HINT_MS = 60_000
@@ -102,20 +103,18 @@ def claim(
     worker: str,
     policy: Policy,
     alone: bool = False,
-    reads: Collection[int] | None = None,
+    readable: Collection[int] | None = None,
 ) -> Change | Refusal:
     """Grant `worker` a lease, and raise the epoch (J4). A job that crashed twice must run alone.
 
-    `reads`: the formats of checkpoints that the worker can read; None: all formats.
+    `readable`: the formats of checkpoints that the worker can read; None: all formats.
     """
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.rests(now):
         return Refusal("not_due", "the job waits until its next try", record.status)
-    if (
-        reads is not None
-        and (stored_format := upgrade.unreadable_format(record, reads)) is not None
-    ):
+    stored_format = None if readable is None else upgrade.unreadable_format(record, readable)
+    if stored_format is not None:
         return Refusal(
             "unreadable", f"its checkpoints are in format {stored_format}", record.status
         )
@@ -184,8 +183,8 @@ def fail(
 
 
 def requeue(record: JobRecord, now: int, *, cause: Cause, detail: str = "") -> Change | Refusal:
-    """Return the job to the queue without a result. It does not count as a try: the worker drains
-    or cannot continue, as `cause` and `detail` say."""
+    """Return the job to the queue without a result, because the worker drains or cannot continue
+    (`cause`). This does not count as a try."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     after = release_lease(record, now, **queued_fields(now))
@@ -205,8 +204,8 @@ def retry(
     counted: bool = True,
     most_retries: int | None = None,
 ) -> Change | Refusal:
-    """Infrastructure trouble: try again after a delay. After `policy.retries` retries, fail with
-    the `result` so far.
+    """Return the job to the queue after infrastructure trouble, with a delay before the next try.
+    After `policy.retries` retries, fail with the `result` so far.
 
     `most_retries`: a smaller limit than `policy.retries`, for trouble that may be a wrong setting.
     The provider may ask for a delay of at least `min_delay_ms`. Progress of an attempt resets the
@@ -247,8 +246,9 @@ def retry(
 
 
 def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refusal:
-    """Handle an expired lease: a crash (J7; J8: at most lease + sweep interval after the last
-    heartbeat). Only a job that ran alone can be `poisoned`.
+    """Handle an expired lease: a crash (J7). The sweeper calls this at most one lease and one sweep
+    interval after the last heartbeat, by default 15 s + 2 s (J8). Only a job that ran alone can be
+    `poisoned`.
 
     An overdue job, which gets no renewed lease, fails. `progress` is the last finished work, as
     text.

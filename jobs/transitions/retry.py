@@ -32,8 +32,8 @@ def retry_as_new_job(
     person: str = "",
     spec: JobSpec | None = None,
 ) -> Change | Refusal:
-    """A new job that retries `parent`, which has these `events`. `spec`: None is the parent's
-    spec."""
+    """A new job that retries `parent`, which has these `events`. `spec`: the terms of the retry;
+    None: the parent's spec."""
     if parent.status not in (Status.FAILED, Status.CANCELLED):
         detail = f"the job is {parent.status}: only a failed or cancelled job can be retried"
         return Refusal("not_failed", detail, parent.status)
@@ -45,7 +45,7 @@ def retry_as_new_job(
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
     started = parent.attempts > 0 or parent.inherits is not None
-    if parent.over or parent.graph == RESTART or not started:
+    if parent.cannot_continue or parent.graph == RESTART or not started:
         return replace(change, events=(submitted,))
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph

@@ -84,20 +84,19 @@ def upgrade_review(
 
 
 def damaged_review(
-    record: JobRecord, place: str, readable: Collection[int], written: GraphFormat
+    record: JobRecord, location: str, readable: Collection[int], written: GraphFormat
 ) -> Review:
     """The review of a job with a damaged checkpoint or journal entry, or with a value of a type
-    that this release does not read, at `place`.
-
-    Nothing is removed before the decision. The payload is that of `upgrade_review`, with `place`.
+    that this release does not read. `location` names the checkpoint or the entry. All state is kept
+    until the decision. The payload is the payload of `upgrade_review`, with `place`.
     """
     review = upgrade_review(record, record.checkpointed or written, readable, written)
     reason = (
-        f"The job's stored state cannot be read ({place}). Restart the job from its task "
+        f"The job's stored state cannot be read ({location}). Restart the job from its task "
         "(approve), repair the state or start a worker that reads it, and let it continue "
         "(delegate), or end the job (reject)."
     )
-    return replace(review, payload={**review.payload, "reason": reason, "place": place})
+    return replace(review, payload={**review.payload, "reason": reason, "place": location})
 
 
 def apply_decision(record: JobRecord, decision: Decision) -> JobRecord:
@@ -118,5 +117,5 @@ def decision_events(record: JobRecord, decision: Decision) -> tuple[NewEvent, ..
 
 
 def _list_formats(numbers: Collection[int]) -> str:
-    *others, last = map(str, sorted(numbers))
-    return f"formats {', '.join(others)} and {last}" if others else f"format {last}"
+    *earlier, last = map(str, sorted(numbers))
+    return f"formats {', '.join(earlier)} and {last}" if earlier else f"format {last}"

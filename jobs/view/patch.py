@@ -16,7 +16,7 @@ from jobs.model.review import Review
 MAX_BYTES = 4 * 1024 * 1024
 """A longer patch is not shown, but can be downloaded."""
 MAX_LINES = 20_000
-"""The lines of hunks that are shown. Of later files only the names are shown."""
+"""The lines of hunks that are shown. Later files are shown by their names only."""
 _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
@@ -67,7 +67,7 @@ class PatchFile:
 
     path: str
     notes: tuple[str, ...]
-    """Changes other than those of lines, such as `renamed from a.py`."""
+    """Changes of other kinds than lines, such as `renamed from a.py`."""
     insertions: int
     deletions: int
     lines: int
@@ -189,7 +189,7 @@ def _path_of_header(line: str) -> str:
 
 
 def _notes(head: list[str]) -> Iterator[str]:
-    """The changes of the file other than those of its lines."""
+    """The changes of the file of other kinds than lines."""
     for line in head:
         kind = _SPECIAL.get(line.rpartition(" ")[2], "")
         if line.startswith("new file mode"):

@@ -1,8 +1,8 @@
 """Why a queued job does not run, from its record and from the announcements of workers. Pure.
 
-The first reason that applies: the job rests, there is no worker, no worker works, no worker can
-resume the job, all slots are busy. A text never has a host's name or an address, because tenants
-read it.
+`explain_queued` returns the first reason that applies: the job rests, there is no worker, no worker
+works, no worker can resume the job, all slots are busy. A text never has a host's name or an
+address, because tenants read it.
 """
 
 from __future__ import annotations

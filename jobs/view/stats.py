@@ -42,7 +42,7 @@ def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) 
 
 
 def stats_table(name: str, days: Mapping[str, Counts]) -> list[Row]:
-    """One of TABLES. All rows have the same columns."""
+    """The rows of a table of TABLES. All rows have the same columns."""
     total = Counter[str]()
     for counts in days.values():
         total.update(counts)

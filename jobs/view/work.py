@@ -24,7 +24,7 @@ class Progress(StrEnum):
 
 
 _PROGRESS = {"step_started": Progress.BEGUN, "step_finished": Progress.DONE}
-"""By the kind of the event."""
+"""The progress of a step, by the kind of the event."""
 
 
 def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:

@@ -35,16 +35,16 @@ async def test_a_format_is_written_under_the_epoch(service: JobService) -> None:
 async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     record = await checkpointed(service)
     await service.operations.requeue(lease_of(record), "drained", Cause.STOPPING)
-    refused = await service.operations.claim(record.id, "w", reads=[1, 2])
+    refused = await service.operations.claim(record.id, "w", readable=[1, 2])
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
-    claimed = await service.claim(record.id, reads=None)
+    claimed = await service.claim(record.id, readable=None)
     upgrade_review = upgrade.upgrade_review(claimed, THEIRS, [1, 2], OURS)
     await service.operations.pause(lease_of(claimed), upgrade_review)
     await service.operations.decide(record.id, decision(upgrade_review.id, Action.APPROVE))
     assert (await service.record(record.id)).graph == RESTART
     assert (await service.kinds(record.id))[-2:] == ["decided", "begun_anew"]
-    again = await service.claim(record.id, reads=[1, 2])
+    again = await service.claim(record.id, readable=[1, 2])
     await service.store.write(again.id, again.epoch, Writes(graph=OURS, workspace=""))
     now = await service.record(again.id)
     assert (now.graph, now.workspace) == (OURS, None)

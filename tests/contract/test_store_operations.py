@@ -69,13 +69,13 @@ async def test_the_same_key_and_body_give_the_same_job(service):
 async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(service):
     submit, key = service.operations.submit, Idempotency("key", "body")
     first = await submit(TENANT, JobSpec("add"), by="ann", idempotency=key)
-    assert await service.store.known(TENANT, "key") == Existing(first.record.id, "body")
+    assert await service.store.find_existing(TENANT, "key") == Existing(first.record.id, "body")
     assert (await service.operations.find_submission(TENANT, key)).record.id == first.record.id
     assert await service.operations.find_submission("other", key) is None
     cancelled = job(await service.operations.cancel(first.record.id, "ann"))
     assert cancelled.once == "key"
     assert await service.store.remove(cancelled)
-    assert await service.store.known(TENANT, "key") is None
+    assert await service.store.find_existing(TENANT, "key") is None
     again = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
     assert (again.is_new, again.record.id != first.record.id) == (True, True)
 

@@ -6,7 +6,7 @@
 --         commands: count, then of each command: number of words, name, argument...
 --
 -- A guard compares, by its kind:
---   field    the hash `key` has `value` in `field` ('' stands for a missing field)
+--   field    the hash `key` has `value` in `field` ('' also matches a missing field)
 --   size     the hash `key` has `value` fields
 --   absent   `key` does not exist
 --   head     the list `key` is empty, or `value` is its first element
@@ -95,7 +95,7 @@ function COMMANDS.ADD_BLOBS(
   _step,
   job_blobs,     -- set: digests of the bytes that the job refers to
   references,    -- hash: number of jobs that refer to a digest
-  unreferenced,  -- zset: digests without a reference, by since when (ms)
+  unreferenced,  -- zset: digests without a reference, by when they lost it (ms)
   ...            -- digests
 )
   add_references(job_blobs, references, unreferenced, {...})

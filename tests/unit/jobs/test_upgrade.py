@@ -63,8 +63,8 @@ def test_what_has_to_be_read_to_go_on(
 
 
 def test_a_worker_claims_only_what_it_reads() -> None:
-    def claim(record: JobRecord, reads: Any) -> Change | Refusal:
-        return lifecycle.claim(record, NOW, worker="w", policy=Policy(), reads=reads)
+    def claim(record: JobRecord, readable: Any) -> Change | Refusal:
+        return lifecycle.claim(record, NOW, worker="w", policy=Policy(), readable=readable)
 
     refused = claim(tried(), READS)
     assert isinstance(refused, Refusal)

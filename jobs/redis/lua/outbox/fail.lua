@@ -1,6 +1,6 @@
 -- Handles a delivery that did not arrive: it is tried again later, or it is dead.
 --
--- KEYS[1] waiting (zset)   KEYS[2] dead (zset, by since when)   KEYS[3] the delivery (hash)
+-- KEYS[1] waiting (zset)   KEYS[2] dead (zset, by the last try)   KEYS[3] the delivery (hash)
 -- ARGV[1] id   ARGV[2] tries, as it was leased   ARGV[3] error   ARGV[4] delay in ms ('': the delivery is dead)
 -- ARGV[5] the number of dead deliveries that are kept   ARGV[6] prefix of a delivery's hash
 -- Returns 1; 0 if another worker has leased it since, or if it has arrived.
