@@ -107,7 +107,7 @@ def media_type(path: str, content: bytes) -> str:
 
 
 def read_description(content: bytes) -> str:
-    """The text `Description` of a PNG or SVG file, on one line; empty without one.
+    """The text `Description` of a PNG or SVG file, on one line; empty if the file has no such text.
 
     In a sandbox, charts of matplotlib get one (`zygote/charts.py`). Every program can write one, so
     the text is untrusted.

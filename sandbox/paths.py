@@ -3,8 +3,8 @@
 A path is relative POSIX text in valid UTF-8, within the kernel's lengths. It has no empty, `.` or
 `..` parts, no control characters (including C1: U+009B begins an escape sequence), and no character
 that ends a line or changes the direction of the following text. Every other name that git accepts
-is valid, with spaces of any kind and joined emoji. The rule is the same for the files of a caller
-and for the files of a run; an invalid path is refused, not changed. `jobs.blobs.manifest` repeats
+is valid, with spaces of any kind and joined emoji. The same rule applies to the files of a caller
+and to the files of a run. An invalid path is refused, not changed. `jobs.blobs.manifest` repeats
 the rule; a test compares both.
 """
 

@@ -147,7 +147,7 @@ class Tmpfs:
 
     path: str
     mode: str
-    """In octal."""
+    """The mode in octal digits."""
     size_bytes: int
     inodes: int
     """The number of files that the kernel allows in it."""
@@ -162,7 +162,7 @@ and temporary files."""
 TMPFS_INODES = INODES + INODES // 4
 """The kernel's limit for one tmpfs. It limits the files made between two samples of the total."""
 SMALL_TMPFS_INODES = 4_096
-"""The same for `/run` and `/dev/shm`, because programs need few files there."""
+"""The kernel's limit for `/run` and for `/dev/shm`, in which programs need few files."""
 TMP_BYTES = 64 * MIB
 SHM_BYTES = 64 * MIB
 RUN_BYTES = 32 * MIB
@@ -173,7 +173,7 @@ FIXED_TMPFS = (
     Tmpfs("/dev/shm", "1777", SHM_BYTES, SMALL_TMPFS_INODES),  # noqa: S108
     Tmpfs("/run", "0755", RUN_BYTES, SMALL_TMPFS_INODES),
 )
-"""The writable directories except `/work`, whose size depends on the limits (`work_tmpfs`)."""
+"""The writable directories except `/work`: its size depends on the limits (`work_tmpfs`)."""
 WORK_MODE = "0755"
 
 MAIN = "/run/main.py"
@@ -246,11 +246,11 @@ of its address space, which should both change from time to time."""
 GRACE_SECONDS = 10.0
 """After the wall time of a run: the supervisor then destroys a sandbox that has not answered."""
 READY_SECONDS = 20.0
-"""Until a new sandbox is ready; it takes about 0.01 s on an idle machine."""
+"""The time limit for a new sandbox to be ready; it takes about 0.01 s on an idle machine."""
 COPY_SECONDS = 120.0
-"""The same for a sandbox that copies trees first: half a GiB takes some 3 s."""
+"""The time limit for a new sandbox that first copies trees: half a GiB takes some 3 s."""
 WARM_SECONDS = 120.0
-"""Until a zygote has loaded its libraries; it takes about 2 s."""
+"""The time limit for a zygote to load its libraries; it takes about 2 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,8 @@ class HostEnvironment:
     configuration: Mapping[str, bytes] = field(default_factory=dict)
     """Files below `/etc` that programs need to start, by path (`host.configuration`)."""
     trees: HostMount | None = None
-    """The directory of trees, if there is one; code sees only the trees of its own command."""
+    """The directory of trees; None if the backend has none. Code sees only the trees of its own
+    command."""
 
 
 def work_bytes(limits: Limits) -> int:

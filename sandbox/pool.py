@@ -17,10 +17,12 @@ from sandbox.protocol import Command, Limits, PoolCount, RunResult, SandboxUnava
 from sandbox.result import ExitReport
 
 REFILL_SECONDS = 0.1
-"""A sandbox that was taken is replaced after this time, or at the end of its run if that is
-earlier: to make a sandbox takes more processor time than most runs."""
+"""The pool replaces a sandbox this long after a run has taken it, or at the end of that run if it
+ends earlier. Otherwise the pool would slow the run down: to make a sandbox takes more processor
+time than most runs."""
 MAX_REFILLS = 1
-"""How many sandboxes are made at a time in the background; runs need the processors more."""
+"""How many sandboxes are made at a time in the background. More would take the processors from
+runs."""
 LIFE_SECONDS = 3600.0
 """A sandbox that was ready for longer is replaced."""
 TEND_SECONDS = 30.0
@@ -84,7 +86,8 @@ class Instance(Protocol):
 
     async def report(self, result: RunResult | None, *, was_cut: bool) -> ExitReport:
         """How the sandbox ended. `result` is the answer of a run that failed; None: the agent gave
-        no answer. `was_cut`: its connection ended instead. Raises SandboxLost.
+        no answer. `was_cut`: the connection to the agent ended before the answer. Raises
+        SandboxLost.
         """
         ...
 
@@ -136,7 +139,8 @@ class BackendSession(Protocol):
 
 
 class Pool:
-    """Keeps sandboxes ready for runs with `limits`; none before `keep`.
+    """Keeps sandboxes ready for runs with `limits`. The pool is empty until the first call of
+    `keep`.
 
     A run waits for a new sandbox only if no sandbox is ready or fits its limits. No run waits for
     the end of a sandbox.
@@ -145,7 +149,7 @@ class Pool:
     def __init__(self, session: BackendSession, limits: Limits) -> None:
         self._session, self._size, self._limits = session, 0, limits
         self._ready: list[tuple[Instance, float]] = []
-        """With the time when each was made (monotonic clock)."""
+        """The ready sandboxes, each with the time when it was made (monotonic clock)."""
         self._refill_tasks: set[asyncio.Task[None]] = set()
         self._make_tasks: set[asyncio.Task[Instance]] = set()
         self._in_use: set[Instance] = set()
@@ -182,7 +186,7 @@ class Pool:
             instance, _ = self._ready.pop(0)
             self._fill_later(REFILL_SECONDS)
         else:
-            self.fill()
+            self.fill()  # after a failure, nothing else makes the missing sandboxes
             instance = await self._make(limits, load=False, trees=trees, proxy=proxy)
         self._in_use.add(instance)
         try:
@@ -225,7 +229,7 @@ class Pool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for instance in (*self._in_use, *(each for each, _ in self._ready)):
+        for instance in (*self._in_use, *(instance for instance, _ in self._ready)):
             self._end(instance)
         self._in_use.clear()
         self._ready.clear()

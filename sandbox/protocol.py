@@ -47,7 +47,7 @@ class SandboxUnavailable(SandboxError):
 class Limits:
     """The resources that one run may use. Sizes in bytes, times in seconds.
 
-    The defaults are those of the systems that Fettle follows (15 s wall, 20 s CPU, 512 MiB).
+    Comparable systems have the same defaults (15 s wall, 20 s CPU, 512 MiB).
     """
 
     wall_seconds: float = 15.0
@@ -55,9 +55,9 @@ class Limits:
     """For all processes of the run together, as is `memory_bytes`."""
     memory_bytes: int = 512 * MIB
     processes: int = 64
-    """At one time, threads included."""
+    """The most processes at one time, threads included."""
     open_files: int = 256
-    """For each process."""
+    """The most open files of each process."""
     file_bytes: int = 32 * MIB
     workspace_bytes: int = 64 * MIB
     workspace_files: int = 10_000
@@ -93,10 +93,10 @@ class Command:
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
     seed: int | None = None
-    """Python's hash seed, 0 to 4294967295 (`PYTHONHASHSEED`): the order of sets is the same in two
-    runs with the same seed. None: the sandbox chooses a seed, which several runs may share. The
-    seed does not affect `random` and numpy: they start from the system's entropy in each run. A run
-    with a seed starts a new interpreter, which takes longer."""
+    """Python's hash seed, 0 to 4294967295 (`PYTHONHASHSEED`): two runs with one seed iterate over
+    sets in the same order. None: the sandbox chooses a seed, which several runs may share. The seed
+    does not affect `random` and numpy: they start from the system's entropy in each run. A run with
+    a seed starts a new interpreter, which takes longer."""
     trees: tuple[str, ...] = ()
     """Names of directory trees, each of 1 to 80 of the characters a-z, 0-9 and `-`; at most 8."""
     removed: frozenset[str] = frozenset()
@@ -118,8 +118,8 @@ class Command:
     environment at `policy.RUN_VENV`, which has these files and shows the sandbox's packages after
     them. `python` and the programs of the sandbox's environment start in it."""
     path: tuple[str, ...] = ()
-    """Directories of `/work` in which programs are found before those of the system, but after
-    those of the virtual environment."""
+    """Directories of `/work` with programs. They are searched after the programs of the virtual
+    environment and before the programs of the system."""
     collect: bool = True
     """False: the result contains no changes of `/work`, and no refusals."""
 
@@ -205,11 +205,11 @@ class IsolationLayer:
 
 @dataclass(frozen=True, slots=True)
 class PoolCount:
-    """The numbers of a backend's unused sandboxes. All are 0 until its first run."""
+    """The numbers of a backend's sandboxes that are not in use. All are 0 until its first run."""
 
     ready: int = 0
     making: int = 0
-    """Sandboxes that are being made."""
+    """Sandboxes that are being made, also for runs that wait for one."""
     target: int = 0
     """How many sandboxes the pool keeps ready."""
 

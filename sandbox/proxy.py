@@ -15,7 +15,7 @@ from sandbox.pool import Instance
 from sandbox.protocol import ConnectionHandler, SandboxUnavailable
 
 _PAUSE_SECONDS = 1.0
-"""After a failed `accept`: this process may be out of descriptors for a while."""
+"""The pause after a failed `accept`: this process may be out of descriptors for a while."""
 _END_SECONDS = 1.0
 """How long the handlers may take to end after the end of the run."""
 

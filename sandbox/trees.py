@@ -44,7 +44,7 @@ class TreeSize:
     """The space that a copy of trees takes on a tmpfs."""
 
     bytes: int = 0
-    """In whole pages."""
+    """The size in whole pages."""
     files: int = 0
     """Including directories and links."""
 

@@ -162,7 +162,7 @@ def script_command(python: str, main: str) -> list[str]:
 
 def write_main(main: str, code: bytes) -> None:
     """Write the code to the path `main` and make its directory read-only. Code that tries to write
-    next to its script then gets an error; without one, the file would be lost.
+    next to its script then gets an error. Otherwise the file would be lost without an error.
     """
     fd = os.open(main, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     wire.write_all(fd, code)

@@ -102,8 +102,8 @@ class WorkEntry:
         self.mode, self.size = status.st_mode, status.st_size
 
     def is_unchanged(self) -> bool:
-        """Whether the file or link is the same as in the trees. The kernel copies a file that was
-        only opened for writing; such a copy is not a change.
+        """Whether the trees have an equal file or link at this path. The kernel copies a file that
+        was only opened for writing; such a copy is not a change.
         """
         if self.original is None:
             return False

@@ -232,8 +232,9 @@ def mask_proc(masks: dict[str, str]) -> Iterator[Step]:
 
 
 def forbid_namespaces() -> Iterator[Step]:
-    """Allow no user namespace below this one: many attacks on the kernel begin with one. The filter
-    refuses the calls; this is the kernel's own limit, which only a privileged user could raise.
+    """Allow no user namespace below the sandbox's own: many attacks on the kernel begin with a user
+    namespace. The filter refuses the calls; this is the kernel's own limit, which only a privileged
+    user could raise.
     """
     yield _write("/proc/sys/user/max_user_namespaces", "0")
 

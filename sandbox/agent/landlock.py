@@ -146,8 +146,8 @@ def restrict() -> int:
 
 def _handled(abi: int) -> int:
     """All file system rights that this ABI knows."""
-    later = ((_TRUNCATE_SINCE, _TRUNCATE), (_IOCTL_SINCE, _IOCTL_DEV))
-    return _FIRST | sum(right for since, right in later if abi >= since)
+    newer_rights = ((_TRUNCATE_SINCE, _TRUNCATE), (_IOCTL_SINCE, _IOCTL_DEV))
+    return _FIRST | sum(right for since, right in newer_rights if abi >= since)
 
 
 def _beneath(path: str, access: int) -> _Beneath:

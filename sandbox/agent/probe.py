@@ -70,7 +70,8 @@ def _capacity(path: str) -> tuple[int, int]:
 
 
 def _shared_directories() -> list[str]:
-    """The directories whose files are the same as in other sandboxes, so that locks meet there."""
+    """The directories that have the very files of other sandboxes, so that locks on them are
+    shared."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     # A later mount on a path covers an earlier one. A part of another file system is a bind mount.
     is_own = {

@@ -219,9 +219,9 @@ class ResourceMonitor:
             self._own_tmpfs = own_file_systems()
         stats = [os.statvfs(path) for path in self._own_tmpfs]
         self.has_full_disk = any(
-            each.f_bavail < FULL_BLOCKS or (each.f_files and not each.f_ffree) for each in stats
+            stat.f_bavail < FULL_BLOCKS or (stat.f_files and not stat.f_ffree) for stat in stats
         )
-        return sum(each.f_files - each.f_ffree for each in stats)
+        return sum(stat.f_files - stat.f_ffree for stat in stats)
 
 
 def own_file_systems() -> list[str]:

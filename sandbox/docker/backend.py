@@ -102,8 +102,8 @@ def docker_layers(
     probe_output: str, facts: EngineFacts, template: ContainerTemplate
 ) -> tuple[IsolationLayer, ...]:
     """The isolation layers of a container, from the probe's output and the engine's facts, the most
-    important first. They have the same names as those of the backend `local`, so that operators can
-    compare the two.
+    important first. The layers of the backend `local` have the same names, so that operators can
+    compare the backends.
     """
     findings = json.loads(probe_output)
     variables = {**template.environment, "HOSTNAME": HOSTNAME}

@@ -29,7 +29,7 @@ OLDEST_API = (1, 41)
 _SECONDS = 30.0
 _PING_SECONDS = 10.0
 _IMAGE_SECONDS = 300.0
-"""To transfer half a GiB into an image."""
+"""The time limit for requests that may transfer half a GiB into an image."""
 
 
 class EngineLost(SandboxLost):
@@ -57,7 +57,7 @@ class ListedContainer:
     id: str
     labels: Mapping[str, str]
     age: float
-    """In seconds."""
+    """The age in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ListedImage:
     id: str
     labels: Mapping[str, str]
     age: float
-    """In seconds."""
+    """The age in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class DockerEngine:
             raise self._cut_response()
         now = _date(response.fields)
         return tuple(
-            ListedImage(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
-            for each in response.body
+            ListedImage(str(row["Id"]), dict(row["Labels"]), now - float(row["Created"]))
+            for row in response.body
         )
 
     async def remove_image(self, image: str) -> None:
@@ -228,8 +228,8 @@ class DockerEngine:
             raise self._cut_response()
         now = _date(response.fields)
         return tuple(
-            ListedContainer(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
-            for each in response.body
+            ListedContainer(str(row["Id"]), dict(row["Labels"]), now - float(row["Created"]))
+            for row in response.body
         )
 
     async def events(

@@ -38,7 +38,7 @@ class ResponseHead:
 
     status: int
     fields: Mapping[str, str]
-    """By their names in lower case."""
+    """The header fields, by their names in lower case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ MARK = "fettle.mark"
 until it is removed."""
 MACHINE, _PROCESS = "fettle.machine", "fettle.process"
 
-LEFT_SECONDS = 3 * LIFE_SECONDS
+ABANDONED_SECONDS = 3 * LIFE_SECONDS
 """A pool replaces sandboxes after LIFE_SECONDS, so a much older container has lost its worker. This
 holds also for workers of other machines."""
 
@@ -50,17 +50,17 @@ def current_owner() -> Owner:
     return Owner(uuid.uuid4().hex, machine, f"{pid} {read_start_time(pid)}")
 
 
-def is_left(
+def is_abandoned(
     labels: Mapping[str, str], age: float, owner: Owner, is_alive: Callable[[str], bool]
 ) -> bool:
     """Whether a container with these labels, `age` seconds old, has lost its worker. Containers of
-    `owner`, the calling worker, are never left.
+    `owner`, the calling worker, never count as abandoned.
     """
     if labels.get(OWNER) == owner.id:
         return False
     if labels.get(MACHINE) == owner.machine:
         return not is_alive(labels.get(_PROCESS, ""))
-    return age > LEFT_SECONDS
+    return age > ABANDONED_SECONDS
 
 
 def is_alive(process: str) -> bool:

@@ -166,5 +166,5 @@ def _find_libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
         path = os.path.normpath(match[1])
         if not Path(path).is_relative_to(environment):
             yield path
-            if path.endswith("/libc.so.6"):  # loads this one by name
+            if path.endswith("/libc.so.6"):  # programs load this library by its name
                 yield str(Path(path).with_name("libnss_files.so.2"))

@@ -162,6 +162,6 @@ async def _connected_streams() -> tuple[
         undo.callback(first.close)
         reader, writer = await asyncio.open_unix_connection(sock=first)
         undo.callback(writer.transport.abort)
-        other_end = await asyncio.open_unix_connection(sock=second)
+        second_end = await asyncio.open_unix_connection(sock=second)
         undo.pop_all()
-    return reader, writer, *other_end
+    return reader, writer, *second_end

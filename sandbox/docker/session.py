@@ -175,7 +175,7 @@ class DockerSession:
         for listed in await self.engine.containers(label):
             is_own = listed.labels.get(OWNER) == self._owner.id
             is_unused = is_own and listed.labels.get(MARK) not in self._used_marks
-            if is_unused or garbage_collection.is_left(
+            if is_unused or garbage_collection.is_abandoned(
                 listed.labels, listed.age, self._owner, garbage_collection.is_alive
             ):
                 try:

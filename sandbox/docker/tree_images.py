@@ -52,9 +52,9 @@ class _UnionEntry:
     """An entry of a union of trees."""
 
     path: str
-    """In the union."""
+    """The path in the union."""
     source: str
-    """On this machine."""
+    """The path on this machine."""
     status: os.stat_result
 
 

@@ -88,8 +88,8 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         return session
 
     async def _try_session(self, session: LocalSession, pool: Pool) -> None:
-        """Choose how runs of this session begin with trees: with an overlay if the trial works with
-        one, or else with a copy if the trial works with that.
+        """Choose how runs of this session begin with trees: with an overlay if the trial succeeds
+        with an overlay, or else with a copy if the trial succeeds with a copy.
         """
 
         async def run_trial() -> str | None:

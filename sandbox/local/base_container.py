@@ -97,7 +97,7 @@ def bwrap_command(
 def _zygote_command(host_env: HostEnvironment, control: int, *, libraries: bool) -> list[str]:
     """The command line of the zygote, which serves the supervisor over the socket `control`.
 
-    Sandboxes are copies of the zygote, so its flags and environment are those of an interpreter
+    Sandboxes are copies of the zygote, so it has the flags and the environment of an interpreter
     that runs code.
     """
     start_code = (

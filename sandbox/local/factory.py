@@ -28,7 +28,7 @@ LINGER_SECONDS = 1.0
 """A killed sandbox ends within milliseconds. If it takes longer, all members of its group are
 killed."""
 PAUSE_SECONDS = 10.0
-"""After a replacing zygote was killed before it was ready."""
+"""The pause after a replacing zygote was killed before it was ready."""
 FAILED_PAUSE_SECONDS = 300.0
 """After a replacing zygote failed with an error: its libraries cannot be preloaded, and each
 attempt takes seconds of a processor."""
@@ -54,7 +54,7 @@ class Factory:
         self._next: Zygote | None = None
         self._zygotes: list[Zygote] = []
         self._next_start = float("inf")
-        """When the next zygote starts, by the monotonic clock."""
+        """The time at which the next zygote starts, by the monotonic clock."""
         self._loads_libraries = False
         """Whether the next zygote loads libraries."""
         self.outbox: list[tuple[dict[str, Any], SandboxProcess | None]] = []

@@ -174,8 +174,8 @@ def _raise_descriptor_limit() -> None:
     """Raise this process's limit of descriptors, also for its zygotes.
 
     The kernel counts descriptors in flight through sockets for each user of the host, and sandboxes
-    send some, too. A process whose user has more of them in flight than its own limit cannot send
-    any. The code's limit is low (`policy.rlimits`).
+    send some, too. If a user has more descriptors in flight than the limit of a process, that
+    process cannot send any. The code's limit is low (`policy.rlimits`).
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)

@@ -66,7 +66,7 @@ class Zygote:
         """Whether the zygote has reported that it is ready."""
         self.sandboxes_made = self.sandboxes_alive = 0
         self.deadline = time.monotonic() + policy.WARM_SECONDS
-        """When it must be ready, by the monotonic clock."""
+        """The time at which it must be ready, by the monotonic clock."""
         self._requested: deque[SandboxProcess] = deque()
         self._zygote_pidfd: int | None = None
         with contextlib.ExitStack() as retained, contextlib.ExitStack() as passed:
@@ -214,7 +214,7 @@ class SandboxProcess:
         self.is_killed = False
         """Whether it was killed; it may exist for a moment longer."""
         self.deadline = float("inf")
-        """When it must be ready, or have ended, by the monotonic clock."""
+        """The time at which it must be ready, or have ended, by the monotonic clock."""
 
     def set_pidfd(self, pidfd: int) -> None:
         """Its first process exists."""

@@ -1,9 +1,9 @@
 """Assembles the system call filter in its two forms: classic BPF, and a container engine's JSON.
 Pure.
 
-Both forms have the same tables (`syscalls.py`, `conditions.py`). A call with another architecture's
-number, or with one of x32, kills the process. The BPF form is a binary search for the number: some
-seven comparisons for each call, and none if the kernel remembers that a call always passes.
+Both forms have the same tables (`syscalls.py`, `conditions.py`). A call with a number of another
+architecture or of x32 kills the process. The BPF form is a binary search for the number: some seven
+comparisons for each call, and none if the kernel remembers that a call always passes.
 
 The engine's form has calls by name, because an engine may run on another architecture than its
 worker. It differs in one way: a call that a condition refuses returns EPERM, like a call on no

@@ -190,11 +190,11 @@ def _marks(axes: Any) -> Iterable[str]:
     for image in axes.images:
         rows, columns = image.get_array().shape[:2]
         yield f"image of {rows} x {columns} values"
-    wedges = [each for each in axes.patches if type(each).__name__ == "Wedge"]
+    wedges = [patch for patch in axes.patches if type(patch).__name__ == "Wedge"]
     if wedges:
-        names = ", ".join(filter(None, (_short(_label(each.get_label())) for each in wedges)))
+        names = ", ".join(filter(None, (_short(_label(wedge.get_label())) for wedge in wedges)))
         yield f"{len(wedges)} wedges{f' ({names})' if names else ''}"
-    shapes = [each for each in axes.patches if id(each) not in in_bars and each not in wedges]
+    shapes = [patch for patch in axes.patches if id(patch) not in in_bars and patch not in wedges]
     if shapes:
         yield f"{len(shapes)} shapes"
 
@@ -259,9 +259,9 @@ def save_unsaved_figures(work: str) -> None:
 
 
 def _unsaved_figures(helpers: Any) -> list[Any]:
-    figures = [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()]
-    unsaved = [each for each in figures if each.axes and not hasattr(each, SAVED)]
-    return [each for each in unsaved if _count_pixels(each) <= MAX_PIXELS][:MAX_FIGURES]
+    figures = [manager.canvas.figure for manager in helpers.Gcf.get_all_fig_managers()]
+    unsaved = [figure for figure in figures if figure.axes and not hasattr(figure, SAVED)]
+    return [figure for figure in unsaved if _count_pixels(figure) <= MAX_PIXELS][:MAX_FIGURES]
 
 
 def _count_pixels(figure: Any) -> float:

@@ -184,7 +184,7 @@ def _flush_outputs() -> bool:
 def _flush_files() -> None:
     """Flush the files that the program never closed."""
     for kind in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
-        for file in [each for each in gc.get_objects() if issubclass(type(each), kind)]:
+        for file in [object_ for object_ in gc.get_objects() if issubclass(type(object_), kind)]:
             try:  # noqa: SIM105  (contextlib is slow to import)
                 file.flush()
             except Exception:  # noqa: BLE001, S110

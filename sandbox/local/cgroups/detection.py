@@ -21,7 +21,7 @@ class NoCgroup:
     """No control group can be used."""
 
     reason: str
-    """For the operator."""
+    """The reason, for the operator."""
 
 
 @dataclass(frozen=True, slots=True)

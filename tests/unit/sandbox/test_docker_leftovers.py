@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 from sandbox.docker import garbage_collection
-from sandbox.docker.garbage_collection import LEFT_SECONDS, Owner, is_left
+from sandbox.docker.garbage_collection import ABANDONED_SECONDS, Owner, is_abandoned
 
 ME = Owner("me", "boot-1 pid:[1]", "77 100")
 
@@ -22,23 +22,23 @@ def alive(_: str) -> bool:
 
 
 def test_ones_own_are_never_left_over() -> None:
-    assert not is_left(ME.labels, 10 * LEFT_SECONDS, ME, dead)
+    assert not is_abandoned(ME.labels, 10 * ABANDONED_SECONDS, ME, dead)
 
 
 def test_those_of_a_dead_process_of_this_machine_are() -> None:
     other_owner = replace(ME, id="other", process="78 100")
-    assert is_left(other_owner.labels, 0.0, ME, dead)
-    assert not is_left(other_owner.labels, 10 * LEFT_SECONDS, ME, alive)
+    assert is_abandoned(other_owner.labels, 0.0, ME, dead)
+    assert not is_abandoned(other_owner.labels, 10 * ABANDONED_SECONDS, ME, alive)
 
 
 def test_those_of_another_machine_are_when_no_worker_keeps_one_so_long() -> None:
     other_owner = replace(ME, id="other", machine="boot-2 pid:[1]")
-    assert not is_left(other_owner.labels, LEFT_SECONDS - 1, ME, dead)
-    assert is_left(other_owner.labels, LEFT_SECONDS + 1, ME, alive)
+    assert not is_abandoned(other_owner.labels, ABANDONED_SECONDS - 1, ME, dead)
+    assert is_abandoned(other_owner.labels, ABANDONED_SECONDS + 1, ME, alive)
 
 
 def test_labels_that_are_not_ours_are_left_to_time() -> None:
-    assert not is_left({"fettle.sandbox": "x"}, 0.0, ME, dead)
+    assert not is_abandoned({"fettle.sandbox": "x"}, 0.0, ME, dead)
 
 
 def test_a_process_is_known_by_its_number_and_its_start() -> None:
