@@ -81,8 +81,8 @@ class BranchCoordinator:
             yield
         except Exception:
             self._leave(step, branch_end)
-            for other_end in list(self._at_work.values()):
-                await other_end.wait()
+            for running_branch_end in list(self._at_work.values()):
+                await running_branch_end.wait()
             raise
         finally:
             self._leave(step, branch_end)
@@ -93,7 +93,7 @@ class BranchCoordinator:
 
 
 class TokenStreams(Protocol):
-    """Streams of replies for people who watch a job. They are not stored."""
+    """Streams of replies for clients that watch a job. The streams are not stored."""
 
     def of(self, call: str, role: str) -> TokenListener:
         """The listener of one call."""
@@ -126,7 +126,7 @@ class Ports:
     pages: Pages | None = None
     """Used by the tool `fetch`. None if the operator does not allow it."""
     repository: RepositoryFacts | None = None
-    """The repository that the job works on, if any."""
+    """The facts of the job's repository; None if it has no repository."""
     checks: Checks | None = None
     """The job's acceptance checks. They run over copies and are never put into its workspace."""
     redaction: Redaction | None = None

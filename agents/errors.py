@@ -165,7 +165,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelSilent(ModelUnavailable):
-    """No token came within a time limit. `tokens` is about how many came before."""
+    """No token came within a time limit. `tokens`: the estimated number of tokens before that."""
 
     def __init__(self, message: str, *, tokens: int = 0) -> None:
         super().__init__(message)

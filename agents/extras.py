@@ -6,5 +6,5 @@ import sys
 
 
 def install_command(extra: str) -> str:
-    """What to type for an extra of pyproject.toml. Imports nothing."""
+    """The command that installs an extra of pyproject.toml. Imports no library."""
     return f"{sys.executable} -m pip install 'fettle[{extra}]'"

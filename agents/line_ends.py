@@ -16,9 +16,9 @@ def keep_line_ends(new: str, old: str, after: str = "") -> str:
     """`new`, which replaces the text `old`, with the line ends of `old`.
 
     CR LF in `new` does not change. A line that ends with LF gets the line end of the same line in
-    `old`; a new line gets the line end of the line before it, the first one that of the first line
-    of `old`, or of the text that comes `after` it in the file. The last line gets the last line end
-    of `old`.
+    `old`; a new line gets the line end of the line before it. If the first line is new, it gets the
+    line end of the first line of `old`, or of the text that comes `after` it in the file. The last
+    line gets the last line end of `old`.
     """
     if CRLF not in old and CRLF not in after:
         return new

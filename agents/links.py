@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agents.errors import ToolRefused
-from agents.paths import ROOT, checked, in_workspace
+from agents.paths import ROOT, in_workspace, normalize_path
 from agents.ports import Workspace
 
 MOST_LINKS = 40
@@ -21,13 +21,13 @@ MOST_LINKS = 40
 def locate(workspace: Workspace, path: str) -> str:
     """The path, in its normal form, that a tool's `path` leads to; the file need not exist. Raises
     ToolRefused, and PathOutside for an invalid path."""
-    return follow(checked(in_workspace(path)), workspace.links())
+    return follow(normalize_path(in_workspace(path)), workspace.links())
 
 
 def locate_to_write(workspace: Workspace, path: str) -> str:
     """The path of the file that a tool writes to by `path`. Raises ToolRefused if a link leads to a
     file or a directory that does not exist."""
-    name, links = checked(in_workspace(path)), workspace.links()
+    name, links = normalize_path(in_workspace(path)), workspace.links()
     target = follow(name, links)
     if target != name and not _exists(workspace, name, target):
         raise ToolRefused(
@@ -39,7 +39,7 @@ def locate_to_write(workspace: Workspace, path: str) -> str:
 
 def explain_missing(workspace: Workspace, path: str) -> str:
     """The reason why a tool's `path` names no file."""
-    name, links = checked(in_workspace(path)), workspace.links()
+    name, links = normalize_path(in_workspace(path)), workspace.links()
     target = follow(name, links)
     if submodule := submodule_of(workspace, target):
         return (

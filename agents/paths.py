@@ -25,7 +25,7 @@ ROOT = "/work"
 """The workspace's directory in a sandbox. Code sees its files there, so models use it."""
 
 
-def checked(path: str) -> str:
+def normalize_path(path: str) -> str:
     """`path` in its normal form: relative, with `/` between the parts. Raises PathOutside."""
     if not path or len(path.encode(errors="replace")) > LONGEST_PATH:
         raise PathOutside(f"a path has 1 to {LONGEST_PATH} bytes: {path[:80]!r}")
@@ -77,7 +77,7 @@ def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) 
 
 
 def is_in_setup(path: str) -> bool:
-    """Whether the path is that of the setup's directory, or is in it."""
+    """Whether the path is the setup's directory, or is in it."""
     return path.partition("/")[0] == SETUP
 
 
@@ -190,4 +190,4 @@ def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | 
 def _prefix(path: str) -> str:
     """What the paths in the directory `path` begin with."""
     bare = in_workspace(path).rstrip("/")
-    return "" if bare in {"", ".", ROOT} else checked(bare) + "/"
+    return "" if bare in {"", ".", ROOT} else normalize_path(bare) + "/"

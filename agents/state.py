@@ -142,9 +142,9 @@ class State(TypedDict, total=False):
     branches: Growing
     """The result of each parallel step (`agents.nodes.branches`)."""
     conflicts: list[dict[str, Any]]
-    """As in the event `merged`."""
+    """The same values as in the event `merged`."""
     left_out: list[dict[str, Any]]
-    """As in the event `merged`."""
+    """The same values as in the event `merged`."""
     artifacts: dict[str, ArtifactFields]
     feedback: Feedback | None
     critiques: Growing

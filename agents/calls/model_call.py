@@ -32,7 +32,7 @@ from agents.spending.budget import BudgetGuard
 LOST_CALL = "lost|"
 """The prefix of a charge's id if the reply never arrived in full."""
 
-Send = Callable[[Any, Messages], Awaitable[AIMessage]]
+SendToModel = Callable[[Any, Messages], Awaitable[AIMessage]]
 """Sends messages to a chat model, with the tools that the request offers."""
 
 
@@ -49,7 +49,8 @@ class ModelCall:
     tools: Sequence[str] = ()
     """The names of the offered tools that belong to the call's key in the journal."""
     draft: Draft | None = None
-    """`messages` with the size of tools and instructions; None: estimated from `tools`."""
+    """`messages`, with the size of tools and instructions for the model's context. None: the size
+    is estimated from `tools`."""
     recorded_messages: Sequence[BaseMessage] | None = None
     """All messages, with the system prompt, for the job's recording; None: `messages`."""
     recorded_tools: Sequence[str] | None = None
@@ -57,7 +58,7 @@ class ModelCall:
     level: int = 0
     """The position in the role's escalation chain: see `agents.models.role_models`."""
     varied: bool = False
-    """Whether the model is called at the temperature of repairs."""
+    """Whether the model is called at the temperature of repairs. The `level` chooses the model."""
 
     @property
     def journal_key(self) -> str:
@@ -68,7 +69,7 @@ class ModelCall:
 async def model_call(
     ports: Ports,
     call: ModelCall,
-    send: Send,
+    send: SendToModel,
     derived_events: Callable[[AIMessage], Sequence[Event]] = lambda _: (),
 ) -> AIMessage:
     """The reply to `call`, made once; recalled from the journal after a crash.
@@ -78,14 +79,14 @@ async def model_call(
     the call. Raises ModelError, BudgetExhausted and Stopped.
     """
     return await journaled(
-        ports, call.journal_key, partial(_make, ports, call, send, derived_events)
+        ports, call.journal_key, partial(_make_call, ports, call, send, derived_events)
     )
 
 
-async def _make(
+async def _make_call(
     ports: Ports,
     call: ModelCall,
-    send: Send,
+    send: SendToModel,
     derived_events: Callable[[AIMessage], Sequence[Event]],
 ) -> tuple[AIMessage, Finished]:
     started = time.monotonic()
@@ -102,7 +103,7 @@ async def _make(
     except BaseException:  # the reply is paid for, also if the recording fails
         await ports.journal.paid(charge)
         raise
-    data = {**_event_data(charge, seconds), **reply.fields(), **recorded}
+    data = {**_event_data(charge, seconds), **reply.skipped_data(), **recorded}
     events = (Event(call.key, "model_called", data), *derived_events(message))
     return message, finished_call(message, events=events, charge=charge)
 
@@ -111,7 +112,7 @@ class _ModelChain:
     """The chain of models of one call. Each model is called with a guard of its own, so that a lost
     reply is charged to the model that sent it."""
 
-    def __init__(self, ports: Ports, call: ModelCall, send: Send) -> None:
+    def __init__(self, ports: Ports, call: ModelCall, send: SendToModel) -> None:
         self._ports = ports
         self._call = call
         self._send = send
@@ -177,8 +178,8 @@ def _charge(
     usage: Usage | None,
     reservation: str | None,
 ) -> Charge:
-    """`call_id` is the provider's id of the reply: if two workers both paid for the call, both are
-    charged. If the reply has no id, they are charged once."""
+    """The charge of one reply. `call_id` is the provider's id of the reply: if two workers paid for
+    the call, both are charged. If the reply has no id, they are charged once."""
     cost = ports.prices.of(ModelName.parse(model), usage)
     return Charge(
         call=call_id,

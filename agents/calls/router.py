@@ -30,7 +30,7 @@ AUTO: Final = "auto"
 ROUTER: Final[Role] = "router"
 REASON_CHARACTERS = 200
 _AT = CallKey("", "router", 0)
-"""Not in a node of the graph: equal in every attempt."""
+"""The position of the call, which is outside of the graph's nodes. It is equal in all attempts."""
 
 
 class Difficulty(StrEnum):

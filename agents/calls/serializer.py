@@ -1,9 +1,9 @@
 """Serializer: the values of checkpoints and journal entries as bytes, and back.
 
-The bytes come from Redis, so they are data, whoever wrote them. The format is LangGraph's:
-MessagePack, with extensions that name a class by module and name, and have its arguments.
-LangGraph's own serializer imports any name and calls it. With an allow-list, it puts the arguments
-in the place of a value of another class, and the job continues with the wrong state. This
+The bytes come from Redis, so any program may have written them, and they are only data. The format
+is LangGraph's: MessagePack, with extensions that name a class by module and name, and have its
+arguments. LangGraph's own serializer imports any name and calls it. With an allow-list, it puts the
+arguments in the place of a value of another class, and the job continues with the wrong state. This
 serializer imports nothing, builds only the classes below, and raises for everything else.
 
 Some valid JSON has no form in MessagePack: integers beyond 64 bits, half surrogate pairs in names,

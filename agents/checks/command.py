@@ -64,7 +64,7 @@ def files_to_collect(paths: Iterable[str]) -> list[str]:
 def _pytest_command(
     checks: Checks, program: Sequence[str], arguments: Sequence[str]
 ) -> CheckCommand:
-    """pytest with its settings from the checks alone, never from the workspace."""
+    """The command line of pytest. Its settings come from the checks, never from the workspace."""
     previous = [None, *arguments]
     words = [
         word for word, before in zip(arguments, previous, strict=False) if not _is_all(word, before)

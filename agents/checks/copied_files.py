@@ -42,12 +42,12 @@ def links_under_test(links: Mapping[str, str], checks: Collection[str]) -> dict[
 
 def without_clashes(files: Mapping[str, Entry], paths: Collection[str]) -> dict[str, Entry]:
     """The `files` that can exist in one directory together with files at `paths`."""
-    taken = set(paths)
+    reserved = set(paths)
     above = {parent for path in paths for parent in _parents(path)}
     return {
         path: content
         for path, content in files.items()
-        if path not in taken | above and taken.isdisjoint(_parents(path))
+        if path not in reserved | above and reserved.isdisjoint(_parents(path))
     }
 
 

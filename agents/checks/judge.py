@@ -20,7 +20,7 @@ from agents.checks.reports import Outcome, Report, Test, merged
 from agents.layout.site import site_of
 from agents.ports.checks import Case, Checks
 from agents.runs import pytest_runs
-from agents.runs.program import Program, placed
+from agents.runs.program import Program, command_over
 from agents.texts import head_and_tail
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Sandbox, SandboxUnavailable
@@ -85,7 +85,7 @@ async def _run_pytest(
     sandbox: Sandbox, command: CheckCommand, tree: Tree, limits: Limits
 ) -> Report:
     """A report of pytest. Raises SandboxUnavailable if pytest is not installed."""
-    program = placed(Program.verify(command.argv), tree, site_of(tree.files))
+    program = command_over(Program.verify(command.argv), tree, site_of(tree.files))
     try:
         result = await sandbox.run(program, limits)
     except ValueError as error:  # too many files, or invalid names, for any sandbox

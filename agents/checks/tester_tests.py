@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.checks.reports import Test
 from agents.errors import PathOutside
-from agents.paths import checked
+from agents.paths import normalize_path
 
 _LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy", "pandas", "matplotlib", "PIL"}
 NO_SOLUTION = "there is no solution"
@@ -77,7 +77,7 @@ def usable_files(
     dropped: list[Dropped] = []
     for name, text in files.items():
         try:
-            path = checked(name)
+            path = normalize_path(name)
             ast.parse(text)
         except (PathOutside, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             dropped.append((name[:100], f"it cannot be read: {error}"))
@@ -93,8 +93,8 @@ def usable_files(
 def failing_solution(
     files: Mapping[str, str], interface: str, workspace_paths: Collection[str]
 ) -> dict[str, bytes]:
-    """The modules of the solution that the test `files` import: those of the workspace, and those
-    that do not exist yet and that `interface` names. Each call of them fails."""
+    """The modules of the solution that the test `files` import: modules of the workspace, and
+    modules that `interface` names and that do not exist yet. Each call of these modules fails."""
     names = _imported_modules(files)
     modules = [name.replace(".", "/") for name in names]
     existing = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}

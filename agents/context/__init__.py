@@ -1,1 +1,2 @@
-"""What of a conversation is sent: `trimming` by price, `overflow` by the model's context."""
+"""The parts of a conversation that are sent: `trimming` by price, `overflow` by the model's
+context."""

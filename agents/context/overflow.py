@@ -44,7 +44,7 @@ USUAL_CONTEXT = 128_000
 """The context in tokens that is assumed for a model with an unknown context."""
 
 Messages = Sequence[BaseMessage]
-Send = Callable[[Messages], Awaitable[AIMessage]]
+SendMessages = Callable[[Messages], Awaitable[AIMessage]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ ALL = Shares()
 
 
 async def ask_within_context(
-    model: Any, role: Role, draft: Draft, send: Send, shares: Shares = ALL
+    model: Any, role: Role, draft: Draft, send: SendMessages, shares: Shares = ALL
 ) -> AIMessage:
     """The reply to as much of the request as fits into the model's context.
 

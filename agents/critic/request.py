@@ -1,7 +1,9 @@
 """The critic's request: the task, the change, and the evidence, within a budget.
 
-Each section has a rank, and the sections with the lowest ranks are kept if the request is too long
-for the model (`agents.context.ranked`):
+Each section has a rank. If the request exceeds a budget, the sections with the lowest ranks are
+kept, and the others are cut or replaced by their names (`agents.context.ranked`). First,
+`critic_messages` applies MOST_BUDGET, which is equal for all models; the journal has this request.
+Then `agents.context.overflow` fits it to its share of the called model's context. The ranks:
 
 task, conversation and people's words < the change < the verification < the tests < the input files
 that the code reads < the outputs of other runs, first those that the answer quotes < data files
@@ -64,7 +66,8 @@ INPUT_BYTES: Final = 1024 * 1024
 
 
 async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
-    """The instructions, and the evidence. They depend on the job alone, and not on the model."""
+    """The instructions, and the evidence within MOST_BUDGET. They depend on the job, not on the
+    model."""
     workspace = ports.workspace
     files = await changed_files(state, workspace)
     # Threads compute on the job's texts, so that the other jobs of the process go on.

@@ -224,7 +224,7 @@ class RunsForCritic:
         return [text_in(run, "code") for run, _ in self.with_outputs]
 
     def values(self, state: State) -> dict[str, Any]:
-        """For the template."""
+        """The values of the template of the request."""
         ids = [run["id"] for run, _ in reversed(self.with_outputs) if run is not self.verified]
         order = sorted(ids, key=lambda run: run not in self.quoted_ids)  # the latest of each first
         ranks = {run: number for number, run in enumerate(order, RUNS)}

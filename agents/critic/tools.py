@@ -72,7 +72,8 @@ async def _run_again(command: str | None, state: State, ports: Ports) -> tuple[s
 async def _verification_program(
     state: State, verification: Verification | None, ports: Ports
 ) -> Program:
-    """The program of the run that the verification rests on. Raises ToolRefused without one."""
+    """The program of the run that the verification rests on. Raises ToolRefused if there is no such
+    run."""
     runs = state.get("runs", [])
     run = next(
         (run for run in runs if verification is not None and run["id"] == verification["run"]), None
@@ -103,7 +104,7 @@ async def _checks(state: State, ports: Ports) -> tuple[bool, str]:
 
 
 TOOLS: tuple[Body, ...] = (read_file, search, git, run_again)
-"""In the order in which the model sees them, after `Verdict`."""
+"""The tools, in the order in which the model sees them, after `Verdict`."""
 
 
 def critic_tools(ports: Ports) -> Mapping[str, Body]:

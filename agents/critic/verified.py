@@ -47,8 +47,8 @@ def _is_noted(tried: Mapping[str, Any], notes: Sequence[str]) -> bool:
 
 def _experiment_line(tried: Mapping[str, Any]) -> str:
     before = tried.get("kind") == "before"
-    how = "as before the job" if before else "unable to load"
-    start = f"With {_names(tried['replaced'])} {how}, "
+    state = "as before the job" if before else "unable to load"
+    start = f"With {_names(tried['replaced'])} {state}, "
     if tried.get("undecided"):
         return f"{start}a limit ended it ({tried['end']}), so it shows nothing."
     if tried["still_green"]:
@@ -60,9 +60,9 @@ def _experiment_line(tried: Mapping[str, Any]) -> str:
 def _strength_lines(strength: Mapping[str, Any] | None) -> Iterator[str]:
     if strength is None:
         return
-    rest = f"; {untried} were not tried, for time" if (untried := strength.get("untried")) else ""
+    note = f"; {untried} were not tried, for time" if (untried := strength.get("untried")) else ""
     figure = f"{strength['noticed']} of {strength['tried']}"
-    yield f"It notices {figure} small changes of the code{rest}."
+    yield f"It notices {figure} small changes of the code{note}."
     for mutation in strength["unnoticed"]:
         before, after = (one_line(mutation[name], LINE_SHOWN) for name in ("before", "after"))
         location = f"{visible(mutation['path'])}:{mutation['line']}"

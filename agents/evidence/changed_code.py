@@ -89,7 +89,7 @@ class ChangedCode(BaseModel):
     functions: Sequence[Function] = ()
     """Functions that do something, innermost first."""
     mutations: Sequence[Mutation] = ()
-    """In the order in which they are tried."""
+    """The mutations, in the order in which they are tried."""
     with_code: Sequence[str] = ()
     """The files with changed statements outside functions."""
 

@@ -32,7 +32,7 @@ class Results:
     """The results of the experiments on a verification."""
 
     command: str
-    """As people read it."""
+    """The command of the verification, in the form for people."""
     to_exercise: Sequence[str]
     """The files that it has to exercise, as `exercised_files.files_to_exercise` lists them."""
     experiments: list[Experiment] = field(default_factory=list)
@@ -104,17 +104,19 @@ class Results:
             yield "No time was left to try small changes of the code."
 
     def distinguishes(self) -> bool:
-        """Whether it fails over other code that runs: without the change, or with a mutation."""
+        """Whether the verification fails over other code that runs: without the change, or with a
+        mutation."""
         before = self._of_kind("before")
         failed = any(not (run["still_green"] or run["undecided"]) for run in before)
         return failed or self.notices_a_mutation()
 
     def notices_a_mutation(self) -> bool:
-        """Whether it fails over at least one mutation."""
+        """Whether the verification fails over at least one mutation."""
         return self.strength is not None and self.strength["noticed"] > 0
 
     def exercised(self) -> list[str]:
-        """The files that it may exercise: it does not pass with each by itself unable to load."""
+        """The files that the verification may exercise. It does not exercise a file if it passes
+        although the file cannot load."""
         passed = (
             experiment["replaced"]
             for experiment in self._of_kind("unloadable")
@@ -124,14 +126,14 @@ class Results:
         return [path for path in self.to_exercise if path not in not_exercised]
 
     def _exercises_nothing(self) -> bool:
-        """Whether it passes without any of the files. An experiment that failed shows that it
+        """Whether the verification exercises none of the files. A failed experiment shows that it
         exercises one of them, and an undecided experiment shows nothing."""
         return bool(self.to_exercise) and not self.exercised()
 
     def _executes_nothing(self, calls: Calls) -> bool:
-        """Whether it executes no changed function, and exercises nothing else that changed: no
-        statements of a file without changed functions, no file of another language, and no
-        statements, such as constants, of which it notices a mutation."""
+        """Whether the verification executes no changed function, and exercises nothing else that
+        changed: no statements of a file without changed functions, no file of another language, and
+        no statements, such as constants, of which it notices a mutation."""
         if calls.executed or not calls.not_executed or self.notices_a_mutation():
             return False
         with_functions = {function.path for function in calls.not_executed}

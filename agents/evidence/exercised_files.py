@@ -28,11 +28,11 @@ def files_to_exercise(
     paths = [file.path for file in by_size if file.after is not None]
     if not paths:
         return []
-    code = _no_tests(paths) or _no_tests(sources) or paths
+    code = _without_tests(paths) or _without_tests(sources) or paths
     code = [path for path in code if path != INSTALLER] or code
     positions = {path: at for path in code if (at := _position(command, path)) is not None}
-    if len(positions) < len(code):
-        return [path for path in code if path not in positions]
+    if unnamed := [path for path in code if path not in positions]:
+        return unnamed
     driver = min(code, key=lambda path: positions[path])
     return [path for path in code if path != driver] or code
 
@@ -58,7 +58,7 @@ def is_its_own_check(changed: Sequence[ChangedFile], command: str) -> bool:
     return bool(paths) and all(_is_named(command, path) for path in paths)
 
 
-def _no_tests(paths: Collection[str]) -> list[str]:
+def _without_tests(paths: Collection[str]) -> list[str]:
     return [path for path in paths if not is_test(path)]
 
 
@@ -73,7 +73,7 @@ def _position(command: str, path: str) -> int | None:
     if stem in _PACKAGE_FILES:
         return None
     word = "make" if stem.lower().endswith("makefile") else stem
-    if word not in command:  # fast, if there are many files
+    if word not in command:  # faster than the search, which matters for many files
         return None
     match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", command)
     return match.start() if match else None

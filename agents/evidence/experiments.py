@@ -44,9 +44,9 @@ from sandbox.protocol import End, Limits, RunResult
 MOST_ONE_BY_ONE = 8
 """The largest number of files that are made unable to load one by one."""
 SECONDS = 20.0
-"""The time of all experiments on a fast verification."""
+"""The seconds that all experiments on a fast verification may take together."""
 _MARGIN_SECONDS = 2.0
-"""An experiment has twice the verification's time, and these seconds in addition."""
+"""The time limit of an experiment is twice the verification's time and these seconds."""
 _EXPECTED_FACTOR = 1.2
 """The expected time of an experiment, as a multiple of the verification's time."""
 
@@ -68,14 +68,14 @@ class ExperimentRun:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A verification that passed, and that experiments are made on."""
+    """A verification that passed, on which experiments are made."""
 
     command: str
-    """As people read it."""
+    """The command of the verification, in the form for people."""
     tree: Tree
     changed: Sequence[ChangedFile]
     seconds: float
-    """How long it took."""
+    """The duration of the verification."""
     limits: Limits
     to_exercise: Sequence[str]
     """The files that it has to exercise; see `exercised_files.files_to_exercise`."""
@@ -103,14 +103,14 @@ class Experiments:
     subject: Subject
     results: Results = field(init=False)
     seconds: float = 0.0
-    """How long they took so far."""
+    """The duration of the experiments so far."""
 
     def __post_init__(self) -> None:
         self.results = Results(self.subject.command, self.subject.to_exercise)
 
     async def make(self) -> Results:
-        """Make the experiments on files, and then the experiments on functions. If the first show
-        that the verification is no evidence, the others are not made."""
+        """Make all experiments. If the experiments on files show that the verification is no
+        evidence, the experiments on the code are not made."""
         await self._change_files()
         if self.results.problem() is None and self.subject.changes_code:
             await self._change_code()
@@ -119,15 +119,17 @@ class Experiments:
     async def _change_files(self) -> None:
         subject, paths = self.subject, self.subject.to_exercise
         one_by_one = paths[:MOST_ONE_BY_ONE]
-        all_one_by_one = subject.changes_code and len(one_by_one) == len(paths)
-        together = bool(paths) and not (all_one_by_one and self._fits(one_by_one))
-        if together:  # first, because there may be no time for another experiment
-            await self._break(paths)
+        tries_each_file = subject.changes_code and len(one_by_one) == len(paths)
+        # If not every file is tried by itself, one experiment tries all of them together. It comes
+        # first, because there may be no time for another experiment.
+        together = bool(paths) and not (tries_each_file and self._fits(one_by_one))
+        if together:
+            await self._make_unloadable(paths)
         if subject.to_revert:
             await self._revert()
         if subject.changes_code and not (together and len(paths) == 1):
             for path in one_by_one:
-                await self._break([path])
+                await self._make_unloadable([path])
 
     def _fits(self, one_by_one: Sequence[str]) -> bool:
         """Whether there is time for an experiment on each file, and for the state before."""
@@ -136,30 +138,31 @@ class Experiments:
 
     @property
     def _total_seconds(self) -> float:
+        """The seconds that all experiments together may take."""
         return max(SECONDS, 2 * self.subject.seconds)
 
     async def _revert(self) -> None:
         changed = self.subject.to_revert
         tree = reverted(self.subject.tree, changed)
-        run = await self._try("before", [file.path for file in changed], tree)
+        run = await self._record("before", [file.path for file in changed], tree)
         self.results.no_time_to_revert = run is None
 
-    async def _break(self, paths: Sequence[str]) -> None:
+    async def _make_unloadable(self, paths: Sequence[str]) -> None:
         tree, results = self.subject.tree, self.results
         files = {
             path: unloadable(path, content) if path in paths else content
             for path, content in tree.files.items()
         }
-        run = await self._try("unloadable", paths, replace(tree, files=files))
+        run = await self._record("unloadable", paths, replace(tree, files=files))
         if run is None:
             results.untried += [path for path in paths if path not in results.untried]
         elif run.passed:
             results.written |= run.result.changed.keys() & set(paths)
 
-    async def _try(
+    async def _record(
         self, kind: ExperimentKind, paths: Sequence[str], tree: Tree
     ) -> ExperimentRun | None:
-        """Run the verification over `tree`; None if no time is left for it."""
+        """Run the verification over `tree`, and record the experiment; None if no time is left."""
         run = await self._run(tree)
         if run is not None:
             record = experiment(kind, list(paths), green=run.passed, result=run.result)
@@ -177,11 +180,11 @@ class Experiments:
             self.results.calls = await self._measure(code.functions)
         await self._mutate(code.mutations)
         if self.results.problem() is not None:
-            self.results.strength = None  # the problem says more
+            self.results.strength = None  # the problem is more important than the figures
         await self._raise_errors()
 
     async def _raise_errors(self) -> None:
-        """If no mutation was noticed: let each function that runs raise an error."""
+        """If no mutation was noticed, make each function that runs raise an error."""
         calls, strength = self.results.calls, self.results.strength
         if calls and calls.executed and strength and not strength["noticed"]:
             tree = self.subject.tree
@@ -204,30 +207,33 @@ class Experiments:
         """Try the mutations in their order. A mutation of a function that does not run counts as
         unnoticed without a run."""
         strength = Strength(noticed=0, tried=0, untried=0, unnoticed=[])
+        tree = self.subject.tree
         for number, mutation in enumerate(mutations):
-            noticed: bool | None = False
-            if not self._is_not_executed(mutation):
-                files = self.subject.tree.files
-                files = {**files, mutation.path: mutation.apply(files[mutation.path])}
-                run = await self._run(replace(self.subject.tree, files=files))
+            is_noticed = False
+            if self._may_execute(mutation):
+                content = mutation.apply(tree.files[mutation.path])
+                files = {**tree.files, mutation.path: content}
+                run = await self._run(replace(tree, files=files))
                 if run is None:
                     strength["untried"] = len(mutations) - number
                     break
-                noticed = None if run.cut else not run.passed
-            if noticed is None:  # endless, perhaps; it is not counted
-                continue
+                if run.cut:  # the code may be endless now, so the mutation is not counted
+                    continue
+                is_noticed = not run.passed
             strength["tried"] += 1
-            strength["noticed"] += noticed
-            if not noticed:
+            strength["noticed"] += is_noticed
+            if not is_noticed:
                 strength["unnoticed"].append(mutation.unnoticed())
         if strength["tried"]:
             strength["unnoticed"].sort(key=lambda mutation: (mutation["path"], mutation["line"]))
             self.results.strength = strength
         self.results.no_time_to_mutate = strength["untried"] > 0 and not strength["tried"]
 
-    def _is_not_executed(self, mutation: Mutation) -> bool:
+    def _may_execute(self, mutation: Mutation) -> bool:
+        """Whether the verification may execute the mutated line: the line is in no function that is
+        known not to run."""
         calls = self.results.calls
-        return calls is not None and any(
+        return calls is None or not any(
             function.path == mutation.path and function.line <= mutation.line <= function.end_line
             for function in calls.not_executed
         )

@@ -46,7 +46,7 @@ class UnnoticedMutation(TypedDict):
 
     path: str
     line: int
-    """From 1."""
+    """The number of the line, from 1."""
     before: str
     after: str
     """The line before and after the change."""
@@ -58,7 +58,7 @@ class Strength(TypedDict):
     noticed: int
     tried: int
     untried: int
-    """For which no time was left."""
+    """The number of mutations for which no time was left."""
     unnoticed: list[UnnoticedMutation]
 
 
@@ -89,9 +89,9 @@ class Verification(TypedDict):
     notes: list[str]
     """Facts that weaken the evidence and do not block an approval, one sentence each."""
     own_word: bool
-    """A program is verified by itself alone: its exit code is the program's own word."""
+    """Only the program itself verifies its result, by its exit code."""
     judged_by: JudgedBy | None
-    """Whether a report of each test exists, or the exit code alone decided."""
+    """Whether a report of each test exists, or only the exit code decided."""
 
 
 def unverified(state: State, problem: str | None) -> Verification:

@@ -140,8 +140,8 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BestRevision:
-    """The result. `revision` is None without an answer. `earlier`: it is not the last revision, so
-    the files have to be restored to `workspace`."""
+    """The result. `revision` is None if there is no answer. `earlier`: the result is not the last
+    revision, so the files have to be restored to `workspace`."""
 
     revision: int | None
     answer: str

@@ -60,9 +60,8 @@ CHECKS = "the acceptance checks"
 
 
 async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verification, list[Run]]:
-    """The verification of the current files, and the run that was made for it, if any.
-
-    Runs are journaled like tool calls. Raises the errors of the sandbox.
+    """The verification of the current files, and the run that was made for it; None if no run was
+    necessary. Runs are journaled like tool calls. Raises the errors of the sandbox.
     """
     tree, changed = await ports.workspace.tree(), await changed_files(state, ports.workspace)
     work = _Work(state, ports, at, tree, changed)

@@ -38,8 +38,10 @@ from agents.tools.registry import TOOLS, Body, build_tools
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
 _NO_CHECKPOINTS: RunnableConfig = {"configurable": {"thread_id": "pass"}}
-"""A graph with a thread of its own inherits no checkpointer, durability or control from the graph
-that calls it. The durability "sync" fails without a checkpointer (LangGraph 1.2.22)."""
+"""The loop runs as a graph with its own thread id, so that it does not inherit the checkpointer and
+the durability of the calling graph: the loop has no checkpointer, and the durability "sync" fails
+without one (LangGraph 1.2.22). It does not inherit the control either, so `run_loop` passes the
+control."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,11 @@ class LoopRequest:
     pass_key: CallKey
     """The call key of the pass: the keys of its calls are derived from it."""
     revision: int
-    """The number of the pass, from 1."""
+    """The number of the revision, from 1. Parallel branches make their passes in the same revision.
+    """
     runs_before: int
     """The number of the job's last run before the pass."""
-    level: int
+    first_level: int
     """The position of the first model in the executor's chain."""
     history: Sequence[AnyMessage] = ()
     """The messages of earlier passes, which the model also reads."""
@@ -64,9 +67,10 @@ class LoopRequest:
     ask_to_verify: bool = False
     """Whether a model that declares no verification is asked for one."""
     run_number_step: int = 1
-    """The difference between the numbers of two runs: parallel branches share the numbers."""
-    steps: int = 0
-    """The length of the plan if the pass reports its progress; otherwise 0."""
+    """The difference between the numbers of two successive runs of the pass. It is the number of
+    parallel branches, so that no two branches use the same number."""
+    plan_length: int = 0
+    """The number of the plan's steps if the pass reports its progress; otherwise 0."""
 
 
 class LoopState(AgentState[Any]):
@@ -87,9 +91,9 @@ class LoopResult:
     runs: list[Run]
     new_files: list[ArtifactFields]
     """The files that its calls have made or changed."""
-    level: int
+    last_level: int
     """The position of the last model in the executor's chain."""
-    steps: Sequence[Event] = ()
+    step_events: Sequence[Event] = ()
     """The events of the steps that finish with the pass."""
     stopped: str | None = None
     """Why the pass was ended without progress, if it was."""
@@ -128,20 +132,20 @@ async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResu
         answer=bounded(final_answer(messages), ports.bounds.answer),
         runs=runs_in(pass_traces),
         new_files=[file for trace in pass_traces for file in trace["files"]],
-        level=escalated.level,
-        steps=_events_at_end(state["messages"], request),
+        last_level=escalated.level,
+        step_events=_events_at_end(state["messages"], request),
         stopped=escalated.stopped,
         paused=was_paused(messages),
     )
 
 
 def _events_at_end(conversation: Sequence[AnyMessage], request: LoopRequest) -> Sequence[Event]:
-    """The events of the steps that finish with the pass. A pass that the model did not end itself
-    finishes no step."""
+    """The events of the steps that finish with the pass. If Fettle has ended the pass, and not the
+    model, no step is finished."""
     messages = this_pass(conversation)
     if not messages or answered_by(messages[-1]) is None:
         return ()
-    changes = changes_at_end(messages, request.steps)
+    changes = changes_at_end(messages, request.plan_length)
     return changes.events(request.pass_key, replies(messages), request.revision)
 
 

@@ -191,7 +191,7 @@ async def _call_model(
 
     def step_events(reply: AIMessage) -> Sequence[Event]:
         earlier = this_pass(state["messages"])
-        changes = changes_by_reply(earlier, reply, pass_request.steps)
+        changes = changes_by_reply(earlier, reply, pass_request.plan_length)
         return changes.events(pass_request.pass_key, replies(earlier), pass_request.revision)
 
     instructions = weight(str(request.system_message.text)) if request.system_message else 0

@@ -32,7 +32,7 @@ CallHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
 
 class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
-    """Makes each tool call once, and those of one reply in order, one at a time."""
+    """Makes each tool call once. The calls of one reply are made in their order, one at a time."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: CallHandler) -> ToolMessage:
         """One tool call, with its trace in the message's artifact."""

@@ -64,7 +64,8 @@ _LIBRARIES = ("/site-packages/", "/dist-packages/")
 
 
 def classify(result: RunResult, *, shell: bool = False) -> Failure:
-    """The failure of a run that did not succeed; `shell`: its exit code is that of a command."""
+    """The failure of a run that did not succeed; `shell`: its exit code is the exit code of a
+    command."""
     out, err = (_COLOUR.sub("", stream.text) for stream in (result.stdout, result.stderr))
     raised = last_raised(err)
     if result.end in _BY_END:
@@ -82,7 +83,7 @@ def classify(result: RunResult, *, shell: bool = False) -> Failure:
 def of_verification(
     by_output: Failure, result: RunResult, *, reported: bool, failed: str | None
 ) -> Failure:
-    """The failure of a `verify`. `by_output`: its failure by the output alone, from `classify`.
+    """The failure of a `verify`. `by_output`: its failure by the output only, from `classify`.
 
     A verification that ends by itself with an exit code has failed as a test, in any language.
     Another class stays if it says more: a limit, a command that does not exist, an exception that

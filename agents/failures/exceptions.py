@@ -80,7 +80,7 @@ def kind_of(raised: Raised) -> FailureClass:
 
 
 _BAR = re.compile(r"^ *[|+] ", re.MULTILINE)
-"""Before each line of an exception group."""
+"""The mark before each line of an exception group."""
 _HEADER = re.compile(r"^ *(?:Exception Group )?Traceback \(most recent call last\):")
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line (?P<line>\d{1,9})')
 _RAISED = re.compile(r"^(?P<name>[^\W\d]\w*(?:\.(?:[^\W\d]\w*|<locals>))*)(?:: ?(?P<message>.*))?$")

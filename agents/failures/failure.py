@@ -41,7 +41,7 @@ class FailureClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`exception` is the type of the exception that ended the program, if any; `file` and `line`
+    """`exception` is the type of the exception that ended the program, or None; `file` and `line`
     are the innermost place in the program's own code in its traceback."""
 
     kind: FailureClass

@@ -73,7 +73,7 @@ class _Gap:
 
 
 class _KnownBlocks(SequenceMatcher[str]):
-    """Groups equal blocks that are known into hunks."""
+    """Groups known equal blocks into hunks."""
 
     def __init__(self, blocks: Sequence[Match], old: int, new: int) -> None:
         super().__init__(None, "", "")

@@ -16,7 +16,7 @@ from decimal import Decimal
 from agents.attempt import Ports
 from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.models.role_models import RoleModels
-from agents.paths import checked
+from agents.paths import normalize_path
 from agents.ports import Artifact, Charge, Event, Finished, Version
 from agents.ports.repository import Patch
 from agents.ports.spending import MaxSpend
@@ -177,7 +177,7 @@ class MemoryWorkspace:
 
     async def read(self, path: str) -> bytes | None:
         """See `agents.ports.Workspace`."""
-        return self._files().get(checked(path))
+        return self._files().get(normalize_path(path))
 
     def changed(self) -> Collection[str]:
         """See `agents.ports.Workspace`."""
@@ -210,7 +210,7 @@ class MemoryWorkspace:
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See `agents.ports.Workspace`."""
-        contents = {checked(path): content for path, content in changed.items()}
+        contents = {normalize_path(path): content for path, content in changed.items()}
         return self._write(contents, deleted, executable or {}, links or {})
 
     async def keep(self, content: bytes) -> str:
@@ -227,9 +227,9 @@ class MemoryWorkspace:
 
     def fork(self) -> MemoryWorkspace:
         """See `agents.ports.Workspace`."""
-        other = MemoryWorkspace(self._record)
-        other._manifest, other._digest = dict(self._manifest), self._digest
-        return other
+        copy = MemoryWorkspace(self._record)
+        copy._manifest, copy._digest = dict(self._manifest), self._digest
+        return copy
 
     async def checkout(self, digest: str | None) -> None:
         """See `agents.ports.Workspace`."""

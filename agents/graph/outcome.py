@@ -37,7 +37,7 @@ class Outcome:
     people_said: str = ""
 
 
-def outcome(state: State | Mapping[str, Any]) -> Outcome:
+def read_outcome(state: State | Mapping[str, Any]) -> Outcome:
     """The outcome in a final state."""
     approved_by = state.get("approved_by")
     best = best_revision(state)

@@ -34,6 +34,6 @@ def check_value(channel: str, value: Any) -> None:
 
 @cache
 def _adapters() -> Mapping[str, TypeAdapter[Any]]:
-    """By channel."""
+    """The adapters, by the name of the channel."""
     types = {**get_type_hints(State), "messages": list[InstanceOf[BaseMessage]]}
     return {channel: TypeAdapter(type_) for channel, type_ in types.items()}

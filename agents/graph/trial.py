@@ -224,7 +224,7 @@ def _seconds(
     results = [call.at for call in calls if _is_result(call)]
     times = [start, *(to_planner[-1:] if planned else ()), *results[:1], end]
     pairs = zip(TrialStep, itertools.pairwise(times), strict=False)
-    return {step: round(later - earlier, 3) for step, (earlier, later) in pairs}
+    return {step: round(finish - begin, 3) for step, (begin, finish) in pairs}
 
 
 def _replies(calls: Sequence[_Call]) -> list[AIMessage]:

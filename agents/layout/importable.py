@@ -39,13 +39,13 @@ class Project:
 
     @cached_property
     def name(self) -> str:
-        """The project's name as a module's; empty without one."""
+        """The project's name in the form of a module's name; empty if the project has no name."""
         poetry = table(self.pyproject, "tool", "poetry")
         name = table(self.pyproject, "project").get("name") or poetry.get("name") or ""
         return re.sub(r"[-.]+", "_", str(name))
 
     def has_module(self, path: str) -> bool:
-        """Whether `path` is that of a package, or of a module without its `.py`."""
+        """Whether `path` is the path of a package, or the path of a module without its `.py`."""
         return f"{path}.py" in self.names or any(
             f"{path}/__init__{suffix}" in self.names for suffix in (".py", ".pyi")
         )

@@ -22,7 +22,7 @@ _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 @dataclass(frozen=True, slots=True)
 class FindPackages:
-    """A call of `find_packages`, with the names that setuptools gives its arguments."""
+    """A call of `find_packages`. The fields have the names of setuptools' arguments."""
 
     where: tuple[str, ...] = ("",)
     include: tuple[str, ...] = ("*",)
@@ -253,7 +253,7 @@ def importable(project: Project) -> Importable:
 
 
 def _options(project: Project) -> Options:
-    """The settings; those of pyproject.toml come first, then setup.py's, then setup.cfg's."""
+    """The settings. pyproject.toml has priority over setup.py, and setup.py over setup.cfg."""
     options = of_setup_cfg(project.texts.get("setup.cfg", ""))
     if "setup.py" in project.paths:
         options = of_setup_py(project.texts.get("setup.py", "")).over(options)

@@ -66,7 +66,7 @@ def project_site(paths: Collection[str], texts: Mapping[str, str]) -> dict[str, 
 METADATA: Final = ("pyproject.toml", "setup.cfg", "setup.py")
 """The files that `editable` reads, in the project's directory."""
 METADATA_BYTES: Final = 64 * 1024
-"""The largest of these files that is read: they are anybody's."""
+"""The largest of these files that is read. A project may have files of any size."""
 _MOST_DOTS = 50
 """In a line of TOML: tomllib is quadratic in the parts of a dotted key."""
 

@@ -10,7 +10,7 @@ from agents.errors import ModelNameInvalid
 from agents.models.providers import PROVIDERS, Provider
 
 RECORDING = "recording"
-"""In place of a provider: no provider is called."""
+"""The name in place of a provider: no provider is called."""
 
 # It becomes a file name, and must not leave its directory.
 _RECORDING = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

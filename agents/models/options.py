@@ -36,21 +36,21 @@ class ModelOptions:
     """The operator's settings. `settings.models` and `settings.providers` describe their use."""
 
     api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By provider: `groq`, `google_genai`."""
+    """The keys, by provider: `groq`, `google_genai`."""
     base_urls: Mapping[str, str] = field(default_factory=dict)
     """By provider. Without an entry, the provider's public address is used; no library takes an
     address from the environment."""
     provider_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By provider, its other settings that are set."""
+    """The other settings that are set, by provider."""
     name_setting: Callable[[str, str], str] = _describe_setting
     """Returns the operator's name of a setting of a provider, for errors with a remedy: `groq` and
     `api_key` give GROQ_API_KEY. `settings.starting.provider_rows` declares the variables."""
     connect_seconds: float = 10.0
-    """For a connection."""
+    """The time limit for a connection."""
     first_token_seconds: float = 60.0
-    """Until the first token, after a short prompt."""
+    """The time limit for the first token, after a short prompt."""
     total_seconds: float = 300.0
-    """Until a reply begins, with all retries; and without a token within a reply."""
+    """The time limit until a reply begins, with all retries; and for silence within a reply."""
     tokens_per_second: float = 5.0
     """The speed of the slowest model: the limit on the length of a reply follows from it."""
     max_retries: int = 4
@@ -78,7 +78,7 @@ class ModelOptions:
     def retry_policy(self) -> RetryPolicy:
         """The bounds of one call in time and retries."""
         return RetryPolicy(
-            self.max_retries, self.total_seconds, longest_asked_seconds=self.max_wait_seconds
+            self.max_retries, self.total_seconds, longest_requested_seconds=self.max_wait_seconds
         )
 
     @property

@@ -71,8 +71,8 @@ class ModelPool:
         return self._models[key]
 
     async def learn_contexts_forever(self) -> None:
-        """Keep the contexts known that servers name for the built models, so that they are shown
-        before a job asks a model. A list that was read is not read again for minutes."""
+        """Periodically learn the contexts that servers name for the built models, so that users see
+        them before a job calls a model. A list is read again after some minutes."""
         while True:
             await asyncio.gather(*(model.learn_context() for model in self._of_providers()))
             await asyncio.sleep(CONTEXTS_SECONDS)

@@ -75,7 +75,7 @@ class RoleModels:
 
     @classmethod
     def alone(cls, pool: ModelPool, name: str) -> RoleModels:
-        """One model in every role, without a fallback."""
+        """The models of a job that uses one model in every role, without a fallback."""
         return cls(pool, Chains((name,)))
 
     def name(self, role: str, level: int = 0) -> str:
@@ -110,7 +110,7 @@ Ask = Callable[[str, Any], Awaitable[AIMessage]]
 
 @dataclass(frozen=True, slots=True)
 class SkippedModel:
-    """A model of the chain that did not answer, and why."""
+    """A model of the chain that did not answer, and the reason."""
 
     model: str
     reason: str
@@ -118,18 +118,18 @@ class SkippedModel:
 
 @dataclass(frozen=True, slots=True)
 class FallbackReply:
-    """The reply, the model that gave it, and those that did not answer."""
+    """The reply of a chain, the model that gave it, and the models that did not answer."""
 
     message: AIMessage
     model: str
-    passed_over: Sequence[SkippedModel] = ()
+    skipped_models: Sequence[SkippedModel] = ()
 
-    def fields(self) -> dict[str, Any]:
+    def skipped_data(self) -> dict[str, Any]:
         """The skipped models for an event; empty if the first one answered."""
-        if not self.passed_over:
+        if not self.skipped_models:
             return {}
         listed = [
-            {"model": skipped.model, "reason": skipped.reason} for skipped in self.passed_over
+            {"model": skipped.model, "reason": skipped.reason} for skipped in self.skipped_models
         ]
         return {"fell_back_from": listed}
 

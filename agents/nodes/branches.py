@@ -52,7 +52,7 @@ def build_branch(agent: Agent) -> BranchNode:
                 revision=branch_input["revision"],
                 runs_before=branch_input["runs_before"],
                 run_number_step=len(branch_input["wave"]),
-                level=branch_input["state"].get("level", 0),
+                first_level=branch_input["state"].get("level", 0),
             )
             loop_result = await run_loop(agent, request, ports)
             await remove_scratch(ports, at, branch_input["state"]["job"].get("start"))
@@ -67,7 +67,7 @@ def build_branch(agent: Agent) -> BranchNode:
             "text": loop_result.answer,
             "failed": _failed(loop_result.runs),
             "workspace": ports.workspace.digest,
-            "level": loop_result.level,
+            "level": loop_result.last_level,
         }
         return {
             "branches": [outcome],

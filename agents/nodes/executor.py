@@ -47,17 +47,17 @@ def build_executor(agent: Agent) -> GraphNode:
             pass_key=at,
             revision=revision,
             runs_before=last_number(runs),
-            level=state.get("level", 0),
+            first_level=state.get("level", 0),
             history=state.get("messages", []),
             made_before=list(state["artifacts"]),
             failed_verifications=failed_verifications(runs),
             ask_to_verify=_has_no_verification(state),
-            steps=len(state["plan"]),
+            plan_length=len(state["plan"]),
         )
         loop_result = await run_loop(agent, request, ports)
         await remove_scratch(ports, at, state["job"].get("start"))
         answered = {"revision": revision, "text": loop_result.answer}
-        for event in loop_result.steps:
+        for event in loop_result.step_events:
             await ports.events.emit(event)
         await ports.events.emit(Event(at, "answered", answered))
         workspace = ports.workspace.digest
@@ -68,7 +68,7 @@ def build_executor(agent: Agent) -> GraphNode:
             **answered,
             "workspace": workspace,
             "artifacts": artifacts,
-            "level": loop_result.level,
+            "level": loop_result.last_level,
         }
         stored_answer |= {"stopped": loop_result.stopped, "paused": loop_result.paused}
         return {
@@ -76,7 +76,7 @@ def build_executor(agent: Agent) -> GraphNode:
             "revision": revision,
             "answers": [stored_answer],
             "runs": loop_result.runs,
-            "level": loop_result.level,
+            "level": loop_result.last_level,
             "workspace": workspace,
             "artifacts": artifacts,
             "feedback": None,

@@ -70,13 +70,13 @@ def summary_text(state: State, answer: str) -> str:
 def _approval(state: State) -> str:
     by = state["approved_by"]
     if by is None:
-        rest = (
+        consequence = (
             "this is the best result so far"
             if state["job"]["on_exhausted"] == "accept"
             else "the job counts as failed"
         )
         reason = why_it_ended(state) or "the revisions ran out"
-        return f"Not approved: {reason}, and {rest}."
+        return f"Not approved: {reason}, and {consequence}."
     return f"Approved by {_APPROVERS.get(by, by)}."
 
 

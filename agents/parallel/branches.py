@@ -1,7 +1,7 @@
 """Branches: the input of a parallel step, its ports and its first event.
 
 A branch has the ports of its attempt, with its own files and journal entries. A job's record names
-one workspace, that of the last finished call, but each branch has a workspace of its own. So each
+only the workspace of the last finished call, but each branch has a workspace of its own. So each
 journal entry of a branch also names the branch's files after the call. A branch that starts again
 after a crash restores its files while it recalls its calls. The record keeps the workspace from the
 start of the wave until the branches are merged.

@@ -39,7 +39,7 @@ class Conflict:
     """The steps that changed the path."""
     copies: tuple[str, ...]
     """The paths of the versions that are not at `path`."""
-    what: str
+    kind: str
     """The kind of the conflict, for people and models."""
 
     def fields(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Conflict:
             "path": self.path,
             "steps": list(self.steps),
             "copies": list(self.copies),
-            "what": self.what,
+            "what": self.kind,
         }
 
 

@@ -1,4 +1,4 @@
-"""What the graph needs from outside: protocols and dataclasses only.
+"""The interfaces between the graph and its surroundings: protocols and dataclasses only.
 
 `worker` implements the ports over Redis, and `agents.graph.memory_ports` in memory. Both pass the
 same contract tests. `agents.attempt.Ports` has the ports of one attempt.
@@ -106,7 +106,7 @@ class Events(Protocol):
 
 
 class Cancel(Protocol):
-    """Whether the job is not cancelled, and still belongs to this attempt."""
+    """Checks that the job is not cancelled, and that it still belongs to this attempt."""
 
     async def check(self) -> None:
         """Raises `agents.errors.Stopped` if no new call may start (J11)."""
@@ -176,7 +176,8 @@ class Workspace(Protocol):
         ...
 
     def changed(self) -> Collection[str]:
-        """The paths of files and links that differ from the job's repository; without one, all."""
+        """The paths of files and links that differ from the job's repository; all paths if the job
+        has no repository."""
         ...
 
     async def ignored(self, files: Mapping[str, bytes]) -> frozenset[str]:

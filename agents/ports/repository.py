@@ -27,7 +27,7 @@ class RepositoryFacts:
     """The facts about a repository that prompts have."""
 
     commit: str
-    """In hexadecimal."""
+    """The id of the commit, in hexadecimal."""
     files: int
     """The number of files."""
     layout: tuple[str, ...] = ()

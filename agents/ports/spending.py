@@ -146,10 +146,10 @@ class NoLimit:
 
 @runtime_checkable
 class Meter(Protocol):
-    """Counts. It must not raise or wait."""
+    """Counts the requests to models. It must not raise or wait."""
 
     def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
-        """A request that took `seconds`; `error` is None if it was answered."""
+        """Count a request that took `seconds`; `error` is None if it was answered."""
         ...
 
 

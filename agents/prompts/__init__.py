@@ -73,13 +73,13 @@ class Prompt:
     parts: tuple[Part, ...] = ()
 
     def then(self, second: Prompt) -> Prompt:
-        """Both, the other one on a line of its own."""
+        """Both prompts; the second one begins on a new line."""
         offset = len(self.text) + 1
         moved = (Part(offset + part.start, offset + part.end, part.ranked) for part in second.parts)
         return Prompt(f"{self.text}\n{second.text}", (*self.parts, *moved))
 
     def message(self) -> HumanMessage:
-        """As a model is sent it."""
+        """The message that is sent to a model."""
         return HumanMessage(self.text, additional_kwargs=_kwargs(self.parts))
 
 
@@ -89,7 +89,7 @@ def render(name: str, **values: Any) -> str:
 
 
 def prompt(name: str, **values: Any) -> Prompt:
-    """The same, with its trimmable parts."""
+    """The prompt in `NAME.md.j2` with its trimmable parts. Raises as `render` does."""
     mark = secrets.token_hex(16)  # occurs in no value
     template = _templates().get_template(f"{name}.md.j2")
     ranked: list[Ranked | None] = []
@@ -135,8 +135,8 @@ def task_prompt(
 
 
 def past_reply(text: str, reply: AIMessage) -> AIMessage:
-    """A reply that is only there to be looked back at: `text` in place of its content and calls.
-    All of it is trimmable."""
+    """An earlier reply that a model reads and that needs no answers to its calls: `text` replaces
+    its content and its calls. The complete text is trimmable."""
     past = AIMessage(text, additional_kwargs=_kwargs([Part(0, len(text))]))
     return with_fields_of(reply, past)
 

@@ -35,7 +35,7 @@ _SHOWS_IMAGES = "view_image"
 class RecordedModel(BaseChatModel):
     """Answers one role's requests from a recording.
 
-    It has no cursor: the request alone selects the turn, so that a worker that takes a job over
+    It has no cursor: only the request selects the turn, so that a worker that takes a job over
     after a crash gets the same answers. A turn with its position (`after`) comes before one
     without, an exact one before one that `contains`. A turn with a whole request answers no other,
     unless the recording is not strict.

@@ -163,7 +163,7 @@ def load(directory: Path, name: str) -> Recording:
 
 def _check_size(written: object, most: int) -> None:
     """Raise ValueError if a value has more nodes than its text has characters. Only aliases that
-    refer to each other can do that, and they can make a short text as large as they like."""
+    refer to each other can cause this: with them, a short text can become arbitrarily large."""
     nodes_left, values = most, [written]
     while values:
         value = values.pop()

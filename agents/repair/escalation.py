@@ -2,11 +2,11 @@
 
 A reply has failed if its last run has. It is a repair if files were changed since the reply that
 ran something before, or if its last run is a verification that has failed before. Every other run
-explores, and may fail as often as it likes; its failure may be the one that is repaired next.
+explores, and may fail any number of times. Its failure may be repaired next.
 
 the same failure after a repair, or three repairs     -> the next model of the chain takes over
 that failed in a row
-no model is left: the same failure after three        -> the pass ends with what there is
+no model is left: the same failure after three        -> the pass ends with the files so far
 repairs, or seven repairs that failed in a row
 
 See ADR 84.

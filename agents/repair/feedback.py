@@ -38,14 +38,14 @@ class RunFeedback:
 def escalation_of(state: Mapping[str, Any], ports: Ports) -> Escalation:
     """The escalation of a pass (its inner state)."""
     levels = ports.models.levels(EXECUTOR)
-    return escalation(rounds(this_pass(state["messages"])), state["request"].level, levels)
+    return escalation(rounds(this_pass(state["messages"])), state["request"].first_level, levels)
 
 
 async def after_run(
     run: Run, state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports
 ) -> RunFeedback:
-    """What follows a `run`. `state` is that of the pass at its latest reply, `answers` are those to
-    the reply's calls so far; the last is that of the run."""
+    """The feedback after a `run`. `state`: the state of the pass at its latest reply. `answers`:
+    the answers to the reply's calls so far, of which the last is the answer to the run."""
     earlier = runs_in(traces([*this_pass(state["messages"]), *answers[:-1]]))
     if not run["succeeded"]:
         return RunFeedback(_hint(run, earlier, ports))
@@ -56,8 +56,8 @@ async def after_run(
 
 
 def taken_over(state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports) -> str:
-    """What a stronger model reads that takes over after the `answers` to the calls of the latest
-    reply; nothing if the same model continues."""
+    """The text for a stronger model that takes over after the `answers` to the calls of the latest
+    reply; empty if the same model continues."""
     after = escalation_of({**state, "messages": [*state["messages"], *answers]}, ports)
     if after.level == escalation_of(state, ports).level:
         return ""
@@ -134,8 +134,8 @@ async def _change(failed: Run, run: Run, ports: Ports) -> UnifiedDiff:
 
 
 async def _bytes(name: str, version: Version | None, ports: Ports) -> bytes | None:
-    """The bytes of a version. A link has the bytes of its target; without a version, the bytes are
-    those of the file in the repository, or None."""
+    """The bytes of a version. A link has the bytes of its target; without a version, the bytes of
+    the file in the repository, or None."""
     workspace = ports.workspace
     if version is None:
         return await workspace.original(name)

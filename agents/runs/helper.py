@@ -1,6 +1,6 @@
 """Runs Fettle's own programs (`agents.sandbox_programs`) in a sandbox.
 
-Why prompts name the sandbox's environment: ADR 51
+ADR 51 has the reason why prompts name the sandbox's environment.
 """
 
 from __future__ import annotations

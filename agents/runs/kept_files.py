@@ -2,7 +2,7 @@
 and removes scratch files.
 
 A run may leave any number of files. If more than `MOST_NEW` are new, the workspace does not keep
-those that git ignores, and those of packages and caches, so that the files of the job come first.
+files that git ignores, and files of packages and caches. So the files of the job have priority.
 Runs never fill the workspace: tools can always write further files.
 
 The scratch directory holds files that the executor needs for its work, and that do not belong to
@@ -24,7 +24,7 @@ from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
 from agents.errors import PathOutside
 from agents.links import submodule_of
-from agents.paths import GIT, checked, is_in_setup, is_scratch, own_files, visible
+from agents.paths import GIT, is_in_setup, is_scratch, normalize_path, own_files, visible
 from agents.ports import CallKey, Finished, Workspace
 from sandbox.paths import is_git_internal
 
@@ -59,7 +59,7 @@ async def choose_kept(
     valid = {}
     for path, entry in changed.items():
         if (reason := _objection(ports, path, entry)) is None:
-            valid[checked(path)] = entry
+            valid[normalize_path(path)] = entry
         else:
             reasons[reason].append(path)
     for path in deleted:
@@ -93,7 +93,7 @@ def _submodule_below(workspace: Workspace, path: str) -> str | None:
 
 def _fault(path: str) -> str | None:
     try:
-        checked(path)
+        normalize_path(path)
     except PathOutside as error:
         return str(error).partition(":")[0]
     return None

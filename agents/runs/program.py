@@ -112,7 +112,7 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
 
     Raises the sandbox's errors: an infrastructure error is not the program's failure.
     """
-    command = placed(program, tree, await _project(ports.workspace))
+    command = command_over(program, tree, await _project(ports.workspace))
     result = await ports.sandbox.run(command, program.within(ports.limits))
     changed = without_caches(result.changed)
     report = report_in(changed) if program.tests else None
@@ -125,7 +125,7 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
     return ProgramResult(marked.result if marked else result, problem, shell=marked)
 
 
-def placed(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Command:
+def command_over(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Command:
     """The program's command over `tree`, with all that is installed for it, and with the modules of
     the `project` (`agents.layout.site`)."""
     site = dict(project)

@@ -1,4 +1,5 @@
-"""Finds the command that runs a project's tests, in its configuration or that of its CI. Pure.
+"""Finds the command that runs a project's tests, in its configuration or in the configuration of
+its CI. Pure.
 
 No code of the project is executed here. A wrong guess costs a run: the executor can declare another
 verification, which has priority.

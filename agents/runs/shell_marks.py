@@ -24,7 +24,7 @@ _MAIN: Final = (
     'eval "$fettle__marks"; eval "$fettle__text"; '
     'fettle__end=$?; exit "$((fettle__end == 141 ? 0 : fettle__end))"'
 )
-"""On one line, so that bash counts the lines of the command line alone. 141 is the exit code of a
+"""On one line, so that bash counts only the lines of the command line. 141 is the exit code of a
 program that SIGPIPE ended."""
 
 

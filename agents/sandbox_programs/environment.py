@@ -1,5 +1,5 @@
 """Describes the environment of code in the sandbox, as JSON: {python, packages, programs, runners,
-digest}. The digest is that of the interpreter and of all packages.
+digest}. The digest identifies the interpreter and all packages.
 
 A package that exactly one other package requires is not named: it was installed with the other
 package, and code rarely uses it directly.

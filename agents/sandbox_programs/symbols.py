@@ -77,7 +77,8 @@ _ENDS = ("ing", "ed", "es", "s", "e")
 
 @dataclass(frozen=True)
 class Symbol:
-    """A definition: its name, its line (from 1), and the name of the outer definition, if any."""
+    """A definition: its name, its line (from 1), and the name of the outer definition (empty at
+    the top level)."""
 
     name: str
     line: int
@@ -367,7 +368,7 @@ def _find_symbols(loaded: Any, data: bytes) -> list[tuple[str, int, str]]:
     for start, minus_end, text, line in sorted(nodes):
         while outer and outer[-1][0] <= start:
             outer.pop()
-        if len(outer) < 2:  # deeper definitions matter to their function alone
+        if len(outer) < 2:  # deeper definitions matter only to their function
             within = outer[-1][1] if outer else ""
             first_lines.setdefault((text, within), line)
         outer.append((-minus_end, text))

@@ -35,7 +35,7 @@ TOOLS: tuple[Body, ...] = (
     git,
     view_image,
 )
-"""In the order in which the model sees them: the beginning of every prompt is the same."""
+"""The tools, in the order in which the model sees them: every prompt has the same beginning."""
 
 LOOKING: frozenset[Body] = frozenset({read_file, list_dir, search, git, view_image})
 """Tools that only look at files. Their calls name no steps of the plan: each argument is part of
@@ -71,9 +71,9 @@ class SchemaOnce(BaseModel):
 
 
 class PlanAwareTool(StructuredTool):
-    """A tool that the model sees with one more argument than its body takes: the steps of the plan.
-    The argument is removed before the body is called (`agents.executor.plan_progress`). A tool that
-    only looks at files has no such argument."""
+    """A tool with an additional argument for the model, which its body does not take: the steps of
+    the plan. The argument is removed before the body is called (`agents.executor.plan_progress`). A
+    tool that only looks at files has no such argument."""
 
     offered: type[BaseModel]
     """The arguments that the model sees."""

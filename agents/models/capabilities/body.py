@@ -102,7 +102,7 @@ class Field:
 
     @property
     def path(self) -> str:
-        """As in `Capabilities.drop`."""
+        """The path of the field, in the form of `Capabilities.drop`."""
         return f"{self.section}.{self.name}" if self.section else self.name
 
     @property
@@ -117,7 +117,8 @@ def plain(name: str) -> str:
 
 
 def optional_fields(body: Mapping[str, Any]) -> Sequence[Field]:
-    """The fields of `body` that a server may do without, each once, those of the body first."""
+    """The fields of `body` that a server may do without, each once. The fields of the body itself
+    come first."""
     top = [Field(name) for name in body]
     nested = [
         Field(name, section, isinstance(value, list))

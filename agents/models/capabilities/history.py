@@ -1,7 +1,7 @@
-"""What a server needs in the messages of a conversation. Pure.
+"""The fields and ids that a server needs in the messages of a conversation. Pure.
 
-A model that takes over a conversation gets replies that it did not write: those of another model,
-and Fettle's own. Some servers need fields in each reply, or one form of the calls' ids.
+A model that takes over a conversation gets replies that it did not write: replies of another model,
+and of Fettle. Some servers need fields in each reply, or one form of the calls' ids.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ _READ_CHARACTERS = 4_000
 """The rest of a sentence is not read: it may be a copy of the request."""
 _SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "reason")
 _RAW = "raw"
-"""Where OpenRouter puts the body of the provider behind it."""
+"""The key under which OpenRouter puts the body of the provider behind it."""
 _LOCATIONS = (
     "loc",
     "param",

@@ -3,8 +3,8 @@ provider wants to be called again. Pure.
 
 There is no common shape. OpenAI, Anthropic and Gemini send `{"error": {"message": ...}}`, FastAPI
 `{"detail": ...}` (a text or a list), Ollama `{"error": "..."}`, Bedrock and APIM
-`{"message": ...}`, Cloudflare `{"errors": [...]}`. A gateway puts the provider's body into a text
-of its own: as JSON (LiteLLM), as the text of a Python dict (servers that show an error of OpenAI's
+`{"message": ...}`, Cloudflare `{"errors": [...]}`. A gateway puts the provider's body into its
+own text: as JSON (LiteLLM), as the text of a Python dict (servers that show an error of OpenAI's
 library), or in `metadata.raw` (OpenRouter).
 """
 

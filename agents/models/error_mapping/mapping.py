@@ -153,7 +153,8 @@ _URL_CHARACTERS = 200
 
 
 def shown_url(text: str | httpx.URL, base: httpx.URL | None = None) -> str:
-    """A URL without credentials, query and fragment; `base` is that of a relative one."""
+    """A URL without credentials, query and fragment; `base`: the URL to which a relative URL
+    belongs."""
     try:
         url = base.join(text) if base is not None else httpx.URL(text)
         plain = url.copy_with(username="", password="", query=None, fragment=None)

@@ -1,6 +1,6 @@
-"""The providers, one file each. To add one: write its file, and name it here.
+"""The providers, one file each. To add a provider, write its file and add it to PROVIDERS.
 
-Why others are missing: ADR 70
+ADR 70 has the reasons why other providers are missing.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ PROVIDERS: Mapping[str, Provider] = {
         compatible,
     )
 }
-"""By name. Where no model is set, the first one with a key answers."""
+"""The providers by name. If no model is set, the first provider with a key is used."""
 
 __all__ = ["PROVIDERS", "ModelConfig", "Provider"]

@@ -11,11 +11,11 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import ANTHROPIC
 
-# Anthropic caches only on request: with this, all of a request up to its last message, for five
-# minutes. The other providers cache by themselves.
+# Anthropic caches only on request. With this option, it caches a request up to its last message for
+# five minutes. The other providers cache by themselves.
 # https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
 _CACHE = {"type": "ephemeral"}
-# These think before they answer by default, within the limit on output tokens.
+# These models think before they answer by default, within the limit on output tokens.
 _THINKS = re.compile(r"claude-(?:fable|mythos|[a-z]+-(?:4-[6-9]|[5-9]))")
 _THINKING_TOKENS = 4_096
 

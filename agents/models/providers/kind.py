@@ -25,7 +25,8 @@ SettingNamer = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """What a model is built from. `http` sends its requests; its own retries and limits are off.
+    """The values from which a model is built. `http` sends its requests; its own retries and limits
+    are off.
 
     `context` is the size of its context in tokens, for servers that take it as an option.
     `settings` are the provider's other settings that are set. Errors name a setting by
@@ -54,7 +55,7 @@ class Provider:
     """A provider of models."""
 
     name: str
-    """In `name:model`."""
+    """The provider's name in `name:model`."""
     protocol: StreamProtocol
     make: Callable[[ModelConfig], BaseChatModel]
     public: str | None

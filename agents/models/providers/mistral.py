@@ -10,7 +10,7 @@ from agents.models.streams import USAGE_UNASKED
 
 
 def _make(config: ModelConfig) -> BaseChatModel:
-    # The client adds neither to connections that it is given.
+    # The client adds neither the address nor the key to connections that the caller has made.
     config.http.base_url = config.base_url
     config.http.headers["authorization"] = f"Bearer {config.api_key}"
     chat: BaseChatModel = init_chat_model(

@@ -11,8 +11,9 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
-# They think before they answer, within the limit on output tokens, and take no temperature. Some do
-# not accept a reasoning effort with tools in chat completions, so Fettle does not send an effort.
+# These models think before they answer, within the limit on output tokens, and take no temperature.
+# Some of them do not accept a reasoning effort with tools in chat completions, so Fettle sends
+# none.
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 _THINKING_TOKENS = 4_096
 

@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from agents.texts import weight
 
 FIELDS = "fields"
-"""Where a reply has its `ReplyFields` in its `additional_kwargs`."""
+"""The key of a reply's `ReplyFields` in its `additional_kwargs`."""
 
 _OF_A_MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "refusal", "audio", "annotations"}
@@ -33,7 +33,7 @@ _OF_A_FUNCTION = frozenset({"name", "arguments"})
 
 
 class ReplyFields(TypedDict):
-    """Fields of the message, and of its calls by their ids; those of a call's function are in
+    """Fields of the message, and of its calls by their ids; the fields of a call's function are in
     `function`."""
 
     message: dict[str, Any]
@@ -115,8 +115,8 @@ def without_fields(message: BaseMessage) -> BaseMessage:
 def add_fields(body: Mapping[str, Any], history: Sequence[ReplyFields | None]) -> Mapping[str, Any]:
     """The body of a request with the fields of the model's replies, which are in order.
 
-    A field that the client sends itself stays. If the client has sent another number of replies, it
-    is unknown which is which, and none gets fields.
+    A field that the client sends itself stays. If the client has sent another number of replies,
+    they cannot be matched, and no reply gets fields.
     """
     if not any(history):
         return body

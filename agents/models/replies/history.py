@@ -156,7 +156,7 @@ def _with_text(message: BaseMessage) -> BaseMessage:
     calls = isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls)
     if isinstance(message.content, str):
         valid = not is_blank(message.content)
-    else:  # other blocks than calls may be signed, and those of a user may be images
+    else:  # other blocks than calls may be signed, and a user's blocks may be images
         valid = bool(calls) or not isinstance(message, AIMessage) or not is_blank(message.text)
     if valid:
         return message

@@ -45,7 +45,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class TextCall(NamedTuple):
-    """A call in a text; its name is that of an offered tool."""
+    """A call in a text. Its name is the name of an offered tool."""
 
     name: str
     arguments: dict[str, Any]
@@ -53,7 +53,7 @@ class TextCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextCalls:
-    """The calls in a text, and the text before them. Without calls, the text alone is for the
+    """The calls in a text, and the text before them. Without calls, all of the text is for the
     reader. `unread` is the form of calls that cannot be read."""
 
     text: str
@@ -223,7 +223,8 @@ def _bare_calls(value: Any) -> Sequence[tuple[str, dict[str, Any]]]:
 
 
 def _json_calls(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The calls in a JSON value; one without a name for anything that is no call."""
+    """The name and the arguments of each call in a JSON value. An item that is no call has an empty
+    name."""
     for item in value if isinstance(value, list) else [value]:
         call = item.get("function") if isinstance(item, dict) else None
         call = call if isinstance(call, dict) else item

@@ -1,7 +1,7 @@
 """The forms in which models write tool calls and thoughts as text: tables of patterns. Pure.
 
-Each form is that of a model's chat template: a server without a parser for the template leaves the
-calls in the text of the reply. `text_calls` and `reading` in this package use the tables.
+Each form comes from the chat template of a model: a server without a parser for the template leaves
+the calls in the text of the reply. `text_calls` and `reading` in this package use the tables.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ FORMS = (
         r"(?:[^<]*<\|(?:channel|constrain)\|>)*[^<]*\bto=[^<]*(?:<\|constrain\|>[^<]*)?<\|message",
     ),
 )
-"""By priority: at one position, the first form that matches counts."""
+"""The forms, by priority: at one position, the first form that matches counts."""
 
 MARK = re.compile(
     rf"\s*(?:<{_BAR}[^<>\n]{{1,40}}{_BAR}>|</?(?:{TAGS}|[^<>\s]*(?:function_calls|:tool_call))>"
@@ -137,7 +137,7 @@ _QUOTATION_MARKS = ('"', "'", "\u201c", "\u2018", "\u00ab", "\u201e")
 
 
 def outside_code(pattern: str) -> re.Pattern[str]:
-    """`pattern` as one that also matches code, so that a search passes over it; see
+    """A pattern that matches code or `pattern`, so that a search passes over the code; see
     `find_outside_code`."""
     return re.compile(f"{_CODE}|(?:{pattern})", re.DOTALL)
 

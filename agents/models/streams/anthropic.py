@@ -37,7 +37,7 @@ class _Block:
         return tuple(Chunk(part, text) for part, text in texts if text)
 
     def result(self) -> dict[str, Any]:
-        """The block as a message has it that is not streamed."""
+        """The block in the form of a message that is not streamed."""
         block = dict(self.content)
         for name, parts in self.texts.items():
             text = "".join(parts)

@@ -21,7 +21,7 @@ from agents.models.replies.arguments import as_object
 from agents.models.streams.protocol import Chunk, joined
 
 _REASONING = ("reasoning_content", "reasoning")
-"""The key of DeepSeek, vLLM and llama.cpp, and that of Groq and OpenRouter."""
+"""The key that DeepSeek, vLLM and llama.cpp use, and the key that Groq and OpenRouter use."""
 
 
 _HEAD = {
@@ -52,7 +52,7 @@ class OpenAIAssembler:
         if event.get("object") == "error":  # SGLang's and older vLLM's
             raise error_in_reply(event)
         choices = event.get("choices") or ()
-        usages = [event, event.get("x_groq") or {}, *choices]  # Groq's place and Moonshot's
+        usages = [event, event.get("x_groq") or {}, *choices]  # Groq's field, and Moonshot's
         for usage in [choice.get("usage") for choice in usages]:
             if usage and isinstance(usage, Mapping):
                 self._head["usage"] = usage
@@ -212,7 +212,7 @@ class ToolCalls:
         return candidates[0] if candidates else None
 
     def result(self) -> list[dict[str, Any]]:
-        """The calls as a reply has them that is not streamed."""
+        """The calls in the form of a reply that is not streamed."""
         calls: list[_StreamedCall] = []
         for call in self._calls:
             if call.has_more_than(calls[-1] if calls else None):

@@ -54,12 +54,12 @@ class StreamAssembler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StreamProtocol:
-    """What differs between providers.
+    """The differences between providers.
 
     `is_reply` says whether a complete body is a reply; raises ModelRefused if it says that the
     prompt was blocked. A request asks for a stream by the fields in `asks`, or by the URL that
-    `streamed` gives it. `content_type` is that of a complete reply for the client. `message` is the
-    message of a complete reply, if the clients lose some of its fields.
+    `streamed` gives it. `content_type` is the content type of a complete reply for the client.
+    `message` is the message of a complete reply, if the clients lose some of its fields.
     """
 
     assembler: Callable[[], StreamAssembler]

@@ -54,7 +54,8 @@ class ProviderClient(httpx.AsyncClient):
     google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
 
     `shipped`: the address is a provider's public one, and not set by an operator. Such an address
-    has a server, so a failed connection is an outage; so it is at one that has sent a reply.
+    has a server, so a failed connection is an outage. The same rule applies to an address that has
+    sent a reply.
     """
 
     def __init__(
@@ -99,10 +100,11 @@ class ProviderClient(httpx.AsyncClient):
             raise located from error
 
     async def read_json(self, url: str, seconds: float, headers: Mapping[str, str]) -> Any:
-        """The JSON at a URL that is no model call.
+        """The JSON at a URL. For requests that call no model.
 
-        Raises httpx.HTTPStatusError for a status of the client's fault, httpx.TransportError if no
-        server answers or it cannot work now, ValueError for other content and for none in time.
+        Raises httpx.HTTPStatusError for a status that blames the client, httpx.TransportError if
+        the server does not answer or cannot work now, and ValueError if the answer is not JSON or
+        does not arrive in time.
         """
         try:
             request = self.build_request("GET", url, headers=headers, timeout=seconds)
@@ -121,7 +123,7 @@ class ProviderClient(httpx.AsyncClient):
             raise ValueError("JSON that is nested too deeply") from error
 
     async def _set_headers(self, request: httpx.Request) -> None:
-        """Headers that the operator has set replace those of the client library."""
+        """The operator's headers replace the client library's headers of the same name."""
         for name, value in self._server.headers.items():
             request.headers.pop(name, None)
             if value is not None:
@@ -189,7 +191,7 @@ def connect(
     server: ModelServer | None = None,
     **options: Any,
 ) -> ProviderClient:
-    """A client for one protocol; `options` are those of httpx."""
+    """A client for one protocol. `options`: see httpx."""
     return ProviderClient(
         protocol,
         times or Timeouts(),

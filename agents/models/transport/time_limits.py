@@ -47,11 +47,11 @@ class Timeouts:
     """The operator's limits, in seconds."""
 
     connect: float = 10.0
-    """Until there is a connection."""
+    """The time limit for a connection."""
     first_token: float = 60.0
-    """Until the first token, after a short prompt."""
+    """The time limit for the first token, after a short prompt."""
     silence: float = 300.0
-    """Without a token within a reply."""
+    """The longest time without a token within a reply."""
     tokens_per_second: float = 5.0
     """The speed of the slowest model, in tokens a second."""
 
@@ -167,14 +167,14 @@ class RetryPolicy:
     `retries` are the tries after the first. A reply has to begin within `total_seconds`, with all
     tries and waits until then; each try has its own limits, see `time_limits`. The waits grow from
     `first_wait_seconds` to `longest_wait_seconds`, unless the provider asks for longer ones, up to
-    `longest_asked_seconds`.
+    `longest_requested_seconds`.
     """
 
     retries: int = 4
     total_seconds: float = 300.0
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 8.0
-    longest_asked_seconds: float = 10.0
+    longest_requested_seconds: float = 10.0
 
     def wait(
         self, error: ModelUnavailable, *, tries: int, spent: float, jitter: float
@@ -190,7 +190,7 @@ class RetryPolicy:
         """
         if tries > (min(self.retries, 1) if isinstance(error, ModelSilent) else self.retries):
             return None
-        if (error.retry_after_seconds or 0.0) > self.longest_asked_seconds:
+        if (error.retry_after_seconds or 0.0) > self.longest_requested_seconds:
             return None
         grown = self.first_wait_seconds * 2.0 ** (tries - 1)
         longest = min(grown, self.longest_wait_seconds)

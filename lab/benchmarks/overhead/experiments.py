@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from agents.graph.build import build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, ports_over
-from agents.graph.outcome import outcome
+from agents.graph.outcome import read_outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -73,7 +73,7 @@ async def measure(sandbox: Sandbox, rounds: int) -> Tried:
         ports = ports_over(MemoryRecord(), timed, RoleModels.alone(pool, MODEL))
         ports = replace(ports, environment=environment)
         state = await build(None).ainvoke(initial_state(job_fields(TASK)), context=ports)
-        assert outcome(state).approved, "the job took another course"
+        assert read_outcome(state).approved, "the job took another course"
         jobs.append(timed.seconds)
     return Tried(
         verification_ms=statistics.median(seconds[0] for seconds in jobs) * 1000,

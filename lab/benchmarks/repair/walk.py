@@ -14,7 +14,7 @@ from agents.attempt import Ports, ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
-from agents.graph.outcome import Outcome, outcome
+from agents.graph.outcome import Outcome, read_outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import Chains, RoleModels
@@ -139,7 +139,7 @@ async def _to_the_end(
             await graph.ainvoke(feed, config, context=trying, durability="sync")
             now = await graph.aget_state(config)
             if not now.interrupts:
-                return _end(outcome(now.values))
+                return _end(read_outcome(now.values))
             if (decision := next(person, None)) is None:
                 return "waits for a person"
             feed = Resume(resume={now.interrupts[0].id: decision})

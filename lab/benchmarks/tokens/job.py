@@ -7,7 +7,7 @@ from dataclasses import replace
 from agents.graph.build import build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, ports_over
-from agents.graph.outcome import outcome
+from agents.graph.outcome import read_outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -36,7 +36,7 @@ async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
             )
         finally:
             await pool.aclose()
-    assert outcome(state).approved, "the job took another course"
+    assert read_outcome(state).approved, "the job took another course"
     (critic,) = [request for request in server.requests if "Verdict" in request.tools]
     requests = [
         request

@@ -16,7 +16,7 @@ from agents.errors import ContextExceeded
 from agents.graph.build import build
 from agents.graph.job_input import initial_state, job_fields
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
-from agents.graph.outcome import outcome
+from agents.graph.outcome import read_outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import Chains, RoleModels
@@ -108,7 +108,7 @@ async def worked(ports: Ports, task: str) -> bool:
     files = tuple(f"data/of/the/measurements/{n:03}.csv" for n in range(300))
     job = job_fields(task, earlier=earlier, files=files, questions=True, write_tests=True)
     state = await build(None).ainvoke(initial_state(job), context=ports)
-    return outcome(state).approved_by == "critic"
+    return read_outcome(state).approved_by == "critic"
 
 
 def ports_of(models: RoleModels) -> Ports:
@@ -250,8 +250,8 @@ async def test_a_job_within_the_context_that_its_server_names(tokens: int, *, st
         ports = replace(ports, sandbox=PlannedSandbox({PROGRAMS[0][:400]: printed(table)}))
         state = await build(None).ainvoke(initial_state(job_fields("Add up.")), context=ports)
         await pool.aclose()
-    assert outcome(state).approved_by == "critic", provider.refused
-    assert outcome(state).answer == "All is added up."
+    assert read_outcome(state).approved_by == "critic", provider.refused
+    assert read_outcome(state).answer == "All is added up."
 
 
 async def test_no_request_hides_files_that_the_model_read_at_once() -> None:

@@ -54,7 +54,7 @@ async def used(
         folder / "recording",
         sandbox,
         *calls,
-        workspace=await ManifestWorkspace.over(DirectoryBlobs(folder), None, FixedBase(FILES)),
+        workspace=await ManifestWorkspace.on_commit(DirectoryBlobs(folder), None, FixedBase(FILES)),
         repository=RepositoryFacts(COMMIT, len(FILES)),
         environment=environment,
     )

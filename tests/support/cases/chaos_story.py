@@ -155,7 +155,7 @@ class Story:
             job_id: job_read(
                 record,
                 tuple(self.events[job_id]),
-                0 if record.over else len(self.events[job_id]),
+                0 if record.cannot_continue else len(self.events[job_id]),
                 frozenset(self.charges[job_id]),
             )
             for job_id, record in self.records.items()

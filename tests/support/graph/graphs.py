@@ -19,7 +19,7 @@ from agents.calls.serializer import SERIALIZER
 from agents.graph.build import Graph, build
 from agents.graph.job_input import initial_state
 from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
-from agents.graph.outcome import Outcome, outcome
+from agents.graph.outcome import Outcome, read_outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -233,7 +233,7 @@ class Journey:
         return state
 
     async def outcome(self) -> Outcome:
-        return outcome((await self.graph.aget_state(self.config)).values)
+        return read_outcome((await self.graph.aget_state(self.config)).values)
 
     def event_data(self, *kinds: str) -> list[Mapping[str, Any]]:
         """The data of the events of these kinds, in order."""

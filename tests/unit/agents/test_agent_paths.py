@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import PathOutside
-from agents.paths import checked, in_workspace, listing, objection, visible
+from agents.paths import in_workspace, listing, normalize_path, objection, visible
 from api.http.foreign_text import visible_path
 from sandbox.protocol import Limits
 
@@ -16,7 +16,7 @@ FILES = {"a.py": 1, "out/x.txt": 2, "out/deep/y.txt": 3}
     ("path", "normal"), [("a.py", "a.py"), ("./a.py", "a.py"), ("out/./x", "out/x"), ("a b", "a b")]
 )
 def test_a_path_has_one_normal_form(path: str, normal: str) -> None:
-    assert checked(path) == normal
+    assert normalize_path(path) == normal
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_a_path_has_one_normal_form(path: str, normal: str) -> None:
 )
 def test_a_path_cannot_leave(path: str) -> None:
     with pytest.raises(PathOutside):
-        checked(path)
+        normalize_path(path)
 
 
 @pytest.mark.parametrize(

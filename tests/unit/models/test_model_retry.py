@@ -5,7 +5,7 @@ import pytest
 from agents.errors import ModelUnavailable
 from agents.models.transport.time_limits import RetryPolicy
 
-PATIENCE = RetryPolicy(retries=4, total_seconds=120, longest_asked_seconds=300)
+PATIENCE = RetryPolicy(retries=4, total_seconds=120, longest_requested_seconds=300)
 DOWN = ModelUnavailable("down")
 
 
