@@ -29,7 +29,7 @@ from worker.failures import (
     store_failure,
 )
 from worker.graph_runner import GraphRunner
-from worker.resumption import damaged, question
+from worker.resumption import damage_question, upgrade_question
 
 RELEASE_SECONDS = 1.0
 """The pause between two tries to release a job while Redis does not answer."""
@@ -99,19 +99,19 @@ class Attempt:
                 with contextlib.suppress(StoreUnavailable, Contended):
                     await self.runner.flush_unsent()
                 raise
-            await self.runner.flush_unsent(SETTLE_SECONDS)  # record a finished call
+            await self.runner.flush_unsent(SETTLE_SECONDS)  # records a call that is about to finish
             return await self._requeue("stopped in the middle of a call", Cause.STOPPING)
 
     async def _work(self) -> JobRecord | Refusal:
         try:
-            return await self._run_graph()
-        except (BlobsUnavailable, BlobMissing) as error:  # raised while a failure was recorded
+            return await self._run_within_deadline()
+        except (BlobsUnavailable, BlobMissing) as error:  # while `_handle` recorded a failure
             return await self._handle(error)
 
-    async def _run_graph(self) -> JobRecord | Refusal:
+    async def _run_within_deadline(self) -> JobRecord | Refusal:
         """Run the graph within the job's time. Every failure becomes a change of the record."""
         record = self.runner.record
-        if (review := question(record)) is not None:
+        if (review := upgrade_question(record)) is not None:
             return await self.runner.ask(review)
         spec = record.spec
         remaining_seconds = max(spec.timeout_seconds - record.ran_ms / 1000, 0.0)
@@ -143,7 +143,7 @@ class Attempt:
                 raise error
             case AskUpgrade(location):
                 log.error("stored state unreadable", job_id=runner.record.id, place=location)
-                return await runner.ask(damaged(runner.record, location))
+                return await runner.ask(damage_question(runner.record, location))
             case Retry() as retry:
                 return await self._retry(retry, error)
             case Fail(reason, detail, unforeseen):
@@ -152,8 +152,9 @@ class Attempt:
                 return await runner.fail(reason, detail)
 
     async def _retry(self, retry: Retry, error: Exception) -> JobRecord | Refusal:
-        """Release the job for a pause. If its sandbox or storage failed, the worker tries that part
-        again: if it is broken for all jobs, this job loses no try, and the worker takes no job.
+        """Release the job until its next try. If the sandbox or the storage failed, try that part
+        again first: if it is broken for every job, this try does not count, and the worker takes no
+        job until the part works.
         """
         runner, readiness = self.runner, self.runner.context.readiness
         counted = True
@@ -167,7 +168,7 @@ class Attempt:
                 runner.writer.lease,
                 retry.reason,
                 retry.wait,
-                retry.asked_seconds,
+                retry.requested_seconds,
                 retry.result,
                 counted=counted,
                 most_retries=retry.most_retries,
@@ -180,6 +181,8 @@ class Attempt:
     async def _requeue(
         self, detail: str, cause: Cause, error: Exception | None = None
     ) -> JobRecord | Refusal:
+        """Return the job to the queue. Raises StoreUnavailable: `_release_on_outage` then repeats
+        the call until Redis answers."""
         released = await self.runner.operations.requeue(self.runner.writer.lease, detail, cause)
         if isinstance(released, JobRecord):
             self._log_release(released, cause, error or detail)

@@ -47,7 +47,7 @@ from worker.store import Patience
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:
-    """What model calls need."""
+    """The parts for model calls."""
 
     pool: ModelPool
     chains: Chains
@@ -60,7 +60,7 @@ class ModelParts:
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
-    """What runs of code need."""
+    """The parts for runs of code."""
 
     sandboxes: Sandboxes
     limits: Callable[[JobSpec], Limits]
@@ -78,7 +78,7 @@ class ToolParts:
 
 @dataclass(frozen=True, slots=True)
 class FileParts:
-    """What files of jobs, repositories and changes need."""
+    """The parts for files of jobs, repositories and changes."""
 
     blobs: Blobs
     repositories: Repositories
@@ -136,7 +136,7 @@ def build_context(
 
     Raises worker.adapters.tools.ToolUnfit, worker.repositories.errors.RepositoriesUnfit.
     """
-    repositories = Repositories.over(settings)
+    repositories = Repositories.from_settings(settings)
     patience = Patience(settings.patience_seconds)
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
     models = _model_parts(settings, store, patience, figures)
@@ -153,13 +153,13 @@ def build_context(
         runs=RunParts(
             sandboxes,
             partial(limits, settings),
-            Setups(repositories.folders, Indexes.over(settings)),
+            Setups(repositories.folders, Indexes.from_settings(settings)),
         ),
         tools=tool_parts,
         files=FileParts(
             blobs,
             repositories,
-            DeliveryHosts.over(settings, repositories.hosts),
+            DeliveryHosts.from_settings(settings, repositories.hosts),
             Recordings(settings.record, redaction(settings)),
             settings.repo_author,
         ),
@@ -190,7 +190,7 @@ def _model_parts(
         ModelPool(model_options(settings), rate_limit, figures, capabilities),
         chains(settings),
         routes(settings),
-        Spending.allowed(settings, Credentials(store.redis), patience),
+        Spending.from_settings(settings, Credentials(store.redis), patience),
         LiveTokens(store.tokens),
     )
 

@@ -34,7 +34,7 @@ from worker.background.periodic import index_forever, remove_forever, send_forev
 from worker.context import WorkerContext, build_context
 from worker.egress.webhooks import webhook_endpoint
 from worker.failures import abort_if_exhausted
-from worker.health import WorkerHealth, served
+from worker.health import WorkerHealth, serve_health
 from worker.metrics import WorkerFigures
 from worker.readiness import FRESH_SECONDS, Readiness
 from worker.slots import JobSlots, stop_cancelled
@@ -118,10 +118,10 @@ class Engine:
     async def _open(self) -> None:
         async with contextlib.AsyncExitStack() as opened:
             settings = self._settings
-            await opened.enter_async_context(self._health.watched(self._figures))
+            await opened.enter_async_context(self._health.watch_loop(self._figures))
             if (port := settings.worker_metrics_port) is not None:
                 host = settings.worker_metrics_host
-                opened.enter_context(served(host, port, self._figures, self._health))
+                opened.enter_context(serve_health(host, port, self._figures, self._health))
             store = open_store(settings, self._figures)
             opened.push_async_callback(store.close)
             if await usable(settings, store, lambda: self.draining):
@@ -155,7 +155,7 @@ class Engine:
                 "model_servers": context.models.pool.facts(),
             },
             drain=_stop_this_process,
-            beaten=self._health.beaten,
+            accepted=self._health.record_heartbeat,
             pulse=LoopWatchdog(self._loop.call_soon_threadsafe, settings.stuck_seconds),
         )
         self._health.sandbox = readiness.sandbox.facts
@@ -166,7 +166,7 @@ class Engine:
         )
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)
-        await opened.enter_async_context(readiness.watched())
+        await opened.enter_async_context(readiness.keep_trying())
         forever = (
             stop_cancelled(store, slots),
             answer_forever(store, context),

@@ -1,10 +1,10 @@
-"""What an exception means for a job, and for this process.
+"""The consequences of an exception for a job, and for this process.
 
 `classify_failure` decides about the job. If a process has no memory or threads left, or its event
 loop hangs, the process ends at once: the thread that renews leases may have died, or a reply may be
 read in part. Its jobs return to the queue when their leases expire, so that the rule for crashes
-finds the cause (J7): jobs that shared the process run again, and a job that crashes alone is
-poisoned.
+finds the cause (J7): jobs that shared the process run again, and a job that crashes when it runs
+alone is poisoned.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Retry:
 
     reason: Reason
     wait: Wait
-    asked_seconds: float = 0.0
+    requested_seconds: float = 0.0
     """The pause that a provider or a forge requested."""
     most_retries: int | None = None
     """A limit below FETTLE_RETRIES."""
@@ -177,7 +177,7 @@ def _outage(
             return Retry(Reason.MODEL_UNAVAILABLE, Wait(providers, str(error)), seconds, limit)
         case DeliveryUnavailable():
             wait = Wait("the repository", str(error))
-            return Retry(Reason.DELIVERY, wait, error.asked_seconds, result=error.result)
+            return Retry(Reason.DELIVERY, wait, error.requested_seconds, result=error.result)
         case RepositoryUnavailable():
             return Retry(Reason.REPOSITORY, Wait("the repository", str(error)))
         case SetupUnavailable():
@@ -232,13 +232,13 @@ def _is_lack_of_memory_or_threads(error: BaseException) -> bool:
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """The error, its causes and their causes, and the members of groups among them."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = [error]
     while stack:
         cause = stack.pop()
-        if cause is None or id(cause) in seen:
+        if cause is None or id(cause) in visited:
             continue
-        seen.add(id(cause))
+        visited.add(id(cause))
         yield cause
         stack += [cause.__cause__, cause.__context__]
         if isinstance(cause, BaseExceptionGroup):

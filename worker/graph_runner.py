@@ -17,7 +17,7 @@ from agents.checks.reports import report_data, report_summary
 from agents.errors import StateUnreadable
 from agents.graph.build import Graph
 from agents.graph.job_input import initial_state, job_fields
-from agents.graph.outcome import outcome
+from agents.graph.outcome import read_outcome
 from agents.paths import own_files
 from agents.ports import CallKey, Event, Workspace
 from agents.ports.checks import Checks
@@ -39,14 +39,14 @@ from worker.job_ending import JobEnding
 from worker.ledger import AttemptWriter
 from worker.ports import PortsBuilder
 from worker.resumption import (
-    Asked,
     Begin,
-    Ended,
-    GoOn,
+    Continue,
+    UnrecordedEnd,
+    UnrecordedPause,
     current_format,
-    foreseen,
     reopening,
-    resumption,
+    start_by_checkpoint,
+    start_by_record,
 )
 
 EARLIER_JOBS_SEEN = 3
@@ -68,7 +68,7 @@ class GraphRunner:
     """The model calls that were cut off without a reply: seconds by model."""
 
     async def run(self) -> JobRecord | Refusal:
-        """Run the graph; return the job, which then is paused or has ended."""
+        """Run the graph; returns the job, which is paused or has ended then."""
         context = self.context
         ledger = await context.patience.retry(lambda: context.ledger(self.record, self.writer))
         builder = PortsBuilder(context, self.record, ledger, self.unanswered)
@@ -80,13 +80,13 @@ class GraphRunner:
         match start:
             case Begin():
                 return await self._begin(builder)
-            case GoOn(feed):
-                return await self._run_graph(builder, feed)
-            case Asked(interrupt):
+            case Continue(graph_input):
+                return await self._run_graph(builder, graph_input)
+            case UnrecordedPause(interrupt):
                 return await self._pause(builder, interrupt, await builder.workspace())
-            case Ended(state):
+            case UnrecordedEnd(state):
                 workspace = await builder.workspace()
-                return await self._ending.finish(builder, outcome(state), workspace)
+                return await self._ending.finish(builder, read_outcome(state), workspace)
 
     async def ask(self, review: Review) -> JobRecord | Refusal:
         """Let the job wait for a person's answer."""
@@ -112,8 +112,8 @@ class GraphRunner:
         return await self._ending.succeed(result)
 
     async def _begin(self, builder: PortsBuilder) -> JobRecord | Refusal:
-        """Run the graph from its start: on the conversation's last workspace with the files of this
-        job over it."""
+        """Run the graph from its start. The workspace has the files of the conversation's last job,
+        overlaid with the files of this job."""
         record, store = self.record, self.operations.store
         if record.graph == RESTART:
             await self._saver().adelete_thread(record.id)
@@ -124,22 +124,22 @@ class GraphRunner:
         ports = await builder.build(entries[0].workspace if entries else None)
         files = await start_files(ports)
         repository_map = await symbol_map(ports, record.spec.task)
-        feed = initial_state(
+        graph_input = initial_state(
             _job_input(record.spec, entries, ports, files, repository_map, rebased)
         )
-        return await self._run_graph(builder, feed, ports)
+        return await self._run_graph(builder, graph_input, ports)
 
     async def _run_graph(
         self,
         builder: PortsBuilder,
-        feed: Command[Any] | State | None,
+        graph_input: Command[Any] | State | None,
         ports: Ports | None = None,
     ) -> JobRecord | Refusal:
         """Run the graph to its next pause or its end."""
         ports = ports or await builder.build()
         self._set_graph_format()
         state = await self._graph().ainvoke(
-            feed,
+            graph_input,
             self._config(),
             context=ports,
             durability="sync",
@@ -147,7 +147,7 @@ class GraphRunner:
         )
         if interrupts := state.get("__interrupt__"):
             return await self._pause(builder, interrupts[0], ports.workspace)
-        return await self._ending.finish(builder, outcome(state), ports.workspace)
+        return await self._ending.finish(builder, read_outcome(state), ports.workspace)
 
     def _graph(self) -> Graph:
         """The process' graph, with the checkpoints of this attempt."""
@@ -160,10 +160,10 @@ class GraphRunner:
         if self.record.graph != current_format():
             self.writer.batch.graph = current_format()
 
-    async def _find_start(self) -> Begin | GoOn | Asked | Ended:
+    async def _find_start(self) -> Begin | Continue | UnrecordedPause | UnrecordedEnd:
         """The point at which the graph continues; see `worker.resumption`. For a retry, first copy
         the checkpoints of its parent, and apply the change of `reopening`."""
-        if (start := foreseen(self.record)) is not None:
+        if (start := start_by_record(self.record)) is not None:
             return start
         snapshot = await self._snapshot()
         if self.record.inherits is not None and not snapshot.values:
@@ -171,10 +171,10 @@ class GraphRunner:
             await self._saver().acopy_thread(self.record.inherits, self.record.id)
             snapshot = await self._snapshot()
         if (reopen := reopening(self.record, snapshot)) is None:
-            return resumption(self.record, snapshot)
+            return start_by_checkpoint(self.record, snapshot)
         self._set_graph_format()
         await self._graph().aupdate_state(self._config(), reopen.change, as_node=reopen.after)
-        return GoOn(None)
+        return Continue(None)
 
     async def _pause(
         self, builder: PortsBuilder, interrupt: Interrupt, workspace: Workspace
@@ -196,7 +196,7 @@ class GraphRunner:
     async def _mark_outdated(
         self, decisions: list[dict[str, Any]], change: StoredChange | None
     ) -> list[dict[str, Any]]:
-        """The decisions, with a mark on each comment whose lines have changed."""
+        """The decisions, with a mark on each comment that is on changed lines."""
         if not any(decision.get("comments") for decision in decisions):
             return decisions
         patch = await self.context.files.blobs.get(change.patch.digest) if change else None
@@ -259,10 +259,8 @@ def _job_input(
 
 
 async def _run_checks(ports: Ports) -> dict[str, Any]:
-    """Run the checks of a job that is a verification, without a graph and a model; return the
-    report.
-
-    The one run has no effects, so it can be repeated after a crash. Raises SandboxUnavailable.
+    """Run the checks of a job that is a verification, without a graph and a model; returns the
+    report. The run has no effects, so it can be repeated after a crash. Raises SandboxUnavailable.
     """
     await ports.cancel.check()
     tree, checks = await ports.workspace.tree(), ports.checks or Checks()

@@ -50,11 +50,11 @@ class WorkerHealth:
         self.storage: Callable[[], Mapping[str, Any]] | None = None
         self.model: Callable[[], Mapping[str, Any]] | None = None
 
-    def beaten(self) -> None:
+    def record_heartbeat(self) -> None:
         """A heartbeat was answered by Redis."""
         self._beat = self._clock()
 
-    def looped(self) -> None:
+    def record_loop(self) -> None:
         """The event loop has run."""
         self._looped = self._clock()
 
@@ -95,7 +95,7 @@ class WorkerHealth:
         return ""
 
     @contextlib.asynccontextmanager
-    async def watched(self, figures: WorkerFigures) -> AsyncIterator[None]:
+    async def watch_loop(self, figures: WorkerFigures) -> AsyncIterator[None]:
         """Measure how late the loop is, for the length of the block, and export the metrics."""
         figures.watch(
             "fettle_worker_heartbeat_age_seconds",
@@ -116,7 +116,7 @@ class WorkerHealth:
             due = time.monotonic() + LOOK_SECONDS
             await asyncio.sleep(LOOK_SECONDS)
             figures.loop_lag.observe(max(time.monotonic() - due, 0.0))
-            self.looped()
+            self.record_loop()
 
 
 TEXT = "text/plain; charset=utf-8"
@@ -125,8 +125,11 @@ log = structlog.get_logger("worker.metrics")
 
 
 @contextlib.contextmanager
-def served(host: str, port: int, figures: WorkerFigures, health: WorkerHealth) -> Iterator[int]:
-    """Serve for the length of the block; the port, which for 0 is a free one. Raises OSError."""
+def serve_health(
+    host: str, port: int, figures: WorkerFigures, health: WorkerHealth
+) -> Iterator[int]:
+    """Serve for the length of the block; gives the port. If `port` is 0, it is a free port. Raises
+    OSError."""
     try:
         server = _Server((host, port), _handler(figures, health))
     except OSError as error:

@@ -16,7 +16,7 @@ from jobs.model.record import Status
 from jobs.store.redis_store import RedisStore
 
 AT_ONCE = 2
-"""Processes at once: each needs the memory of a worker, and may be the job that uses it up."""
+"""The most processes at once. Each needs the memory of a worker, and its job may use up more."""
 START_MS = 30_000
 """A started process claims its job within this time, even if the worker that started it has died:
 no other process may be started earlier."""
@@ -53,7 +53,7 @@ class IsolatedRunner:
         """Start the job's process, or wait until the process of another worker has claimed the
         job."""
         try:
-            while not await self._settled(job_id):
+            while not await self._start_or_wait(job_id):
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._draining.wait(), LOOK_SECONDS)
         except StoreUnavailable as error:
@@ -61,7 +61,7 @@ class IsolatedRunner:
         finally:
             del self._jobs[job_id]
 
-    async def _settled(self, job_id: str) -> bool:
+    async def _start_or_wait(self, job_id: str) -> bool:
         """Start the process if no other worker has. Return whether this job is done here."""
         async with self._free:
             lock = None if self._draining.is_set() else await self._lock_of(job_id)

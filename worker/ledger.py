@@ -82,7 +82,7 @@ class AttemptWriter:
         self.patience = patience
         self.batch = Batch()
         self.accepted_at = float("-inf")
-        """When the last accepted write was sent, in monotonic seconds."""
+        """The time at which the last accepted write was sent, in monotonic seconds."""
         self._store = store
         self._sending: asyncio.Task[None] | None = None
         self._is_scheduled = False

@@ -54,7 +54,7 @@ def main(alone: str | None) -> None:
     settings = load_settings(WorkerSettings)
     if alone:
         sys.exit(_work_alone(settings, alone))
-    engine, worker_id = _started(settings)
+    engine, worker_id = _start_engine(settings)
     code = 0
     if not engine.draining:
         if engine.has_model:  # else the log has an error, and later a line when the model works
@@ -67,15 +67,15 @@ def main(alone: str | None) -> None:
 def _work_alone(settings: WorkerSettings, job_id: str) -> int:
     """Work on one job that crashed twice; returns the exit code. See worker.isolation."""
     changed = {"concurrency": 1, "worker_metrics_port": None}  # the port is its worker's
-    engine, _ = _started(settings.model_copy(update=changed))
+    engine, _ = _start_engine(settings.model_copy(update=changed))
     if not engine.draining:
         engine.work_alone(job_id)
     engine.stop()
     return 0
 
 
-def _started(settings: WorkerSettings) -> tuple[Engine, str]:
-    """An engine at work, and the worker's id.
+def _start_engine(settings: WorkerSettings) -> tuple[Engine, str]:
+    """Start an engine; returns it with the worker's id.
 
     Exits with BAD_SETTINGS if a setting cannot be used, and with 1 if Redis cannot: another start
     may succeed.

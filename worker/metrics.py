@@ -32,7 +32,7 @@ _UNAPPROVED = {Status.FAILED: "failed", Status.SUCCEEDED: "accepted"}
 
 
 class WorkerFigures:
-    """A registry of its own for each process, and what adds to it. Safe from any thread."""
+    """The metrics of one process, in their own registry. All methods are safe from any thread."""
 
     def __init__(self, slots: int) -> None:
         self.registry = CollectorRegistry()
@@ -42,12 +42,12 @@ class WorkerFigures:
         )
         self.loop_lag = self._histogram(
             "fettle_worker_loop_lag_seconds",
-            "How late the event loop came to what was due",
+            "Delay of the event loop behind its timers",
             MOMENTS,
         )
         self._facts = self._counter(
             "fettle_job_events_total",
-            "What this worker put on record of jobs' lives, by kind of event",
+            "Events of jobs' lives that this worker put on record, by kind",
             "kind",
         )
         self._given_back = self._counter(
@@ -60,7 +60,7 @@ class WorkerFigures:
         )
         self._unapproved = self._counter(
             "fettle_job_unapproved_total",
-            "Jobs that this worker ended although nobody approved them: failed, or accepted so",
+            "Jobs that this worker ended without an approval: failed, or accepted",
             "end",
         )
         self._started = self._histogram(
@@ -151,7 +151,7 @@ class WorkerFigures:
 
 
 def outcome(error: ModelError | None) -> str:
-    """What came of a request, in one word."""
+    """The outcome of a request, in one word."""
     match error:
         case None:
             return "answered"

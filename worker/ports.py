@@ -16,7 +16,7 @@ from jobs.model.record import RESTART, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
-from worker.adapters.models import models_of, routed
+from worker.adapters.models import models_of, with_routed_models
 from worker.adapters.repository import (
     StoredChange,
     base_of,
@@ -29,7 +29,7 @@ from worker.context import WorkerContext
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
 from worker.repositories import rebase
 from worker.repositories.setups.detected import Setup
-from worker.repositories.setups.setup import Installed, emit_fetch_started, installed
+from worker.repositories.setups.setup import Installed, emit_fetch_started, install_dependencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class PortsBuilder:
             redaction=context.files.recordings.of(record),
             tokens=context.models.live_tokens.of(record.id),
         )
-        return await routed(
+        return await with_routed_models(
             record, ports, models, context.store, context.patience, context.models.routes
         )
 
@@ -109,7 +109,7 @@ class PortsBuilder:
         base = await base_of(self.record, self.context.files.repositories, self.blobs)
         if base is None:
             return await ManifestWorkspace.open(self.blobs, self.record.workspace, earlier)
-        return await ManifestWorkspace.over(self.blobs, self.record.workspace, base)
+        return await ManifestWorkspace.on_commit(self.blobs, self.record.workspace, base)
 
     async def store_change(self, workspace: Workspace, answer: str) -> StoredChange | None:
         """Store the change of the `workspace` as a patch and a commit, with `answer` in its
@@ -131,14 +131,15 @@ class PortsBuilder:
         return await context.patience.retry(lambda: context.store.blobs.pin(digests))
 
     async def _install(self, workspace: ManifestWorkspace) -> Installed | Setup | None:
-        """Give the workspace the repository's dependencies, and return them; see `installed`."""
+        """Give the workspace the repository's dependencies, and return them: see
+        `install_dependencies`."""
         record, runs = self.record, self.context.runs
         decision = record.decision
         if workspace.base is None or (decision and decision.action is Action.APPROVE):
             return None  # no more code runs after an approval
         image = record.spec.image
         sandbox, environment = runs.sandboxes.of(image), await runs.sandboxes.environment(image)
-        setup = await installed(
+        setup = await install_dependencies(
             record, workspace.base, sandbox, environment, runs.setups, self.ledger
         )
         if isinstance(setup, Installed):

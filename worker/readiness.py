@@ -26,7 +26,7 @@ from sandbox.protocol import IsolationLayer, SandboxUnavailable
 AGAIN_SECONDS = 1.0
 MOST_AGAIN_SECONDS = 30.0
 CHECK_SECONDS = 120.0
-"""A check may start an engine's first containers; one that takes longer hangs."""
+"""A check may start an engine's first containers. A check that takes longer than this hangs."""
 FRESH_SECONDS = 5.0
 """A probe of `/readyz` tries the storage again if the last try is older."""
 IDLE_SECONDS = 60.0
@@ -69,7 +69,7 @@ class Readiness:
         self._works = asyncio.Event()
         self._broken = asyncio.Event()
         self._trying: asyncio.Task[None] | None = None
-        self._facts = self._new_facts(works=False, why="not tried yet")
+        self._facts = self._new_facts(works=False, reason="not tried yet")
 
     def facts(self) -> Mapping[str, Any]:
         """{backend, works, why, layers} of the last try; safe to call from any thread."""
@@ -98,7 +98,7 @@ class Readiness:
             await self.try_now()
 
     @contextlib.asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
+    async def keep_trying(self) -> AsyncIterator[None]:
         """Try a broken part again at intervals, until the block ends."""
         watching = asyncio.create_task(self._watch())
         try:
@@ -151,12 +151,12 @@ class Readiness:
     def _set_broken(self, reason: str) -> None:
         if reason != self._facts["why"]:
             log.error(f"{self._part} cannot work: no job is taken until it does", why=reason)
-        self._facts = self._new_facts(works=False, why=reason)
+        self._facts = self._new_facts(works=False, reason=reason)
         self._works.clear()
         self._broken.set()
 
-    def _new_facts(self, *, works: bool, why: str = "", layers: Any = ()) -> Mapping[str, Any]:
-        return {"backend": self._name, "works": works, "why": why, "layers": list(layers)}
+    def _new_facts(self, *, works: bool, reason: str = "", layers: Any = ()) -> Mapping[str, Any]:
+        return {"backend": self._name, "works": works, "why": reason, "layers": list(layers)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +248,11 @@ class WorkerReadiness:
         }
 
     @contextlib.asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
+    async def keep_trying(self) -> AsyncIterator[None]:
         """Try broken parts again at intervals, for the length of the block."""
         async with contextlib.AsyncExitStack() as watching:
             for part in self._parts():
-                await watching.enter_async_context(part.watched())
+                await watching.enter_async_context(part.keep_trying())
             yield
 
     def _parts(self) -> tuple[Readiness, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.graph.outcome import Outcome, outcome
+from agents.graph.outcome import Outcome, read_outcome
 from jobs.model.events import Event, events_since_restart
 from jobs.model.record import Result
 from jobs.model.spec import JobSpec, OnExhausted
@@ -65,10 +65,10 @@ def best_result(
 
     A pass of the executor saves no checkpoints: the runs and files of an interrupted pass are only
     in the events. If no pass has given an answer, the code of the last successful run is the
-    answer, with the artifacts whose `paths` still exist (None: all artifacts).
+    answer, with its artifacts that still exist among the `paths` (None: all artifacts).
     """
     runs = [event.data for event in events_since_restart(events) if event.kind == "run_finished"]
-    so_far = outcome({**state, "runs": runs or state.get("runs", [])})
+    so_far = read_outcome({**state, "runs": runs or state.get("runs", [])})
     artifacts = {artifact["name"]: artifact for artifact in so_far.artifacts}
     if not state.get("answers"):
         from_events = list_artifacts(events)

@@ -1,4 +1,4 @@
-"""Where a graph continues: a pure decision over its last checkpoint and the job's record.
+"""The point at which a graph continues: a pure decision over its last checkpoint and the record.
 
 A retry may continue at another point than its parent would (`reopening`). If this release cannot
 read the checkpoints of a job, the job is left to a worker that can, or asks a person (see
@@ -31,38 +31,40 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class GoOn:
+class Continue:
     """The graph continues after its last checkpoint."""
 
-    feed: Command[Any] | None
+    graph_input: Command[Any] | None
     """The answer to the pause; None if the graph did not pause."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UnrecordedPause:
     """The graph has paused, but the pause was not recorded."""
 
     interrupt: Interrupt
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class UnrecordedEnd:
     """The graph has ended, but the end was not recorded."""
 
     state: Mapping[str, Any]
 
 
-def foreseen(record: JobRecord) -> Begin | GoOn | None:
+def start_by_record(record: JobRecord) -> Begin | Continue | None:
     """The point at which an attempt continues, if the record alone shows it: at the first attempt,
     and at the first attempt after a Decision. None: an attempt crashed, so read the checkpoint."""
     if record.graph == RESTART or (record.attempts == 1 and record.inherits is None):
         return Begin()
     if record.resumes_pause and record.decision is not None:
-        return GoOn(_resume(record.decision))
+        return Continue(_resume(record.decision))
     return None
 
 
-def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Asked | Ended:
+def start_by_checkpoint(
+    record: JobRecord, snapshot: StateSnapshot
+) -> Begin | Continue | UnrecordedPause | UnrecordedEnd:
     """The point at which a later attempt continues. A Decision goes to the pause that it names.
 
     `snapshot.next` does not show whether the graph has ended: it leaves out finished tasks, so it
@@ -71,13 +73,13 @@ def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Ask
     if not snapshot.values and not snapshot.tasks:
         return Begin()
     if not snapshot.tasks:
-        return Ended(snapshot.values)
+        return UnrecordedEnd(snapshot.values)
     pauses = {interrupt.id: interrupt for interrupt in snapshot.interrupts}
     if record.decision is not None and record.decision.review_id in pauses:
-        return GoOn(_resume(record.decision))
+        return Continue(_resume(record.decision))
     if pauses:
-        return Asked(next(iter(pauses.values())))
-    return GoOn(None)
+        return UnrecordedPause(next(iter(pauses.values())))
+    return Continue(None)
 
 
 def _resume(decision: Decision) -> Command[Any]:
@@ -91,12 +93,12 @@ def _resume(decision: Decision) -> Command[Any]:
         "code": decision.code,
         "by": decision.by,
         "override": decision.override,
-        "comments": [_plain(comment) for comment in decision.comments],
+        "comments": [_comment_values(comment) for comment in decision.comments],
     }
     return Command(resume={decision.review_id: answer})
 
 
-def _plain(comment: Comment) -> dict[str, Any]:
+def _comment_values(comment: Comment) -> dict[str, Any]:
     """Plain values for the checkpoint, which must be readable without this code."""
     return {**asdict(comment), "side": str(comment.side), "excerpt": list(comment.excerpt)}
 
@@ -161,13 +163,13 @@ def current_format() -> GraphFormat:
     return GraphFormat(WRITES, version("fettle"))
 
 
-def question(record: JobRecord) -> Review | None:
+def upgrade_question(record: JobRecord) -> Review | None:
     """The question to a person about a job that this release cannot resume; None if it can."""
     graph = upgrade.unreadable_format(record, READS)
     return None if graph is None else upgrade.upgrade_review(record, graph, READS, current_format())
 
 
-def damaged(record: JobRecord, location: str) -> Review:
+def damage_question(record: JobRecord, location: str) -> Review:
     """The question to a person about a job with a damaged checkpoint."""
     return upgrade.damaged_review(record, location, READS, current_format())
 

@@ -136,7 +136,7 @@ class JobSlots:
         worker, claim the job: the attempt then asks a person.
         """
         if await no_worker_reads(self._operations.store, job_id):
-            return await self._claim(job_id, alone, reads=None)
+            return await self._claim(job_id, alone, readable=None)
         log.info("job left to a worker that reads it", job_id=job_id, why=refusal.detail)
         await self._pass_on(job_id)
         return refusal
@@ -157,13 +157,15 @@ class JobSlots:
             self._passing_on = False
 
     async def _claim(
-        self, job_id: str, alone: bool, reads: Collection[int] | None = READS
+        self, job_id: str, alone: bool, readable: Collection[int] | None = READS
     ) -> JobRecord | Refusal:
         """Claim a job. If Redis does not answer, the claim may have been granted: then requeue the
         job. Otherwise its lease would expire, and that would count as a crash.
         """
         try:
-            return await self._operations.claim(job_id, self._worker_id, alone=alone, reads=reads)
+            return await self._operations.claim(
+                job_id, self._worker_id, alone=alone, readable=readable
+            )
         except StoreUnavailable:
             loaded = await self._context.patience.retry(lambda: self._operations.store.load(job_id))
             if loaded is not None:

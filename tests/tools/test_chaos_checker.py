@@ -49,7 +49,7 @@ def events(job_id: str, change: Callable[[Events], Iterable[Event]]) -> Doctor:
     def doctor(story: Story) -> Reading:
         changed = change(list(story.events[job_id]))
         numbered = tuple(replace(event, seq=seq) for seq, event in enumerate(changed, 1))
-        facts = 0 if story.records[job_id].over else len(numbered)
+        facts = 0 if story.records[job_id].cannot_continue else len(numbered)
         return with_job(story.reading(), job_id, events=numbered, facts=facts)
 
     return doctor

@@ -1,1 +1,1 @@
-"""What `agents.ports` asks for, over `jobs`, `sandbox` and the operator's settings."""
+"""Implements `agents.ports`, over `jobs`, `sandbox` and the operator's settings."""

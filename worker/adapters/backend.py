@@ -1,4 +1,4 @@
-"""From settings to the backend that runs code. Light to import: drills and benches use it too."""
+"""From settings to the backend that runs code. Imports little, for the laboratory."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class BaseFiles:
             return await self.base.read(follow(path, self.links))
         return None
 
-    def has(self, path: str, content: bytes) -> bool:
+    def has_file(self, path: str, content: bytes) -> bool:
         """Whether the commit has a file with just this content."""
         entry = self.base.entries.get(path)
         if entry is None or not entry.is_file or entry.size != len(content):

@@ -155,7 +155,7 @@ class Spending:
     prices: Prices
 
     @classmethod
-    def allowed(
+    def from_settings(
         cls, settings: WorkerSettings, credentials: Credentials, patience: Patience
     ) -> Spending:
         """The limits and prices of the settings."""

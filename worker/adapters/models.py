@@ -59,7 +59,7 @@ def routes(settings: RoutingSettings) -> Routes:
     return Routes(models, plans_simple=not settings.route_skips_planning)
 
 
-async def routed(
+async def with_routed_models(
     record: JobRecord,
     ports: Ports,
     models: RoleModels,

@@ -17,15 +17,17 @@ LOOK_SECONDS = 1.0
 """How often at most a process checks whether a model without a limit is on hold."""
 
 TURN = r"""
--- Grants the next request. No window of one period exceeds the limit, and none overtakes another.
--- Looks at 61 slots at most: see agents.spending.rate_limit.SLOTS.
+-- Grants the next request, in the order of the calls. No period has more requests or tokens than
+-- the limit allows.
+-- Reads at most 61 slots: see agents.spending.rate_limit.SLOTS.
 --
 -- KEYS[1] slots of the provider, newest first (list of 'last requests tokens')
 -- KEYS[2] the model's hold
--- ARGV[1] requests ('': any), ARGV[2] tokens ('': any) in ARGV[3] ms   ARGV[4] tokens of this one
+-- ARGV[1] the requests and ARGV[2] the tokens ('': any number) that a period of ARGV[3] ms may have
+-- ARGV[4] the tokens of this request
 -- ARGV[5] the longest wait, ms   ARGV[6] a slot, ms   ARGV[7] the longest wait for a hold, ms
 --
--- Returns {wait in ms, 1 where the turn is given}.
+-- Returns {wait in ms, 1 if the request is granted, else 0}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local hold = math.max(redis.call('PTTL', KEYS[2]) + 1, 0)

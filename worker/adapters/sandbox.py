@@ -70,7 +70,7 @@ class Sandboxes:
     """The sandboxes of a process."""
 
     default: Sandbox
-    """For jobs that name no image."""
+    """The sandbox of jobs that name no image."""
     offered: tuple[str, ...]
     """The images that jobs may name."""
     open_image: Callable[[str], Sandbox]

@@ -20,7 +20,7 @@ from settings.tools import ToolSettings
 from worker.failures import Fail, classify_failure, is_exhausted
 
 TRACE = frozenset({"kind", "data", "files"})
-"""What is read of an `agents.history.Trace`."""
+"""The attributes of an `agents.history.Trace` that Fettle reads."""
 
 log = structlog.get_logger("worker.adapters.tools")
 
@@ -113,5 +113,5 @@ def _checked_body(name: str, body: Body) -> Body:
             f"FETTLE_TOOLS: {name!r} has a parameter `{PLAN_STEPS}`: all tools have one"
         )
     if body.__name__ != name or not inspect.getdoc(body):
-        raise ToolUnfit(f"FETTLE_TOOLS: {name!r} must be named so, and have a docstring")
+        raise ToolUnfit(f"FETTLE_TOOLS: the function of {name!r} needs that name and a docstring")
     return body

@@ -51,8 +51,8 @@ class ManifestWorkspace:
     async def open(
         cls, blobs: Blobs, digest: str | None, earlier: str | None = None
     ) -> ManifestWorkspace:
-        """The workspace of manifest `digest` over the manifest `earlier`; None is an empty
-        manifest."""
+        """The workspace of the manifest `digest` over the manifest `earlier`. A digest of None
+        means an empty manifest."""
         manifest = await load(blobs, digest)
         if earlier is None:
             return cls(blobs, manifest, digest)
@@ -60,7 +60,9 @@ class ManifestWorkspace:
         return cls(blobs, merged, await blobs.put(merged.dump()))
 
     @classmethod
-    async def over(cls, blobs: Blobs, digest: str | None, base: CommitTree) -> ManifestWorkspace:
+    async def on_commit(
+        cls, blobs: Blobs, digest: str | None, base: CommitTree
+    ) -> ManifestWorkspace:
         """The workspace of manifest `digest` over a repository's commit."""
         manifest = await load(blobs, digest)
         if manifest.base is None:  # the files of the request
@@ -76,7 +78,7 @@ class ManifestWorkspace:
 
     @property
     def base(self) -> BaseFiles | None:
-        """The files of the repository; None without one."""
+        """The files of the repository; None if the job has no repository."""
         return self._base
 
     @property
@@ -258,7 +260,7 @@ class ManifestWorkspace:
         same = {
             path
             for path, content in contents.items()
-            if entries[path].executable is None and base.has(path, content)
+            if entries[path].executable is None and base.has_file(path, content)
         }
         files = {path: entry for path, entry in after.files.items() if path not in same}
         new_links = {
@@ -310,7 +312,7 @@ class ManifestWorkspace:
 
 
 def _placed(path: str, base: CommitTree) -> str:
-    """The path of a file of the request after the commit's links."""
+    """The path that a file of the request has after the links of the commit are followed."""
     with suppress(ToolRefused):
         return follow(path, base.links)
     return path

@@ -1,1 +1,1 @@
-"""What a worker does besides its jobs; most of it one worker of the fleet at a time."""
+"""A worker's work besides its jobs. One worker of the fleet at a time does most of it."""

@@ -1,4 +1,5 @@
-"""What a worker publishes about itself: sandbox layers, models with keys, version, graph format."""
+"""The facts that a worker publishes about itself: sandbox layers, models with keys, version, graph
+format."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def _repositories(settings: WorkerSettings) -> Facts:
         "works": fault is None,
         "why": fault,
         "hosts": list(settings.repo_hosts),
-        "lacks": lacks(RepositoryHosts.over(settings)),
+        "lacks": lacks(RepositoryHosts.from_settings(settings)),
         "delivers": list(settings.deliver_hosts),
         "setups": list(settings.setup_sources),
     }
@@ -102,7 +103,8 @@ def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Fa
 
     `roles`: the chains of each role, by level. `offered`: each model in them, with its prices in
     USD per million tokens (null: unknown) and its missing requirements (`missing`, or null).
-    `providers`: likewise. `capabilities`: the operator's settings of servers' capabilities.
+    `providers`: each provider, with its missing requirements. `capabilities`: the operator's
+    settings of servers' capabilities.
     """
     roles = {role: _levels(chains, role) for role in get_args(Role)}
     names = dict.fromkeys(name for levels in roles.values() for chain in levels for name in chain)
@@ -159,8 +161,3 @@ def _missing(name: ModelName, options: ModelOptions) -> str | None:
 
 def _for_a_million(cost: Decimal | None) -> str | None:
     return None if cost is None else format((cost * _MILLION / _SAMPLE).normalize(), "f")
-
-
-def names(facts: Mapping[str, Any]) -> list[str]:
-    """The models in an offer."""
-    return [row["name"] for row in facts["offered"]]

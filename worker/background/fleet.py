@@ -1,6 +1,6 @@
 """Fleet: the rules for all workers, as this worker reads them from the record in Redis.
 
-The environment of a worker decides nothing here but the first record.
+The environment of a worker has an effect on the first record only.
 
 See ADR 72.
 """
@@ -38,8 +38,8 @@ class RulesInForce:
         self._use(record)
 
     def facts(self) -> Mapping[str, Any]:
-        """What the worker announces: of `fleet` the version of the record, and `ignored`: its own
-        values that differ, by name."""
+        """The announced facts: under `fleet` the version of the record, and the values of this
+        worker's environment that it ignores, by name."""
         return {
             "fleet": {"version": self._version, "ignored": dict(self._ignored)},
             "blob_grace_seconds": self.rules.blob_grace_seconds,
@@ -47,7 +47,7 @@ class RulesInForce:
 
     async def follow(self, store: RedisStore, changed: Callable[[], None]) -> None:
         """Read the record at intervals, until cancelled; call `changed` when the rules change. A
-        record that is damaged or gone changes nothing."""
+        damaged or missing record has no effect."""
         while True:
             await asyncio.sleep(FOLLOW_SECONDS)
             try:
@@ -55,7 +55,7 @@ class RulesInForce:
             except StoreUnavailable:
                 continue
             except FleetUnreadable as error:
-                log.error("fleet settings unreadable: the last ones count", error=str(error))
+                log.error("fleet settings unreadable: the last ones apply", error=str(error))
                 continue
             if record is not None and record.version != self._version:
                 rules = self.rules
@@ -97,8 +97,9 @@ async def open_fleet(store: RedisStore, settings: WorkerSettings, worker: str) -
 
 
 async def _first_values(store: RedisStore, settings: WorkerSettings) -> dict[str, Any]:
-    """The settings of this worker. If its retention would remove jobs that are there, they are kept
-    until the operator confirms it: this may be the one worker of the fleet with a wrong value."""
+    """The settings of this worker. If its retention would remove finished jobs at once, a longer
+    retention applies until the operator confirms the value: this may be the only worker of the
+    fleet with a wrong value."""
     values = settings.fleet_values()
     expired = await store.fleet.count_finished(int(settings.retention_days * 86_400_000))
     if expired:

@@ -33,7 +33,7 @@ MISSED_ANNOUNCEMENTS = 3
 class Leases:
     """The heartbeat of a process. It announces `facts()`. If the `pulse` finds that the loop with
     the jobs hangs, the process ends (see abort_process). It calls `drain()` once when a drain is
-    requested, and `beaten()` after each heartbeat that Redis has accepted.
+    requested, and `accepted()` after each heartbeat that Redis has accepted.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Leases:
         facts: Callable[[], Mapping[str, Any]],
         pulse: LoopWatchdog,
         drain: Callable[[], None],
-        beaten: Callable[[], None] = lambda: None,
+        accepted: Callable[[], None] = lambda: None,
     ) -> None:
         self._worker_id = worker_id
         self._redis_url = redis_url
@@ -59,7 +59,7 @@ class Leases:
         self._facts = facts
         self._pulse = pulse
         self._drain = drain
-        self._beaten = beaten
+        self._accepted = accepted
         self._is_drain_requested = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
@@ -116,16 +116,16 @@ class Leases:
             self._is_drain_requested = True
             log.info("asked to drain")
             self._drain()
-        self._beaten()
+        self._accepted()
 
 
 Ask = Callable[[Callable[[], None]], object]
-"""Has a loop call something, from any thread: asyncio's `call_soon_threadsafe`."""
+"""Makes a loop call a function, from any thread: asyncio's `call_soon_threadsafe`."""
 
 
 class LoopWatchdog:
-    """Checks at every heartbeat that a loop answers. It measures silence by the waiting time of the
-    heartbeat: if the whole process or machine was frozen, no loop hangs.
+    """Checks at every heartbeat that a loop answers. It measures silence in waiting times of the
+    heartbeat, because a loop does not hang if the whole process or machine was frozen.
     """
 
     def __init__(self, ask: Ask, most_seconds: float) -> None:

@@ -70,12 +70,14 @@ CHECK_SECONDS = 120.0
 PATIENCE = RetryPolicy(retries=1, total_seconds=60.0)
 """The patience with each call of a check. A job tries longer."""
 MOST_OUTPUT = 2_048
-"""Output tokens of a reply: enough for a model that thinks first. Weak models find no end."""
+"""The limit on the output tokens of a reply: enough for a model that thinks first. Without a limit,
+some weak models do not end their reply."""
 
 
 async def check(context: WorkerContext, names: Sequence[str]) -> list[dict[str, Any]]:
-    """One result a model, in order: {name, ok, error, steps, notes, seconds, first_token_seconds,
-    input_tokens, output_tokens, cost_usd, context_tokens}. What is not known is null.
+    """Check each model; returns the results in the same order: {name, ok, error, steps, notes,
+    seconds, first_token_seconds, input_tokens, output_tokens, cost_usd, context_tokens}. Unknown
+    values are null.
     """
     trials = build_trials(context.tools.bodies)
     return list(await asyncio.gather(*(_checked(context, trials, name) for name in names)))
@@ -97,7 +99,7 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
     except ModelError as error:
         return {**result, "error": str(error)}
     if not isinstance(model, ProviderModel):
-        return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
+        return {**result, "ok": True, "cost_usd": "0"}  # a recording that exists
     started = time.monotonic()
     first_token = _FirstToken(started)
     models = _PatientModels.alone(context.models.pool, text)
@@ -123,15 +125,15 @@ def _plain(step: StepResult) -> dict[str, Any]:
 
 
 def _used(name: ModelName, replies: Sequence[AIMessage], prices: Prices) -> dict[str, Any]:
-    """The tokens and the cost of all replies; null if one of them is not known."""
+    """The tokens and the cost of all replies; null if the value of one reply is unknown."""
     usages = [Usage.of(reply) for reply in replies]
     costs = [prices.of(name, usage) for usage in usages]
     cost = None if None in costs else sum(filter(None, costs), Decimal(0))
-    known = [usage for usage in usages if usage is not None]
-    complete = bool(known) and len(known) == len(usages)
+    reported = [usage for usage in usages if usage is not None]
+    complete = bool(reported) and len(reported) == len(usages)
     return {
-        "input_tokens": sum(usage.input_tokens for usage in known) if complete else None,
-        "output_tokens": sum(usage.output_tokens for usage in known) if complete else None,
+        "input_tokens": sum(usage.input_tokens for usage in reported) if complete else None,
+        "output_tokens": sum(usage.output_tokens for usage in reported) if complete else None,
         "cost_usd": None if cost is None or not complete else format(cost, "f"),
     }
 
@@ -162,11 +164,11 @@ class _FirstToken:
         return self
 
     def begin(self) -> None:
-        """There is one try."""
+        """Has no effect, because the first token of the first try counts."""
 
     def receive(self, chunks: Sequence[Chunk]) -> None:
         if self.seconds is None and chunks:
             self.seconds = round(time.monotonic() - self._started, 3)
 
     def end(self) -> None:
-        """The reply goes to no client."""
+        """Has no effect, because no client gets the reply."""

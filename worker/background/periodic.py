@@ -37,7 +37,7 @@ async def every_seconds(
             await work()
 
     while True:
-        await logged(name, in_turn)
+        await run_logged(name, in_turn)
         await asyncio.sleep(seconds)
 
 
@@ -47,7 +47,7 @@ async def _is_turn(leader: LeaderLock, name: str, seconds: float) -> bool:
     return await leader.try_acquire(f"{name}:{seconds:g}", lock_duration_ms(seconds))
 
 
-async def logged(name: str, work: Work) -> None:
+async def run_logged(name: str, work: Work) -> None:
     """Do the work; log its exception under `name`."""
     try:
         await work()
@@ -58,7 +58,7 @@ async def logged(name: str, work: Work) -> None:
 
 
 async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
-    """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
+    """Sweep until cancelled: one worker of the fleet sweeps every `seconds`.
 
     While Redis was away, or accepted no writes, no lease could be renewed. When it is back, workers
     have `grace` seconds to renew their leases before the sweeper takes any back.
@@ -90,7 +90,8 @@ async def _sweep(operations: Operations) -> None:
 async def remove_forever(
     store: RedisStore, blobs: Blobs, retention: Retention, seconds: float
 ) -> None:
-    """Remove in bounded batches until cancelled: one worker of the fleet looks every `seconds`."""
+    """Remove old jobs and bytes in bounded batches until cancelled: one worker of the fleet does so
+    every `seconds`."""
 
     async def jobs() -> None:
         if count := await remove_finished(store, retention):
@@ -104,14 +105,14 @@ async def remove_forever(
             log.info("removed", bytes_looked_at=looked_at)
 
     async def both() -> None:
-        await logged("retention", jobs)
-        await logged("retention", loose)
+        await run_logged("retention", jobs)
+        await run_logged("retention", loose)
 
     await every_seconds(seconds, "retention", both, store.leader)
 
 
 async def index_forever(store: RedisStore, seconds: float) -> None:
-    """Index until cancelled: one worker of the fleet every `seconds`."""
+    """Index new jobs until cancelled: one worker of the fleet does so every `seconds`."""
 
     async def index() -> None:
         while await store.words.index_new_jobs() == JOBS_PER_STEP:

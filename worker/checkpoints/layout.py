@@ -1,4 +1,4 @@
-"""The layout of a thread's keys in Redis, and the records in its hashes, still serialised."""
+"""The layout of a thread's keys in Redis, and the records in its hashes, in serialised form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jobs.redis import keys
 
 
 def encode(text: str) -> str:
-    """`text` in letters, digits, `_.-~` and `%`: safe between any separators we use."""
+    """`text` in letters, digits, `_.-~` and `%`, which do not separate parts of a key or field."""
     return quote(text, safe="", errors="surrogatepass")
 
 
 def decode(name: str) -> str:
-    """The text before `encode`."""
+    """The text that `encode` has encoded."""
     return unquote(name, errors="surrogatepass")
 
 
@@ -44,7 +44,7 @@ class ThreadKeys:
 
     @property
     def index(self) -> str:
-        """The first of them, which begins all others."""
+        """The key of the index. All other keys of the thread begin with it."""
         return f"{keys.CHECKPOINT}:{encode(self.thread_id)}"
 
     def values(self, namespace: str) -> str:
@@ -57,7 +57,7 @@ class ThreadKeys:
 
 
 Typed = tuple[str, bytes]
-"""A serialised value, as a LangGraph serialiser gives and takes it: its type, its bytes."""
+"""A value in the form of LangGraph's serialisers: its type, and its bytes."""
 
 CHECKPOINT = b"c"
 METADATA = b"m"
@@ -77,7 +77,7 @@ def unpack(stored: bytes) -> Typed:
 
 @dataclass(frozen=True, slots=True)
 class PendingValue:
-    """One write of a graph task to a channel, waiting for the next superstep."""
+    """One write of a graph task to a channel, which LangGraph applies in the next superstep."""
 
     task_id: str
     index: int
@@ -91,7 +91,7 @@ class PendingValue:
 
     @property
     def order(self) -> tuple[str, str, int]:
-        """Sorts writes as live execution applies them."""
+        """The sort key for the order in which LangGraph applies writes."""
         return writes_sort_key(self.task_path, self.task_id, self.index)
 
     def pack(self) -> bytes:
@@ -118,7 +118,7 @@ def ordered_writes(fields: Mapping[bytes, bytes]) -> list[PendingValue]:
 
 @dataclass(frozen=True, slots=True)
 class StoredCheckpoint:
-    """A checkpoint as Redis holds it, with the values and the pending writes that belong to it."""
+    """A checkpoint in serialised form, with its values and its pending writes."""
 
     checkpoint_id: str
     checkpoint: Typed

@@ -1,4 +1,4 @@
-"""Reads a thread's keys, undecoded: a serialiser belongs to the saver."""
+"""Reads the keys of a thread. The values stay serialised; the saver decodes them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from worker.checkpoints.layout import (
 from worker.store import Patience
 
 NEWEST = r"""
--- The id of the newest checkpoint of a namespace (encoded), or nil. Skips hashes that hold
--- pending writes alone: at most a few, left by saves that a crash cut off.
+-- The id of the newest checkpoint of a namespace (encoded), or nil. Skips hashes that have only
+-- pending writes; a crash during a save leaves a few of them.
 local function newest(index, namespace)
   local offset = 0
   while true do
@@ -49,7 +49,7 @@ READ = (
     + r"""
 -- KEYS[1]  the thread's index
 -- ARGV     an encoded namespace; a checkpoint's id ('' for the newest)
--- Answers {id, fields and values of its hash, channel values}, or nil.
+-- Returns {id, fields and values of its hash, channel values}, or nil.
 local index, namespace, id = KEYS[1], ARGV[1], ARGV[2]
 if id == '' then id = newest(index, namespace) end
 if not id then return false end
@@ -74,13 +74,14 @@ ANCESTORS = (
     NEWEST
     + r"""
 -- KEYS[1]  the thread's index
--- ARGV     encoded namespace; the id whose ancestors are wanted ('' for the newest); the most
---          ancestors to visit; encoded channels
--- Walks from parent to parent, nearest first, until each channel has met a stored value.
--- Answers {id to go on from or '', {{field, pending write, ...}, {channel, value, ...}} ...}
+-- ARGV     encoded namespace; a checkpoint's id ('' for the newest); the most ancestors to visit;
+--          encoded channels
+-- Visits the ancestors of the checkpoint, nearest first, until each channel has a stored value.
+-- Returns {id of the ancestor to continue from or '',
+--          {{field, pending write, ...}, {channel, value, ...}} ...}
 local index, namespace, id, most = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-local wanted, left = {}, 0
-for i = 4, #ARGV do wanted[ARGV[i]] = true; left = left + 1 end
+local missing, count = {}, 0
+for i = 4, #ARGV do missing[ARGV[i]] = true; count = count + 1 end
 
 local function visit(fields)
   local visited = {parent = false, complete = false, writes = {}, names = {}}
@@ -90,9 +91,9 @@ local function visit(fields)
     elseif field == 'c' then visited.complete = true
     elseif field == 'v' then
       for name in string.gmatch(value, '%S+') do
-        if wanted[string.match(name, '^[^@]*')] then visited.names[#visited.names + 1] = name end
+        if missing[string.match(name, '^[^@]*')] then visited.names[#visited.names + 1] = name end
       end
-    elseif string.sub(field, 1, 2) == 'w:' and wanted[string.match(value, '^[^ ]*')] then
+    elseif string.sub(field, 1, 2) == 'w:' and missing[string.match(value, '^[^ ]*')] then
       visited.writes[#visited.writes + 1] = field
       visited.writes[#visited.writes + 1] = value
     end
@@ -103,7 +104,7 @@ end
 if id == '' then id = newest(index, namespace) or '' end
 local parent = redis.call('HGET', index .. ':' .. namespace .. ':' .. id, 'p')
 local trail = {}
-while parent and left > 0 and #trail < most do
+while parent and count > 0 and #trail < most do
   id = parent
   local visited = visit(redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id))
   if not visited.complete then return {'', trail} end
@@ -114,14 +115,14 @@ while parent and left > 0 and #trail < most do
       local channel = string.match(name, '^[^@]*')
       seeds[#seeds + 1] = channel
       seeds[#seeds + 1] = value
-      wanted[channel] = nil
-      left = left - 1
+      missing[channel] = nil
+      count = count - 1
     end
   end
   trail[#trail + 1] = {visited.writes, seeds}
   parent = visited.parent
 end
-if parent and left > 0 then return {id, trail} end
+if parent and count > 0 then return {id, trail} end
 return {'', trail}
 """
 )
@@ -136,17 +137,17 @@ def reading(location: str) -> Iterator[None]:
         raise
     except StateUnreadable as error:
         raise StateUnreadable(f"{location}: {error}") from error
-    except Exception as error:  # damaged bytes may raise any
+    except Exception as error:  # damaged bytes may raise any exception
         raise StateUnreadable(f"{location}: {type(error).__name__}: {error}") from error
 
 
 WALK = 100
-"""The most ancestors that one script call visits: bounds how long it holds Redis."""
+"""The most ancestors that one call of the script visits. Until then Redis is blocked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """What one ancestor of a checkpoint gave to the channels that were asked for."""
+    """The pending writes and stored values that one ancestor has for the requested channels."""
 
     writes: list[PendingValue]
     seeds: dict[str, Typed]
@@ -154,7 +155,7 @@ class Ancestor:
 
 
 class CheckpointReader:
-    """Reads over one client. A checkpoint, or a walk's part, is one round trip.
+    """Reads checkpoints. One checkpoint, or up to `WALK` ancestors, take one round trip.
 
     Raises jobs.errors.StoreUnavailable, after `patience`.
     """
@@ -178,9 +179,9 @@ class CheckpointReader:
     async def ancestors(
         self, keys: ThreadKeys, namespace: str, checkpoint_id: str, channels: Sequence[str]
     ) -> AsyncIterator[Ancestor]:
-        """A checkpoint's ancestors (the newest one's, if the id is ''), nearest first.
+        """The ancestors of a checkpoint (of the newest one, if the id is ''), nearest first.
 
-        Ends where each channel has met a stored value, or at the root.
+        Ends when each channel has a stored value, or at the root.
         """
         missing = {encode(channel) for channel in channels}
         while missing:
@@ -195,7 +196,7 @@ class CheckpointReader:
                 return
 
     async def names(self, keys: ThreadKeys) -> list[str]:
-        """Index members of a thread."""
+        """The names of the thread's checkpoints, from its index."""
         names = await self._patience.retry(
             lambda: await_redis(self._redis.zrange(keys.index, 0, -1))
         )

@@ -1,4 +1,4 @@
-"""The saver: LangGraph's calls to commands and reads."""
+"""The saver: translates LangGraph's calls to commands for Redis."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ Check = Callable[[str, Any], None]
 class RedisSaver(BaseCheckpointSaver[str]):
     """Keeps a graph's checkpoints in Redis 7.0+ or Valkey; layout in the package's docstring.
 
-    It has what LangGraph calls while a graph runs, `adelete_thread` and `acopy_thread`; lists,
-    pruning and the synchronous half raise NotImplementedError. `redis` reads, and answers bytes
-    (`decode_responses=False`); each read waits for Redis as long as `patience`. `write` saves, and
-    may refuse: its exceptions pass through.
-    `check` gets each value that is read of a thread's root graph. Safe for any number of graphs in
-    one event loop.
+    It implements the methods that LangGraph calls while a graph runs, `adelete_thread` and
+    `acopy_thread`. Listing, pruning and the synchronous methods raise NotImplementedError. `redis`
+    is a client for reads that returns bytes (`decode_responses=False`). A read waits for Redis as
+    long as `patience`. All writes go through `write`, and its exceptions pass through. `check` is
+    called with each value that is read of a thread's root graph. All graphs of one event loop can
+    share a saver.
     """
 
     def __init__(
@@ -70,9 +70,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
         self._reader = CheckpointReader(redis, patience)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
-        """The version after `current`, which sorts after it.
-
-        The random end keeps branches of a thread apart: each has its own value after `current`.
+        """A version that sorts after `current`. The random end distinguishes the values of two
+        branches of a thread that continue from the same version.
         """
         number = 0 if current is None else int(str(current).partition(".")[0])
         return f"{number + 1:08d}.{random.getrandbits(32):08x}"
@@ -90,7 +89,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What rebuilds each channel: see the base class. One round trip for 100 ancestors."""
+        """The writes and the stored value from which each channel is rebuilt: see the base class.
+        Needs one round trip for 100 ancestors."""
         thread_id, namespace = _thread_and_namespace(config)
         checkpoint_id = get_checkpoint_id(config) or ""
         history: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
@@ -116,7 +116,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint and the values that are new in it, in one write; answer its config."""
+        """Save a checkpoint and its new values in one write; returns its config."""
         thread_id, namespace = _thread_and_namespace(config)
         thread = ThreadKeys(thread_id)
         saved_metadata = get_serializable_checkpoint_metadata(config, metadata)
@@ -139,8 +139,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Save the writes of a graph task in one write, also before its checkpoint is saved.
 
-        A task's ordinary writes are kept as they first came: on a second branch from the same
-        checkpoint the first branch still needs them. Errors, interrupts and resumes are replaced.
+        The first ordinary writes of a task stay: if a second branch starts from the same
+        checkpoint, the first branch still needs them. Errors, interrupts and resumes are replaced.
         """
         if not writes:
             return
@@ -159,8 +159,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
     # Whole threads
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Remove all that is kept of a thread, in bounded steps. After an interruption it can be
-        called again: the rest is still in the index.
+        """Remove all data of a thread in bounded steps. After an interruption, a second call
+        removes the remaining data, which is still in the index.
         """
         names = await self._reader.names(ThreadKeys(thread_id))
         command = remove_checkpoints(encode(thread_id))
@@ -168,8 +168,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
             await self._write([command])
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all that is kept of a thread to another, in one write of the target: its delta
-        channels need their ancestors.
+        """Copy all data of a thread to another thread, in one write of the target. The copy
+        includes all ancestors, because the delta channels need them.
         """
         source, target = ThreadKeys(source_thread_id), ThreadKeys(target_thread_id)
         names = await self._reader.names(source)
@@ -222,13 +222,13 @@ class RedisSaver(BaseCheckpointSaver[str]):
     ) -> list[str | bytes]:
         """Names and values of a checkpoint's hash."""
         bare = {name: value for name, value in checkpoint.items() if name != "channel_values"}
-        held = [
+        names = [
             value_name(channel, version)
             for channel, version in checkpoint["channel_versions"].items()
             if channel in checkpoint["channel_values"]
         ]
         fields: list[str | bytes] = ["c", pack(self.serde.dumps_typed(bare))]
-        fields += ["m", pack(self.serde.dumps_typed(metadata)), "v", " ".join(held)]
+        fields += ["m", pack(self.serde.dumps_typed(metadata)), "v", " ".join(names)]
         if parent := get_checkpoint_id(config):
             fields += ["p", parent]
         return fields
@@ -236,7 +236,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
     def _new_values(
         self, values: Mapping[str, Any], new_versions: ChannelVersions
     ) -> list[str | bytes]:
-        """Names and bytes of the values that a checkpoint is the first to hold."""
+        """Names and bytes of the values that no earlier checkpoint has."""
         fields: list[str | bytes] = []
         for channel, version in new_versions.items():
             if channel in values:

@@ -40,7 +40,7 @@ class Forge(Protocol):
         ...
 
     async def find(self, branch: str) -> str | None:
-        """The address of a pull request from the branch, open or closed; None if there is none.
+        """The address of a pull request from the branch, open or closed; None if no request exists.
         Ignores branches of this name in forks."""
         ...
 
@@ -58,11 +58,11 @@ class Forge(Protocol):
 
 
 def forge_of(kind: ForgeKind, site: Site) -> Forge:
-    """The forge at this site. Raises DeliveryRefused if the address is no repository of the forge,
-    or if no token is set."""
+    """The forge at this site. Raises DeliveryRefused if the address names no repository of the
+    forge, or if no token is set."""
     if kind == "git":
         raise DeliveryRefused(
-            f"{site.host} is listed for branches alone: leave the pull request out, or the "
+            f"{site.host} is listed only for branches: leave the pull request out, or the "
             f"operator lists it as a forge (FETTLE_DELIVER_HOSTS={site.host}=github or =gitlab)"
         )
     if site.token is None:
@@ -80,8 +80,9 @@ def forge_of(kind: ForgeKind, site: Site) -> Forge:
 
 
 async def open_request(forge: Forge, request: PullRequest) -> str:
-    """The address of the pull request from the branch. Creates it only if there is none, also after
-    a crash, and if another process creates it at the same time. Raises DeliveryRefused."""
+    """The address of the pull request from the branch. Creates the pull request only if it does not
+    exist, also after a crash, and also if another process creates it at the same time. Raises
+    DeliveryRefused."""
     if (existing := await forge.find(request.branch)) is not None:
         return existing
     answer = await forge.create(request)

@@ -1,7 +1,8 @@
 """Pushes an approved change as one commit, and then opens one pull request.
 
-Each step looks at the host first and does only the missing part there. No state is kept between the
-steps: after a crash the next attempt looks at the host again.
+Each step looks at the host first and does only the missing part there. So the journal keeps only
+the commit (`load_or_record_change`): after a crash, the next attempt finds out at the host which
+steps are done.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class DeliveryHosts:
     """Whether only changes that a person has approved are delivered."""
 
     @classmethod
-    def over(cls, settings: RepositorySettings, hosts: RepositoryHosts) -> DeliveryHosts:
+    def from_settings(cls, settings: RepositorySettings, hosts: RepositoryHosts) -> DeliveryHosts:
         """The hosts of the settings."""
         rows = (row.partition("=") for row in settings.deliver_hosts)
         kinds = {host.lower(): kind for host, _, kind in rows}
@@ -131,7 +132,7 @@ class ChangePush:
         """Push the change, and open its pull request. Raises DeliveryRefused."""
         origin = RemoteOrigin(self.target.site, self.settings)
         with delivery_errors():
-            async with self.base.unpacked(change.bundle) as git:
+            async with self.base.open_bundle(change.bundle) as git:
                 listed = await self._push(git, origin, change)
         done = self._describe(change, listed)
         if self.target.forge is None:
@@ -148,7 +149,7 @@ class ChangePush:
     async def _push(self, git: Git, origin: RemoteOrigin, change: ApprovedChange) -> Listed:
         """Push the branch, if the host lacks it; return the refs of the host before the push."""
         name = f"{_BRANCHES}{change.branch}"
-        listed = await origin.listed(git, (name, *candidates(self._ref)))
+        listed = await origin.list_refs(git, (name, *candidates(self._ref)))
         if not await self._exists(listed, change):
             await self.check()
             try:
@@ -156,7 +157,7 @@ class ChangePush:
             except RepositoryUnavailable:
                 raise
             except RepositoryRefused:  # an attempt that lost its lease may have pushed it
-                if not await self._exists(await origin.listed(git, (name,)), change):
+                if not await self._exists(await origin.list_refs(git, (name,)), change):
                     raise
         return listed
 
@@ -176,7 +177,7 @@ class ChangePush:
         start = self.base.commit
         note = (
             f"{base} is no longer at {start[:12]}, where the job began: merge {change.branch} "
-            f"at the host, or `fettle rebase {self.record.id}` carries the change on"
+            f"at the host, or `fettle rebase {self.record.id}` continues it on the new commit"
         )
         moved = base is not None and head != start
         return Push(

@@ -1,4 +1,4 @@
-"""Egress: the only place where a worker opens connections to hosts outside the deployment.
+"""Egress: only this package opens connections from a worker to hosts outside the deployment.
 
 hosts       which hosts and addresses a worker may connect to, by the operator's lists
 transport   HTTP requests that connect only to checked addresses

@@ -70,7 +70,7 @@ def matches(name: str, url: httpx.URL) -> bool:
 
 
 def is_full_name(name: str) -> bool:
-    """Whether a name of a list stands for one host, and not for all subdomains of a domain."""
+    """Whether a name of a list names one host, and not all subdomains of a domain."""
     return not name.rpartition("://")[2].startswith("*.")
 
 

@@ -259,8 +259,8 @@ def _has_body(request: h11.Request) -> bool:
 def _response_headers(headers: Headers) -> Headers:
     """The headers of a host's response for the client, with the length of the body."""
     lengths = [header for header in headers if header[0].lower() == b"content-length"]
-    others = [header for header in headers if header[0].lower() not in _HOP_HEADERS]
-    return others + lengths[:1]
+    end_to_end = [header for header in headers if header[0].lower() not in _HOP_HEADERS]
+    return end_to_end + lengths[:1]
 
 
 async def _copy(stream: ByteStream, upstream: httpcore.AsyncNetworkStream) -> None:

@@ -69,8 +69,8 @@ def forwarded_headers(request: h11.Request, credential: str | None) -> list[tupl
     headers = [header for header in request.headers if header[0] in names]
     if credential is None:
         return headers
-    others = [header for header in headers if header[0] != b"authorization"]
-    return [*others, (b"authorization", credential.encode())]
+    headers = [header for header in headers if header[0] != b"authorization"]
+    return [*headers, (b"authorization", credential.encode())]
 
 
 def _content_types(headers: Iterable[tuple[bytes, bytes]]) -> list[bytes]:

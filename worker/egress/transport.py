@@ -23,7 +23,7 @@ from agents.errors import ToolRefused
 from worker.egress.hosts import display_url, parse_url, require_address
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""From host and port to its addresses."""
+"""Returns the addresses of a host and port."""
 NETWORK_ERRORS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _SEE_OTHER = 303
@@ -41,7 +41,7 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 
 
 class PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections to checked addresses. `private` also allows those of an intranet."""
+    """Opens connections to checked addresses. `private` also allows addresses of an intranet."""
 
     def __init__(self, *, private: bool, resolver: Resolver = resolve_host) -> None:
         self._resolver = resolver
@@ -63,8 +63,8 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
             raise ToolRefused(f"the host {host} has no address")
         for address in addresses:
             require_address(address, private=self._private)
-        *others, last = addresses
-        for address in others:
+        *earlier, last = addresses
+        for address in earlier:
             try:
                 return await self._inner.connect_tcp(
                     address, port, timeout, local_address, socket_options
@@ -156,7 +156,7 @@ class Transport:
         body: bytes | None,
         check_head: Callable[[Head], None],
     ) -> Response | httpx.URL:
-        """One request over a connection of its own: the response, or the URL of a redirect."""
+        """One request over a new connection: the response, or the URL of a redirect."""
         context = ssl.create_default_context() if url.scheme == "https" else None
         backend = PinnedBackend(private=self.private, resolver=self.resolver)
         try:

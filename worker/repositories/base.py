@@ -70,17 +70,17 @@ class CommitBase:
         return await patches.bundle(self._change(changed, removed, kinds), branch, signed)
 
     @asynccontextmanager
-    async def unpacked(self, bundle: bytes) -> AsyncIterator[Git]:
+    async def open_bundle(self, bundle: bytes) -> AsyncIterator[Git]:
         """Git on a scratch repository with the commit of a bundle from `bundle`. Raises
         RepositoryRefused."""
-        async with patches.unpacked(self.folders, self.mirror, bundle) as git:
+        async with patches.open_bundle(self.folders, self.mirror, bundle) as git:
             yield git
 
-    async def merged(self, start: str, bundle: bytes) -> Merged:
+    async def merge_change(self, start: str, bundle: bytes) -> Merged:
         """Merge the change in a bundle from `bundle`, made on the commit `start`, onto this commit.
         The mirror must have both commits. Raises RepositoryRefused."""
-        async with self.unpacked(bundle) as git:
-            return await merges.merged(git, start, self.commit, patches.tip(bundle))
+        async with self.open_bundle(bundle) as git:
+            return await merges.merge_commits(git, start, self.commit, patches.tip(bundle))
 
     def release(self) -> None:
         """Release the layer and its mirror: they may be removed when their space is needed."""

@@ -50,10 +50,10 @@ class DeliveryRefused(Exception):
 class DeliveryUnavailable(DeliveryRefused):
     """The host fails: a later try may succeed."""
 
-    def __init__(self, reason: str, asked_seconds: float = 0.0) -> None:
-        """`asked_seconds` is the pause that the host requested."""
+    def __init__(self, reason: str, requested_seconds: float = 0.0) -> None:
+        """`requested_seconds` is the pause that the host requested."""
         super().__init__(reason)
-        self.asked_seconds = asked_seconds
+        self.requested_seconds = requested_seconds
         self.result: Result | None = None
         """The job's result so far; `worker.job_ending` adds it."""
 
@@ -83,23 +83,23 @@ _FINAL: Final[Mapping[re.Pattern[str], str]] = {
         "host's owners publish (FETTLE_REPO_KNOWN_HOSTS)"
     ),
     _pattern(r"Permission denied \([a-z,-]+\)"): (
-        f"takes no key of the operator's, or there is none for it {_CREDENTIAL}"
+        f"accepts no key of the operator, or the operator has no key for it {_CREDENTIAL}"
     ),
     _pattern(r"could not read Username|Authentication failed|error: 401\b"): (
-        f"wants a credential, or the operator's for this tenant is wrong {_CREDENTIAL}"
+        f"wants a credential, or the operator's credential for this tenant is wrong {_CREDENTIAL}"
     ),
     _pattern(r"error: 403\b"): (
         f"answered 403: the operator's credential may not read it {_CREDENTIAL}"
     ),
     _MISSING: f"has no repository for the operator's credential {_CREDENTIAL}",
     _pattern(r"unadvertised object"): (
-        "gives no commit that no branch and no tag is at: it may have been replaced by a forced "
+        "does not send a commit without a branch or a tag: it may have been replaced by a forced "
         "push, or the host lacks git's protocol 2 (AcceptEnv GIT_PROTOCOL in its sshd_config)"
     ),
     _pattern(r"not our ref|remote ref"): (
         "no longer has the commit: it may have been replaced by a forced push"
     ),
-    _pattern(r"dumb http transport"): "serves files alone; git's smart protocol is needed",
+    _pattern(r"dumb http transport"): "serves only files, and git's smart protocol is needed",
     _pattern(r"mismatched algorithms"): "names its objects by SHA-256; only SHA-1 is known",
     _pattern(r"fsck error"): "sent an object that is not safe to check out",
 }
@@ -109,9 +109,7 @@ _FINAL_PUSH: Final[Mapping[re.Pattern[str], str]] = {
     _pattern(r"error: 403\b"): (
         f"answered 403: the operator's credential may not write to it {_CREDENTIAL}"
     ),
-    _MISSING: (
-        f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
-    ),
+    _MISSING: f"has no repository that the operator's credential may write to {_CREDENTIAL}",
 }
 _REMOTE_LINE = "remote:"
 """The prefix of a line that the host wrote."""

@@ -45,7 +45,7 @@ _CONFIG: Final[Mapping[str, str]] = {
     "core.attributesFile": "/dev/null",
     "core.excludesFile": "/dev/null",
     "core.symlinks": "true",
-    "core.protectNTFS": "false",  # Linux alone: a backslash in a name is a letter
+    "core.protectNTFS": "false",  # Linux only: a backslash in a name is a usual character
     "core.bigFileThreshold": "16m",
     "core.packedGitWindowSize": "32m",
     "core.packedGitLimit": "256m",

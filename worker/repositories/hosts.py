@@ -40,7 +40,7 @@ class Site:
     token: str | None = field(default=None, repr=False)
     """The token in the tenant's credential."""
     login: ssh.Login | None = None
-    """For ssh only."""
+    """The login for ssh; None for other schemes."""
     owner: str = ""
     """The tenant of the credential for fetching; '*': all tenants, '': no credential."""
 
@@ -62,7 +62,7 @@ class RepositoryHosts:
     """The file of ssh's known hosts."""
 
     @classmethod
-    def over(cls, settings: RepositorySettings) -> RepositoryHosts:
+    def from_settings(cls, settings: RepositorySettings) -> RepositoryHosts:
         """Raises RepositoriesUnfit if a file that the settings name cannot be used."""
         file, known_hosts_file = settings.repo_credentials, settings.repo_known_hosts
         return cls(

@@ -48,7 +48,7 @@ class _Blob(NamedTuple):
     oid: str
 
 
-async def merged(git: Git, start: str, onto: str, change: str) -> Merged:
+async def merge_commits(git: Git, start: str, onto: str, change: str) -> Merged:
     """Merge the commit `change`, a child of `start`, onto the commit `onto`. The result depends
     only on the commits. Raises RepositoryRefused."""
     if (installed := await asyncio.to_thread(version) or ()) < OLDEST:

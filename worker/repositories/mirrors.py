@@ -51,10 +51,10 @@ class Origin(Protocol):
         ...
 
     async def resolve(self, git: Git, ref: str | None) -> Resolved:
-        """The commit that a ref names now; the ref None is HEAD."""
+        """The commit that a ref names at present. If `ref` is None, HEAD counts."""
         ...
 
-    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:
+    async def has_commit(self, git: Git, commit: str, tags: Tags | None) -> bool:
         """Whether the mirror has a complete commit, and exactly these tags of its commits (None:
         any tags)."""
         ...
@@ -95,16 +95,16 @@ class Mirror:
     async def ensure(self, origin: Origin, commit: str, tags: Tags | None = None) -> None:
         """Fetch the commit and these tags, if the mirror lacks them. If `tags` is None, a mirror
         that has the commit keeps its tags. Raises RepositoryRefused."""
-        if await origin.has(self.git(), commit, tags):
+        if await origin.has_commit(self.git(), commit, tags):
             return
         async with self.writing() as lock:
             git = self.git(lock)
-            if not await origin.has(git, commit, tags):
+            if not await origin.has_commit(git, commit, tags):
                 async with self.turns:
                     await origin.bring(git, commit, tags)
 
 
-async def opened(
+async def open_mirror(
     folders: RepositoryFolders, origin: Origin, settings: RepositorySettings
 ) -> Mirror:
     """The mirror of the origin; created if this machine has none. Raises RepositoryRefused."""

@@ -124,7 +124,7 @@ def tip(content: bytes) -> str:
 
 
 @asynccontextmanager
-async def unpacked(
+async def open_bundle(
     folders: RepositoryFolders, mirror: Mirror, content: bytes
 ) -> AsyncIterator[Git]:
     """Git on a scratch repository with the commit of a bundle that `bundle` has made from the

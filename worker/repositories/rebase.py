@@ -52,7 +52,7 @@ async def begin_rebase(record: JobRecord, repositories: Repositories, blobs: Blo
 
 
 async def _merged(base: CommitBase, repo: Repo, change: Rebase, bundle: bytes) -> Merged:
-    merged = await base.merged(change.base, bundle)
+    merged = await base.merge_change(change.base, bundle)
     if not (merged.files or merged.links or merged.removed or merged.conflicts):
         raise RepositoryRefused(
             f"{_ref_of(repo)} already has the full change of job {change.job_id}, at "

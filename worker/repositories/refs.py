@@ -42,9 +42,8 @@ def is_full_name(name: str) -> TypeGuard[FullName]:
 
 
 def candidates(ref: str | None) -> tuple[str, ...]:
-    """The full names that a ref may mean, in the order of precedence; the ref None is HEAD.
-
-    Raises RepositoryRefused for an invalid name.
+    """The full names that a ref may mean, in the order of precedence. If `ref` is None, HEAD
+    counts. Raises RepositoryRefused for an invalid name.
     """
     if ref is None or ref == HEAD:
         return (HEAD,)

@@ -98,7 +98,7 @@ class RemoteOrigin:
     async def resolve(self, git: Git, ref: str | None) -> Resolved:
         """See Origin. Requests the refs from the host, because branches and tags move."""
         names = candidates(ref)
-        listed = await self.listed(git, (*names, TAG_PATTERN))
+        listed = await self.list_refs(git, (*names, TAG_PATTERN))
         if ref is not None and COMMIT.fullmatch(ref):
             return Resolved(ref, listed.tags)
         objects = listed.objects
@@ -114,7 +114,7 @@ class RemoteOrigin:
             f"{self.site.url} has no branch or tag {ref!r}; a commit is named by its 40 digits"
         )
 
-    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:
+    async def has_commit(self, git: Git, commit: str, tags: Tags | None) -> bool:
         """See Origin."""
         if not await _has_commit(git, commit):
             return False
@@ -127,7 +127,7 @@ class RemoteOrigin:
                 depth = f"--depth={self.settings.repo_commits}"
                 await self._fetch(git, [f"{commit}:{_own_ref(commit)}"], depth)
         if tags is None:
-            tags = (await self.listed(git, (TAG_PATTERN,))).tags
+            tags = (await self.list_refs(git, (TAG_PATTERN,))).tags
         difference = await compare(git, tags)
         if difference.outdated:
             await delete(git, difference.outdated)
@@ -157,7 +157,7 @@ class RemoteOrigin:
                 *("--", self.site.url, f"{commit}:{name}"),
             )
 
-    async def listed(self, git: Git, names: tuple[str, ...]) -> Listed:
+    async def list_refs(self, git: Git, names: tuple[str, ...]) -> Listed:
         """The refs with these names, and HEAD, if the host has them. Raises RepositoryRefused."""
         patterns = [part for name in names for part in (name, f"{name}^{{}}")]
         async with self._through_proxy(git) as over:

@@ -40,12 +40,12 @@ class Repositories:
     def __post_init__(self) -> None:
         """Create the folders, because a sandbox needs the folder of layers, and read the operator's
         credentials. Raises RepositoriesUnfit."""
-        object.__setattr__(self, "hosts", RepositoryHosts.over(self.settings))
+        object.__setattr__(self, "hosts", RepositoryHosts.from_settings(self.settings))
         object.__setattr__(self, "folders", RepositoryFolders(self.folder.absolute()))
         _ = self.folders.layers
 
     @classmethod
-    def over(cls, settings: WorkerSettings) -> Repositories:
+    def from_settings(cls, settings: WorkerSettings) -> Repositories:
         """The repositories of a worker."""
         return cls(settings.repositories_dir, settings)
 
@@ -61,7 +61,7 @@ class Repositories:
         Raises RepositoryRefused.
         """
         origin = self._origin(repo, upload, tenant)
-        mirror = await mirrors.opened(self.folders, origin, self.settings)
+        mirror = await mirrors.open_mirror(self.folders, origin, self.settings)
         try:
             resolved = await origin.resolve(mirror.git(), repo.ref)
             await mirror.ensure(origin, resolved.commit, resolved.tags)
@@ -83,21 +83,21 @@ class Repositories:
         if not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{commit[:80]!r} is no commit: it has 40 hexadecimal digits")
         origin = self._origin(repo, upload, tenant)
-        mirror = await mirrors.opened(self.folders, origin, self.settings)
+        mirror = await mirrors.open_mirror(self.folders, origin, self.settings)
         try:
             await mirror.ensure(origin, commit)
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
             links = await snapshots.links(mirror.git(), entries)
             tags = await snapshots.tags(mirror.git(), commit)
             layer = _layer(origin, commit, tags)
-            use = await self._checked_out(mirror, commit, tags, layer)
+            use = await self._check_out(mirror, commit, tags, layer)
             mirror.use.touch()  # after its layers, so that it is removed after them
         except BaseException:
             mirror.use.release()
             raise
         return CommitBase(layer, commit, entries, links, mirror, self.folders, use)
 
-    async def _checked_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
+    async def _check_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """Make the layer, if it is missing; return the lock of its use."""
         layer = self.folders.layers / name
         while (use := use_folder(layer)) is None:

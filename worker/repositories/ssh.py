@@ -58,7 +58,7 @@ class Login:
     port: int
     key: str | None
     """The operator's file with the key for this host, if there is one."""
-    known: Path | None
+    known_hosts: Path | None
     """The operator's file of known hosts, if there is one."""
 
     @property
@@ -68,7 +68,7 @@ class Login:
 
     def is_known(self) -> bool:
         """Whether the list of known hosts has the host. Blocks."""
-        argv = ("ssh-keygen", "-F", self.known_as, "-f", str(self.known))
+        argv = ("ssh-keygen", "-F", self.known_as, "-f", str(self.known_hosts))
         try:
             done = subprocess.run(argv, capture_output=True, timeout=10, check=False)
         except (OSError, subprocess.TimeoutExpired):
@@ -91,7 +91,7 @@ def environment(login: Login, port: int) -> Mapping[str, str]:
         "Port": str(port),
         "HostKeyAlias": login.known_as,
         "IdentityFile": login.key or "none",
-        "UserKnownHostsFile": str(login.known or "/dev/null"),
+        "UserKnownHostsFile": str(login.known_hosts or "/dev/null"),
     }
     words = (ssh, "-F", "none", *(f"-o{name}={value}" for name, value in options.items()))
     return {"GIT_SSH_COMMAND": shlex.join(words), "GIT_SSH_VARIANT": "ssh"}
@@ -100,7 +100,7 @@ def environment(login: Login, port: int) -> Mapping[str, str]:
 def failure_reason(errors: bytes, login: Login) -> str:
     """The reason of a failure, from the errors of ssh, the host and git; without lines that name a
     file of the operator."""
-    files = [str(file) for file in (login.key, login.known) if file is not None]
+    files = [str(file) for file in (login.key, login.known_hosts) if file is not None]
     lines = (
         line.removeprefix("remote:").strip()
         for line in errors.decode(errors="replace").splitlines()

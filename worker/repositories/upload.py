@@ -159,7 +159,7 @@ class UploadOrigin:
             f"the upload has no branch, tag or commit {ref!r}; it has {await _names(git)}"
         )
 
-    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:  # noqa: ARG002
+    async def has_commit(self, git: Git, commit: str, tags: Tags | None) -> bool:  # noqa: ARG002
         """See Origin. The tags of an upload do not change."""
         return await _commit(git, commit) == commit
 

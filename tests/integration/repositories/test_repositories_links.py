@@ -94,7 +94,7 @@ class Job:
 
     async def use(self, *calls: object) -> Used:
         base = await self.uploads.base(self.repository.bundle())
-        self.workspace = await ManifestWorkspace.over(
+        self.workspace = await ManifestWorkspace.on_commit(
             DirectoryBlobs(self.folder / "blobs"), None, base
         )
         return await use(
@@ -306,7 +306,7 @@ async def test_files_of_the_request_go_where_the_links_lead(
     first = ManifestWorkspace(blobs, Manifest(), None)
     sent = {"app": b"VALUE = 2\n", "manual/new.md": b"new\n", "vendor/outer/outer.txt": b"outer\n"}
     await first.apply(sent)
-    workspace = await ManifestWorkspace.over(blobs, first.digest, base)
+    workspace = await ManifestWorkspace.on_commit(blobs, first.digest, base)
     assert await workspace.read("src/app.py") == b"VALUE = 2\n"
     assert await workspace.read("vendor/outer/outer.txt") == b"outer\n"
     patch = await workspace.patch()

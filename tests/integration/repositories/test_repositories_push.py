@@ -44,7 +44,7 @@ async def base(repositories: Repositories, origin: RemoteOrigin) -> CommitBase:
 
 async def push(origin: RemoteOrigin, base_commit: CommitBase, text: bytes = b"2\n") -> str:
     bundle = await base_commit.bundle({"a.txt": text}, frozenset(), **SIGNED)  # type: ignore[arg-type]
-    async with base_commit.unpacked(bundle) as git:
+    async with base_commit.open_bundle(bundle) as git:
         await origin.push(git, tip(bundle), "fettle/j")
     return tip(bundle)
 
@@ -93,7 +93,7 @@ async def test_a_branch_that_is_there_is_not_touched(
     [
         (401, False, "wants a credential"),
         (403, False, "answered 403: the operator's credential may not write"),
-        (404, False, "none it may write to"),
+        (404, False, "no repository that the operator's credential may write to"),
         (429, True, "could not be reached"),
         (502, True, "could not be reached"),
     ],

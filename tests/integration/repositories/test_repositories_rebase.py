@@ -110,7 +110,7 @@ async def test_a_clean_merge_has_both_sides_and_is_a_change_of_the_new_commit(
     base = await rebasing.repositories.base(
         rebasing.repo, rebasing.project.git("rev-parse", "main")
     )
-    workspace = await ManifestWorkspace.over(rebasing.blobs, begun.workspace, base)
+    workspace = await ManifestWorkspace.on_commit(rebasing.blobs, begun.workspace, base)
     patch = await workspace.patch()
     assert patch is not None
     assert (patch.files, b"+two" in patch.content, b"+eight" in patch.content) == (3, True, False)
@@ -126,7 +126,7 @@ async def test_links_and_modes_are_merged(rebasing: Rebasing) -> None:
     base = await rebasing.repositories.base(
         rebasing.repo, rebasing.project.git("rev-parse", "main")
     )
-    workspace = await ManifestWorkspace.over(rebasing.blobs, rebase.workspace, base)
+    workspace = await ManifestWorkspace.on_commit(rebasing.blobs, rebase.workspace, base)
     tree = await workspace.tree()
     assert (tree.executable, tree.links) == ({"run.sh": False, "tool": True}, kinds.links)
     patch = await workspace.patch()

@@ -57,13 +57,13 @@ class Bench:
         **settings: Any,
     ) -> Installed:
         asked = RepositorySettings.model_validate({"setup_index": self.index, **settings})
-        setups = Setups(self.uploads.repositories().folders, Indexes.over(asked))
+        setups = Setups(self.uploads.repositories().folders, Indexes.from_settings(asked))
 
         async def begins() -> None:
             self.begun += 1
 
         within = Within(self.sandbox, digest, tenant)
-        return await setups.installed(base or await self.base(), setup, within, begins)
+        return await setups.install(base or await self.base(), setup, within, begins)
 
     async def failed(self, command: str, **settings: Any) -> SetupFailed:
         with pytest.raises(SetupFailed) as failed:

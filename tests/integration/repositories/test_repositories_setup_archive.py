@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from worker.repositories.errors import SetupFailed
-from worker.repositories.setups.archive import unpacked
+from worker.repositories.setups.archive import unpack
 from worker.repositories.setups.inside import ENTRY, FILE, FOLDER, LINK, PROGRAM
 
 MIB = 1024 * 1024
@@ -79,7 +79,7 @@ A = entry("a", FOLDER)
 def test_an_archive_that_is_up_to_no_good_is_not_kept(tmp_path: Path, entries: list[bytes]) -> None:
     (tmp_path / "in").mkdir()
     with pytest.raises(SetupFailed):
-        unpacked(archive(tmp_path / "in", *entries), tmp_path / "in" / "new", 1_000, 10)
+        unpack(archive(tmp_path / "in", *entries), tmp_path / "in" / "new", 1_000, 10)
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "in" / "out").exists()
 
@@ -101,7 +101,7 @@ def test_an_archive_takes_little_of_the_workers_memory(
     tracemalloc.start()
     try:
         with pytest.raises(SetupFailed, match=reason):
-            unpacked(packed, tmp_path / "new", 2**41, 1_000)
+            unpack(packed, tmp_path / "new", 2**41, 1_000)
         assert tracemalloc.get_traced_memory()[1] < 4 * MIB
     finally:
         tracemalloc.stop()
@@ -116,7 +116,7 @@ def test_what_was_sent_is_there(tmp_path: Path) -> None:
         link("d", "/etc"),
         link("b/é", "../a"),
     )
-    unpacked_size = unpacked(archive(tmp_path, *entries), new, 4 * MIB, 10)
+    unpacked_size = unpack(archive(tmp_path, *entries), new, 4 * MIB, 10)
     assert unpacked_size == 1 + 3 * MIB + 4 + 4
     unpacked_paths = {str(path.relative_to(new)) for path in new.rglob("*")}
     assert unpacked_paths == {"a", "b", "b/c", "d", "b/é"}
@@ -129,4 +129,4 @@ def test_what_was_sent_is_there(tmp_path: Path) -> None:
 def test_folders_in_each_other_without_end_are_not_made(tmp_path: Path) -> None:
     deep = [entry("/".join("a" * depth), FOLDER) for depth in range(1, 300)]
     with pytest.raises(SetupFailed, match="200 folders are nested"):
-        unpacked(archive(tmp_path, *deep), tmp_path / "new", 1_000, 1_000)
+        unpack(archive(tmp_path, *deep), tmp_path / "new", 1_000, 1_000)

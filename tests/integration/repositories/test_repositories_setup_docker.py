@@ -9,7 +9,7 @@ from support.servers.git_repositories import Repository
 from support.servers.package_index import serve
 from support.servers.web_server import WebServer
 
-from agents.runs.program import Program, placed
+from agents.runs.program import Program, command_over
 from agents.tree import Tree
 from sandbox.docker import DockerSandbox
 from sandbox.protocol import Limits
@@ -45,12 +45,14 @@ async def test_a_container_begins_with_what_a_setup_left(
 
     try:
         setup = Setup("pip install -r requirements.txt", paths)
-        installed = await setups.installed(base, setup, Within(sandbox, "a"), begins)
+        installed = await setups.install(base, setup, Within(sandbox, "a"), begins)
         tree = Tree({}, (base.layer,), frozenset(), (installed.layer,))
         looks = "hey; python -m pytest -q tests; git status --porcelain"
-        result = await sandbox.run(placed(Program.verify(["bash", "-c", looks]), tree, {}), QUICK)
+        result = await sandbox.run(
+            command_over(Program.verify(["bash", "-c", looks]), tree, {}), QUICK
+        )
         again = await sandbox.run(
-            placed(Program.python("import shout; shout.main()"), tree, {}), QUICK
+            command_over(Program.python("import shout; shout.main()"), tree, {}), QUICK
         )
     finally:
         await sandbox.close()

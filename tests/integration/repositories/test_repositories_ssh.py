@@ -54,7 +54,7 @@ async def refused(
 async def push(repositories: Repositories, base_commit: CommitBase, url: str) -> str:
     signed = {"branch": "fettle/j", "message": "x", "author": "A <a@b>", "at": 1}
     bundle = await base_commit.bundle({"a.txt": b"2\n"}, frozenset(), **signed)  # type: ignore[arg-type]
-    async with base_commit.unpacked(bundle) as git:
+    async with base_commit.open_bundle(bundle) as git:
         await RemoteOrigin(repositories.hosts.site(url), repositories.settings).push(
             git, tip(bundle), "fettle/j"
         )
@@ -121,7 +121,7 @@ async def test_a_key_that_the_host_does_not_take(
     key = new_key(tmp_path / "other", "s3cret" if case == "password" else "")
     settings = {"repo_credentials": None} if case == "no key" else host.settings(key)
     error = await refused(opened(host, tmp_path, **settings), host.url("project/.git"))
-    assert "takes no key of the operator's" in str(error)
+    assert "accepts no key of the operator" in str(error)
     assert "FETTLE_REPO_CREDENTIALS" in str(error)
     assert str(key) not in str(error)
     assert not isinstance(error, RepositoryUnavailable)
@@ -343,4 +343,4 @@ async def test_no_other_key_of_this_machine_is_offered(
     monkeypatch.setenv("GIT_SSH_COMMAND", f"ssh -i {host.key}")
     monkeypatch.setenv("GIT_SSH", "/bin/false")
     repositories = opened(host, tmp_path, **host.settings(new_key(tmp_path / "other")))
-    assert "takes no key" in str(await refused(repositories, host.url("project/.git")))
+    assert "accepts no key" in str(await refused(repositories, host.url("project/.git")))

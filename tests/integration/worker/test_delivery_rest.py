@@ -82,7 +82,7 @@ async def test_what_may_pass(
     api.default_answer = (status, {"message": "later"}, headers)
     with pytest.raises(DeliveryUnavailable, match=f"answered {status}: later") as raised:
         await client(server).post("/x", {})
-    assert raised.value.asked_seconds == expected_seconds
+    assert raised.value.requested_seconds == expected_seconds
 
 
 @pytest.mark.parametrize("status", [403, 429])
@@ -99,7 +99,7 @@ async def test_a_secondary_rate_limit_needs_no_header(
     api.default_answer = (status, {"message": message}, {"X-RateLimit-Remaining": "4990"})
     with pytest.raises(DeliveryUnavailable, match=message) as raised:
         await client(server).post("/x", {})
-    assert raised.value.asked_seconds == 60.0
+    assert raised.value.requested_seconds == 60.0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from support.jobs.job_examples import JobService
 from jobs.redis.connection import RedisCommand
 from jobs.store.redis_store import RedisStore, connect
 from worker.checkpoints import RedisSaver
-from worker.resumption import Begin, Ended, GoOn, resumption
+from worker.resumption import Begin, Continue, UnrecordedEnd, start_by_checkpoint
 from worker.store import Patience
 
 
@@ -51,13 +51,13 @@ async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str)
         except Cut:
             positions.add(cut)
         writes_left = 100
-        resumption_point = resumption(job, await graph.aget_state(config))
+        resumption_point = start_by_checkpoint(job, await graph.aget_state(config))
         match resumption_point:
             case Begin():
                 state = await graph.ainvoke({"steps": []}, config, durability="sync")
-            case GoOn(feed):
+            case Continue(feed):
                 state = await graph.ainvoke(feed, config, durability="sync")
-            case Ended(state):
+            case UnrecordedEnd(state):
                 pass
         assert state["steps"] == ["one", "two"], (cut, resumption_point)
     assert len(positions) > 4

@@ -62,7 +62,7 @@ def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_ow
     onto = moved(forge, {"run.sh": b"#!/bin/sh\nexit 0\n"})
     done = approved(forge, first)
     note = done["result"]["delivery"]["note"]
-    assert f"`fettle rebase {first}` carries the change on" in note
+    assert f"`fettle rebase {first}` continues it on the new commit" in note
     requests_before = len(forge.model.requests)
     assert not any(
         SAID in message.text for request in forge.model.requests for message in request.messages

@@ -29,7 +29,7 @@ def blobs(tmp_path: Path) -> DirectoryBlobs:
 async def test_its_files_are_those_of_the_commit_with_the_changes_over_them(
     blobs: DirectoryBlobs,
 ) -> None:
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     assert dict(workspace.list()) == {"README.md": 6, "app/main.py": 9, "app/old.py": 0}
     assert await workspace.tree() == Tree({}, ("repo-fixed",))
     artifacts = await workspace.apply(
@@ -48,7 +48,7 @@ async def test_its_files_are_those_of_the_commit_with_the_changes_over_them(
 
 
 async def test_what_is_as_the_commit_has_it_is_no_change(blobs: DirectoryBlobs) -> None:
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     before = workspace.digest
     await workspace.apply({"app/main.py": b"print(2)\n", "made.py": b""}, frozenset({"app/old.py"}))
     await workspace.apply({"app/main.py": b"print(1)\n", "app/old.py": b""}, frozenset({"made.py"}))
@@ -56,7 +56,7 @@ async def test_what_is_as_the_commit_has_it_is_no_change(blobs: DirectoryBlobs) 
 
 
 async def test_a_file_that_an_earlier_job_deleted_is_no_change(blobs: DirectoryBlobs) -> None:
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     await workspace.apply({}, frozenset({"app/old.py"}))
     of_job: Any = {"job": {"start": workspace.digest}, "artifacts": {}}
     await workspace.apply({"app/main.py": b"print(2)\n"})
@@ -74,7 +74,7 @@ async def test_a_file_that_an_earlier_job_deleted_is_no_change(blobs: DirectoryB
 async def test_the_code_that_tests_of_a_repository_test_is_its_code(
     blobs: DirectoryBlobs,
 ) -> None:
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     of_job: Any = {"job": {"start": None}, "artifacts": {}}
     await workspace.apply({"tests/test_main.py": b"def test_it():\n    pass\n"})
     tested = await code_under_test(await changed_files(of_job, workspace), workspace)
@@ -84,7 +84,7 @@ async def test_the_code_that_tests_of_a_repository_test_is_its_code(
 
 
 async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     own_files = {".git/HEAD": b"x", "app/.Git/config": b"x", ".gitignore": b"*.log\n"}
     artifacts = await workspace.apply(own_files, frozenset({".git/packed-refs", "a\x1bname"}))
     assert [item.name for item in artifacts] == [".gitignore"]
@@ -93,21 +93,21 @@ async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:
 
 async def test_another_attempt_finds_it_by_its_digest(blobs: DirectoryBlobs) -> None:
     submitted_digest = await save(blobs, {"README.md": b"of the request"})
-    first = await ManifestWorkspace.over(blobs, submitted_digest, BASE)
+    first = await ManifestWorkspace.on_commit(blobs, submitted_digest, BASE)
     assert await first.read("README.md") == b"of the request"
     await first.apply({"a.py": b"1"}, frozenset({"app/old.py"}))
     assert (await load(blobs, first.digest)).base == COMMIT
-    second = await ManifestWorkspace.over(blobs, first.digest, BASE)
+    second = await ManifestWorkspace.on_commit(blobs, first.digest, BASE)
     assert await second.tree() == await first.tree()
     fork = second.fork()
     await fork.checkout(None)
     assert await fork.tree() == Tree({}, ("repo-fixed",))
     with pytest.raises(ValueError, match="commit"):
-        await ManifestWorkspace.over(blobs, first.digest, FixedBase(FILES, commit="d" * 40))
+        await ManifestWorkspace.on_commit(blobs, first.digest, FixedBase(FILES, commit="d" * 40))
 
 
 async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> None:
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     await workspace.apply(
         {"a.py": b"1", ".setup/x.py": b"2", "b.log": b"3"}, frozenset({"app/old.py"})
     )
@@ -124,7 +124,7 @@ async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> Non
 async def test_its_own_files_have_the_same_order_in_each_process(blobs: DirectoryBlobs) -> None:
     """Prompts list them, and a call is recalled by its prompt."""
     names = [f"made{number:02}.py" for number in range(20)]
-    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     await workspace.apply(dict.fromkeys(reversed(names), b""), frozenset())
     assert list(own_files(workspace)) == names
 
@@ -133,7 +133,7 @@ async def test_the_files_of_the_ci_name_the_command_of_a_repositorys_tests(
     blobs: DirectoryBlobs,
 ) -> None:
     files = {".github/workflows/ci.yml": b"    - run: pytest -q lib\r\n", "lib/check.py": b""}
-    workspace = await ManifestWorkspace.over(blobs, None, FixedBase(files))
+    workspace = await ManifestWorkspace.on_commit(blobs, None, FixedBase(files))
     facts = await facts_of(workspace, SandboxEnvironment())
     assert facts is not None
     assert (facts.verify, facts.setup, facts.installed) == (("pytest", "-q", "lib"), "", False)
@@ -148,7 +148,7 @@ async def test_guidance_and_configuration_are_read_by_links(blobs: DirectoryBlob
         "CONTRIBUTING.md": "/etc/passwd",
         ".github": "nowhere",
     }
-    workspace = await ManifestWorkspace.over(blobs, None, FixedBase(files, links))
+    workspace = await ManifestWorkspace.on_commit(blobs, None, FixedBase(files, links))
     facts = await facts_of(workspace, SandboxEnvironment())
     assert facts is not None
     assert facts.guidance == (("AGENTS.md", "Be brief."),)

@@ -44,7 +44,7 @@ class Host:
     def __call__(self, *_: object) -> Host:
         return self
 
-    async def listed(self, _git: object, names: tuple[str, ...]) -> Listed:
+    async def list_refs(self, _git: object, names: tuple[str, ...]) -> Listed:
         self.done.append("look")
         return Listed(self.lists.pop(0), self.head)
 
@@ -69,7 +69,7 @@ class Forge:
 
 
 @asynccontextmanager
-async def unpacked(_bundle: bytes) -> AsyncIterator[None]:
+async def open_bundle(_bundle: bytes) -> AsyncIterator[None]:
     yield None
 
 
@@ -83,7 +83,7 @@ async def delivered(
     monkeypatch.setattr(push, "RemoteOrigin", host)
     spec = JobSpec("Fix it", repo=Repo("https://git.test/a", ref), deliver=Deliver())
     target: Any = SimpleNamespace(site=SimpleNamespace(url="https://git.test/a"), forge=forge)
-    base: Any = SimpleNamespace(commit=BEGAN, unpacked=unpacked)
+    base: Any = SimpleNamespace(commit=BEGAN, open_bundle=open_bundle)
 
     async def check() -> None:
         if is_deleted:

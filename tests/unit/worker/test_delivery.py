@@ -214,7 +214,7 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
     ("url", "pull_request", "reason"),
     [
         ("https://ghe.example.org/a/b", False, r"FETTLE_DELIVER_HOSTS=ghe.example.org=github"),
-        ("http://git.internal:3000/a/b", True, "listed for branches alone"),
+        ("http://git.internal:3000/a/b", True, "listed only for branches"),
         ("https://github.com/a/b/c", True, "OWNER/NAME"),
         ("https://lab.example.org/a/b", True, "no token for lab.example.org"),
         ("ssh://git@lab.example.org/a/b", True, "no token for lab.example.org"),
@@ -225,7 +225,7 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
 def test_where_nothing_is_delivered(url: str | None, pull_request: bool, reason: str) -> None:
     delivered = "github.com=github,git.internal:3000=git,LAB.example.org=gitlab"
     settings = RepositorySettings(repo_hosts=LISTED, deliver_hosts=delivered)
-    hosts = DeliveryHosts.over(settings, RepositoryHosts(LISTED, CREDENTIALS))
+    hosts = DeliveryHosts.from_settings(settings, RepositoryHosts(LISTED, CREDENTIALS))
     sent_requests = JobSpec("t", repo=Repo(url), deliver=Deliver(pull_request=pull_request))
     with pytest.raises(DeliveryRefused, match=reason):
         hosts.target(sent_requests, "default")

@@ -51,7 +51,7 @@ class Worker:
 
     def begun(self) -> Worker:
         self.health.sandbox = lambda: self.facts
-        self.health.beaten()
+        self.health.record_heartbeat()
         return self
 
 
@@ -72,17 +72,17 @@ def test_a_worker_that_has_not_begun_lives_and_is_not_ready() -> None:
 def test_a_loop_that_hangs_is_not_alive_although_leases_are_renewed() -> None:
     worker = Worker().begun()
     worker.clock.now += STUCK + 1
-    worker.health.beaten()
+    worker.health.record_heartbeat()
     assert worker.health.not_alive() == "the event loop has not answered for 31 s"
     assert worker.health.not_ready() == worker.health.not_alive()
-    worker.health.looped()
+    worker.health.record_loop()
     assert worker.health.not_ready() == ""
 
 
 def test_a_redis_that_takes_no_heartbeats_is_no_reason_to_start_again() -> None:
     worker = Worker().begun()
     worker.clock.now += SEEN + 1
-    worker.health.looped()
+    worker.health.record_loop()
     assert worker.health.not_alive() == ""
     assert worker.health.not_ready() == "Redis has not answered a heartbeat for 21 s"
 

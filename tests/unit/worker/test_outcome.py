@@ -143,7 +143,7 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
             Retry(Reason.REPOSITORY, Wait("the repository", "timed out")),
         ),
         (
-            DeliveryUnavailable("503", asked_seconds=9),
+            DeliveryUnavailable("503", requested_seconds=9),
             Retry(Reason.DELIVERY, Wait("the repository", "503"), 9),
         ),
         (RepositoryRefused("no branch 'x'"), Fail(Reason.REPOSITORY, "no branch 'x'")),

@@ -75,7 +75,7 @@ async def test_it_reports_what_it_found() -> None:
 async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() -> None:
     sandbox = Breakable(working=False)
     readiness = Readiness(sandbox, "local", again_seconds=0.02)
-    async with readiness.watched():
+    async with readiness.keep_trying():
         await asyncio.sleep(0.1)
         assert sandbox.checks == 0  # nothing is known to be broken yet
         await readiness.try_now()

@@ -13,7 +13,14 @@ from jobs.model.record import JobRecord
 from jobs.model.review import Action, Comment, Decision, Side
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
-from worker.resumption import Asked, Begin, Ended, GoOn, reopening, resumption
+from worker.resumption import (
+    Begin,
+    Continue,
+    UnrecordedEnd,
+    UnrecordedPause,
+    reopening,
+    start_by_checkpoint,
+)
 
 
 def a_record(decision: Decision | None = None) -> JobRecord:
@@ -36,18 +43,19 @@ PAUSE = Interrupt(value={"plan": []}, id="pause-2")
 
 
 def test_without_a_checkpoint_it_begins() -> None:
-    assert resumption(a_record(), a_snapshot()) == Begin()
+    assert start_by_checkpoint(a_record(), a_snapshot()) == Begin()
 
 
 def test_between_two_steps_it_goes_on() -> None:
-    assert resumption(a_record(), a_snapshot({"plan": []}, ("executor",))) == GoOn(None)
+    snapshot = a_snapshot({"plan": []}, ("executor",))
+    assert start_by_checkpoint(a_record(), snapshot) == Continue(None)
 
 
 def test_a_decision_answers_the_pause_that_it_names() -> None:
     comment = Comment("a.py", 2, Side.NEW, "Why?", ("-1", "+2"), 1)
     words = {"feedback": "more tests", "comments": (comment,)}
     decision = Decision("pause-2", Action.REVISE, "ann", **words)
-    resumed = resumption(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
+    resumed = start_by_checkpoint(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
     answer = {
         "action": "revise",
         "feedback": "more tests",
@@ -66,17 +74,18 @@ def test_a_decision_answers_the_pause_that_it_names() -> None:
             }
         ],
     }
-    assert resumed == GoOn(Command(resume={"pause-2": answer}))
+    assert resumed == Continue(Command(resume={"pause-2": answer}))
 
 
 def test_a_decision_for_an_earlier_pause_does_not_answer_a_later_one() -> None:
     decision = Decision("pause-1", Action.APPROVE, "ann")
-    resumed = resumption(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
-    assert resumed == Asked(PAUSE)
+    resumed = start_by_checkpoint(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
+    assert resumed == UnrecordedPause(PAUSE)
 
 
 def test_an_end_that_was_not_put_on_record_is_taken_up() -> None:
-    assert resumption(a_record(), a_snapshot({"summary": "s"})) == Ended({"summary": "s"})
+    end = {"summary": "s"}
+    assert start_by_checkpoint(a_record(), a_snapshot(end)) == UnrecordedEnd(end)
 
 
 SENT_BACK = [{"revision": number, "by": "critic"} for number in (1, 2, 3)]
@@ -96,22 +105,22 @@ def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
 
 
 def test_work_that_the_critic_sent_back_goes_to_the_executor_with_fresh_revisions() -> None:
-    resumption = reopening(RETRY_JOB, snapshot(ENDED))
-    assert resumption is not None
-    job = resumption.change["job"]
-    assert (resumption.after, job["max_revisions"], job["judged_before"]) == ("critic", 6, 3)
-    assert resumption.change["exhausted"] is False
+    reopen = reopening(RETRY_JOB, snapshot(ENDED))
+    assert reopen is not None
+    job = reopen.change["job"]
+    assert (reopen.after, job["max_revisions"], job["judged_before"]) == ("critic", 6, 3)
+    assert reopen.change["exhausted"] is False
 
 
 @pytest.mark.parametrize("critiques", [[], [*SENT_BACK, {"revision": 4, "by": "rules"}]])
 def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques: Any) -> None:
-    resumption = reopening(RETRY_JOB, snapshot({**ENDED, "critiques": critiques}))
-    assert resumption is not None
-    assert resumption.after == "executor"
+    reopen = reopening(RETRY_JOB, snapshot({**ENDED, "critiques": critiques}))
+    assert reopen is not None
+    assert reopen.after == "executor"
 
 
 @pytest.mark.parametrize(
-    ("record", "resumption"),
+    ("record", "checkpoint"),
     [
         (queued("j1"), snapshot(ENDED)),
         (RETRY_JOB, snapshot({})),
@@ -124,16 +133,16 @@ def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques:
     ],
     ids=["own", "nothing", "executor", "critic", "later", "asked", "delegated", "approved"],
 )
-def test_nothing_else_goes_on_elsewhere(record: JobRecord, resumption: StateSnapshot) -> None:
-    assert reopening(record, resumption) is None
+def test_nothing_else_goes_on_elsewhere(record: JobRecord, checkpoint: StateSnapshot) -> None:
+    assert reopening(record, checkpoint) is None
 
 
 def test_a_retry_may_ask_a_person_about_what_the_critic_approved() -> None:
     approved = {**ENDED, "approved_by": "critic"}
-    resumption = reopening(REVIEWED, snapshot(approved))
-    assert resumption is not None
-    assert (resumption.after, resumption.change["approved_by"]) == ("executor", None)
-    assert reopening(REVIEWED, snapshot({**approved, "job": resumption.change["job"]})) is None
+    reopen = reopening(REVIEWED, snapshot(approved))
+    assert reopen is not None
+    assert (reopen.after, reopen.change["approved_by"]) == ("executor", None)
+    assert reopening(REVIEWED, snapshot({**approved, "job": reopen.change["job"]})) is None
     decided = {**approved, "decisions": [{"action": "approve"}]}
     assert reopening(REVIEWED, snapshot(decided)) is None
 

@@ -76,7 +76,7 @@ async def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -
         ("nowhere", "no tool 'nowhere' is installed; there are: broken, late, loud"),
         ("broken", "'broken' does not load: No module named 'nothing_at_all'"),
         ("late", "no async function that takes `runtime`"),
-        ("whisper", "must be named so, and have a docstring"),
+        ("whisper", "needs that name and a docstring"),
     ],
 )
 def test_a_plug_in_that_does_not_fit_stops_the_worker(

@@ -32,7 +32,7 @@ class _Entry(NamedTuple):
     size: int
 
 
-def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> int:
+def unpack(archive: Path, folder: Path, most_bytes: int, most_files: int) -> int:
     """Unpack directories, files and symbolic links into the new `folder`; return their bytes.
 
     Links may lead to any path, like the links of a commit: only sandboxes follow them. They are
@@ -41,7 +41,7 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
     _make_folder(folder)
     try:
         with archive.open("rb") as file:
-            return _unpacked(file, folder, most_bytes, most_files)
+            return _unpack_entries(file, folder, most_bytes, most_files)
     except ValueError as error:
         raise SetupFailed(f"its result cannot be stored: {error}") from None
     except OSError as error:
@@ -50,7 +50,7 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
         raise SetupFailed(f"its result cannot be stored: {error.strerror}") from None
 
 
-def _unpacked(file: BinaryIO, folder: Path, most_bytes: int, most_files: int) -> int:
+def _unpack_entries(file: BinaryIO, folder: Path, most_bytes: int, most_files: int) -> int:
     links: list[tuple[str, bytes]] = []
     total = names = 0
     for number, entry in enumerate(_entries(file)):

@@ -84,7 +84,8 @@ def detect_setup(
 
 def _project(paths: Collection[str], texts: Mapping[str, str], *, alone: bool) -> list[str]:
     """pip's arguments that install the project itself; empty if it cannot be installed. A project
-    with lists of requirements (not `alone`) needs a build system: a name alone makes no package."""
+    with lists of requirements (not `alone`) needs a build system: a name without a build system
+    makes no package."""
     content = _toml(texts.get("pyproject.toml", ""))
     project, system = _table(content, "project"), _table(content, "build-system")
     if not ("setup.py" in paths or system or (project and alone)):

@@ -162,7 +162,7 @@ class Indexes:
     credentials: HostCredentials = field(default_factory=HostCredentials, repr=False)
 
     @classmethod
-    def over(cls, settings: RepositorySettings) -> Indexes:
+    def from_settings(cls, settings: RepositorySettings) -> Indexes:
         """The indexes of the settings. Raises RepositoriesUnfit if the file of credentials is
         wrong."""
         file = settings.setup_credentials

@@ -35,7 +35,7 @@ from worker.repositories.folders import (
     sync_layer,
     use_folder,
 )
-from worker.repositories.setups.archive import unpacked
+from worker.repositories.setups.archive import unpack
 from worker.repositories.setups.detected import Setup, detect_setup, setup_files
 from worker.repositories.setups.run import MOST_FILES, Indexes, Inputs, run
 
@@ -107,7 +107,7 @@ class Setups:
         """The settings of repositories."""
         return self.indexes.settings
 
-    async def installed(
+    async def install(
         self, base: SetupBase, setup: Setup, within: Within, begins: Callable[[], Awaitable[None]]
     ) -> Installed:
         """The layer of `setup` over the files of a commit. `begins` is called before the setup
@@ -147,9 +147,7 @@ class Setups:
             seconds = await run(
                 within.sandbox, self.indexes, within.tenant, setup.command, inputs, archive
             )
-        size = await asyncio.to_thread(
-            unpacked, archive, new, self.settings.setup_bytes, MOST_FILES
-        )
+        size = await asyncio.to_thread(unpack, archive, new, self.settings.setup_bytes, MOST_FILES)
         archive.unlink()
         await asyncio.to_thread(_finish, new, base.entries, size)
         await sync_layer(new)
@@ -204,7 +202,7 @@ REASON_CHARACTERS = 1_500
 """The end of the command's output in the reason of a failed job; the event has more."""
 
 
-async def installed(
+async def install_dependencies(
     record: JobRecord,
     files: BaseFiles,
     sandbox: Sandbox,
@@ -237,7 +235,7 @@ async def installed(
 
     within = Within(sandbox, environment.digest, record.tenant)
     try:
-        layer = await setups.installed(files.base, setup, within, begins)
+        layer = await setups.install(files.base, setup, within, begins)
     except SetupFailed as error:
         await emit(
             "setup_finished", ok=False, reused=False, seconds=error.seconds, output=error.output

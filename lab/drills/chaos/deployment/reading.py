@@ -137,7 +137,7 @@ def job_read(
         reason=record.reason,
         review_id=record.review.id if record.review else None,
         retry_of=record.spec.retry_of,
-        over=record.over,
+        over=record.cannot_continue,
     )
 
 
