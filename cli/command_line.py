@@ -28,7 +28,7 @@ class CommandSection:
 
     title: str
     commands: Mapping[str, tuple[str, str]]
-    """By name: the click command as `module:attribute`, and its line."""
+    """The commands, by name: the click command as `module:attribute`, and its line."""
 
 
 SECTIONS = (

@@ -52,10 +52,11 @@ def read_event(source: AnswerSource, text: str) -> ReceivedEvent:
 Hear = Callable[[Mapping[str, Any]], None]
 """Takes {call, role, part, text, try}: see `GET /jobs/{id}/events?tokens=true`."""
 PATIENCE = 12
-"""Failures in a row before we give up: about a minute."""
+"""The failures in a row after which `follow` gives up, which takes about a minute."""
 MOST_WAIT_SECONDS = 8.0
 SILENCE_SECONDS = 60.0
-"""The service sends a comment line more often than this; a stream that is quieter is dead."""
+"""The service sends a comment line more often than this. A stream that is silent for longer is
+broken."""
 MEDIA_TYPE = "text/event-stream"
 PASSING = frozenset({429, 502, 503, 504})
 
@@ -81,7 +82,7 @@ def follow(
     """Every event after `after`, each once and in order, to the final one. `source` has the call.
 
     `hear` is called with the output of models while it streams.
-    Raises what `trouble` makes of a refusal, or of a failure that does not pass.
+    Raises the exception that `trouble` makes of a refusal, or of a failure that continues.
     """
     failures = 0
     while True:

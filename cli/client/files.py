@@ -13,7 +13,7 @@ from cli.errors import CliError, RequestRefused
 from jobs.blobs import atomic_write
 
 MOST_BYTES = 64 * 1024
-"""A longer file is named and not fetched, because it would scroll by too fast to be read."""
+"""A longer file is named and not fetched, because nobody would read it on a terminal."""
 
 
 def save(
@@ -29,8 +29,8 @@ def save(
 
 
 def write(folder: Path, name: str, data: bytes) -> Path:
-    """Write one file below `folder`. Raises CliError if the name leads out of `folder`: code that a
-    model wrote chose it."""
+    """Write one file below `folder`. Raises CliError if the name leads out of `folder`, because a
+    model's code has chosen the name."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name or not path.name:
         raise CliError("a file was not saved", f"its name {name!r} leads out of {folder}")
@@ -43,7 +43,7 @@ def write(folder: Path, name: str, data: bytes) -> Path:
 
 
 def save_recording(service: Service, job_id: str, path: Path) -> None:
-    """Write the recording, in one step, readable by its owner alone.
+    """Write the recording in one step. Only its owner can read the file.
 
     Raises RequestRefused if the job has no recording, CliError if the file cannot be written.
     """
@@ -112,7 +112,7 @@ class JobChange:
 
 def change_of(service: Service, job: Job) -> JobChange:
     """The change of the open review, else of the result, against the files that the job started
-    from. What cannot be read is named: the rest of the job can be shown without it."""
+    from. Files that cannot be read are named, so that the rest of the job can be shown."""
     work = job["review"]["payload"] if job["review"] else job["result"]
     if not work or "artifacts" not in work:
         return JobChange()

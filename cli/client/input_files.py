@@ -25,7 +25,7 @@ class InputFiles:
     """The files that a job starts with."""
 
     paths: Mapping[str, Path]
-    """By the name in the workspace."""
+    """The files, by the name in the workspace."""
     left_out: Mapping[str, int]
     """Numbers of files that were left out of directories, by the reason."""
 

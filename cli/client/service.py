@@ -1,8 +1,9 @@
-"""The service over HTTP: one method a call of the API.
+"""The service over HTTP: one method for each call of the API.
 
-Refusals raise `RequestRefused`, silence and 5xx `Unreachable`, an answer of another service
-`NotFettle`. When the service asks for it (429 and 503 with Retry-After), a call is tried again that
-may be made twice: all but a POST, a cancel, and what carries an Idempotency-Key.
+Refusals raise `RequestRefused`; a missing answer and 5xx raise `Unreachable`; an answer that Fettle
+would not send raises `NotFettle`. If a busy service asks for it (429 and 503 with Retry-After), a
+call is repeated, unless a repetition may have a second effect: a POST is repeated only if it
+cancels a job, or has an Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ PATCH_BEGINS = b"diff --git "
 
 
 class Service:
-    """A service at `url`, spoken to with one key; `tries` bounds how often a busy one is asked."""
+    """The service at `url`, called with one key. `tries`: how often a call is made if the service
+    is busy."""
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class Service:
     ) -> Job:
         """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind,
         and a git `bundle`, are sent as further parts of the form. `once`: the Idempotency-Key; the
-        default is a new one."""
+        default is a new key."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         if not files and bundle is None:
             return self._receipt("POST", "/jobs", json=spec, headers=headers)
@@ -117,7 +119,7 @@ class Service:
         return self._receipt("POST", f"{_path(job_id)}/review", json=decision)
 
     def cancel(self, job_id: str) -> Job:
-        """POST /jobs/{id}/cancel; a second one is as good as the first."""
+        """POST /jobs/{id}/cancel; a second call has no effect."""
         return self._receipt("POST", f"{_path(job_id)}/cancel")
 
     def delete(self, job_id: str) -> None:
@@ -127,7 +129,7 @@ class Service:
     def retry(
         self, job_id: str, terms: Mapping[str, Any] | None = None, *, once: str | None = None
     ) -> Job:
-        """POST /jobs/{id}/retry: the new job, on other terms; `once` as in `submit`."""
+        """POST /jobs/{id}/retry: the new job, with the changed terms; `once` as in `submit`."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         return self._receipt("POST", f"{_path(job_id)}/retry", json=terms or None, headers=headers)
 
@@ -165,7 +167,7 @@ class Service:
         return answer.content
 
     def bundle(self, job_id: str, *, at: str = "now") -> bytes:
-        """GET /jobs/{id}/bundle; `at`: now, or start for the one that the job came with."""
+        """GET /jobs/{id}/bundle; `at`: now, or start for the bundle that the job came with."""
         return self._send("GET", f"{_path(job_id)}/bundle", params={"at": at}).content
 
     def recording(self, job_id: str) -> bytes:
@@ -173,7 +175,8 @@ class Service:
         return self._send("GET", f"{_path(job_id)}/recording").content
 
     def artifact(self, job_id: str, name: str, *, digest: str | None = None) -> bytes:
-        """GET /jobs/{id}/artifacts/{name}: the bytes of that version, else of the newest."""
+        """GET /jobs/{id}/artifacts/{name}: the bytes of this version, by default of the newest
+        version."""
         params = {"digest": digest} if digest else None
         return self._send("GET", f"{_path(job_id)}/artifacts/{quote(name)}", params=params).content
 
@@ -197,7 +200,8 @@ class Service:
         return follow(self._http, source, after, self._sleep, self._trouble, hear)
 
     def events_so_far(self, job: Job) -> Iterator[ReceivedEvent]:
-        """The events that a job had when it was asked for; the stream of one that runs goes on."""
+        """The events of a job up to the last event that `job` has. The stream of a running job
+        would wait for further events."""
         if job["last_event"]:
             for event in self.events(job["id"]):
                 yield event
@@ -205,7 +209,7 @@ class Service:
                     return
 
     def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """POST /keys: the record, and the key itself this once."""
+        """POST /keys: the record with the secret, which no later answer has."""
         return self._json(NewKey, "secret", "POST", "/keys", json=request)
 
     def keys(self) -> Sequence[Mapping[str, Any]]:
@@ -256,12 +260,12 @@ class Service:
         )
 
     def decisions_csv(self, query: Mapping[str, Any]) -> tuple[str, int]:
-        """GET /decisions as CSV, and how many there are in all."""
+        """GET /decisions as CSV, and the total number of decisions."""
         answer = self._send("GET", "/decisions", params={**_without_empty(query), "format": "csv"})
         try:
             return answer.text, int(answer.headers["X-Total-Count"])
         except (KeyError, ValueError):
-            raise self._source(answer).unexpected("does not say how many there are") from None
+            raise self._source(answer).unexpected("does not have the total number") from None
 
     def webhooks(self) -> Mapping[str, Any]:
         """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
@@ -290,7 +294,8 @@ class Service:
         return results
 
     def ready(self, workers: int) -> bool:
-        """Whether it takes jobs (GET /readyz), and lists as many workers (GET /system)."""
+        """Whether the service takes jobs (GET /readyz), and lists this number of workers (GET
+        /system)."""
         try:
             answer = self._http.get("/readyz", timeout=2.0)
             return answer.is_success and len(self.system()["workers"]) >= workers
@@ -298,7 +303,8 @@ class Service:
             return False
 
     def _require_own_origin(self, request: httpx.Request) -> None:
-        """Keep the key from other servers, which a link in an answer may lead to."""
+        """Raise CliError for a request to another server, which must not get the key. A link in an
+        answer may lead there."""
         if http_origin(str(request.url)) != http_origin(self.url):
             raise CliError("the service's answer leads to another server", next_step=START_IT)
 
@@ -316,7 +322,7 @@ class Service:
         return self._json(JobReceipt, "status", method, path, **request)
 
     def _void(self, method: str, path: str, status: int) -> None:
-        """A call that is answered with this status and no content."""
+        """A call that the service answers with this status and no content."""
         answer = self._send(method, path)
         if answer.status_code != status or answer.content.strip(b"{}"):
             raise self._stranger(answer)
@@ -326,8 +332,8 @@ class Service:
         return AnswerSource(self.url, request.method, request.url.path)
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
-        twice_is_once = method != "POST" or path.endswith("/cancel")
-        repeatable = twice_is_once or "Idempotency-Key" in request.get("headers", {})
+        is_idempotent = method != "POST" or path.endswith("/cancel")
+        repeatable = is_idempotent or "Idempotency-Key" in request.get("headers", {})
         for tries_left in reversed(range(self._tries)):
             try:
                 answer = self._http.request(method, path, **request)

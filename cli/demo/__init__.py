@@ -1,1 +1,1 @@
-"""`make demo`: five jobs through a throw-away deployment, by the public API alone."""
+"""`make demo`: five jobs through a throw-away deployment. The demo uses only the public API."""

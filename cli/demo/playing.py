@@ -1,4 +1,4 @@
-"""Playing one job of the demo: submit, follow, review, show the outcome."""
+"""Plays one job of the demo: submits, follows and reviews it, and shows its outcome."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Play:
         self._recorded = recorded
 
     def job(self, job: DemoJob, conversation: str | None) -> Job:
-        """Play a job to its end; returns it as it then is."""
+        """Play a job to its end; returns the ended job."""
         self._screen.line("task", job.task)
         spec = job.spec(conversation, recorded=self._recorded)
         project = begin_project(self._folder / PROJECT) if job.on_project else None

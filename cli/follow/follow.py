@@ -1,4 +1,4 @@
-"""Following a job to its end, as `run` and `watch` do: live, with a prompt at each review."""
+"""Follows a job to its end, as `run` and `watch` do: live, with a prompt at each review."""
 
 from __future__ import annotations
 

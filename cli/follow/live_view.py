@@ -24,8 +24,9 @@ from cli.render.texts import printable
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """`cost_usd` is that of the calls with a known cost; the others are `unpriced` (their price is
-    unknown) or `unreported` (their usage is). `at` are the steps at work, of `steps`."""
+    """`cost_usd` is the cost of the calls with a known cost. The other calls are `unpriced` (their
+    price is unknown) or `unreported` (their usage is unknown). `at` are the numbers of the steps in
+    progress, and `steps` is the number of all steps."""
 
     steps: int = 0
     at: frozenset[int] = frozenset()

@@ -180,7 +180,8 @@ def _answer(question: str) -> str:
 
 
 def ask_line(question: str) -> str:
-    """What was typed after the question, without spaces around it. Raises EOFError at its end.
+    """The line that the person types after the question, without surrounding spaces. Raises
+    EOFError at its end.
 
     Python's own `input` sleeps through a signal that comes just before it begins to wait.
     """

@@ -1,4 +1,4 @@
-"""Deployment: the programs that make up a running Fettle, and the environment they are given."""
+"""Deployment: the programs of a running Fettle, and their environment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Deployment:
 
 
 def flower_installed() -> bool:
-    """Whether the extra `flower` is there."""
+    """Whether the extra `flower` is installed."""
     return find_spec("flower") is not None
 
 

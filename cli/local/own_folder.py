@@ -1,4 +1,4 @@
-"""Whether a folder of data in the working directory is the user's, and no part of a repository.
+"""Checks that a folder of data in the working directory belongs to the user, not to a repository.
 
 See ADR 63.
 """
@@ -18,7 +18,8 @@ _NO_REPOSITORY = "not a git repository"
 def refuse_tracked(folder: Path, remedy: str) -> None:
     """Raise CliError, with the remedy, if git tracks anything in `folder`, or `folder` itself.
 
-    A clone would else bring jobs and keys of a stranger, and links to files that Fettle overwrites.
+    Otherwise a clone could contain a stranger's jobs and keys, and links to files that Fettle would
+    overwrite.
     """
     if not os.path.lexists(folder) or shutil.which("git") is None:
         return
@@ -27,7 +28,7 @@ def refuse_tracked(folder: Path, remedy: str) -> None:
     except LocalGitFailed as error:
         if _NO_REPOSITORY in error.message:
             return
-        raise CliError(f"git cannot say whose {folder} is", error.message, remedy) from None
+        raise CliError(f"git cannot check {folder}", error.message, remedy) from None
     if tracked:
         raise CliError(
             f"{folder} came with this repository",

@@ -19,7 +19,7 @@ def main() -> None:
         import ctypes  # noqa: PLC0415 - 40 ms that other systems need not spend
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGTERM)
-    if os.getppid() != parent:  # it died before we were tied to it
+    if os.getppid() != parent:  # the parent died before this process was tied to it
         sys.exit(128 + SIGTERM)
     os.execvp(program[0], program)  # noqa: S606 - the whole purpose
 

@@ -1,8 +1,9 @@
 """A set of child processes that is started, watched and stopped together.
 
-Each child has a session of its own (the terminal's Ctrl-C comes to us alone), and gets SIGTERM from
-the kernel when we die, however we die. Stopping is SIGTERM to its group, then SIGKILL after a
-bound, the last tier first. What a child has put into another session has to end by itself.
+Each child has a session of its own, so that only this process gets the terminal's Ctrl-C. If this
+process dies, also by SIGKILL, the kernel sends SIGTERM to each child. To stop children, this module
+sends SIGTERM to their process groups, the last tier first, and SIGKILL after a bound. A process
+that a child has put into another session has to end by itself.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class Processes:
 
 
 class LoggedProcesses:
-    """Children with a log file each in `folder`, which goes on over restarts."""
+    """Children that each have a log file in `folder`. A restarted child continues its log."""
 
     def __init__(self, processes: Processes, folder: Path) -> None:
         self.processes = processes
@@ -181,7 +182,7 @@ ORPHAN_MOST_SECONDS = 2.0
 
 
 def adopt_orphans() -> None:
-    """Make orphans below this process its children, instead of those of process 1 (Linux)."""
+    """Make orphans below this process children of this process, and not of process 1 (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

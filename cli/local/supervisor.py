@@ -15,9 +15,10 @@ from cli.output import Screen
 from cli.render.texts import printable
 
 FIRST_SECONDS, MOST_SECONDS = 0.5, 30.0
-"""The delay before a program that died is restarted: doubled after each death in a row."""
+"""The first and the longest delay before a program that died is restarted. The delay doubles with
+each death in a row."""
 HEALTHY_SECONDS = 30.0
-"""The deaths of a program that ran this long are counted from one again."""
+"""If a program has run this long, its earlier deaths no longer count."""
 HOPELESS = 4
 """Deaths in a row after which the command gives up, until everything has worked once."""
 UNFIT = 2

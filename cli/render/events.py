@@ -32,9 +32,9 @@ Data = Mapping[str, Any]
 ACCEPTED = "accepted without approval: this job allows it"
 
 DECISIONS = frozenset({"decided", "voted", "vote_withdrawn"})
-"""Events by which a person decides."""
-STEPS = frozenset({"step_started", "step_finished", "run_finished"})
-"""Events that already name the step in their text."""
+"""The kinds of events by which a person decides."""
+KINDS_WITH_STEP = frozenset({"step_started", "step_finished", "run_finished"})
+"""The kinds of events that name the step in their text."""
 
 
 def parts(event: ReceivedEvent, detail: Detail) -> tuple[Part, ...]:
@@ -45,7 +45,7 @@ def parts(event: ReceivedEvent, detail: Detail) -> tuple[Part, ...]:
         drawn.append(Line("at", event.at.isoformat(timespec="seconds")))
         drawn += _subject_parts(event.data)
     step = event.data.get("step")
-    return tuple(drawn if step is None or event.kind in STEPS else of_step(step, drawn))
+    return tuple(drawn if step is None or event.kind in KINDS_WITH_STEP else of_step(step, drawn))
 
 
 def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -68,8 +68,8 @@ def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The steps, and the author of the plan."""
-    whose = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
-    yield Line("plan", f"{plural(len(data['steps']), 'step')}{whose.get(data['source'], '')}")
+    author = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
+    yield Line("plan", f"{plural(len(data['steps']), 'step')}{author.get(data['source'], '')}")
     steps = tuple(printable(step) for step in data["steps"])
     yield Steps(steps, tuple(data.get("progress") or ()))
     if data["note"]:
@@ -80,6 +80,7 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The decision of a person."""
     override = ", overriding the evidence" if data["override"] else ""
     has_note = data["feedback"] or data.get("comments")
+    # Without a note, `revise` continues a job that pauses after each run.
     action = "go on" if data["action"] == "revise" and not has_note else data["action"]
     yield Line(
         "decided", f"{action}, by {signature(data['by'], data.get('person'))}{override}", Tone.ASK
@@ -96,10 +97,10 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def comment_line(comment: Data) -> Line:
     """The position of a comment; in a later review also whether the line has changed."""
-    stands = ""
+    state = ""
     if "outdated" in comment:
-        stands = ": the line has changed" if comment["outdated"] else ": the line is as it was"
-    return Line("comment", printable(location(comment)) + stands, Tone.ASK)
+        state = ": the line has changed" if comment["outdated"] else ": the line is as it was"
+    return Line("comment", printable(location(comment)) + state, Tone.ASK)
 
 
 def _comment_parts(comment: Data) -> Iterator[Part]:
@@ -200,9 +201,9 @@ def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
     elif data["cost_usd"] is None:
         spent = f"{UNREPORTED}, {spent}"
     yield Line(data["role"], f"asked {data['model']}: {spent}", Tone.QUIET)
-    for over in data.get("fell_back_from", ()):
-        reason = first_line(printable(over["reason"]))
-        yield Line("", f"in place of {over['model']}: {reason}", Tone.WARN)
+    for skipped in data.get("fell_back_from", ()):
+        reason = first_line(printable(skipped["reason"]))
+        yield Line("", f"in place of {skipped['model']}: {reason}", Tone.WARN)
 
 
 def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
@@ -210,7 +211,7 @@ def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
 
 
 def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
-    """What came of a repair. The event before it shows the run itself."""
+    """A successful repair. The event before it shows the run."""
     lines = f"+{data['lines']['added']} -{data['lines']['removed']} lines"
     by = f"repair {data['attempt']} by {printable(data['model'])}"
     text = f"fixed ({data['of']}, {failure_label(data)}): {by}, {lines}"
@@ -255,8 +256,8 @@ def _answered(data: Data, detail: Detail) -> Iterator[Part]:
         yield Prose(text)
 
 
-def _asked_parts(data: Data, detail: Detail) -> Iterator[Part]:
-    if detail.is_full:  # the review that it opens shows them otherwise
+def _questions(data: Data, detail: Detail) -> Iterator[Part]:
+    if detail.is_full:  # otherwise, the review that follows shows the questions
         yield from questions_parts(data["questions"])
 
 
@@ -291,7 +292,7 @@ def _review_escalated(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def delivery_parts(data: Data | None) -> Iterator[Part]:
-    """Where the change is now."""
+    """The branch and the pull request of the change."""
     if data is None:
         return
     if data["branch"]:
@@ -328,7 +329,7 @@ def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:
         override = ", overriding the evidence" if data.get("override") else ""
         tone = Tone.WARN if override else Tone.GOOD
         yield Line("succeeded", f"approved by {printable(by)}{override}", tone)
-    elif data.get("unapproved", True):
+    elif data.get("unapproved", True):  # release 0.1.0 did not write this field
         yield Line("succeeded", ACCEPTED, Tone.WARN)
     else:
         yield Line("succeeded", "the checks were run", Tone.GOOD)
@@ -360,7 +361,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "run_finished": _run_finished,
     "repaired": _repaired,
     "tool_used": _tool_used,
-    "asked": _asked_parts,
+    "asked": _questions,
     "answered": _answered,
     "summarized": _summarized,
     "review_opened": _review_opened,

@@ -107,12 +107,12 @@ def stored_text(output: Mapping[str, Any]) -> str:
 
 
 def merged_parts(data: Data, _detail: object) -> Iterator[Part]:
-    """What branches have left, merged: how much, and what did not go together."""
+    """The merged files of the branches: their number, and the conflicts."""
     steps = ", ".join(str(step) for step in data["steps"])
     yield Line("merged", f"{plural(len(data['files']), 'file')} of steps {steps}")
     for conflict in data["conflicts"]:
         copies = ", ".join(map(visible_path, conflict["copies"]))
-        copies_text = f"; {copies} beside it" if copies else ""
+        copies_text = f"; {copies} next to it" if copies else ""
         yield Line(
             "conflict",
             printable(f"{visible_path(conflict['path'])}: {conflict['what']}{copies_text}"),
@@ -123,7 +123,7 @@ def merged_parts(data: Data, _detail: object) -> Iterator[Part]:
 
 
 def of_step(step: int, drawn: Iterable[Part]) -> Iterator[Part]:
-    """The same, with the step that a branch was at: what several do side by side is mixed."""
+    """The parts, with the number of the branch's step, because events of branches are mixed."""
     first = True
     for part in drawn:
         if first and isinstance(part, Line):
@@ -138,7 +138,7 @@ DETAIL_LINES = 8
 
 
 def check_parts(data: Data, _detail: object = None) -> Iterator[Part]:
-    """How many have passed; of those that have not, which, and why."""
+    """The number of passed checks, and the names and reasons of the checks that did not pass."""
     tests = data["tests"]
     passed = sum(test["outcome"] == "passed" for test in tests)
     skipped = sum(test["outcome"] == "skipped" for test in tests)
@@ -167,7 +167,7 @@ def check_parts(data: Data, _detail: object = None) -> Iterator[Part]:
 
 
 def written_test_parts(data: Data, _detail: object = None) -> Iterator[Part]:
-    """The tests that the tester has written, and those that were thrown out."""
+    """The number of tests that the tester has written, and the tests that were dropped."""
     yield Line("tests", f"{plural(len(data['tests']), 'test')} written for the job")
     for name in data["tests"]:
         yield Line("", printable(name), Tone.QUIET)
@@ -205,7 +205,7 @@ def evidence_parts(verdict: Data) -> Iterator[Part]:
 
 OUTPUT_LINES = 12
 LINES_SHOWN = 5
-"""Unnoticed changes that are named while a job runs; afterwards all are."""
+"""The unnoticed changes that are named while a job runs. Afterwards all are named."""
 OWN_WORD = "only the program itself verifies it: its exit code is the program's own word"
 SOURCES: Mapping[str, str] = {
     "job": "the job's command",

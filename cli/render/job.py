@@ -1,4 +1,4 @@
-"""A whole job as parts."""
+"""A complete job as parts."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def patch_of(job: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def patch_parts(job: Mapping[str, Any]) -> Iterator[Part]:
-    """Its size; the command that shows it while a decision is open, else the command that applies
-    it."""
+    """The size of the patch, and the command that shows it while a decision is open, or else
+    applies it."""
     if patch := patch_of(job):
         command, does = ("patch", "shows") if job["review"] else ("apply", "applies")
         yield Line("patch", f"{patch_text(patch)}; `fettle {command} {job['id']}` {does} it")
@@ -165,7 +165,7 @@ def outcome_parts(job: Job) -> Iterator[Part]:
 
 
 def look_line(job: Job, url: str) -> Line:
-    """Where to see the job: its page at the service's `url`, and the command that shows it."""
+    """The job's page at the service's `url`, and the command that shows the job."""
     shows = "the answer, the files and the change" if is_of_work(job["review"]) else "all of it"
     return Line("look", f"{url}/app/jobs/{job['id']}; `fettle show {job['id']}` shows {shows}")
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 
 LABEL_WIDTH = 13
-"""The longest is `critic's tool`."""
+"""The length of the longest label, `critic's tool`."""
 INSET = LABEL_WIDTH + 3
 
 _MARKS = {
@@ -31,7 +31,7 @@ _STEP_MARKS = {"done": Text("✓", "bold green"), "begun": Text("▸", "bold cya
 
 
 def draw(part: Part) -> RenderableType:
-    """A part as something that rich can print."""
+    """A part as an object that rich can print."""
     match part:
         case Line(label, text, tone):
             return _line(label, text, tone)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 HALF_BLOCK = "▀"
 MOST_PIXELS = 50_000_000
-"""A plot is far smaller; a file that unpacks to more is not opened."""
+"""A file with more pixels is not opened. Plots are far smaller."""
 
 
 def picture(data: bytes, columns: int, rows: int) -> Text | None:

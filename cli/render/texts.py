@@ -20,7 +20,8 @@ def printable(text: str) -> str:
 
 
 def clip(text: str, lines: int | None) -> str:
-    """The first and last of the text's lines, `lines` of them in all, and how many are left out."""
+    """The first and the last lines of the text, together `lines` lines, and the number of omitted
+    lines."""
     all_lines = text.rstrip("\n").split("\n")
     if lines is None or len(all_lines) <= lines:
         return "\n".join(all_lines)

@@ -1,4 +1,5 @@
-"""A job's transcript as Markdown: its events as `fettle watch` shows them, but whole. Pure."""
+"""A job's transcript as Markdown: its events as `fettle watch` shows them, with complete texts.
+Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from cli.render.part_formats import fenced, markdown_lines
 from cli.render.texts import spend
 
 Texts = Mapping[tuple[str, str], str]
-"""The whole texts that events hold shortened, by the run's id and the part of it."""
+"""The full texts that events have in a short form, by the id of the run and the part of the run."""
 LEFT_OUT = frozenset(
     {"started", "model_called", "step_started", "step_finished", "succeeded", "failed"}
 )
@@ -25,7 +26,7 @@ LEFT_OUT = frozenset(
 def transcript(
     job: Job, events: Sequence[ReceivedEvent], texts: Texts, files: Mapping[str, str]
 ) -> str:
-    """The whole job in the order in which it happened. `files`: the texts of files that tools
+    """The complete job, in the order of its events. `files`: the texts of files that tools
     wrote, by digest."""
     text = [*_head(job)]
     for event in events:
@@ -39,7 +40,7 @@ def transcript(
 
 
 def _with_texts(event: ReceivedEvent, texts: Texts) -> ReceivedEvent:
-    """The event with its whole texts."""
+    """The event with its full texts."""
     run = event.data.get("id") or event.data.get("run")
     full_texts = {
         part: text for (of, part), text in texts.items() if of == run and part in event.data

@@ -1,4 +1,4 @@
-"""Playing a job again in a temporary deployment. No provider is called."""
+"""Plays a job again in a temporary deployment. No provider is called."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ OPERATOR = "operator"
 
 
 def play_again(original: Original, screen: Screen) -> Job:
-    """The job as it ends this time. Raises CliError if no deployment can be started."""
+    """Play the job again; returns the ended replay. Raises CliError if no deployment can be
+    started."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="fettle-replay-")))
         (folder / f"{original.job['id']}.yaml").write_bytes(original.recording)

@@ -49,9 +49,9 @@ def keys_command() -> None:
 @click.option(
     "--person",
     metavar="NAME",
-    help="To whom the key belongs, for good; else a person of the key's name.",
+    help="The person who owns the key, for good; else a person of the key's name.",
 )
-@click.option("--tenant", metavar="NAME", help="Whose jobs it sees; else your key's own tenant.")
+@click.option("--tenant", metavar="NAME", help="The tenant of the key; else your key's tenant.")
 @limits
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
@@ -104,7 +104,7 @@ def limit_key(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limi
         if as_json:
             print_json(key)
         else:
-            Screen().line("limited", f"{key['id']}, a day: {limits_shown(key)}")
+            Screen().line("limited", f"{key['id']}, a day: {format_limits(key)}")
 
 
 @keys_command.command("list")
@@ -139,16 +139,16 @@ def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
     times = ((key[name] or "-")[:10] for name in ("created_at", "revoked_at"))
     names = (key["id"], key["name"], key["tenant"], ",".join(key["scopes"]))
     owner = (key.get("person") or key["name"], key.get("created_by") or "-")
-    return (*names, *times, limits_shown(key), spent_shown(key), *owner)
+    return (*names, *times, format_limits(key), format_spent(key), *owner)
 
 
-def spent_shown(key: Mapping[str, Any]) -> str:
+def format_spent(key: Mapping[str, Any]) -> str:
     """What a key or a tenant has spent today."""
     spent = key.get("spent_today")
     return f"{money(spent['cost_usd'])}, {spent['tokens']:,} tokens" if spent else "-"
 
 
-def limits_shown(key: Mapping[str, Any]) -> str:
+def format_limits(key: Mapping[str, Any]) -> str:
     """What a key or a tenant may spend on a day."""
     dollars, tokens = key.get("max_cost_usd_per_day"), key.get("max_tokens_per_day")
     parts = (
@@ -173,7 +173,7 @@ def list_tenants(flags: Mapping[str, Any], *, as_json: bool) -> None:
         if as_json:
             print_json({"tenants": tenants})
             return
-        rows = ((tenant["name"], limits_shown(tenant), spent_shown(tenant)) for tenant in tenants)
+        rows = ((tenant["name"], format_limits(tenant), format_spent(tenant)) for tenant in tenants)
         Screen().rows(("TENANT", "PER DAY", "TODAY"), rows)
 
 
@@ -200,11 +200,11 @@ def limit_tenant(
         if as_json:
             print_json(tenant)
         else:
-            Screen().line("limited", f"{tenant['name']}, a day: {limits_shown(tenant)}")
+            Screen().line("limited", f"{tenant['name']}, a day: {format_limits(tenant)}")
 
 
 def _require_known(name: str, existing: Sequence[str], *, asking: bool) -> None:
-    """Return if the tenant is known, or a person means it. Raises CliError otherwise."""
+    """Raise CliError for an unknown tenant, unless the person at the terminal confirms it."""
     if name in existing:
         return
     title = f"no tenant {name} has a key or limits"

@@ -17,8 +17,8 @@ AT_ONCE = 1_000
 
 
 @click.command()
-@click.option("--from", "start", metavar="TIME", help="The first time, such as 2026-11-01.")
-@click.option("--to", "end", metavar="TIME", help="The time after the last; default: now.")
+@click.option("--from", "start", metavar="TIME", help="The start of the time, such as 2026-11-01.")
+@click.option("--to", "end", metavar="TIME", help="The end of the time; default: now.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of one JSON object a line.")
 @click.pass_obj
 def decisions_command(

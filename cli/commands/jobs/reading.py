@@ -160,11 +160,11 @@ PARTS = ("code", "stdout", "stderr")
 def export_command(
     flags: Mapping[str, Any], /, job_id: str, form: str | None, output: Path | None
 ) -> None:
-    """Write the transcript of the job ID: task, plan, each run with its code and whole output, the
-    files that tools wrote, repairs, verdicts, decisions, cost.
+    """Write the transcript of the job ID: task, plan, each run with its code and complete output,
+    the files that tools wrote, repairs, verdicts, decisions, cost.
 
-    JSON holds the job and its events as the API returns them, the whole of each text that the API
-    shortens (`texts`), and the text of each version of a file that a tool wrote (`files`, by
+    JSON holds the job and its events as the API returns them, the full form of each text that the
+    API shortens (`texts`), and the text of each version of a file that a tool wrote (`files`, by
     SHA-256). A job that is still running is written as far as it has come.
     """
     chosen = form or ("json" if output is not None and output.suffix == ".json" else "md")

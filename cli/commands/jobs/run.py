@@ -61,14 +61,14 @@ def run_command(
         spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
         files.require_fit(service, len(repository.bundle or b""))
-        _say_left_out(files, repository)
+        _show_left_out(files, repository)
         job = service.submit(spec, files.read(), bundle=repository.bundle)
         if no_wait:
             if as_json:
                 print_json(job)
             else:
                 click.echo(job["id"])
-                _say_where_to_look(service, job["id"])
+                _show_page_address(service, job["id"])
             return 0
         screen = Screen(stderr=as_json)
         screen.line("job", job["id"])
@@ -80,15 +80,15 @@ def run_command(
         return code
 
 
-def _say_where_to_look(service: Service, job_id: str) -> None:
-    """Name the page on a terminal. In a pipe, a program reads the id."""
+def _show_page_address(service: Service, job_id: str) -> None:
+    """Show the address of the job's page on a terminal. In a pipe, a program reads the id."""
     screen = Screen(stderr=True)
     if screen.drawing:
         page = f"{service.url}/app/jobs/{job_id}"
         screen.line("look", f"{page}; `fettle watch {job_id}` follows it", Tone.QUIET)
 
 
-def _say_left_out(files: InputFiles, repository: RepositorySource) -> None:
+def _show_left_out(files: InputFiles, repository: RepositorySource) -> None:
     for reason, count in files.left_out.items():
         click.echo(f"left out of the directories: {count} ({reason})", err=True)
     if repository.left_out:

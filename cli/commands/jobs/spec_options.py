@@ -94,7 +94,7 @@ TERMS: tuple[Option, ...] = (
     click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models."),
     click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use."),
 )
-"""What a retry may change, too."""
+"""The options that a retry has, too."""
 
 WORK: tuple[Option, ...] = (
     click.option(
@@ -116,7 +116,7 @@ WORK: tuple[Option, ...] = (
     click.option(
         "--dirty",
         is_flag=True,
-        help="With what is not committed in DIR: changed and new files, without ignored ones.",
+        help="Also send the uncommitted files of DIR: changed and new ones, without ignored ones.",
     ),
     click.option(
         "--branch",
@@ -135,7 +135,7 @@ WORK: tuple[Option, ...] = (
         help="The conversation that this job follows up.",
     ),
     click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan."),
-    click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by."),
+    click.option("--label", "labels", metavar="WORD", multiple=True, help="A label to find it by."),
     click.option("--priority", type=click.Choice(["high", "normal", "low"])),
     click.option(
         "--verify",
@@ -146,7 +146,7 @@ WORK: tuple[Option, ...] = (
     click.option(
         "--evidence",
         type=click.Choice(["run", "none"]),
-        help="What the critic needs to approve: a run, or none (for documents).",
+        help="The evidence that the critic needs to approve: a run, or none (for documents).",
     ),
     click.option(
         "--repair/--no-repair",
@@ -179,7 +179,7 @@ WORK: tuple[Option, ...] = (
         "--cases",
         metavar="FILE.json",
         type=TEXT_FILE,
-        help="Programs to start, and what each must print and leave: a list of {argv, stdin, "
+        help="Programs to start, each with its expected output and files: a list of {argv, stdin, "
         "stdout, ...}, see docs/checks.md.",
     ),
     click.option(

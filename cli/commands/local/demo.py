@@ -1,4 +1,4 @@
-"""`fettle demo`: what `make demo` runs."""
+"""`fettle demo`: the command that `make demo` runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOPELESS = {
     "sandbox_unavailable": "the other jobs would fail the same way; `fettle doctor` says what is "
     "missing",
 }
-"""Why no other job of the demo could do better, and what to do."""
+"""The reasons of failures that all other jobs of the demo would have, too, with the remedies."""
 
 
 @click.command()
@@ -56,17 +56,18 @@ def demo_command() -> int:
             if jobs[-1]["reason"] in HOPELESS:
                 screen.line("stopping", HOPELESS[jobs[-1]["reason"]], Tone.BAD)
                 break
-        screen.title("in fine fettle" if all(map(_well, jobs)) else "not every job did well")
+        succeeded = all(map(_is_as_planned, jobs))
+        screen.title("in fine fettle" if succeeded else "not every job did well")
         _sum_up(screen, jobs)
     took = duration(time.monotonic() - started_at)
     screen.line("stopped", f"Redis, API and worker have ended, after {took}", Tone.GOOD)
-    if not all(map(_well, jobs)):
+    if not succeeded:
         return FAILED
     screen.line("next", "`make up` runs it all for daily use")
     return 0
 
 
-def _well(job: Job) -> bool:
+def _is_as_planned(job: Job) -> bool:
     """Whether the job ended as planned. A rejection by a person is not a failure of the demo."""
     return bool(job["status"] == "succeeded" or job["reason"] == "rejected")
 

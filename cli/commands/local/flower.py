@@ -36,7 +36,7 @@ def flower_command(address: str, port: int | None) -> None:
     except AddressError as error:
         raise BadSettings("--address does not fit", str(error)) from None
     password = settings.flower_password.get_secret_value()
-    # In this process, as other processes' arguments can be read by everybody.
+    # In this process, because every user of the machine can read the arguments of a process.
     options = (
         f"--address={host}",
         f"--port={port or settings.flower_port}",

@@ -167,7 +167,8 @@ def _run(
 
 
 def _until_ready(service: Service, supervisor: Supervisor) -> None:
-    """Poll at a steady pace: the service logs every request."""
+    """Return when the service is ready. Asks it once per `LOOK_SECONDS`, because the service logs
+    every request."""
     while not service.ready(workers=1):
         next_look = time.monotonic() + LOOK_SECONDS
         while time.monotonic() < next_look:
@@ -175,7 +176,7 @@ def _until_ready(service: Service, supervisor: Supervisor) -> None:
 
 
 def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:
-    """The URLs of record and broker: the settings', otherwise those of two servers that this
+    """The URLs of record and broker: by the settings, or else of two servers that this function
     starts."""
     if api.model_fields_set & {"redis_url", "broker_url"}:
         return api.redis_url.url, api.broker_url.url
