@@ -38,8 +38,8 @@ class Dependencies:
         self._storage_fault = ""
 
     async def redis_fault(self) -> str:
-        """Why the job record takes no writes. At `maxmemory` it still takes decisions and ends,
-        which this write is like."""
+        """Why the job record takes no writes. The check makes a small write, such as a decision,
+        which Redis takes even at its `maxmemory`."""
         return await _written("Redis", self._redis)
 
     async def broker_fault(self) -> str:

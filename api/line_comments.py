@@ -50,5 +50,5 @@ def write_comment(comment: Mapping[str, Any]) -> str:
 
 
 def write_comments(comments: Iterable[Mapping[str, Any]] | None) -> str | None:
-    """All comments as one text, a line each; None if it is unknown whether there were any."""
+    """All comments as one text, a line each; None if the comments are unknown."""
     return None if comments is None else "\n".join(map(write_comment, comments))

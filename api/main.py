@@ -1,4 +1,4 @@
-"""The HTTP front as a process. Exit codes: 2, settings do not fit; 1, Redis does not. Either is
+"""The HTTP front as a process. Exit codes: 2 if settings are unfit, 1 if only Redis is. Either is
 listed on stderr."""
 
 from __future__ import annotations

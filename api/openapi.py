@@ -79,7 +79,7 @@ TAGS = [
 
 
 def responses(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]:
-    """The problems of a route with a key: these, and those of every such route."""
+    """The problems of a route with a key: these problems, and the problems of all such routes."""
     return refusals(*kinds, *_ALWAYS)
 
 
@@ -150,8 +150,8 @@ def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
 def with_body(
     model: type[BaseModel], *, required: bool = True, files: bool = False
 ) -> dict[str, Any]:
-    """`openapi_extra` of a route that reads its body as `model`; with `files`, also as one part of
-    a form that has files in its others."""
+    """`openapi_extra` of a route that reads its body as `model`; with `files`, also as a part of a
+    form that has the files as its other parts."""
     schema = {"$ref": f"{_REF}{model.__name__}"}
     content: dict[str, Any] = {"application/json": {"schema": schema}}
     if files:

@@ -88,7 +88,7 @@ NO_OPEN_REVIEW = ProblemDefinition(
 STALE_REVIEW = ProblemDefinition(
     "stale-review",
     409,
-    "Another review is open",
+    "The open review is not the one that the decision names",
     "The decision named another review than the open review, or another digest. `review_id` and "
     "`digest` are those of the open review: read it before you decide again. `decision` has the "
     "decision on the review that was named, if there is such a decision.",

@@ -138,7 +138,8 @@ async def find_job(services: Services, caller: Credential, job_id: str) -> Loade
 
 
 async def fleet_for(services: Services, records: Iterable[JobRecord]) -> FleetState | None:
-    """What explains why these jobs are queued; None, without a call, if no job is queued."""
+    """The facts that explain why these jobs are queued. None if no job is queued; then no call is
+    made."""
     if not any(record.status is Status.QUEUED for record in records):
         return None
     store = services.store

@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 20.0
 
 class Unfit(Exception):
     """The settings or Redis are unfit; the message lists what to set. `exit_code` is BAD_SETTINGS
-    for settings, and 1 for Redis alone: another start may find it repaired."""
+    for settings, and 1 if only Redis is unfit, because it may be repaired before the next start."""
 
     def __init__(self, of_settings: Sequence[str], of_redis: Sequence[str]) -> None:
         lines = "\n".join(f"  - {reason}" for reason in (*of_settings, *of_redis))

@@ -2,7 +2,7 @@
 
 Each route that answers GET answers HEAD, with the same status and headers. The application serves a
 HEAD request as GET, and the server leaves the body out. A stream has no end, so its route answers
-with the head alone.
+only with the head.
 """
 
 from __future__ import annotations

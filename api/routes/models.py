@@ -24,7 +24,7 @@ from api.schemas.models import (
     OfferedModel,
 )
 from api.services import Services, ServicesDep
-from api.submission.validation import is_allowed, not_allowed
+from api.submission.validation import explain_not_allowed, is_allowed
 from jobs.view.job import format_time
 
 router = APIRouter(tags=["system"])
@@ -132,7 +132,7 @@ async def _accepted(
 def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple[str, ...]) -> None:
     for name in names:
         if name not in offered and not is_allowed(name, allowed):
-            error = {"field": "models", "message": not_allowed(name, allowed)}
+            error = {"field": "models", "message": explain_not_allowed(name, allowed)}
             raise RefusedRequest(problems.INVALID, error["message"], {"errors": [error]})
 
 

@@ -55,7 +55,7 @@ Label = Annotated[str, Field(pattern=patterns.LABEL)]
 
 
 class KeptFile(RequestModel):
-    """Bytes that are there already, among the files of a job of your tenant."""
+    """Bytes that the service has already, because a job of your tenant has them."""
 
     digest: str = Field(pattern=patterns.DIGEST, description="sha256, hexadecimal")
     job_id: str = Field(

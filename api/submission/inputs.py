@@ -189,7 +189,7 @@ async def _pin_kept_bundle(services: Services, caller: Credential, bundle: KeptF
 
 
 async def _earlier_workspace(services: Services, record: JobRecord) -> str | None:
-    """The workspace of the job before this one in the conversation, or None."""
+    """The workspace of the previous job of the conversation; None without such a job."""
     if record.conversation_id == record.id:
         return None
     store = services.store

@@ -35,7 +35,7 @@ SETTING_OF_LIMIT: Mapping[str, str] = MappingProxyType(
 """The fields of a request that a setting bounds, with the setting."""
 REVIEW_FIELDS: Final = ("approvals", "pause", "review_expires_seconds", "on_expiry")
 PAUSE_FIELDS: Final = ("review_remind_seconds", "review_escalate_seconds")
-"""Fields that apply to the planner's questions, too."""
+"""The review terms that also apply to the planner's questions."""
 NOT_WITH_REPO = ("conversation_id", "checks", "write_tests", "parallel")
 """Fields that a job on a repository does not take."""
 BUNDLE_START, BUNDLE_VERSION_END = b"# v", b" git bundle\n"
@@ -49,7 +49,8 @@ def check_job(
     """The spec of a valid request. Raises RefusedRequest: 422 that names each field and its limit,
     or 413.
 
-    `size` is the size of the JSON in bytes. Without its files it may have `max_body_bytes`.
+    `size` is the size of the JSON in bytes. The JSON without its files may have at most
+    `max_body_bytes`.
     """
     size_without_files = len(request.model_dump_json(exclude={"files"})) if request.files else size
     if size_without_files > settings.max_body_bytes:
@@ -92,16 +93,17 @@ def check_verification(request: VerificationRequest, settings: ApiSettings) -> N
 def term_errors(
     spec: JobSpec, request: Terms, settings: ApiSettings, requested_expiry: OnExpiry | None
 ) -> Iterator[FieldError]:
-    """Errors in the terms of a spec. `request` has the terms that were sent."""
+    """Errors in the terms of a spec. `request` has the terms that were sent. `requested_expiry` is
+    the `on_expiry` that the caller chose; None: the operator's default, which is never an error."""
     if spec.model is not None and not is_allowed(spec.model, settings.models):
-        message = not_allowed(spec.model, settings.models)
+        message = explain_not_allowed(spec.model, settings.models)
         yield FieldError(field="model", message=message, limit=list(settings.models))
     limits = {field: getattr(settings, name) for field, name in SETTING_OF_LIMIT.items()}
     for field, limit in limits.items():
         value = getattr(spec, field)
         if value is not None and value > limit:
             yield _limit_error(field, limit)
-    yield from _policy_errors(spec, settings, requested_expiry)
+    yield from _review_term_errors(spec, settings, requested_expiry)
     yield from _unreviewed_errors(spec, request)
     yield from _budget_errors(spec, settings)
 
@@ -112,7 +114,7 @@ def _limit_error(field: str, limit: float) -> FieldError:
     return FieldError(field=field, message=message, limit=limit)
 
 
-def _policy_errors(
+def _review_term_errors(
     spec: JobSpec, settings: ApiSettings, requested_expiry: OnExpiry | None
 ) -> Iterator[FieldError]:
     """Errors of review terms that exclude each other, or that the operator does not allow."""
@@ -164,7 +166,7 @@ def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
     )
 
 
-def not_allowed(model: str, allowed: tuple[str, ...]) -> str:
+def explain_not_allowed(model: str, allowed: tuple[str, ...]) -> str:
     """The message about a model that jobs may not name."""
     return f"{model} is not on the allow-list (FETTLE_MODELS): {', '.join((*allowed, AUTO))}"
 

@@ -60,7 +60,7 @@ and its other names. Pygments has lexers for 500 more languages, and some of the
 
 
 def highlight(code: str, language: str = "python", name: str = "") -> Markup:
-    """A program, coloured. The language is that of the file `name`, if there is a name."""
+    """A program with colours. If there is a `name`, the name of the file decides the language."""
     text = visible(code.rstrip("\n"))
     lexer = lexer_of(name) if name else _lexers_by_name().get(language.lower())
     if lexer is None:

@@ -202,14 +202,16 @@ def _region(name: str, values: Mapping[str, Any]) -> Markup:
 
 
 def shown_runs(job: Mapping[str, Any]) -> list[EventValues]:
-    """The runs of an open review, the evidence last; else the newest run, if any."""
+    """The runs of an open review, the evidence last; without a review the newest run, if the job
+    has a run."""
     review = job["review"]
     covered = review["payload"].get("runs") if review and review["kind"] == "review" else None
     return [EventValues(run) for run in covered or job["runs"][-1:]]
 
 
 def _barred(story: JobStory, visitor: Visitor) -> str:
-    """The reason for which the visitor's approval of the open review would not count, if any."""
+    """The reason for which the visitor's approval of the open review would not count; empty if
+    it counts."""
     record = story.record
     if record.review is None:
         return ""

@@ -239,7 +239,7 @@ async def test_a_decision_counts_for_what_was_shown(front):
         await pause(front, job_id, "r2", 2, stdout=text("43\n"))
         late = await visit.post(f"/app/jobs/{job_id}/review", data={**form, "action": "approve"})
         assert (late.status_code, late.headers["hx-retarget"]) == (409, "#notice")
-        assert "Another review is open" in late.text
+        assert "The open review is not the one that the decision names" in late.text
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         assert "more\ntests" in page
         approved = await visit.post(f"/app/jobs/{job_id}/review", data=hidden(page, "approve"))

@@ -1,5 +1,5 @@
 // Charts of the statistics. Each is drawn from the table below it, which screen readers use: the
-// first column has days, the others numbers. Columns with a colour are drawn.
+// first column has days, the other columns have numbers. Columns with a colour are drawn.
 (() => {
   const HEIGHT = 220;
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -16,7 +16,7 @@
   };
 
   const draw = (figure) => {
-    const place = figure.querySelector(".chart");
+    const container = figure.querySelector(".chart");
     const { heads, data } = columns(figure.querySelector(".table-box table"));
     if (data[0].length < 2) return;
     const axis = { stroke: css("--quiet"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false } };
@@ -27,10 +27,10 @@
       points: { show: data[0].length < 15, size: 6 },
       paths: uPlot.paths.stepped({ align: 0 }),
     }));
-    place.replaceChildren();
-    place.hidden = false;
+    container.replaceChildren();
+    container.hidden = false;
     new uPlot({
-      width: place.clientWidth,
+      width: container.clientWidth,
       height: HEIGHT,
       tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1000), "Etc/UTC"),
       legend: { live: false },
@@ -38,7 +38,7 @@
       scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
       axes: [axis, { ...axis, size: 56 }],
       series: [{ value: "{YYYY}-{MM}-{DD}" }, ...series],
-    }, data, place);
+    }, data, container);
   };
 
   const all = () => document.querySelectorAll("figure[data-chart]").forEach(draw);

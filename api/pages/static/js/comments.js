@@ -1,54 +1,55 @@
-// Comments on lines of a patch. The form's field has them all, one a line as PATH:LINE: TEXT; this
-// shows them at their lines, and writes them: a click on a line's number, or the arrow keys in a
-// file's lines and Enter, open a box for one.
+// Comments on lines of a patch. The form's field has all comments, one on each line as PATH:LINE: TEXT.
+// This script shows them at their lines. A click on a line's number opens a box for a new comment, and
+// so do the arrow keys and Enter in the lines of a file.
 (() => {
   const LINES = ".numbered > :is(.d-added, .d-removed, .d-same)";
   const WRITTEN = /^(\S.*?):(-?)([1-9]\d*):([^]*)$/;
 
   const field = () => document.querySelector("textarea[name=comments]");
-  const place = (path, old, line) => `${path}:${old ? "-" : ""}${line}`;
-  const placeOf = (line) => {
+  const locationText = (path, old, line) => `${path}:${old ? "-" : ""}${line}`;
+  const locationOf = (line) => {
     const old = line.matches(".d-removed, .left");
     const numbers = line.dataset.n.match(/\d+/g);
-    return place(line.closest("[data-path]").dataset.path, old, numbers[old ? 0 : numbers.length - 1]);
+    return locationText(line.closest("[data-path]").dataset.path, old, numbers[old ? 0 : numbers.length - 1]);
   };
 
-  // The comments by place. What is not one yet, since a person types it, stays as it is.
+  // The comments with their locations. A line that is no comment yet, because a person types it, has no
+  // location, and is not changed.
   const read = () => {
-    const found = [];
+    const comments = [];
     for (const line of (field()?.value ?? "").split("\n")) {
-      const begun = line.match(WRITTEN);
-      if (/^\s/.test(line) && found.length) found.at(-1).text += `\n${line.trim()}`;
-      else if (begun) found.push({ at: place(begun[1], begun[2], begun[3]), text: begun[4].trim() });
-      else if (line.trim()) found.push({ at: "", text: line });
+      const match = line.match(WRITTEN);
+      if (/^\s/.test(line) && comments.length) comments.at(-1).text += `\n${line.trim()}`;
+      else if (match) comments.push({ at: locationText(match[1], match[2], match[3]), text: match[4].trim() });
+      else if (line.trim()) comments.push({ at: "", text: line });
     }
-    return found;
+    return comments;
   };
   const write = (comments) => {
     const lines = comments.map(({ at, text }) => (at ? `${at}: ${text.trim().replaceAll("\n", "\n  ")}` : text));
-    field().value = lines.map((each) => `${each}\n`).join("");
+    field().value = lines.map((line) => `${line}\n`).join("");
     field().dispatchEvent(new Event("input", { bubbles: true }));
   };
   const set = (at, text) => {
-    const others = read().filter((each) => each.at !== at);
-    write(text.trim() ? [...others, { at, text }] : others);
+    const otherComments = read().filter((comment) => comment.at !== at);
+    write(text.trim() ? [...otherComments, { at, text }] : otherComments);
   };
 
   const focus = (line) => {
     line.tabIndex = -1;
     line.focus();
   };
-  // Beside each other, a line before the change has the one after it at its right.
+  // In two columns, the line after the change is to the right of the line before the change.
   const below = (line) => (line.matches(".left") ? line.nextElementSibling : line);
 
-  const made = (tag, className, text = "") => {
+  const createElement = (tag, className, text = "") => {
     const element = document.createElement(tag);
     element.className = className;
     element.textContent = text;
     return element;
   };
   const button = (text, action, className = "button") => {
-    const element = made("button", className, text);
+    const element = createElement("button", className, text);
     element.type = "button";
     element.addEventListener("click", action);
     return element;
@@ -56,13 +57,13 @@
 
   const show = () => {
     if (!field()) return;
-    document.querySelectorAll("#how-to-comment").forEach((each) => { each.hidden = false; });
-    document.querySelectorAll(".remark.draft").forEach((each) => each.remove());
-    const comments = read().filter((each) => each.at);
+    document.querySelectorAll("#how-to-comment").forEach((help) => { help.hidden = false; });
+    document.querySelectorAll(".remark.draft").forEach((remark) => remark.remove());
+    const comments = read().filter((comment) => comment.at);
     const count = comments.length ? ` (${comments.length} comment${comments.length > 1 ? "s" : ""})` : "";
-    document.querySelectorAll("[data-comments]").forEach((each) => { each.textContent = count; });
+    document.querySelectorAll("[data-comments]").forEach((label) => { label.textContent = count; });
     if (!comments.length) return;
-    const lines = new Map([...document.querySelectorAll(LINES)].map((line) => [placeOf(line), line]));
+    const lines = new Map([...document.querySelectorAll(LINES)].map((line) => [locationOf(line), line]));
     for (const { at, text } of comments) {
       const line = lines.get(at);
       if (!line) continue;
@@ -70,8 +71,8 @@
         set(at, "");
         focus(line);
       };
-      const note = made("span", "remark draft");
-      const head = made("span", "remark-by", "Your comment, not sent yet ");
+      const note = createElement("span", "remark draft");
+      const head = createElement("span", "remark-by", "Your comment, not sent yet ");
       head.append(button("Change", () => open(line), "plain small"), button("Remove", remove, "plain small"));
       note.setAttribute("role", "note");
       note.append(head, `\n${text}`);
@@ -80,29 +81,29 @@
   };
 
   const open = (line) => {
-    const at = placeOf(line);
-    document.querySelectorAll(".remark.writing").forEach((each) => each.remove());
-    const box = made("span", "remark writing");
-    const text = made("textarea", "");
+    const at = locationOf(line);
+    document.querySelectorAll(".remark.writing").forEach((remark) => remark.remove());
+    const box = createElement("span", "remark writing");
+    const text = createElement("textarea", "");
     text.rows = 3;
     text.maxLength = 2000;
     text.setAttribute("aria-label", `Comment on ${at}`);
-    text.value = read().find((each) => each.at === at)?.text ?? "";
+    text.value = read().find((comment) => comment.at === at)?.text ?? "";
     const close = () => {
       box.remove();
       focus(line);
     };
-    const keep = () => {
+    const save = () => {
       close();
       set(at, text.value);
     };
-    const buttons = made("span", "buttons");
-    buttons.append(button("Add the comment", keep, "button primary"), button("Back", close));
+    const buttons = createElement("span", "buttons");
+    buttons.append(button("Add the comment", save, "button primary"), button("Back", close));
     box.append(text, buttons);
     below(line).after(box);
     box.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
       event.stopPropagation();
     });
     text.focus();

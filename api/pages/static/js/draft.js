@@ -20,10 +20,10 @@
 
   const fill = (root) => {
     for (const field of root.querySelectorAll(FIELDS)) {
-      const kept = localStorage.getItem(keyOf(field));
-      if (kept === null || !isDefault(field)) continue;
-      if (ticks(field)) field.checked = kept === "true";
-      else field.value = kept;
+      const draft = localStorage.getItem(keyOf(field));
+      if (draft === null || !isDefault(field)) continue;
+      if (ticks(field)) field.checked = draft === "true";
+      else field.value = draft;
       const folded = field.closest("details");
       if (folded) folded.open = true;
       field.dispatchEvent(new Event("input", { bubbles: true }));

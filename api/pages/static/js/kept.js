@@ -1,16 +1,16 @@
-// A region of a job's page is not replaced while a person types in it. An update is offered, and
-// shown on request, or when the input was sent or closed.
+// A region of a job's page is not replaced while a person types in it. A notice offers the update,
+// which is shown on request, or when the input was sent or closed.
 (() => {
   const waiting = new Map(); // updates by the region's id
 
   // A closed field with a draft gets its text back after the update.
-  const begun = (field) =>
+  const hasInput = (field) =>
     field.value !== field.defaultValue && (field.offsetParent !== null || !field.dataset.draft);
-  // An empty form counts, too: a person begins to type in it, and without the form these keys would
+  // An empty form counts, too: a person may be about to type in it, and without the form the keys would
   // press buttons.
-  const busy = (region) =>
+  const isInUse = (region) =>
     region.querySelector("dialog[open], .unfolded:not([hidden]) textarea, textarea:focus") !== null
-    || [...region.querySelectorAll("textarea, input:not([type])")].some(begun);
+    || [...region.querySelectorAll("textarea, input:not([type])")].some(hasInput);
 
   const offer = (region) => {
     if (region.querySelector(".changed-meanwhile")) return;
@@ -25,19 +25,19 @@
   };
 
   const release = (region) => {
-    if (region && waiting.has(region.id) && !busy(region)) show(region);
+    if (region && waiting.has(region.id) && !isInUse(region)) show(region);
   };
 
   document.addEventListener("htmx:sseBeforeMessage", (event) => {
     const region = event.target;
-    const shown = region.querySelector(":scope > [data-digest]");
-    if (!shown) return;
+    const current = region.querySelector(":scope > [data-digest]");
+    if (!current) return;
     waiting.delete(region.id);
-    const same = event.detail.data.includes(`data-digest="${shown.dataset.digest}"`);
-    if (same) {
+    const isUnchanged = event.detail.data.includes(`data-digest="${current.dataset.digest}"`);
+    if (isUnchanged) {
       event.preventDefault();
       region.querySelectorAll(".changed-meanwhile").forEach((notice) => notice.remove());
-    } else if (busy(region)) {
+    } else if (isInUse(region)) {
       event.preventDefault();
       waiting.set(region.id, event.detail.data);
       offer(region);
@@ -59,7 +59,7 @@
     release(region);
   });
 
-  for (const left of ["close", "fold"]) {
-    document.addEventListener(left, (event) => release(event.target.closest(".region")), true);
+  for (const name of ["close", "fold"]) {
+    document.addEventListener(name, (event) => release(event.target.closest(".region")), true);
   }
 })();

@@ -1,18 +1,19 @@
 // Keyboard shortcuts of a review: a, r and e press its buttons, unless a person types or has switched
-// them off (speech input may press them by accident). Also opens and closes the parts below them.
+// the shortcuts off (speech input may press keys by accident). Also opens and closes the forms below
+// the buttons.
 (() => {
   const SWITCH = "fettle-keys";
-  const on = () => localStorage.getItem(SWITCH) !== "off";
-  const switched = document.getElementById("keys-on");
+  const isOn = () => localStorage.getItem(SWITCH) !== "off";
+  const checkbox = document.getElementById("keys-on");
   const showSwitch = () => {
-    document.documentElement.classList.toggle("keys-off", !on());
-    if (switched) switched.checked = on();
+    document.documentElement.classList.toggle("keys-off", !isOn());
+    if (checkbox) checkbox.checked = isOn();
   };
 
   showSwitch();
-  if (switched) {
-    switched.addEventListener("change", () => {
-      if (switched.checked) localStorage.removeItem(SWITCH);
+  if (checkbox) {
+    checkbox.addEventListener("change", () => {
+      if (checkbox.checked) localStorage.removeItem(SWITCH);
       else localStorage.setItem(SWITCH, "off");
       showSwitch();
     });
@@ -40,7 +41,7 @@
     if (event.target.classList.contains("unfolded")) unfold(event.target.id);
   });
 
-  // An opened part is loaded once: it may have been edited since.
+  // A form is loaded once, because a person may have edited it since.
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt, target } = event.detail;
     if (elt.dataset.unfolds && target.querySelector("textarea")) event.preventDefault();
@@ -49,7 +50,7 @@
   document.addEventListener("keydown", (event) => {
     const plain = !(event.ctrlKey || event.metaKey || event.altKey);
     const typing = event.target.closest("input, textarea, select, [contenteditable]");
-    if (!on() || !plain || typing || event.repeat || document.querySelector("dialog[open]")) return;
+    if (!isOn() || !plain || typing || event.repeat || document.querySelector("dialog[open]")) return;
     const button = document.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
     if (!button) return;
     event.preventDefault();

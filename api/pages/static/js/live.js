@@ -9,37 +9,37 @@
   const MOST = 20000;
   const block = (call, role) => {
     const box = document.getElementById("streamed");
-    let found = [...box.children].find((each) => each.dataset.call === call);
-    if (!found) {
-      found = document.createElement("div");
-      found.dataset.call = call;
+    let output = [...box.children].find((child) => child.dataset.call === call);
+    if (!output) {
+      output = document.createElement("div");
+      output.dataset.call = call;
       const name = document.createElement("strong");
       name.textContent = `${role} `;
-      found.append(name);
-      box.append(found);
+      output.append(name);
+      box.append(output);
     }
-    return found;
+    return output;
   };
 
   const append = ({ call, role, part, text, try: attempt }) => {
-    const place = block(call, role);
-    if (place.dataset.attempt !== String(attempt)) {
-      place.dataset.attempt = attempt;
-      while (place.children.length > 1) place.lastChild.remove();
+    const output = block(call, role);
+    if (output.dataset.attempt !== String(attempt)) {
+      output.dataset.attempt = attempt;
+      while (output.children.length > 1) output.lastChild.remove();
     }
-    let last = place.lastElementChild;
+    let last = output.lastElementChild;
     if (last.className !== `said-${part}`) {
       last = document.createElement("span");
       last.className = `said-${part}`;
-      place.append(last);
+      output.append(last);
     }
     last.textContent = (last.textContent + text).slice(-MOST);
-    place.parentElement.scrollTop = place.parentElement.scrollHeight;
+    output.parentElement.scrollTop = output.parentElement.scrollHeight;
   };
 
   const removeFinished = (html) => {
-    for (const each of [...document.getElementById("streamed").children]) {
-      if (html.includes(`data-call="${each.dataset.call}"`)) each.remove();
+    for (const output of [...document.getElementById("streamed").children]) {
+      if (html.includes(`data-call="${output.dataset.call}"`)) output.remove();
     }
   };
 

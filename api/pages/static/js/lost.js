@@ -1,6 +1,6 @@
-// Shows a notice where an answer is missing or not from Fettle (a proxy's error): else a lost decision
-// looks like an applied one. Fettle's own refusals say how to show them. Parts that a page loads by
-// itself, such as the changes of a review, are requested again.
+// Shows a notice if an answer is missing or not from Fettle (a proxy's error). Otherwise a lost decision
+// would look like an applied decision. Fettle's own refusals have headers that show them. Parts that a page
+// loads by itself, such as the changes of a review, are requested again.
 (() => {
   const AGAIN_MS = 2000;
   const notice = document.getElementById("notice");
@@ -12,9 +12,9 @@
 
   document.addEventListener("htmx:afterRequest", (event) => {
     const { elt, successful, xhr } = event.detail;
-    const shown = notice.querySelector("[data-lost]");
-    if (successful && shown && ("poll" in elt.dataset || elt.matches("form"))) shown.remove();
-    if (!fromFettle(xhr) && !shown) notice.append(document.getElementById("lost").content.cloneNode(true));
+    const lostNotice = notice.querySelector("[data-lost]");
+    if (successful && lostNotice && ("poll" in elt.dataset || elt.matches("form"))) lostNotice.remove();
+    if (!fromFettle(xhr) && !lostNotice) notice.append(document.getElementById("lost").content.cloneNode(true));
     if ((!fromFettle(xhr) || xhr.status >= 500) && elt.matches("[hx-trigger$=again]")) {
       setTimeout(() => { if (elt.isConnected) htmx.trigger(elt, "again"); }, AGAIN_MS);
     }

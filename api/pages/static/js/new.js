@@ -36,9 +36,9 @@
   }
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
-    const all = new DataTransfer();
-    for (const file of [...files.files, ...event.dataTransfer.files]) all.items.add(file);
-    files.files = all.files;
+    const transfer = new DataTransfer();
+    for (const file of [...files.files, ...event.dataTransfer.files]) transfer.items.add(file);
+    files.files = transfer.files;
     list();
   });
 

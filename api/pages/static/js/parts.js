@@ -1,6 +1,6 @@
 // Copy buttons, notices, dialogs, menus and polling.
 (() => {
-  const copied = async (text) => {
+  const writeClipboard = async (text) => {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
     const area = document.createElement("textarea"); // without https there is no clipboard API
     area.value = text;
@@ -10,7 +10,8 @@
     area.remove();
   };
 
-  // The text that a button copies: its own, that of its block, or the complete text of a cut one.
+  // The text that a button copies: its own text, the text of its block, or the complete text of a block
+  // that is cut.
   const textOf = async (button) => {
     const { copy, copyWhole } = button.dataset;
     if (copy) return copy;
@@ -23,7 +24,7 @@
   const copy = async (button) => {
     button.dataset.label = button.dataset.label || button.textContent;
     try {
-      await copied(await textOf(button));
+      await writeClipboard(await textOf(button));
       button.textContent = "Copied";
     } catch {
       button.textContent = "Not copied";
@@ -53,12 +54,12 @@
 
   // The list of jobs polls; in a hidden tab only as often as its title needs.
   const HIDDEN_MS = 20000;
-  let asked = 0;
+  let polledAt = 0;
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt } = event.detail;
     if (!("poll" in elt.dataset)) return;
-    if (document.hidden && Date.now() - asked < HIDDEN_MS) event.preventDefault();
-    else asked = Date.now();
+    if (document.hidden && Date.now() - polledAt < HIDDEN_MS) event.preventDefault();
+    else polledAt = Date.now();
   });
   document.addEventListener("htmx:configRequest", (event) => {
     const { elt, parameters } = event.detail;
@@ -66,7 +67,7 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     const { elt, xhr } = event.detail;
-    const known = xhr && xhr.getResponseHeader("X-Known");
-    if (known) elt.dataset.known = known;
+    const mark = xhr && xhr.getResponseHeader("X-Known");
+    if (mark) elt.dataset.known = mark;
   });
 })();

@@ -4,24 +4,24 @@
   const timeline = document.getElementById("timeline");
   if (!timeline) return;
   const regions = [...document.querySelectorAll(".job .region")];
-  const tall = () => regions.reduce((sum, region) => sum + region.offsetHeight, 0);
-  let known = tall();
-  let held = null; // the event in the middle of the window, and where it stands
-  let top = 0;
+  const regionsHeight = () => regions.reduce((sum, region) => sum + region.offsetHeight, 0);
+  let lastHeight = regionsHeight();
+  let anchor = null; // the event in the middle of the window
+  let top = 0; // its position
 
-  const look = () => {
-    const place = document.elementFromPoint(timeline.getBoundingClientRect().left + 8, innerHeight / 2);
-    held = scrollY > 0 && place ? place.closest("#timeline > li") : null;
-    if (held) top = held.getBoundingClientRect().top;
+  const chooseAnchor = () => {
+    const element = document.elementFromPoint(timeline.getBoundingClientRect().left + 8, innerHeight / 2);
+    anchor = scrollY > 0 && element ? element.closest("#timeline > li") : null;
+    if (anchor) top = anchor.getBoundingClientRect().top;
   };
 
-  addEventListener("scroll", () => { if (tall() === known) look(); }, { passive: true });
+  addEventListener("scroll", () => { if (regionsHeight() === lastHeight) chooseAnchor(); }, { passive: true });
 
-  const seen = new ResizeObserver(() => {
-    const moved = held && held.isConnected ? held.getBoundingClientRect().top - top : 0;
-    if (tall() !== known && Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
-    known = tall();
-    look();
+  const observer = new ResizeObserver(() => {
+    const moved = anchor && anchor.isConnected ? anchor.getBoundingClientRect().top - top : 0;
+    if (regionsHeight() !== lastHeight && Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
+    lastHeight = regionsHeight();
+    chooseAnchor();
   });
-  for (const part of [...regions, timeline]) seen.observe(part);
+  for (const part of [...regions, timeline]) observer.observe(part);
 })();
