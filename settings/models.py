@@ -18,7 +18,7 @@ Chain = Names
 
 def _role(role: str) -> Any:
     description = (
-        f"models of the {role}: the next one stands in if one is unavailable; else `FETTLE_MODEL`"
+        f"models of the {role}: the next one is called if one is unavailable; else `FETTLE_MODEL`"
     )
     return Field((), description=description)
 
@@ -29,13 +29,13 @@ def _escalation(role: str) -> Any:
 
 
 class ModelSettings(ProviderSettings):
-    """Models by role. A chain's first model answers; the next one stands in if it is
-    unavailable."""
+    """Models by role. The first model of a chain is called. If it is unavailable, the next model is
+    called."""
 
     model: Chain = Field(
         (),
-        description="default model, as provider:model, and after commas the models that stand in"
-        " for it; unset: by which providers have a key",
+        description="default model, as provider:model, and after commas its fallbacks; unset: "
+        "chosen by the providers that have a key",
     )
     planner_model: Chain = _role("planner")
     executor_model: Chain = _role("executor")

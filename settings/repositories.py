@@ -83,8 +83,8 @@ class RepositorySettings(DeliverySettings):
     deliver_hosts: Annotated[Names, AfterValidator(_kinds)] = Field(
         (),
         description="hosts of `FETTLE_REPO_HOSTS` that approved changes may be pushed to, with "
-        "what each is: `github.com=github`, `git.example.org=gitlab`, "
-        "`git.internal:3000=git` (branches alone); their credentials have to allow it",
+        "their kinds: `github.com=github`, `git.example.org=gitlab`, "
+        "`git.internal:3000=git` (branches only); their credentials have to allow it",
     )
     repo_dir: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
@@ -105,7 +105,7 @@ class RepositorySettings(DeliverySettings):
         1_000,
         gt=0,
         description="how many commits of history are fetched, with the tags on them; an upload "
-        "brings what it has",
+        "has its own history",
     )
     repo_seconds: float = Field(
         300.0,

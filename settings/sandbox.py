@@ -46,8 +46,8 @@ class SandboxSettings(FettleSettings):
     )
     sandbox_programs: Names = Field(
         (),
-        description="`local`: programs of this machine that code finds beside the usual ones"
-        " (`sandbox/programs.py`), by name, separated by commas: `node, gcc, as, ld`",
+        description="`local`: programs of this machine that code finds in addition to the usual"
+        " programs (`sandbox/programs.py`), by name, separated by commas: `node, gcc, as, ld`",
     )
     sandbox_own_interpreter: bool = Field(
         False,
@@ -87,11 +87,15 @@ class SandboxSettings(FettleSettings):
         "processors, and 5 s. A run time that a job asks for moves it in any case",
     )
     run_cpus: float = Field(
-        1.0, gt=0, description="processors that one run may keep busy, where a cgroup can be had"
+        1.0, gt=0, description="processors that one run may keep busy, if there are control groups"
     )
     run_memory_bytes: int = Field(512 * MIB, gt=0, description="memory of one run")
     run_processes: int = Field(64, gt=0, description="processes and threads of one run")
-    run_output_bytes: int = Field(64 * 1024, gt=0, description="output kept of one run")
+    run_output_bytes: int = Field(
+        64 * 1024,
+        gt=0,
+        description="bytes of stdout, and of stderr, that are kept of one run",
+    )
     workspace_bytes: int = Field(
         192 * MIB,
         gt=0,

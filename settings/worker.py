@@ -49,7 +49,7 @@ class WorkerSettings(
         ge=0,
         le=50,
         description="calls of one critique that read, search or run the work; 0: the critic judges "
-        "what it is shown",
+        "only its request",
     )
     parallel_steps: int = Field(
         3,

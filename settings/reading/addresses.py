@@ -50,7 +50,7 @@ class Tls:
     verify: bool = True
     check_hostname: bool = True
     ca_file: str | None = None
-    """Certificates of authorities, in addition to those of the machine."""
+    """A file with certificates of authorities, in addition to the authorities of the machine."""
     certificate_file: str | None = None
     key_file: str | None = None
 
@@ -303,11 +303,11 @@ def _check_options(options: Mapping[str, str], names: Collection[str], scheme: s
 
 
 _DATABASE_OPTIONS = {"unix": "db", "redis+socket": "virtual_host"}
-"""By the schemes of Unix sockets."""
+"""The option that names the database, by the schemes of Unix sockets."""
 _TLS_OPTIONS = frozenset(
     {"ssl_cert_reqs", "ssl_check_hostname", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
 )
-"""As redis-py and Celery spell them."""
+"""The options of TLS, as redis-py and Celery spell them."""
 
 
 def _tls(options: Mapping[str, str]) -> Tls:

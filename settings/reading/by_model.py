@@ -91,7 +91,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _pattern(name: str) -> str:
-    """`provider:model` or `provider:*`; a provider alone means all of its models."""
+    """`provider:model` or `provider:*`; the name of a provider means all of its models."""
     provider, _, model = name.partition(":")
     providers = [row.provider for row in PROVIDERS]
     if provider not in providers:

@@ -170,7 +170,7 @@ PROVIDERS = (
         "with its `/v1`: it answers for `compatible:MODEL`",
     ),
 )
-"""In the order of docs/configuration.md."""
+"""The providers, in the order of docs/configuration.md."""
 
 
 def provider_variable(provider: str, setting: str) -> str:
