@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes a base image on this machine, for an engine that can pull none: Debian with Python,
+# Makes a base image on this machine, for an engine that cannot pull images: Debian with Python,
 # bubblewrap, git, ssh and a Redis server, from Debian's own packages (about 90 s, 340 MB).
 #
 #     deploy/base-image.sh [NAME]         NAME is fettle-base by default
 #
-# FETTLE_DEBIAN_SUITE (bookworm) and FETTLE_DEBIAN_MIRROR choose what it is made from.
+# FETTLE_DEBIAN_SUITE (default: bookworm) and FETTLE_DEBIAN_MIRROR choose the source of the packages.
 set -euo pipefail
 here=$(dirname "$0")
 name=${1:-fettle-base}
@@ -13,7 +13,7 @@ packages=python3,python3-venv,bubblewrap,git,openssh-client,redis-server,ca-cert
 
 "$here/packages.sh" mmdebstrap
 
-# What apt needs here to reach its mirror is needed there too.
+# The new root needs this machine's settings of apt to reach the mirror.
 options=()
 proxy=$(apt-config dump --format '%v' Acquire::http::Proxy)
 [ -n "$proxy" ] && options+=(--aptopt="Acquire::http::Proxy \"$proxy\"")

@@ -5,8 +5,8 @@ RUN command -v dockerd >/dev/null && command -v rootlesskit >/dev/null && comman
     || { apt-get update --quiet=2 \
         && apt-get install --yes --quiet=2 --no-install-recommends docker.io rootlesskit uidmap libcap2-bin \
         && rm -rf /var/lib/apt/lists/*; }
-# The one privilege: giving the engine its subordinate users. As capabilities of two files, because a
-# program that is root but for CAP_SYS_ADMIN, as it would be in a container, may not.
+# The only privilege: to give the engine its subordinate users. Two files have it as capabilities,
+# because a program of root without CAP_SYS_ADMIN, as in a container, may not do this.
 RUN groupadd --gid 1000 rootless \
     && useradd --uid 1000 --gid 1000 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin rootless \
     && echo rootless:100000:65536 | tee /etc/subuid >/etc/subgid \

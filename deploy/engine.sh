@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# An engine of one's own, by hand: for tests, benchmarks and attacks on a machine that has none.
+# Starts a Docker engine for tests, benchmarks and attacks on a machine without an engine.
 #
 #     deploy/engine.sh start DIRECTORY [PID]      as root; prints its address, for DOCKER_HOST
-#     deploy/engine.sh stop DIRECTORY             ends just what it started, removes DIRECTORY
+#     deploy/engine.sh stop DIRECTORY             ends only the processes that it started, removes DIRECTORY
 #
-# It is Debian's docker.io, in network, mount and process namespaces of its own: no bridge, no rule
-# and no mount of another engine is touched, and containers in it have no way out. Its data, socket
-# and log are below DIRECTORY. A second start on the same DIRECTORY prints the address again. With
-# PID it is stopped when that process has ended, in whatever way. A DIRECTORY/daemon.json is read.
+# It is Debian's docker.io in network, mount and process namespaces of its own. So it changes no
+# bridge, rule or mount of another engine, and its containers reach no network. Its data, socket and
+# log are below DIRECTORY. A second start with the same DIRECTORY only prints the address. With PID,
+# the engine stops when that process ends for any reason. It reads DIRECTORY/daemon.json if it exists.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -24,7 +24,7 @@ socket=$directory/engine.sock
 group=fettle-engine-$(printf %s "$directory" | sha256sum | cut -c1-12)
 
 answers() { curl --silent --max-time 5 --output /dev/null --unix-socket "$socket" http://engine/_ping; }
-running() { # the process that we started, not another that has its number now
+running() { # whether the started process runs; another process may have its number by now
     pid=$(cat "$directory/pid" 2>/dev/null) || return 1
     { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep --quiet --fixed-strings -- "$directory/data"
 }
@@ -41,10 +41,10 @@ start() {
     # A socket's path has to fit into 108 bytes.
     [ ${#socket} -lt 100 ] || fail "the path of $directory is too long for a socket"
     chmod 0700 "$directory"
-    # What an engine that was killed has left: its processes and mounts went with its namespaces.
+    # The files of a killed engine. Its processes and mounts have ended with its namespaces.
     rm -rf "$socket" "$directory/dockerd.pid" "$directory/exec"
     [ ! -f "$directory/daemon.json" ] || set -- "$1" --config-file "$directory/daemon.json"
-    # An init before the engine: what its containers leave behind is nobody else's to reap.
+    # An init above the engine: no other process reaps the orphans of its containers.
     setsid env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$directory" \
         unshare --net --mount --pid --fork --mount-proc --kill-child docker-init -- \
         dockerd --data-root "$directory/data" --exec-root "$directory/exec" \
@@ -74,7 +74,7 @@ end_with() {
 
 end() {
     running || return 0
-    # First in good order, so that its containers end too; then with all of its namespaces.
+    # First stop the engine regularly, so that its containers end, too. Then end its namespaces.
     pkill -TERM --parent "$pid" || true
     for _ in $(seq 150); do
         running || return 0

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs commands on a machine that has nothing: a minimal Debian, in it a fresh clone of HEAD and a
-# user with an empty HOME. What was installed by hand on this machine can hide no missing step.
+# Runs commands in a minimal Debian with a fresh clone of HEAD and a user with an empty HOME. So
+# packages that were installed by hand on this machine cannot hide a missing step.
 #
 #     deploy/fresh-root.sh make DIRECTORY                        as root, about a minute
 #     deploy/fresh-root.sh run DIRECTORY USER COMMAND ...        root, or a user who may do nothing
 #
-# `run` works on a copy and removes it. A user who is not root finds installed what the README asks
-# him to have installed. Of this machine there are the kernel, the network, and how its package
-# indexes are reached: apt's sources and Acquire settings, pip's index settings, proxies, certificates.
+# `run` works on a copy and removes it. For a user who is not root, the packages that the README requires
+# are installed. The root shares with this machine the kernel, the network and the access to package
+# indexes: apt's sources and Acquire settings, pip's index settings, proxies and certificates.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(dirname "$here")
@@ -28,7 +28,7 @@ make_root() {
     sources=$(cat /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null || true)
     echo "making a Debian $suite with ${packages[*]} ..." >&2
     mkdir -p "$1"
-    # The sources of this machine where it runs that suite, else the suite's usual ones.
+    # The sources of this machine if it runs the same suite, else the usual sources of the suite.
     if grep --quiet --word-regexp "$suite" <<<"$sources"; then
         printf '%s\n' "$sources"
     fi | mmdebstrap --quiet --variant=minbase --include="$(IFS=,; echo "${packages[*]}")" \
@@ -51,8 +51,8 @@ pip_settings() {
         grep -v 'file:' | sort --unique || true
 }
 
-# Runs as the first process of the new namespaces: "$1" is the root, "$2" the user, the rest commands.
-# A chroot would not do: its processes may make no user namespaces, and so no sandbox.
+# Runs as the first process of the new namespaces: "$1" is the root, "$2" the user; the commands follow.
+# A chroot is not enough: its processes may not make user namespaces, and so no sandboxes.
 inside() {
     local root=$1 user=$2 device
     shift 2

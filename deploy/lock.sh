@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes requirements/*.lock from pyproject.toml: every package of every Python from 3.11 on, with
-# its hashes. What is locked keeps its version; `deploy/lock.sh --upgrade` takes the newest.
+# Writes requirements/*.lock from pyproject.toml: all packages with their hashes, for every Python from
+# 3.11 on. Locked packages keep their versions; `deploy/lock.sh --upgrade` takes the newest versions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=${UV:-.venv/bin/uv}
@@ -11,8 +11,9 @@ compile() {
 }
 mkdir -p requirements
 compile pyproject.toml --output-file requirements/base.lock
-# Nobody installs into an image: with every provider's library, 30 MB of 280, a model is a matter of its
-# key alone. Both images are made from one environment, and the API's runs Flower, too.
+# The images have the libraries of all providers (30 of 280 MB), because users do not install packages
+# into an image: a model then needs only its key. Both images have the same environment; the image of
+# the API also runs Flower.
 extras=(openai anthropic deepseek ollama openrouter mistral azure docker s3 flower)
 compile pyproject.toml "${extras[@]/#/--extra=}" --constraints requirements/base.lock --output-file requirements/images.lock
 # For `make demo` and `make up`: every extra, and the tools that install this checkout itself.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that the named Debian packages are there: installs them where it can, else says how.
+# Makes sure that the named Debian packages are installed: installs them, or prints the command.
 set -euo pipefail
 missing=()
 for package in "$@"; do

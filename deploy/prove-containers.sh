@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Proves that the images build from what is here, and that a job passes through the containers of
-# docker-compose.yml, with nothing pulled and nothing reached.
+# Proves that the images build without a registry, and that a job passes through the containers of
+# docker-compose.yml without any access to a network.
 #
 #     deploy/prove-containers.sh          about 4 minutes, 2 GB below TMPDIR, on Debian 12
 #
-# 1. An engine: the one that is reachable; else, as root, one of its own from Debian's docker.io,
-#    in namespaces of its own. That one's network has no way out: neither have the builds in it,
-#    nor the containers. It leaves no bridge, no rule and no mount behind.
-# 2. A base image from Debian's packages, the wheelhouse, and from both the images.
-# 3. What the worker is given is needed: without each setting its sandbox refuses to work.
-# 4. redis, api, flower and two workers: by compose v2 where there is one; with v1 the workers by
-#    `docker create` with the compose file's own settings, as v1 cannot say one of them.
-# 5. A job, paused for review; Redis killed and the workers that held the job replaced meanwhile;
-#    approved; its plot fetched over HTTP. Then all is taken down, whatever happened.
+# 1. An engine: the reachable engine; else, as root, a new engine from Debian's docker.io in
+#    namespaces of its own. The new engine has no network, so neither its builds nor its containers
+#    reach any host. It leaves no bridge, rule or mount behind.
+# 2. A base image from Debian's packages, the wheelhouse, and the images from both.
+# 3. Each setting of the worker's container is necessary: without it, the sandbox does not work.
+# 4. redis, api, flower and two workers by compose v2, if it is installed. With v1, `docker create`
+#    starts the workers with the settings of the compose file, because v1 lacks one of these settings.
+# 5. A job that pauses for a review. Then Redis is killed, the workers are replaced, the job is
+#    approved, and its plot is fetched over HTTP. At the end, also of a failure, all parts are removed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,7 +33,7 @@ fail() {
     printf 'FAILED: %s\n' "$*" >&2
     exit 1
 }
-refused() { # what should not work, in words; then the command
+refused() { # checks that a command fails; arguments: its description, the command
     local what=$1
     shift
     if "$@" >"$scratch/refused" 2>&1; then fail "$what worked"; fi
@@ -46,7 +46,7 @@ workers() { docker ps --quiet --filter "label=com.docker.compose.project=$projec
 take_down() {
     local code=$?
     trap - EXIT
-    exec >&3 2>&1 # a signal may have come while a function's output went elsewhere
+    exec >&3 2>&1 # a signal may have arrived while the output was redirected
     say "taking down"
     if docker version >/dev/null 2>&1; then
         [ $code = 0 ] || for id in $(docker ps --all --quiet --filter "label=com.docker.compose.project=$project"); do
@@ -75,7 +75,7 @@ have_engine() {
     command -v dockerd >/dev/null || deploy/packages.sh docker.io
     export DOCKER_HOST=unix://$scratch/engine.sock
     # shellcheck disable=SC2016  # the inner shell's own arguments
-    # Namespaces end with their last process: so do mounts, bridges and rules made in them.
+    # The namespaces end with their last process, and with them their mounts, bridges and rules.
     unshare --net --mount --pid --fork --mount-proc --kill-child sh -c '
         ip link set lo up
         exec dockerd --data-root "$1/data" --exec-root "$1/exec" --pidfile "$1/engine.pid" \
@@ -89,7 +89,7 @@ have_engine() {
 build_images() {
     deploy/base-image.sh $project-base
     PYTHON=$python deploy/wheelhouse.sh
-    # What compose takes from the redis image: a server, and /data that belongs to user 999.
+    # Compose needs two parts of the redis image: a server, and /data with the owner 999.
     printf 'FROM %s\nRUN install --directory --owner 999 --group 999 /data\n' $project-base |
         docker build --tag $project-redis - >"$scratch/build.log" 2>&1
     compose build >>"$scratch/build.log" 2>&1 || { tail -n 40 "$scratch/build.log"; fail "the images do not build"; }
@@ -97,7 +97,7 @@ build_images() {
     docker image ls --format '{{.Repository}}  {{.Size}}' | grep "^$project"
 }
 
-sandbox_in_container() { # one line with the finding; arguments: what `docker run` gets
+sandbox_in_container() { # prints the finding in one line; arguments: the options of `docker run`
     docker run --rm --init --read-only --cap-drop=ALL --network=none --tmpfs=/tmp \
         --security-opt=no-new-privileges:true "$@" $project-worker \
         python -m sandbox.doctor --python /opt/fettle/sandbox/bin/python
@@ -119,7 +119,7 @@ prove_secrets() {
     done
 }
 
-start_worker() { # by hand, from the compose file
+start_worker() { # by `docker create`, with the settings of the compose file
     local arguments id
     mapfile -t arguments < <(docker-compose config | "$python" deploy/prove_flags.py $project worker)
     [ ${#arguments[@]} -gt 0 ] || fail "the worker's settings could not be read"
@@ -128,7 +128,7 @@ start_worker() { # by hand, from the compose file
     docker start "$id" >/dev/null
 }
 
-healthy() { # waits until COUNT containers of a SERVICE are
+healthy() { # waits until COUNT containers of a SERVICE are healthy
     local count=$1 service=$2 found
     for _ in $(seq 120); do
         found=$(docker ps --quiet --filter health=healthy --filter "label=com.docker.compose.project=$project" \
@@ -154,14 +154,14 @@ start_all() {
     healthy 2 worker
 }
 
-replace_workers() { # others, so that the job is resumed by a process that never saw it
+replace_workers() { # so that a new process resumes the job
     workers | xargs docker rm --force >/dev/null
     if [ "${compose_command[0]}" = docker ]; then compose up --detach --scale worker=2; else start_worker; start_worker; fi
     healthy 2 worker
 }
 
 prove_worker() {
-    local id mount_call # the bare call: mount(8) would refuse by itself
+    local id mount_call # the system call, because the program mount(8) itself would refuse
     mount_call='import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 sys.exit(libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) and os.strerror(ctypes.get_errno()))'

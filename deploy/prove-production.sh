@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Proves docs/production.md: runs its commands, as they stand and in their order, on a minimal Debian
-# whose first process is systemd, which has no network once the releases are made. Then it kills a
-# worker, and upgrades while a job waits for a person. As root, 5 minutes:
+# Proves docs/production.md: runs its commands unchanged and in their order on a minimal Debian with
+# systemd as its first process, which has no network after the releases are made. Then it kills a
+# worker, and upgrades the deployment while a job waits for a person. As root, 5 minutes:
 #
 #     deploy/fresh-root.sh make /tmp/root
 #     deploy/fresh-root.sh run /tmp/root root deploy/prove-production.sh
@@ -95,7 +95,7 @@ wait_for waits
 before=$(readlink /opt/fettle/current)
 on bash -euxo pipefail -c "$(commands Upgrade)"
 [ "$before" != "$(readlink /opt/fettle/current)" ]
-# systemctl waits for the target alone, not for the services that are part of it
+# systemctl waits only for the target, not for the services that are part of it
 upgraded() { ! on sh -c "grep --quiet --null-data ^PATH=$before/ /proc/[0-9]*/environ 2>/dev/null"; }
 wait_for upgraded
 wait_for fettle doctor

@@ -23,7 +23,7 @@ UNDERSTOOD = {
 
 
 def flags(project: str, service: dict[str, Any]) -> Iterator[str]:
-    """The flags, then the image. Of several networks, only the first by name is used.
+    """The flags, then the image. If there are several networks, only the first by name is used.
 
     Raises ValueError for a setting that this function does not translate.
     """

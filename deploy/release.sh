@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes a release of this source in a directory of its own, for a machine without containers:
-# DIRECTORY/venv is the locked service with Flower and every provider's library, DIRECTORY/sandbox
-# what the models' code may import, DIRECTORY/run starts a program of it. It needs the source no more.
+# DIRECTORY/venv has the locked service with Flower and all providers' libraries, DIRECTORY/sandbox has
+# the packages that the code of models may import, and DIRECTORY/run starts the programs of the
+# release. The release does not need this source any more.
 #
 #     deploy/release.sh /opt/fettle/2026-11-23                PYTHON=python3.12 names the interpreter
 set -euo pipefail
@@ -12,12 +13,12 @@ python=${PYTHON:-python3}
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-"$python" -m venv "$scratch/tools" # pip and the build tools stay out of the release
+"$python" -m venv "$scratch/tools" # pip and the build tools are not a part of the release
 pip() {
     "$scratch/tools/bin/python" -m pip --quiet --quiet --disable-pip-version-check "$@"
 }
 pip install --require-hashes --no-deps --requirement "$source/requirements/build.lock"
-cp -r "$source" "$scratch/source" # a build writes into its source, which may be another user's
+cp -r "$source" "$scratch/source" # a build writes into its source, which may belong to another user
 pip wheel --no-deps --no-build-isolation --wheel-dir "$scratch/dist" "$scratch/source"
 
 umask 022

@@ -75,7 +75,7 @@ def shoot(browser: Browser, service: Service, path: str, scheme: str, into: Path
 
 
 def _save(picture: bytes, into: Path) -> None:
-    """Few colours are enough for a page, and a third of the bytes."""
+    """Reduce a picture to few colours, which saves two thirds of its bytes."""
     drawn = Image.open(io.BytesIO(picture)).convert("RGB")
     drawn.quantize(COLOURS, dither=Image.Dither.NONE).save(into, optimize=True)
     size = into.stat().st_size

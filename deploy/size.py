@@ -14,7 +14,7 @@ from statistics import median
 
 DATA = ("lab/evals/exercises/", "lab/evals/repositories/")
 TOTALS = {"tests": "= tests", "lab": "= laboratory", "lab's data": "= data"}
-"""The sum that a folder belongs to, if the folder is not part of the product."""
+"""The sums, by folder. Other folders belong to the product."""
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Fills ./wheelhouse with every wheel that the images are built from, by their hashes. Then
-# `docker build` needs no package index: for machines that reach none, and for who wants to see
-# what goes in. Run it with a Python of the same version and processor as the base image's.
+# Fills ./wheelhouse with all wheels of the images, after a check of their hashes. Then `docker build`
+# needs no package index. This is for machines without access to an index, and for people who want to
+# inspect the wheels. Run it with a Python of the same version and processor as the base image's.
 #
 #     PYTHON=python3.11 deploy/wheelhouse.sh
 #
-# SANDBOX_PACKAGES=sandbox-extra takes the larger set for the code in sandboxes.
+# With SANDBOX_PACKAGES=sandbox-extra, it also takes the additional packages for the code in sandboxes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
