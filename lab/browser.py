@@ -1,4 +1,4 @@
-"""Debian's Chromium, with no network except loopback."""
+"""Debian's Chromium, without a network except loopback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser_path() -> str:
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """The browser, until the block ends."""
+    """A browser that runs until the block ends."""
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=browser_path(), args=list(ARGS))
         try:

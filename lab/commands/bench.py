@@ -45,12 +45,12 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class Sets(click.Group):
-    """Takes each word that is not a command as a set of exercises."""
+    """Accepts each word that is not a command as the name of a set of exercises."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command and its arguments; a set stays among them."""
+        """The command and its arguments; the name of a set stays an argument."""
         if args[0] in self.commands:
             return super().resolve_command(ctx, args)
         return None, run_set, args
@@ -158,7 +158,9 @@ def show(file: Path, *, png: Path | None, as_json: bool) -> int:
 @PNG
 @JSON
 def compare_command(first: Path, second: Path, *, png: Path | None, as_json: bool) -> None:
-    """Compare the results A and B, exercise by exercise: what differs, and whether by chance."""
+    """Compare the results A and B, exercise by exercise: the differences, and whether they may be
+    due to chance.
+    """
     screen = Screen(stderr=as_json)
     first_results, second_results = read_results(first), read_results(second)
     pairs = compare(first_results, second_results)
@@ -176,7 +178,7 @@ def compare_command(first: Path, second: Path, *, png: Path | None, as_json: boo
 def _show_file(
     screen: Screen, file: Path, *, as_json: bool, png: Path | None, requires_plot: bool
 ) -> int:
-    """The table and the plot of a file; 1 where something was not measured."""
+    """Show the table and the plot of a file. Returns 1 if an exercise was not measured."""
     header, results = read_results(file)
     summary = sum_up(header, results)
     tables.show_results(screen, header, summary)
@@ -191,7 +193,9 @@ def _show_file(
 
 
 def _draw(screen: Screen, drawing: bars.Bars, png: Path | None, *, is_required: bool) -> None:
-    """The plot; where its libraries are missing and nobody asked for it, how to have it."""
+    """Draw the plot. If its libraries are missing and the user did not request it, name the command
+    that installs them.
+    """
     try:
         plots = extra.plots()
     except CliError as error:
@@ -249,7 +253,7 @@ def _check_shipped_fixes(
     as_json: bool,
     options: Mapping[str, Any],
 ) -> int:
-    """The shipped fix of each task on a repository, and the task without it."""
+    """Check the shipped fix of each task on a repository, and the task without the fix."""
 
     def report_fix(check: repo_canonical.FixCheck) -> None:
         took = f"{check.seconds:.1f} s"

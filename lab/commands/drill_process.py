@@ -1,4 +1,4 @@
-"""Runs a drill as a process of its own, which clears up before the command ends."""
+"""Runs a drill in its own process, which cleans up before the command ends."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def run_drill(
     argv = [sys.executable, "-P", "-m", module, *arguments]
     with Signals() as signals:
         try:
-            with signals.delayed():  # from the start of the drill on, this process must end it
+            # As soon as the drill has started, a signal must end the drill, too.
+            with signals.delayed():
                 process = subprocess.Popen(argv, env=child_environment(environment or {}))
             return process.wait()
         except StoppedBySignal as stopped:
-            signals.hold()  # the drill clears up first, even if more signals arrive
+            signals.hold()  # the drill cleans up first, even if more signals arrive
             if stopped.exit_code != 128 + signal.SIGINT:
                 process.terminate()  # only Ctrl-C reaches the drill without this
             process.wait()

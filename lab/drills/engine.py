@@ -1,8 +1,8 @@
-"""The Docker engine that a drill or a benchmark needs: the configured engine, or a new engine; for
-questions about the user's deployment, the engine that a worker would use.
+"""The Docker engine of a drill or a benchmark: the configured engine, or a new engine. For
+questions about the user's deployment, it is the engine that a worker would use.
 
-An engine of its own is made by `deploy/engine.sh`, the image of the sandboxes by
-`deploy/sandbox-image.sh`, and both are removed at the end.
+`deploy/engine.sh` starts a new engine, and `deploy/sandbox-image.sh` builds the image of the
+sandboxes; both are removed at the end.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def engine(
         TemporaryDirectory(prefix="fettle-engine-", ignore_cleanup_errors=True) as folder,
     ):
         say("starting one, by deploy/engine.sh")
-        owner = str(os.getpid())  # however this process ends, the engine ends with it
+        owner = str(os.getpid())  # the engine ends with this process, in any case
         try:
             address = _script("engine.sh", "start", folder, owner).splitlines()[-1]
             built = _script("sandbox-image.sh", settings.sandbox_image, env=_at(address))
@@ -68,7 +68,7 @@ def engine(
 
 
 def _answers(address: str) -> bool:
-    """Whether somebody listens at this unix socket, and lets us in."""
+    """Whether a server listens at this unix socket, and accepts this user."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(_ANSWER_SECONDS)
         try:
@@ -83,7 +83,9 @@ def _at(address: str) -> Mapping[str, str]:
 
 
 def _script(name: str, *words: str, env: Mapping[str, str] | None = None) -> str:
-    """What one of the project's scripts prints. Raises CliError with the end of its complaints."""
+    """Run one of the project's scripts; returns its output. Raises CliError with the end of its
+    error output.
+    """
     done = subprocess.run(
         [str(_DEPLOY / name), *words],
         env=child_environment(env or {}),

@@ -1,4 +1,7 @@
-"""Processes below a process, by /proc. A process is its pid and when it began: pids come again."""
+"""Processes below a process, from /proc.
+
+A process is identified by its pid and its start time, because pids are reused.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Process:
 
     @property
     def command(self) -> str:
-        """Its command line; empty if it has ended."""
+        """The command line; empty if the process has ended."""
         with contextlib.suppress(OSError):
             argv = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
             return b" ".join(argv).decode(errors="replace").strip()
@@ -35,7 +38,7 @@ class Process:
 
     @property
     def lives(self) -> bool:
-        """Whether it has not ended; a zombie has ended."""
+        """Whether the process has not ended; a zombie has ended."""
         now = process(self.pid)
         return (
             now is not None and now.started_ticks == self.started_ticks and now.state not in STOPPED
@@ -52,24 +55,24 @@ class Process:
 
 
 def adopt_orphans() -> None:
-    """From now on orphans below this process become its children (Linux)."""
+    """Make this process the parent of all orphans below it from now on (Linux)."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def process(pid: int) -> Process | None:
-    """The process, or None."""
+    """The process with this pid, or None."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name, in brackets, may hold anything: spaces and brackets too.
+    # The name in brackets may contain any character, including spaces and brackets.
     head, _, fields_text = stat.rpartition(b")")
     fields, name = fields_text.split(), head.partition(b"(")[2].decode(errors="replace")
     return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode(), name)
 
 
 def living(pid: int) -> list[Process]:
-    """The process of that number; None if it has ended."""
+    """A list with the process of this pid; empty if it has ended."""
     found_process = process(pid)
     return (
         [found_process] if found_process is not None and found_process.state not in STOPPED else []
@@ -77,19 +80,19 @@ def living(pid: int) -> list[Process]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of that number has not ended; a zombie has ended."""
+    """Whether the process of this pid has not ended; a zombie has ended."""
     return bool(living(pid))
 
 
 def children(pid: int) -> list[Process]:
-    """Its children, the oldest first."""
+    """The children of a process, the oldest first."""
     return sorted(
         (p for p in everyone() if p.parent == pid), key=lambda p: (p.started_ticks, p.pid)
     )
 
 
 def below(*pids: int) -> list[Process]:
-    """Everything below the processes, however deep."""
+    """All descendants of the processes."""
     by_parent: dict[int, list[Process]] = {}
     for member in everyone():
         by_parent.setdefault(member.parent, []).append(member)
@@ -103,7 +106,7 @@ def below(*pids: int) -> list[Process]:
 
 
 def everyone() -> Iterable[Process]:
-    """All processes that can be seen."""
+    """All visible processes."""
     for path in Path("/proc").glob("[0-9]*"):
         if (member := process(int(path.name))) is not None:
             yield member

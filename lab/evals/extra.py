@@ -10,7 +10,7 @@ from cli.errors import CliError
 
 
 def plots() -> ModuleType:
-    """`lab.evals.report.plots`. Raises CliError where its libraries are not installed."""
+    """`lab.evals.report.plots`. Raises CliError if its libraries are not installed."""
     try:
         return importlib.import_module("lab.evals.report.plots")
     except ModuleNotFoundError as error:

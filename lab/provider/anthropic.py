@@ -128,7 +128,7 @@ def _blocks(turn: Reply, number: int) -> list[dict[str, Any]]:
 
 
 def _thoughts(text: str) -> list[dict[str, Any]]:
-    """Thoughts that are shown, and redacted ones."""
+    """Visible and redacted thoughts."""
     return [
         {"type": "thinking", "thinking": text, "signature": SIGNATURE},
         {"type": "redacted_thinking", "data": SIGNATURE},
@@ -162,7 +162,7 @@ def _stop(turn: Reply) -> str:
 
 
 def _usage(tokens: Tokens) -> dict[str, int]:
-    """Input tokens do not include those that were read from or written to the cache."""
+    """Input tokens do not include the tokens that were read from or written to the cache."""
     return {
         "input_tokens": tokens.input - tokens.cached_input - tokens.cache_write,
         "cache_read_input_tokens": tokens.cached_input,

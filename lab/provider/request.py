@@ -49,8 +49,9 @@ class Request:
 
     @property
     def replies_so_far(self) -> int:
-        """The number of the model's messages, with those that a note of Fettle's says are left
-        out."""
+        """The number of the model's messages, including the messages that a note of Fettle reports
+        as left out.
+        """
         users = (message.text for message in self.messages if message.speaker == "user")
         notes = (note for text in users for note in _LEFT_OUT.finditer(text))
         repeated = sum(message.speaker == "assistant" for message in self.messages)

@@ -129,7 +129,7 @@ class ProviderServer:
                 if not await self._answer(incoming, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has gone
+            pass  # the client has disconnected
         finally:
             writer.close()
 

@@ -1,4 +1,4 @@
-"""The local provider's answers: one turn a request."""
+"""The local provider's answers: one turn per request."""
 
 from __future__ import annotations
 

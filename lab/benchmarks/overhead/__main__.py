@@ -43,7 +43,7 @@ class Measured:
     tried: experiments.Tried
 
     def keys(self) -> dict[str, float]:
-        """What `--json` prints."""
+        """The keys of `--json`."""
         return {
             "service_ms": round(self.service_ms, 1),
             "baseline_ms": round(self.baseline_ms, 1),
@@ -58,7 +58,7 @@ class Measured:
 async def measure(
     service: ServiceRun, baseline: Baseline, rounds: int, batches: int, tried: experiments.Tried
 ) -> Measured:
-    """Both sides in turn, so that a slow moment of the machine affects both."""
+    """Measure both sides in turn, so that a slow moment of the machine affects both."""
     for _ in range(3):
         await service.run()
         await baseline.run()
@@ -96,7 +96,7 @@ async def compare(url: str, key: str, rounds: int, batches: int) -> Measured:
 @click.option("--rounds", default=30, show_default=True, help="jobs one at a time, each side")
 @click.option("--batches", default=7, show_default=True, help=f"batches of {TOGETHER}, each side")
 def main(as_json: bool, rounds: int, batches: int) -> None:
-    """Start a throw-away service with two workers, and compare."""
+    """Start a temporary service with two workers, and compare."""
     env = {"FETTLE_RECORDINGS_DIR": str(job.RECORDINGS), "FETTLE_RATE_LIMIT": "1000000/minute"}
     with throwaway(Screen(), workers=WORKERS, env=env) as service:
         measured = asyncio.run(compare(service.url, service.key, rounds, batches))

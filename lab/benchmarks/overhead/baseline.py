@@ -38,7 +38,7 @@ class Baseline:
         return cls(build(InMemorySaver()), pool, sandbox)
 
     async def run(self) -> float:
-        """One job from start to end; returns its seconds."""
+        """Run one job from start to end; returns its seconds."""
         started_at = time.perf_counter()
         record = MemoryRecord()
         models = RoleModels.alone(self.pool, job.MODEL)
@@ -68,13 +68,13 @@ class Baseline:
         return seconds
 
     async def run_together(self, count: int) -> float:
-        """`count` jobs at once; returns the seconds until the last one's end."""
+        """Run `count` jobs at once; returns the seconds until the end of the last job."""
         started_at = time.perf_counter()
         await asyncio.gather(*(self.run() for _ in range(count)))
         return time.perf_counter() - started_at
 
 
 def _check(record: MemoryRecord, pauses: int) -> None:
-    """Both sides must have done the same job."""
+    """Check that this side did the same job as the other side."""
     done = (len(record.charges), len(record.outcomes) - len(record.charges), pauses)
     assert done == (job.MODEL_CALLS, job.TOOL_CALLS, job.PAUSES), done

@@ -24,7 +24,7 @@ TASK = "Find a word in a sorted list: find(words, word) in words.py, with tests.
 
 @dataclass(slots=True)
 class TimedSandbox:
-    """Passes each run on to `inner`, and notes its seconds."""
+    """Passes each run on to `inner`, and records its seconds."""
 
     inner: Sandbox
     seconds: list[float] = field(default_factory=list)
@@ -42,7 +42,7 @@ class TimedSandbox:
         return await self.inner.check()
 
     async def close(self) -> None:
-        """The inner sandbox stays open."""
+        """Leaves the inner sandbox open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Tried:
     experiment_runs: int
 
     def keys(self) -> dict[str, float]:
-        """What `--json` prints."""
+        """The keys of `--json`."""
         return {
             "verification_ms": round(self.verification_ms, 1),
             "experiments_ms": round(self.experiments_ms, 1),

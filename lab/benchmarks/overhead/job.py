@@ -1,4 +1,4 @@
-"""The job that both sides do."""
+"""The job of both sides."""
 
 from __future__ import annotations
 

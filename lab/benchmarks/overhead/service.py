@@ -1,4 +1,4 @@
-"""The same job through the whole service, over HTTP, the client waiting on the event stream."""
+"""The same job through the complete service, over HTTP. The client waits on the event stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Headers: TypeAlias = dict[bytes | str, bytes | str]
 
 
 class ServiceRun:
-    """A client of a running service; it uses httpcore, which costs little of the measured time."""
+    """A client of a running service. It uses httpcore, which adds little to the measured time."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url = url
@@ -26,7 +26,7 @@ class ServiceRun:
         self._http = httpcore.AsyncConnectionPool(max_connections=100, keepalive_expiry=60)
 
     async def run(self) -> float:
-        """One job from its submission to its final event; returns its seconds."""
+        """Run one job from its submission to its final event; returns its seconds."""
         started_at, kinds = time.perf_counter(), []
         async with asyncio.timeout(MOST_SECONDS):
             accepted = await self._post("/jobs", job.body())
@@ -41,7 +41,7 @@ class ServiceRun:
         return seconds
 
     async def run_together(self, count: int) -> float:
-        """`count` jobs at once; returns the seconds until the last end."""
+        """Run `count` jobs at once; returns the seconds until the end of the last job."""
         started_at = time.perf_counter()
         await asyncio.gather(*(self.run() for _ in range(count)))
         return time.perf_counter() - started_at
@@ -59,7 +59,7 @@ class ServiceRun:
         return content
 
     async def _kinds(self, job_id: str) -> AsyncIterator[str]:
-        """Kinds of the job's events as they happen, to the final one."""
+        """The kinds of the job's events as they arrive, until the final event."""
         headers: Headers = {**self._headers, "Accept": "text/event-stream"}
         url = f"{self._url}/jobs/{job_id}/events"
         async with self._http.stream("GET", url, headers=headers) as stream:

@@ -20,7 +20,7 @@ from settings.sandbox import sandbox_python
 
 
 async def measured() -> tuple[list[Classified], list[WalkedPath]]:
-    """All programs, then all paths."""
+    """Run all programs, then all paths."""
     sandbox = LocalSandbox(sandbox_python(), pool_size=2)
     try:
         return await run_all(sandbox, load()), await walk_all(sandbox, PATHS)
@@ -31,7 +31,7 @@ async def measured() -> tuple[list[Classified], list[WalkedPath]]:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
 def main(as_json: bool) -> None:
-    """Run every program, and walk every path; print those that are wrong."""
+    """Run every program, and walk every path; print the wrong results."""
     screen = Screen(stderr=as_json)
     classified, walked = asyncio.run(measured())
     wrong = [str(program) for program in classified if not program.right]

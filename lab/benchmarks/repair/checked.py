@@ -20,7 +20,7 @@ from lab.benchmarks.repair.path import (
 )
 
 IMPORT = "import sums"
-"""Runs to its end, even if `sums` fails."""
+"""A program that runs to its end, even if `sums` fails."""
 CHECKS = {"test_sums.py": TEST}
 FIX = f"open('sums.py', 'w').write({RIGHT!r})"
 

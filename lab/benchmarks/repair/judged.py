@@ -1,6 +1,6 @@
-"""Paths on which the work is judged by a critic who may be wrong, and verified again.
+"""Paths on which a fallible critic judges the work, and the work is verified again.
 
-tests/e2e/test_evidence.py tests through the whole service which runs are evidence.
+tests/e2e/test_evidence.py tests through the complete service which runs are evidence.
 """
 
 from __future__ import annotations

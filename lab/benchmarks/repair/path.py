@@ -1,4 +1,4 @@
-"""A path of repair: the models' replies, and the end that the job must come to."""
+"""A path of repair: the models' replies, and the expected end of the job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOWN = Refusal(503)
 NO_KEY = Refusal(401)
 REFUSED = Refusal(400)
 RETRIES = 3
-"""The retries of a walk: more of them show nothing else."""
+"""The retries of a walk: more retries would show no other behaviour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ def runs(code: str) -> Reply:
 
 
 def verifies(code: str) -> Reply:
-    """The executor verifies the work by a program."""
+    """The executor verifies the work with a program."""
     return verifies_by("python", "-c", code)
 
 
 def verifies_by(*words: str) -> Reply:
-    """The executor verifies the work by a command."""
+    """The executor verifies the work with a command."""
     return Reply(tool_calls=(ToolCall("verify", {"command": list(words)}),))
 
 
@@ -64,7 +64,7 @@ def repairs_by(code: str) -> Reply:
 
 
 def looks(line: str = "ls") -> Reply:
-    """The executor looks around."""
+    """The executor calls `shell` to look around."""
     return Reply(tool_calls=(ToolCall("shell", {"command": line}),))
 
 
@@ -95,7 +95,7 @@ def approve(**more: Any) -> Reply:
 
 
 def revise(feedback: str, **more: Any) -> Reply:
-    """The critic sends it back."""
+    """The critic requests a revision."""
     verdict = {"verdict": "revise", "feedback": feedback, **more}
     return Reply(tool_calls=(ToolCall("Verdict", verdict),))
 
@@ -105,7 +105,7 @@ KEY = "total = {'a': 1}['b']"
 INDEX = "total = [1][1]"
 KIND = "total = 1 + '2'"
 OTHER_KEY = "rate = 2\ntotal = {'a': 1}['b']"
-"""Fails as KEY does, a line further down."""
+"""Fails as KEY does, one line further down."""
 TEXT = "total = int('x')"
 CHECK = "from sums import add\nassert add(1, 2) == 3\nprint('ok')"
 TEST = "from sums import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
@@ -120,4 +120,4 @@ EXPLORATION = (
     *(looks(f"grep {word} .") for word in "abcd"),
     *(runs(f"# {number}\n{KEY}") for number in range(4)),
 )
-"""Runs that fail, often in the same way, and change nothing."""
+"""Runs that fail, often in the same way, without a change of files."""

@@ -1,4 +1,4 @@
-"""The paths of repair, each through the whole graph."""
+"""The paths of repair, each through the complete graph."""
 
 from __future__ import annotations
 

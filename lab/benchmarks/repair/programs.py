@@ -16,7 +16,7 @@ from sandbox.protocol import Command, Limits, Sandbox
 
 FILE = Path(__file__).with_name("programs.yaml")
 LIMITS = Limits(wall_seconds=30.0)
-"""Generous by default, for a busy machine; a program about a limit sets its own."""
+"""By default long enough for a busy machine; a program about a limit sets its own limits."""
 SHELL = ("bash", "-c")
 
 
@@ -33,11 +33,11 @@ class BuggyProgram:
 
     @property
     def sources(self) -> dict[str, bytes]:
-        """Its files, by path."""
+        """The files of the program, by path."""
         return {name: text.encode() for name, text in self.files.items()}
 
     async def run(self, sandbox: Sandbox) -> Classified:
-        """Run it, and classify its failure."""
+        """Run the program, and classify its failure."""
         command = Command.python(self.code, self.sources)
         if self.shell:
             command = replace(command, argv=(*SHELL, self.code))
@@ -47,7 +47,7 @@ class BuggyProgram:
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """A program, and its failure as classified."""
+    """A program, and the classification of its failure."""
 
     program: BuggyProgram
     failure: Failure

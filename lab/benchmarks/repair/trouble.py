@@ -1,4 +1,4 @@
-"""Paths on which a model or the sandbox is away, refuses, or cannot be read."""
+"""Paths on which a model or the sandbox is unavailable, refuses, or sends an unreadable answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lab.benchmarks.repair.path import (
 )
 
 FOR_GOOD = (DOWN,) * (RETRIES + 1)
-"""A model that is down in every try."""
+"""A model that fails in every try."""
 TROUBLE = (
     Path(
         "trouble of the sandbox is retried and not blamed on the code",
@@ -36,7 +36,7 @@ TROUBLE = (
         "trouble of the sandbox says nothing of a verification",
         (PLAN, writes(RIGHT), verifies(CHECK), DONE, approve()),
         "approved by critic",
-        broken=frozenset({2, 3}),  # the run without its file
+        broken=frozenset({2, 3}),  # the run fails without its file
     ),
     Path(
         "a sandbox that is down for good",

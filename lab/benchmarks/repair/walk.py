@@ -1,4 +1,4 @@
-"""Walks a path: the whole graph, a real sandbox, a local provider, and a worker's retries."""
+"""Walks a path: the complete graph, a real sandbox, a local provider, and a worker's retries."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ LIMITS = Limits(wall_seconds=30.0)
 
 @dataclass(frozen=True, slots=True)
 class WalkedPath:
-    """A path and its outcome. `files` are those that the path names. `unused` is the number of
-    replies and decisions that were never requested (below 0: more were requested)."""
+    """A path and its outcome. `files` are the files that the path names. `unused` is the number of
+    replies and decisions that were not requested (negative: more were requested).
+    """
 
     path: Path
     end: str
@@ -50,7 +51,7 @@ class WalkedPath:
 
 @dataclass(slots=True)
 class Troubled:
-    """A sandbox that fails in some of its runs, as its engine might."""
+    """A sandbox that fails in some of its runs, as a failing engine would."""
 
     sandbox: Sandbox
     broken: frozenset[int]
@@ -68,11 +69,11 @@ class Troubled:
         return await self.sandbox.check()
 
     async def close(self) -> None:
-        """Do nothing: the sandbox is shared."""
+        """Does nothing, because the sandbox is shared."""
 
 
 async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> WalkedPath:
-    """One path, from its task to its end, as a separate thread of the graph."""
+    """Walk one path, from its task to its end, as a separate thread of the graph."""
     record = MemoryRecord()
     with ProviderServer(path.turns) as provider:
         options = ModelOptions(
@@ -115,7 +116,7 @@ def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleMod
 
 
 async def _files(path: Path, record: MemoryRecord) -> dict[str, str]:
-    """The job's final files that the path names."""
+    """The job's final files, as far as the path names them."""
     workspace = MemoryWorkspace(record)
     return {name: (await workspace.read(name) or b"").decode() for name in path.files}
 
@@ -127,7 +128,7 @@ async def _to_the_end(
     graph: Graph,
     person: Iterator[Mapping[str, Any]],
 ) -> str:
-    """Attempt after attempt, as a worker makes them; a finished call resets the retries."""
+    """Make one attempt after another, as a worker does; a finished call resets the retries."""
     config: Any = {"configurable": {"thread_id": path.name}}
     wishes = {"checks": bool(path.checks), **path.job}
     feed: Any = initial_state(job_fields(TASK, **wishes))

@@ -32,14 +32,14 @@ from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 
 GOALS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}
-"""Seconds that a warm run takes longer than one without files, at most: issue 21."""
+"""The most seconds that a warm run may take longer than a run without files: issue 21."""
 HEADS = ("WHAT", "LAYERED", "PLAIN", "DIFFERENCE", "RATIO", "GOAL", "")
 LIMITS = Limits(wall_seconds=60.0)
 NOTHING = ("python", "-c", "print(1)")
 CHANGE = ("python", "-c", "open('d000/f000000.py', 'a').write('x'); print(1)")
 IN_A_DIRECTORY = 200
 REST_SECONDS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}
-"""The pause before each run: it takes less time to replace a used sandbox."""
+"""The pause in seconds before each run, in which the backend replaces a used sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Figures:
     changed: float
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Rows of the table."""
+        """The rows of the table."""
         rows: list[tuple[str, ...]] = []
         for label, value, goal in (
             ("print(1)", self.layered, GOALS[self.name]),
@@ -67,7 +67,7 @@ class Figures:
         return rows
 
     def keys(self) -> dict[str, float]:
-        """What `--json` prints."""
+        """The keys of `--json`."""
         values = {
             "plain_s": self.plain,
             "layered_s": self.layered,
@@ -80,7 +80,7 @@ class Figures:
 
 
 def make(layer: Path, files: int, size: int) -> None:
-    """A tree of `files` files with `size` bytes in all, of text that does not repeat."""
+    """Make a tree of `files` files with `size` bytes in total. The text does not repeat."""
     content = secrets.token_hex(1 << 20).encode()
     file_bytes = size // files
     for number in range(files):
@@ -92,7 +92,7 @@ def make(layer: Path, files: int, size: int) -> None:
 
 
 async def measure(settings: SandboxSettings, top: Path, name: str, pairs: int) -> Figures:
-    """One backend: after a first run, each kind of run in turn."""
+    """Measure one backend: after a first run, each kind of run in turn."""
     sandbox = backend(settings, layers=top)
     kinds: Mapping[str, Command] = {
         "plain": Command(NOTHING),
@@ -135,7 +135,7 @@ async def _seconds(sandbox: Sandbox, command: Command) -> float:
 @click.option("--files", type=click.IntRange(1), default=20_000, show_default=True)
 @click.option("--megabytes", type=click.IntRange(1), default=200, show_default=True)
 def main(as_json: bool, names: tuple[str, ...], pairs: int, files: int, megabytes: int) -> None:
-    """Measure, and hold the differences against their goals."""
+    """Measure, and compare the differences with their goals."""
     screen = Screen(stderr=as_json)
     figures: list[Figures] = []
     with (
@@ -148,7 +148,8 @@ def main(as_json: bool, names: tuple[str, ...], pairs: int, files: int, megabyte
         for name in names or tuple(Backend):
             settings = SandboxSettings(sandbox=Backend(name))
             with engine(settings, lambda text: screen.line("engine", text)) as ready:
-                figures.append(uvloop.run(measure(ready, top, layer, pairs)))  # as a worker does
+                # A worker uses uvloop, too.
+                figures.append(uvloop.run(measure(ready, top, layer, pairs)))
     screen.rows(HEADS, (row for backend_figures in figures for row in backend_figures.rows()))
     if as_json:
         print_json(
@@ -161,7 +162,7 @@ def main(as_json: bool, names: tuple[str, ...], pairs: int, files: int, megabyte
 
 
 def _disk() -> str:
-    """A directory on a disk, as that of layers is."""
+    """A directory on a disk, as the directory of layers is."""
     return os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108
 
 

@@ -30,7 +30,7 @@ from worker.adapters.backend import backend
 
 HEADS = ("WHAT", "SANDBOX", "BARE", "RATIO", "GOAL", "")
 RESTS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}
-"""Seconds of pause before each run: a backend replaces a used sandbox in less."""
+"""The pause in seconds before each run, in which a backend replaces a used sandbox."""
 COLD_REST = 0.3
 
 
@@ -84,7 +84,7 @@ async def docker(settings: SandboxSettings, baseline: ProcessBaseline, pace: Pac
 
 
 async def _warm(fresh: Fresh, pace: Pace) -> None:
-    """Warm up: fill the pool, and make the first runs, which do not count."""
+    """Warm up: fill the pool, and make the first runs, which are not measured."""
     await fresh.sandbox.wait_until_warm()
     for program in (PRINT, PLOT, PRINT, PLOT):
         await fresh.run(program)
@@ -107,7 +107,7 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
     ):
         baseline = ProcessBaseline.ready(settings.sandbox_python, Path(folder))
         screen.line("baseline", f"{baseline.quick} -I -c")
-        return uvloop.run(MEASURES[name](ready, baseline, pace))  # as a worker does
+        return uvloop.run(MEASURES[name](ready, baseline, pace))  # a worker does the same
 
 
 @click.command()
@@ -123,7 +123,7 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
 @click.option("--slices", type=click.IntRange(1), default=5, show_default=True, help="of each rate")
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="of a slice")
 def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds: float) -> None:
-    """Measure, and hold the ratios against their goals."""
+    """Measure, and compare the ratios with their goals."""
     screen = Screen(stderr=as_json)
     measured: list[Figure] = []
     with report_errors(screen):

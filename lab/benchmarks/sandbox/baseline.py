@@ -1,8 +1,8 @@
-"""The bare side: one child process a run, without isolation.
+"""The bare side: one child process per run, without isolation.
 
-It gets every advantage: the faster of two interpreters (the sandbox's own environment, and the one
-that it was made from, since `.pth` files may slow the latter), no wrapper, a font list that exists,
-and a directory that exists.
+It gets every advantage: the faster of two interpreters (the sandbox's own environment, and the
+interpreter that it was made from, because `.pth` files may slow the latter down), no wrapper, an
+existing font list, and an existing directory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRIES = 7
 
 @dataclass(frozen=True, slots=True)
 class ProcessBaseline:
-    """Two interpreters, whose runs happen in `folder`."""
+    """Two interpreters; their runs happen in `folder`."""
 
     quick: str
     """The interpreter that starts faster; it runs `PRINT`."""
@@ -32,7 +32,9 @@ class ProcessBaseline:
 
     @classmethod
     def ready(cls, python: Path, folder: Path) -> ProcessBaseline:
-        """For the interpreter of a sandbox. Makes a first plot, which builds the font list."""
+        """Prepare the baseline for the interpreter of a sandbox. A first plot builds the
+        font list.
+        """
         command = [str(python), "-I", "-c", _BASE]
         base = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         quick = min((str(python), base), key=lambda each: _start(each, folder))
@@ -41,7 +43,7 @@ class ProcessBaseline:
         return baseline
 
     def run(self, program: BenchmarkProgram) -> float:
-        """One run to the end, its file read; returns its seconds."""
+        """Make one run, and read its file; returns its seconds."""
         python = self.quick if program is PRINT else self.with_libraries
         started_at = time.perf_counter()
         stdout = _run(python, program.code, self.folder)
@@ -69,7 +71,7 @@ def _run(python: str, code: str, folder: Path) -> str:
 
 
 def _environment(folder: Path) -> Mapping[str, str]:
-    """One thread for mathematics, as in a sandbox; the font list is kept in the folder."""
+    """One thread for mathematics, as in a sandbox. The font list stays in the folder."""
     return {
         "HOME": str(folder),
         "MPLCONFIGDIR": str(folder / "matplotlib"),

@@ -18,7 +18,7 @@ GOALS = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Medians of both sides, in `unit` (ms a run, or runs a second). `key` names the ratio."""
+    """Medians of both sides, in `unit` (ms per run, or runs per second). `key` names the ratio."""
 
     key: str
     label: str
@@ -28,7 +28,7 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """The sandboxed side over the baseline."""
+        """The sandboxed side divided by the baseline."""
         return self.sandboxed / self.baseline
 
     def row(self) -> tuple[str, ...]:
@@ -39,19 +39,19 @@ class Figure:
 
 
 def latency(key: str, label: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
-    """From seconds of single runs."""
+    """The figure from the seconds of single runs."""
     return Figure(
         key, label, "ms", statistics.median(sandboxed) * 1000, statistics.median(baseline) * 1000
     )
 
 
 def rate(key: str, label: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
-    """From runs a second of slices."""
+    """The figure from the runs per second of slices."""
     return Figure(key, label, "/s", statistics.median(sandboxed), statistics.median(baseline))
 
 
 def keys(figures: Sequence[Figure]) -> dict[str, float]:
-    """What `--json` prints: the ratios, then both sides of each in its unit."""
+    """The keys of `--json`: the ratios, then both sides of each ratio in its unit."""
     units = {"ms": "ms", "/s": "per_s"}
     keys = {figure.key: round(figure.ratio, 3) for figure in figures}
     for figure in figures:

@@ -7,7 +7,7 @@ from typing import Final
 
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 LEAST_BYTES: Final = 5_000
-"""A picture with a curve in it is larger than this; an empty one is not."""
+"""The smallest size of a picture with a curve in bytes; an empty picture is smaller."""
 
 _PLOT: Final = """\
 import numpy as np

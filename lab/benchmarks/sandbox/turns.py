@@ -1,4 +1,6 @@
-"""Measures both sides in turn: one run each for latency, some seconds each for throughput."""
+"""Measure both sides in turn: one run of each side for latency, some seconds of each side for
+throughput.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,15 @@ class Sides:
 async def latencies(
     fresh: Fresh, baseline: ProcessBaseline, program: BenchmarkProgram, pace: Pace
 ) -> Sides:
-    """One run each, `pairs` times; the sides alternate in beginning."""
+    """Make one run of each side, `pairs` times; the sides alternate in starting."""
     sides = Sides()
 
     async def sandboxed() -> None:
         sides.sandboxed.append(await fresh.run(program))
 
     async def bare() -> None:
-        sides.baseline.append(baseline.run(program))  # blocks on purpose: nothing else may run
+        # This blocks the event loop on purpose: no other task may run.
+        sides.baseline.append(baseline.run(program))
 
     for number in range(pace.pairs):
         for side in (sandboxed, bare) if number % 2 else (bare, sandboxed):
@@ -57,7 +60,9 @@ async def latencies(
 
 
 async def rates(fresh: Fresh, baseline: ProcessBaseline, together: int, pace: Pace) -> Sides:
-    """As many runs of `print(1)` as fit into a slice, `together` in parallel, the sides in turn."""
+    """Make as many runs of `print(1)` as fit into a slice, `together` in parallel, the sides in
+    turn.
+    """
 
     async def bare() -> float:
         return await asyncio.to_thread(baseline.run, PRINT)
@@ -96,7 +101,7 @@ class Fresh:
     sandbox: LocalSandbox | DockerSandbox
 
     async def run(self, program: BenchmarkProgram) -> float:
-        """One run, until the result with its file is there; returns its seconds."""
+        """Make one run, until its result with its file has arrived; returns its seconds."""
         started_at = time.perf_counter()
         result = await self.sandbox.run(Command.python(program.code), LIMITS)
         seconds = time.perf_counter() - started_at

@@ -42,7 +42,7 @@ BASELINE_SECONDS = 240
 def flights(
     target: ScaleDeployment, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
 ) -> list[Flight]:
-    """Both sides in turn, for each number of jobs; the sides alternate in beginning."""
+    """Measure both sides in turn, for each number of jobs; the sides alternate in starting."""
     asyncio.run(fly(target, min(WARM_JOBS, *counts), 0.0))
     time.sleep(min(WARM_SECONDS, WARM_SECONDS * seconds))
     measured = []
@@ -60,7 +60,7 @@ def flights(
 
 
 def lengths(target: ScaleDeployment, tools: Sequence[int], screen: Screen) -> list[PerCall]:
-    """One job at a time, short ones before and after long ones: a slow moment affects both."""
+    """Run one job at a time, short jobs before and after long jobs: a slow moment affects both."""
     asyncio.run(length.run(target, min(tools)))
     costs: list[Cost] = []
     for count in figures.symmetric_order(

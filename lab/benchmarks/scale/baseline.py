@@ -31,7 +31,9 @@ WARM_JOBS = 50
 
 
 async def fly(jobs: int, seconds: float) -> float:
-    """Run this number of jobs at once in this loop; returns the seconds until the last end."""
+    """Run this number of jobs at once in this loop; returns the seconds until the end of the last
+    job.
+    """
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
     pool_backend = backend(settings)
@@ -59,7 +61,7 @@ async def fly(jobs: int, seconds: float) -> float:
 
 
 def _check(record: MemoryRecord) -> None:
-    """Both sides must have done the same."""
+    """Check that both sides did the same."""
     tools = [
         event for event in record.events.values() if event.kind in ("tool_used", "run_finished")
     ]

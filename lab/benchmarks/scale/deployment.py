@@ -27,7 +27,9 @@ from settings.client import isolated_environment
 
 READY_SECONDS = 60.0
 STORE_SECONDS = 20.0
-"""The time-out of the benchmark's own Redis calls, since it keeps Redis busy."""
+"""The time-out of the benchmark's own Redis calls; it is long because the benchmark keeps Redis
+busy.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def started(workers: int, variables: Mapping[str, str]) -> Iterator[ScaleDeploym
     Raises CliError if they cannot start.
     """
     with Signals() as signals, ExitStack() as stack:
-        with signals.delayed():  # a signal in between would leave the directory
+        with signals.delayed():  # a signal between the two steps would leave the directory behind
             folder = stack.enter_context(
                 TemporaryDirectory(prefix="fettle-scale-", ignore_cleanup_errors=True)
             )

@@ -31,9 +31,9 @@ class FlightRun:
     """One measurement of many jobs at once in the service."""
 
     seconds: float
-    """From the first admission to the last end."""
+    """Seconds from the first admission to the end of the last job."""
     memory: MemoryUse
-    """The peak."""
+    """The peak of the memory in MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Flight:
     def of(
         cls, jobs: int, ideal: float, service: Sequence[FlightRun], baseline: Sequence[float]
     ) -> Flight:
-        """From several rounds: the medians of time, the maximum of memory."""
+        """Combine several rounds: the medians of time, the maximum of memory."""
         most = max((run.memory for run in service), key=lambda memory: memory.together)
         seconds = statistics.median(run.seconds for run in service)
         return cls(jobs, ideal, seconds, statistics.median(baseline), most.together, most.below)
@@ -66,19 +66,19 @@ class Flight:
 
     @property
     def over_ideal(self) -> float:
-        """Makespan over the ideal."""
+        """The makespan divided by the ideal."""
         return self.service / self.ideal
 
     @property
     def over_baseline(self) -> float:
-        """Makespan over the baseline's."""
+        """The makespan divided by the baseline's makespan."""
         return self.service / self.baseline
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A job's cost: seconds from submission to end, bytes in Redis' memory, bytes of its events
-    among them, and bytes of files in the artifact store.
+    """A job's cost: seconds from its submission to its end, bytes in Redis' memory, the part of
+    these bytes for its events, and bytes of files in the artifact store.
     """
 
     tools: int
@@ -100,7 +100,9 @@ class PerCall:
 
     @classmethod
     def of(cls, jobs: Sequence[Cost]) -> PerCall:
-        """From jobs of one length; a job's fixed cost is divided among its calls."""
+        """Compute the cost from jobs of one length; a job's fixed cost is divided among its
+        calls.
+        """
         tools = jobs[0].tools
         return cls(
             tools,
@@ -112,16 +114,18 @@ class PerCall:
 
 
 def finished_bytes(short: PerCall, long: PerCall) -> tuple[float, float]:
-    """The bytes of a finished job in Redis for each tool call, and the rest, from a line through
-    two lengths."""
+    """The bytes of a finished job in Redis: per tool call, and the constant part, from a line
+    through two lengths.
+    """
     less, more = short.redis_bytes * short.tools, long.redis_bytes * long.tools
     a_call = (more - less) / (long.tools - short.tools)
     return a_call, less - a_call * short.tools
 
 
 def symmetric_order(repetitions: Mapping[int, int]) -> list[int]:
-    """Each number, repeated as `repetitions` gives for it, in an order that is nearly the same from
-    both ends: if the machine gets slower or faster, that affects all numbers alike."""
+    """Each number, repeated as `repetitions` says, in an order that is nearly the same from both
+    ends: if the machine gets slower or faster, this affects all numbers alike.
+    """
     numbers = sorted(repetitions)
     half = [number for number in numbers for _ in range(repetitions[number] // 2)]
     middle = [number for number in numbers if repetitions[number] % 2]
@@ -142,7 +146,7 @@ def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:
 
 
 def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
-    """The keys of the second part; ratios are of the longest to the shortest."""
+    """The keys of the second part; the ratios divide the longest length by the shortest."""
     keys: dict[str, float] = {}
     for cost in costs:
         keys[f"ms_per_call_{cost.tools}"] = round(cost.ms, 2)
@@ -162,5 +166,5 @@ def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
 
 
 def rows(keys: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Rows of a table: key, figure, goal, and whether it is met."""
+    """The rows of a table: key, figure, goal, and whether the goal is met."""
     return [(key, f"{value:g}", *judged(GOALS.get(key), value)) for key, value in keys.items()]

@@ -1,4 +1,4 @@
-"""Many jobs at once, from their submission to the end of the last."""
+"""Many jobs at once, from their submission to the end of the last job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MOST_SECONDS = 240
 
 async def fly(target: ScaleDeployment, jobs: int, seconds: float) -> FlightRun:
     """Run this number of jobs with a model that takes `seconds` per call. Raises CliError if a job
-    takes another course, because the sides cannot be compared then."""
+    takes another course, because the sides cannot be compared then.
+    """
     name = model.flight(seconds)
     with target.operations() as operations:
         try:
@@ -49,7 +50,7 @@ async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:
 
 
 async def _wait_for_all(operations: Operations, count: int) -> None:
-    """Wait until this number of jobs have ended."""
+    """Wait until this number of jobs has ended."""
     deadline = time.monotonic() + MOST_SECONDS
     while (ended_count := await _count_ended(operations)) < count:
         if time.monotonic() > deadline:
@@ -63,7 +64,7 @@ async def _count_ended(operations: Operations) -> int:
 
 
 async def _check(operations: Operations, job_id: str) -> None:
-    """Both sides must have done the same."""
+    """Check that both sides did the same."""
     loaded = await operations.store.load(job_id)
     assert loaded is not None
     kinds = Counter(event.kind for event in await operations.store.events(job_id))

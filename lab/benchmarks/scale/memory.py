@@ -1,8 +1,8 @@
 """The memory of processes and all their descendants: supervisors, zygotes, sandboxes.
 
 A page that several processes share is divided among them (PSS): forks of one zygote share nearly
-all their pages, and RSS would count those once for each sandbox. Where PSS cannot be read, RSS is
-used, which is larger.
+all their pages, and RSS would count these pages once for each sandbox. If PSS cannot be read, RSS
+is used, which is larger.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from typing import Self
 from lab.drills import process_tree
 
 EVERY_SECONDS = 1.0
-"""A reading takes some 25 ms of processor time, which the measured processes lose."""
+"""The interval of the readings in seconds: a reading takes some 25 ms of processor time, which the
+measured processes lose.
+"""
 _PROC = Path("/proc")
 _KIB_A_PAGE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """MiB of the processes themselves, and of their descendants."""
+    """The memory in MiB of the processes themselves, and of their descendants."""
 
     unshared: float = 0.0
     below: float = 0.0

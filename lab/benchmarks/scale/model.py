@@ -66,7 +66,7 @@ def _flight_call(replies: int) -> ToolCall | None:
 
 
 def _length_call() -> ToolCall:
-    """A run with unique output, since equal bytes would be stored once."""
+    """A run with unique output, because equal bytes would be stored only once."""
     line = f"{secrets.token_hex(4)}-"
     code = f"import sys\nsys.stdout.write({line!r} * {RESULT_BYTES // len(line)})\n"
     return ToolCall("python", {"code": code})

@@ -32,13 +32,14 @@ UNTRIMMED = 100_000_000
 GOALS = {"price_ratio_10": 1.0, "price_ratio_30": 1.0, "price_ratio_100": 0.8, "overhead": 1_200}
 HEADS = ("CALLS", "WHOLE", "TRIMMED", "OUT OF A CACHE", "PRICE", "GOAL", "", "CRITIC", "GROWTH")
 CRITIC_BEFORE = 3_566
-"""Tokens of the critic's request in each of these jobs when it had at most five runs, with 2,000
-characters of each output, and no tools."""
+"""The tokens of the critic's request in each of these jobs, measured when it had at most five runs,
+with 2,000 characters of each output, and no tools.
+"""
 CACHED_PRICE = 0.1
 
 
 async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
-    """For each number of calls: the tokens with trimming, and without."""
+    """Measure, for each number of calls, the tokens with trimming and without trimming."""
     sandbox = LocalSandbox(WorkerSettings().sandbox_python)
     try:
         return {

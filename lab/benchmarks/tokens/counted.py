@@ -1,8 +1,8 @@
-"""Counts the tokens of requests. Pure.
+"""Count the tokens of requests. Pure.
 
 Providers' tokenizers differ and need the network, so a token is counted as four bytes of a
-request's body, including its tools. Both sides of a ratio are counted alike, so it hardly depends
-on that.
+request's body, including its tools. Both sides of a ratio are counted in the same way, so the ratio
+hardly depends on the tokenizer.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class Sent:
 
     @classmethod
     def of(cls, requests: Sequence[Request], critic: Request) -> Sent:
-        """The cached part is a request's common prefix with the one before it, in complete
-        messages after the tools."""
+        """Sum up requests. The cached part of a request is its common prefix with the previous
+        request, in complete messages after the tools.
+        """
         bodies = [_parts(request) for request in requests]
         cached = sum(_same_beginning(before, after) for before, after in pairwise(bodies))
         return cls(
@@ -53,7 +54,7 @@ def tokens_of(request: Request) -> int:
 
 
 def _parts(request: Request) -> list[str]:
-    """Its tools, and each of its messages; the first of them has the instructions."""
+    """The tools of a request, and each of its messages; the first message has the instructions."""
     body = request.body
     return [_compact(body.get("tools", [])), *map(_compact, body["messages"])]
 

@@ -35,7 +35,9 @@ STEPS = [
     "Draw the bar chart into sales.png, and print the best month.",
 ]
 MUTATIONS = 4
-"""Fewer than a worker tries, so that the time for experiments never ends before the last."""
+"""Fewer mutations than a worker tries, so that the last mutation always fits into the time for
+experiments.
+"""
 ENVIRONMENT = SandboxEnvironment(
     "3.11.9",
     ("matplotlib 3.11.2", "numpy 2.4.6", "pandas 3.1.1", "pytest 9.2.0"),
@@ -171,7 +173,7 @@ class Example:
 
 
 async def send_example() -> Example:
-    """Runs the job. Its programs run in the sandbox of this machine."""
+    """Run the job. Its programs run in the sandbox of this machine."""
     sandbox = LocalSandbox(WorkerSettings().sandbox_python)
     with ProviderServer(_answer) as server:
         pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))

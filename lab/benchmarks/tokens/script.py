@@ -1,4 +1,4 @@
-"""The model's script (see `lab.provider`): a job of many runs of code, one a reply.
+"""The model's script (see `lab.provider`): a job with many runs of code, one per reply.
 
 Programs and their output have the size of real ones: some hundred characters that differ, and a
 printed table that fills the shown part of an output.
@@ -33,7 +33,7 @@ def program(number: int) -> str:
 
 
 def answer(request: Request) -> Reply:
-    """The script; the model's name has the number of calls."""
+    """The script; the model's name contains the number of calls."""
     if request.forced_tool == "Plan":
         return Reply(tool_calls=(ToolCall("Plan", {"steps": _STEPS}),))
     if request.forced_tool == "Verdict":

@@ -1,1 +1,1 @@
-"""Attacks on the sandbox. An operator runs them on a machine: `python -m lab.drills.attacks`."""
+"""Attacks on the sandbox of a machine: `python -m lab.drills.attacks`."""

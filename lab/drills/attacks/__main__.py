@@ -1,8 +1,8 @@
-"""`python -m lab.drills.attacks`: exit 0 where every attack was held by every backend.
+"""`python -m lab.drills.attacks`: exit 0 if every backend withstood every attack.
 
-It starts itself again (`--canary DESCRIPTOR`), since there are canaries that only a new process can
-have from its start: in its environment block, and as an inherited descriptor. What runs the code,
-and how, is set as for a worker, by FETTLE_SANDBOX_*.
+The program starts itself again (`--canary DESCRIPTOR`), because some canaries exist only in a
+process that has had them from its start: a canary in its environment block, and an inherited
+descriptor. The settings FETTLE_SANDBOX_* choose the sandbox, as for a worker.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main(
 
 
 def _with_canaries() -> int:
-    """Plant those canaries, and start this command again; its exit code."""
+    """Plant these canaries, and start this command again; returns its exit code."""
     secret = "".join(START) + secrets.token_hex(SECRET_LETTERS // 2)
     with TemporaryFile() as canary:
         canary.write(secret.encode())
@@ -93,7 +93,7 @@ def _with_canaries() -> int:
             env=child_environment({VARIABLE: secret}),
             pass_fds=(canary.fileno(),),
         )
-        # The terminal interrupts it by itself; other signals are passed on.
+        # Ctrl-C reaches the new process directly; other signals are passed on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda _number, _frame: process.terminate())
@@ -102,7 +102,7 @@ def _with_canaries() -> int:
 
 
 def _end_in_order() -> None:
-    """Clear up even if a signal ends the drill, or if the process that started it ends."""
+    """Clean up even if a signal ends the drill, or if the process that started it ends."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -143,7 +143,7 @@ async def _all(
 
 def _show(screen: Screen, outcomes: list[AttackOutcome]) -> None:
     screen.title("attacks")
-    if not screen.drawing:  # a pipe is given rows alone, and here they are plain numbers
+    if not screen.drawing:  # a pipe gets rows only, and there these are plain numbers
         screen.text("\t".join(HEADS))
     screen.rows(HEADS, rows(outcomes))
     for failure in failures(outcomes):

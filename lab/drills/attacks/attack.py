@@ -17,15 +17,20 @@ Inputs = dict[str, Any]
 """The inputs of a probe: plain JSON. `HostEnvironment.facts` names the inputs of every probe."""
 
 Probe = Callable[..., "str | None"]
-"""Runs in the sandbox, from its source. Takes the inputs, or no argument; returns evidence of reach
-in words, or None."""
+"""A function that runs in the sandbox, from its source. It takes the inputs, or no argument, and
+returns its evidence of a success in words, or None.
+"""
 
 Drive = Callable[[Any], Awaitable[Observation | AttackVerdict]]
-"""What the host does around the probe's runs; called with a `lab.drills.attacks.context.Context`.
-It returns its verdict, or an observation for the usual judgement (`judges.reported`)."""
+"""The actions of the host around the probe's runs, called with a
+`lab.drills.attacks.context.Context`. A drive returns its verdict, or an observation for the usual
+judge (`judges.reported`).
+"""
 
 LIMITS = Limits(wall_seconds=20.0)
-"""More time than a job has, because an attack tests permissions and not speed."""
+"""The limits of a run, with more time than a job has, because an attack tests permissions and not
+speed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ Control = BaselineControl | RaisedLimits | OtherProbe
 
 
 async def run_once(context: Any) -> Observation:
-    """The usual drive: run the attack's probe one time."""
+    """The usual drive: run the attack's probe once."""
     observed: Observation = await context.run()
     return observed
 

@@ -1,4 +1,4 @@
-"""The backends that an attack is tried on, by name."""
+"""The backends that the suite attacks, by name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = tuple(backend.value for backend in settings_of.Backend)
 
 @dataclass(frozen=True, slots=True)
 class TriedBackend:
-    """How to make one; each call makes a new one, which its caller closes. `over` makes a backend
-    over a directory of layers; None for a baseline, which has no layers.
+    """Makes a backend; each call makes a new backend, which the caller closes. `over` makes a
+    backend over a directory of layers; None for a baseline, which has no layers.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Attack context: one attack, underway on one sandbox."""
+"""Attack context: one attack in progress on one sandbox."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ from lab.drills.attacks.probes.program import program, report
 from sandbox.protocol import Command, ConnectionHandler, Limits, Sandbox
 
 LEFT_SECONDS = 3.0
-"""A process of a run that lives longer than this after the answer has outlived it."""
+"""A process of a run that lives longer than this number of seconds after the answer has outlived
+the run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a drive works with. `is_control`: success is wanted, to see that it is noticed."""
+    """The objects that a drive works with. `is_control`: a success is expected, to see that it is
+    noticed.
+    """
 
     attack: Attack
     sandbox: Sandbox
@@ -34,9 +38,9 @@ class Context:
     limits: Limits
     is_control: bool = False
     layers: tuple[str, ...] = ()
-    """What each run begins with."""
+    """The inputs of each run."""
     proxy: ConnectionHandler | None = None
-    """Who answers each run's port of a proxy (a baseline has none)."""
+    """The proxy that answers each run's proxy port (a baseline has none)."""
     mark: str = field(default_factory=lambda: f"mark-{secrets.token_hex(8)}")
 
     async def run(
@@ -97,7 +101,7 @@ def lingering(mark: str) -> tuple[str, ...]:
 def marked(mark: str) -> tuple[str, ...]:
     """Processes with the mark in the command line or name: a probe gives the mark to its children.
 
-    Read without detours, as some live only for a moment.
+    The function reads /proc directly, because some of these processes live only briefly.
     """
     name, word = mark[:15].encode(), mark.encode()
     processes = []

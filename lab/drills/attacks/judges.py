@@ -1,4 +1,4 @@
-"""Judges: from an observation to a verdict. Pure."""
+"""Judges turn an observation into a verdict. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def reported(observation: Observation) -> AttackVerdict:
 
 
 def held_verdict(evidence: str = "") -> AttackVerdict:
-    """The sandbox held."""
+    """The sandbox withstood the attack."""
     return AttackVerdict(VerdictKind.HELD, evidence[:MOST_LETTERS])
 
 
 def reached(evidence: str) -> AttackVerdict:
-    """The sandbox did not hold."""
+    """The sandbox did not withstand the attack."""
     return AttackVerdict(VerdictKind.REACHED, evidence[:MOST_LETTERS])
 
 
@@ -66,9 +66,9 @@ def survived(
     code: int | None = None,
     within: float = 15.0,
 ) -> AttackVerdict:
-    """Judges blows against the sandbox: the run must end in one of these ways (with this exit code,
-    if one is given), within seconds, and leave nothing; the next run is as usual. Anything else is
-    reach: the code has made the sandbox misbehave.
+    """Judge an attack against the sandbox itself: the run must end in one of these ways (with this
+    exit code, if there is one), within these seconds, and leave nothing behind; the next run must
+    be normal. Anything else is a success of the attack: the code made the sandbox misbehave.
     """
     if observation.survivors:
         return reached(f"it lived on after the run: {', '.join(observation.survivors)}")

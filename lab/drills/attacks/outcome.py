@@ -10,9 +10,8 @@ from sandbox.protocol import End, RunResult
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """What the probe itself said at its end. Both None: it came to its end and reached nothing.
-
-    `broken` is the exception that it did not expect.
+    """The probe's own report at its end. If both fields are None, the probe reached its end without
+    a success. `broken` is an exception that the probe did not expect.
     """
 
     reached: str | None = None
@@ -21,23 +20,23 @@ class ProbeReport:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One attack as seen from the host."""
+    """One attack as the host observed it."""
 
     result: RunResult
     report: ProbeReport | None
-    """None: the probe gave no report (it was ended, or its output was)."""
+    """None: the probe gave no report (the probe or its output was ended)."""
     seconds: float
-    """From the order to the answer, on the host's clock."""
+    """Seconds from the order to the answer, on the host's clock."""
     ends: frozenset[End] = frozenset()
-    """Those that the attack takes for an answer."""
+    """The ends of a run that count as an answer for this attack."""
     survivors: tuple[str, ...] = ()
-    """Processes of the run that lived on after its answer."""
+    """Processes of the run that outlived its answer."""
     contacts: tuple[str, ...] = ()
-    """What arrived at the canary servers with the run's mark."""
+    """The messages with the run's mark that the canary servers received."""
 
 
 class VerdictKind(StrEnum):
-    """What came of one attack on one backend."""
+    """The result of one attack on one backend."""
 
     HELD = "held"
     UNPROVED = "unproved"
@@ -45,10 +44,11 @@ class VerdictKind(StrEnum):
     the machine lacks the attacked feature, or the control needs root. Neither a failure nor a
     proof."""
     REACHED = "reached"
-    """The sandbox did not hold."""
+    """The sandbox did not withstand the attack."""
     BLIND = "blind"
-    """The control did not reach anything: the probe would not notice success. The attack proves no
-    protection."""
+    """The control did not succeed: the probe would not notice a success. The attack proves no
+    protection.
+    """
     BROKEN = "broken"
     """The attack could not be carried out. It proves no protection."""
 
@@ -73,10 +73,12 @@ class AttackOutcome:
 
     @property
     def is_held(self) -> bool:
-        """Whether the sandbox held, and the control shows that we would have noticed."""
+        """Whether the sandbox withstood the attack, and the control shows that a success would be
+        noticed.
+        """
         return self.verdict.kind is VerdictKind.HELD
 
     @property
     def failed(self) -> bool:
-        """Whether it did not hold, or went wrong."""
+        """Whether the sandbox did not withstand the attack, or the attack went wrong."""
         return self.verdict.kind not in {VerdictKind.HELD, VerdictKind.UNPROVED}

@@ -22,7 +22,7 @@ from sandbox.protocol import Sandbox, SandboxError
 
 AT_ONCE = 2
 MOST_SECONDS = 120.0
-"""For one attack or control; what takes longer is broken."""
+"""The seconds for one attack or control; if it takes longer, it is broken."""
 
 Report = Callable[[AttackOutcome], None]
 
@@ -68,7 +68,9 @@ class Runner:
     async def _both(
         self, name: str, attack: Attack, backend: TriedBackend, sandbox: Sandbox
     ) -> tuple[AttackVerdict, AttackVerdict]:
-        """The attack's verdict, after its control's is known; and the control's."""
+        """The verdict of the attack, after the verdict of its control, and the control's
+        verdict.
+        """
         context = Context(attack, sandbox, self._host, backend, attack.limits)
         verdict = await _judged(context)
         if verdict.kind is not VerdictKind.HELD:
@@ -102,7 +104,8 @@ class Runner:
             limits = control.limits or context.limits
             return await _judged(replace(again, attack=attack, limits=limits))
         if name not in self._controls:
-            os.lseek(self._host.descriptor, 0, os.SEEK_SET)  # its position is shared with us
+            # The control shares the position of the descriptor with the attack.
+            os.lseek(self._host.descriptor, 0, os.SEEK_SET)
             baseline = BaselineSandbox(
                 self._python,
                 environment=environment(self._host),
@@ -112,7 +115,8 @@ class Runner:
                 descriptors=(self._host.descriptor,),
                 uid=next(self._uids),
             )
-            # Not this mark: a canary server has it from the attack itself, if that did reach one.
+            # Not this mark: if the attack reached a canary server, the server already has this
+            # mark.
             backend = TriedBackend("baseline", lambda: baseline)
             again = Context(
                 context.attack, baseline, self._host, backend, context.limits, is_control=True

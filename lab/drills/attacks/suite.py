@@ -1,4 +1,4 @@
-"""The suite: every attack there is, found by the module of its category."""
+"""The suite: every attack, found by the module of its category."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from types import ModuleType
 from lab.drills.attacks.attack import Attack
 
 CATEGORIES = ("resources", "hostdata", "network", "kernel", "artifacts", "across", "protocol")
-"""A module each, or a package with a module for each theme."""
+"""The categories: each is a module, or a package with a module for each theme."""
 
 
 def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
-    """Attacks by `category/name`, in order; `only`: globs, of which one must fit."""
+    """Attacks by `category/name`, in order. `only` are globs; an attack must match one of them."""
     globs = tuple(only)
     selected: dict[str, Attack] = {}
     for category in CATEGORIES:

@@ -32,7 +32,7 @@ def rows(outcomes: Iterable[AttackOutcome]) -> Iterator[tuple[str, ...]]:
 
 
 def failures(outcomes: Iterable[AttackOutcome]) -> Iterator[str]:
-    """Those that did not hold, each with its evidence and what to look at."""
+    """The attacks that failed, each with its evidence and the place to check."""
     for outcome in outcomes:
         if outcome.failed:
             kind = outcome.verdict.kind
@@ -83,7 +83,7 @@ def _outcome_name(outcome: AttackOutcome) -> str:
 
 
 def passed(outcomes: Sequence[AttackOutcome]) -> bool:
-    """Whether something was proved, and nothing failed."""
+    """Whether at least one attack proved protection, and none failed."""
     return any(outcome.is_held for outcome in outcomes) and not any(
         outcome.failed for outcome in outcomes
     )

@@ -1,1 +1,3 @@
-"""Chaos: jobs under load while everything is killed; a log and a checker decide whether it held."""
+"""Chaos: jobs under load while everything is killed; a log and a checker decide whether every rule
+held.
+"""

@@ -1,4 +1,4 @@
-"""`python -m lab.drills.chaos`, which `fettle chaos` runs: exit 0 where every rule held, else 1."""
+"""`python -m lab.drills.chaos`, which `fettle chaos` runs: exit 0 if every rule held, else 1."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main(
     keep: Path | None,
     as_json: bool,
 ) -> None:
-    """Break everything under load, and look whether J1 to J14 held."""
+    """Break everything under load, and check whether J1 to J14 held."""
     screen = Screen(stderr=as_json)
     heartbeat = min(lease / 4, RecoveryBounds().heartbeat)
     bounds = RecoveryBounds(lease=lease, heartbeat=heartbeat, sweep=sweep, slack=slack)

@@ -1,4 +1,4 @@
-"""The drill: load and faults by a schedule, rest, a reading, the verdict."""
+"""The drill: load and faults by a schedule, then a rest, a reading and the verdict."""
 
 from __future__ import annotations
 
@@ -34,20 +34,23 @@ from lab.drills.chaos.progress import Progress
 from lab.drills.chaos.schedule import Fault, schedule
 
 AFTER_SECONDS = 15.0
-"""For jobs that no client of the drill follows."""
+"""The seconds in which jobs without a following client may end."""
 KEEP_SECONDS = 0.2
 STALL_SECONDS = 1.0
 ENOUGH = 0.8
-"""The share of kills that must have found a target: a run that broke little has shown little."""
+"""The share of kills that must have found a target: a run with few kills proves little."""
 REST_SECONDS = 60.0
-"""Longer than a recovery may take: if no job ends within this time, no job will."""
+"""Seconds that are longer than any recovery: if no job ends within this time, no further
+job will.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ChaosOutcome:
-    """What came of a run. `planned` are the faults of the schedule by kind, `faults` those that
-    have found a target; `unasked` are programs that ended by themselves, by name; `failures`
-    what went wrong with the drill's own clients."""
+    """The result of a run. `planned` are the faults of the schedule by kind, `faults` the faults
+    that found a target. `unasked` counts programs that ended by themselves, by name. `failures` are
+    errors of the drill's own clients.
+    """
 
     verdict: CheckerVerdict
     seconds: float
@@ -59,7 +62,7 @@ class ChaosOutcome:
 
     @property
     def undone(self) -> Mapping[str, int]:
-        """Jobs that a fault has made to fail, by reason: nobody rejected them."""
+        """Jobs that failed because of a fault, by reason: no person rejected them."""
         return {
             reason: n for reason, n in self.verdict.reasons.items() if reason != Reason.REJECTED
         }
@@ -71,26 +74,28 @@ class ChaosOutcome:
 
     @property
     def kills_planned(self) -> int:
-        """Workers that were to be killed."""
+        """The number of workers that the schedule planned to kill."""
         return sum(self.planned.get(kind, 0) for kind in KILLS)
 
     @property
     def attacked(self) -> bool:
-        """Whether enough jobs and faults happened for the verdict to count."""
+        """Whether the number of jobs and kills suffices for the verdict."""
         return self.verdict.jobs > 0 and self.kills >= ENOUGH * self.kills_planned
 
     @property
     def passed(self) -> bool:
-        """Whether it was attacked, every rule held, no fault has cost a job, and every client got
-        through."""
+        """Whether there were enough faults, every rule held, no job failed because of a fault, and
+        every client was served.
+        """
         wrong = (self.verdict.violations, self.verdict.lost, self.undone, self.failures)
         return self.attacked and not any(wrong)
 
 
 @dataclass(frozen=True, slots=True)
 class ChaosOptions:
-    """What is asked for. `keep` is a folder for all logs: the operations, the jobs at the end, and
-    the log of each program."""
+    """The options of a run. `keep` is a folder for all logs: the operations, the jobs at the end,
+    and the log of each program.
+    """
 
     minutes: float
     seed: int
@@ -102,7 +107,7 @@ ShowProgress = Callable[[Progress], contextlib.AbstractContextManager[object]]
 
 
 def run(options: ChaosOptions, watch: ShowProgress) -> ChaosOutcome:
-    """On a deployment of its own, which leaves no process and no file. Raises CliError."""
+    """Run the drill on a new deployment, which leaves no process and no file. Raises CliError."""
     with (
         _log(options) as log,
         _workplace(options) as (processes, folder),
@@ -116,8 +121,8 @@ def run(options: ChaosOptions, watch: ShowProgress) -> ChaosOutcome:
 
 @contextlib.contextmanager
 def _runner() -> Iterator[asyncio.Runner]:
-    """asyncio's, which does not name the signal that ends it: if the signal comes during a task, it
-    is raised here, and is also the end of every task that waited for that one.
+    """An asyncio runner that does not name the signal that ends it. If a signal arrives during a
+    task, it is raised here, and also ends every task that waited for this task.
     """
 
     def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -181,13 +186,13 @@ async def _read(options: ChaosOptions, deployment: ChaosDeployment) -> Reading:
 
 
 async def _strike(faults: Faults, fault: Fault) -> None:
-    """A fault at its time; several may be under way at once."""
+    """Make a fault happen at its time; several faults may be active at once."""
     await asyncio.sleep(fault.at)
     await faults.strike(fault)
 
 
 async def _keep(deployment: ChaosDeployment, log: OperationLog) -> None:
-    """Restart programs that have ended; note the times at which the machine stood still."""
+    """Restart programs that have ended; record the times at which the machine stood still."""
     while True:
         deployment.keep()
         before = Moment.now()
@@ -198,7 +203,9 @@ async def _keep(deployment: ChaosDeployment, log: OperationLog) -> None:
 
 
 async def _look_for_survivors(deployment: ChaosDeployment, log: OperationLog) -> None:
-    """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
+    """Kill all workers at once, including the processes of jobs that run alone: no process below
+    them may remain.
+    """
     servers = {deployment.running[name].pid for name in ("redis", "api")}
     spared = servers | {process.pid for process in process_tree.below(*servers)}
     process_tree_of_worker = process_tree.living(deployment.running["worker"].pid)

@@ -1,10 +1,10 @@
-"""OperationLog: the client side's requests, answers and events, in order. JSON lines.
+"""OperationLog: the client side's requests, answers and events, in order, as JSON lines.
 
     {"what": "submitted", "at": {"wall": 1763771000.1, "mono": 12.5}, "asked": {...}, "status": 202,
      "key": "j-17", "body": "5d41402a", "job_id": "8c0f..."}
 
-It is not part of the deployment: the checker compares the deployment's records with the answers
-that the client got.
+The log is not part of the deployment: the checker compares the deployment's records with the
+answers that the client received.
 """
 
 from __future__ import annotations
@@ -19,42 +19,46 @@ from typing import IO, Self
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """`wall` in seconds since 1970 goes with Redis' times, `mono` is for the time between two
-    moments."""
+    """`wall` is the time in seconds since 1970, as Redis has it; `mono` is for durations between
+    two moments.
+    """
 
     wall: float
     mono: float
 
     @classmethod
     def now(cls) -> Self:
-        """This moment."""
+        """The present moment."""
         return cls(time.time(), time.monotonic())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing that happened; `at` is when it was known here."""
+    """An entry; `at` is the time at which this process learned of it."""
 
     at: Moment = field(default_factory=Moment.now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Entry):
-    """A request: `asked` is when it was sent, `status` its HTTP status; None without an answer,
-    so that it may or may not have been done."""
+    """A request. `asked` is the time at which it was sent, `status` its HTTP status. None: there
+    was no answer, so the request may or may not have been carried out.
+    """
 
     asked: Moment
     status: int | None
 
     @property
     def granted(self) -> bool:
-        """Whether the service said that it was done."""
+        """Whether the service answered that it carried out the request."""
         return self.status is not None and 200 <= self.status < 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted(Answered):
-    """POST /jobs with an Idempotency-Key; `body` names the body, `job_id` is out of the answer."""
+    """POST /jobs with an Idempotency-Key; `body` is a digest of the body, `job_id` comes from the
+    answer.
+    """
 
     key: str
     body: str
@@ -63,7 +67,7 @@ class Submitted(Answered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided(Answered):
-    """POST /jobs/{id}/review, for the review that is named."""
+    """POST /jobs/{id}/review, for the named review."""
 
     job_id: str
     review_id: str
@@ -87,7 +91,7 @@ class Retried(Answered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen(Entry):
-    """The status of a job as GET /jobs/{id} answered it."""
+    """The status of a job in the answer to GET /jobs/{id}."""
 
     job_id: str
     status: str
@@ -95,7 +99,7 @@ class Seen(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected(Entry):
-    """A reader's stream begins, after the event `after` (Last-Event-ID)."""
+    """A reader's stream starts, after the event `after` (Last-Event-ID)."""
 
     job_id: str
     reader: str
@@ -104,7 +108,7 @@ class Connected(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received(Entry):
-    """An event as a stream sent it to a reader."""
+    """An event that a stream sent to a reader."""
 
     job_id: str
     reader: str
@@ -114,10 +118,10 @@ class Received(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called(Entry):
-    """A request that the model's provider was sent, and answers in full: it is paid.
+    """A request that the model's provider received and answers in full, so that it is paid.
 
-    `said` is a digest of the request's texts, `caller` the pid of the worker, if known.
-    `at` is when it came. A provider that does not know the job's id names its Idempotency-Key.
+    `said` is a digest of the request's texts, `caller` the pid of the worker, if known. `at` is the
+    time of its arrival. If a provider does not know the job's id, it names the Idempotency-Key.
     """
 
     said: str
@@ -130,7 +134,7 @@ class Called(Entry):
 class Struck(Entry):
     """A fault. `pids` are the processes that it hit, `jobs` the ids of the records that it hit.
 
-    If it `blinds`, no job can continue during it.
+    If it `blinds`, no job can continue during the fault.
     """
 
     fault: str
@@ -148,7 +152,9 @@ class Repaired(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left(Entry):
-    """A process that should have ended with its run or its worker, and has not; `why` it should."""
+    """A process that should have ended with its run or its worker, but has not; `why` is the reason
+    why it should have ended.
+    """
 
     pid: int
     command: str
@@ -156,9 +162,9 @@ class Left(Entry):
 
 
 class OperationLog:
-    """Entries in the order in which they became known; safe to use from any thread.
+    """Entries in the order in which they became known; safe for use by any thread.
 
-    With a path, each is written there at once, so that the log outlives its writer.
+    With a path, each entry is written there at once, so that the log outlives its writer.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -176,7 +182,7 @@ class OperationLog:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All so far."""
+        """All entries so far."""
         with self._lock:
             return tuple(self._entries)
 
@@ -188,6 +194,6 @@ class OperationLog:
 
 
 def written(entry: Entry) -> str:
-    """An entry as its line."""
+    """The entry as a line of the log."""
     line = {"what": type(entry).__name__.lower(), **asdict(entry)}
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Progress: the counts so far, by the operation log. The verdict comes from the checker."""
+"""Progress: the present counts, from the operation log. The verdict comes from the checker."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Progress:
     _started_at: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
-        """The time runs from now."""
+        """Start the clock."""
         self._started_at = time.monotonic()
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began."""
+        """The seconds since the start."""
         return time.monotonic() - self._started_at
 
     @property
@@ -39,11 +39,11 @@ class Progress:
 
     @property
     def kills(self) -> int:
-        """Workers that were killed, whole ones and forked ones."""
+        """The number of killed workers, separate and forked ones."""
         return _kills(self.faults)
 
     def line(self) -> str:
-        """One line."""
+        """The progress as one line."""
         jobs = {entry.key for entry in self.log.entries if isinstance(entry, Submitted)}
         struck = self.faults
         faults = f"{struck.total()} faults, {_kills(struck)} kills"

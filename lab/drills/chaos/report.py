@@ -1,4 +1,4 @@
-"""How a chaos run is shown: a line now and then, at the end tables, then one JSON object."""
+"""The output of a chaos run: a line now and then, tables at the end, then one JSON object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATE = (
 
 @contextlib.contextmanager
 def watching(screen: Screen, progress: Progress) -> Iterator[None]:
-    """Show how far it is, from a thread of its own, as long as the block lasts."""
+    """Show the progress from a separate thread until the block ends."""
     over = threading.Event()
 
     def lines() -> None:
@@ -41,7 +41,7 @@ def watching(screen: Screen, progress: Progress) -> Iterator[None]:
 
 
 def show(screen: Screen, outcome: ChaosOutcome) -> None:
-    """Jobs, faults, rules, repeats, recovery."""
+    """Show the tables of jobs, faults, rules, repeats and recoveries."""
     verdict = outcome.verdict
     screen.title("jobs")
     screen.rows(
@@ -110,7 +110,7 @@ def _sums(screen: Screen, outcome: ChaosOutcome) -> None:
 
 
 def late_alone(violations: Sequence[Violation]) -> bool:
-    """Whether jobs went on late, and nothing else was wrong."""
+    """Whether the only violations are jobs that continued late."""
     return {violation.rule for violation in violations} == {"J8"}
 
 

@@ -1,7 +1,7 @@
-"""Schedule: the times of all jobs and faults. Same seed, same schedule. Pure.
+"""Schedule: the times of all jobs and faults. The same seed gives the same schedule. Pure.
 
-Times are seconds from the start. A fault's target is chosen by `pick` when it strikes, among the
-targets that exist then.
+Times are in seconds from the start. A fault's target is chosen with `pick` when the fault happens,
+among the targets that exist then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ JOBS_PER_SECOND = 3.8
 
 
 class Kind(StrEnum):
-    """What is broken."""
+    """The kinds of faults."""
 
     CHILD_KILL = "child-kill"
     WORKER_KILL = "worker-kill"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A fault in each interval, with a duration between two bounds (from, to)."""
+    """One fault in each interval, with a duration between two limits (from, to)."""
 
     kind: Kind
     interval: float
@@ -60,7 +60,7 @@ RHYTHMS = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something to break at `at`, for `seconds`; `pick` (0 to 1) chooses among the targets."""
+    """A fault at the time `at` that lasts `seconds`; `pick` (0 to 1) chooses among the targets."""
 
     at: float
     kind: Kind
@@ -70,15 +70,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A job and what its client does with it.
-
-    `answers` are the decisions on its reviews in turn, each sent `copies` times at once; after the
-    last decision, the job is left waiting. `cancel_after` is seconds from the submission.
-    `resubmits` sends the same request again, `other_body` another one with the same key. `follows`
-    goes on in the conversation of the job before. `drops` are the events after which the reader
-    hangs up. `retry` asks for a retry when it is over: only a job that failed or was cancelled has
-    one. `repo`: it works on a repository, and so belongs to no conversation.
-    """
+    """A job and the actions of its client."""
 
     number: int
     at: float
@@ -86,21 +78,30 @@ class JobPlan:
     review: bool = False
     steps: bool = False
     answers: tuple[str, ...] = ()
+    """The decisions on its reviews in order. After the last one, the job is left waiting."""
     copies: int = 1
+    """The number of times that each decision is sent at once."""
     stale: bool = False
     think: float = 0.0
     cancel_after: float | None = None
+    """Seconds from the submission to the cancel."""
     follows: bool = False
+    """Whether the job continues the conversation of the previous job."""
     resubmits: int = 0
+    """The number of times that the same request is sent again."""
     other_body: bool = False
+    """Whether another body is sent with the same key."""
     drops: tuple[int, ...] = ()
+    """The events after which the reader disconnects."""
     retry: bool = False
+    """Whether the client retries the job. Only a job that failed or was cancelled has a retry."""
     repo: bool = False
+    """Whether the job works on a repository, and so belongs to no conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """All that is to happen, in order of time."""
+    """The jobs and faults of a run, in order of time."""
 
     jobs: tuple[JobPlan, ...]
     faults: tuple[Fault, ...]
@@ -118,7 +119,7 @@ def schedule(seed: int, minutes: float) -> Schedule:
 
 
 def _faults(dice: random.Random, rhythm: Rhythm, seconds: float) -> Iterator[Fault]:
-    """One at least, however short the run."""
+    """The faults of a kind: at least one, even in a short run."""
     at = dice.uniform(0, min(rhythm.interval, seconds))
     while at < seconds:
         yield Fault(at, rhythm.kind, dice.random(), dice.uniform(*rhythm.lasts))
@@ -156,7 +157,7 @@ def _plan(dice: random.Random, number: int, at: float) -> JobPlan:
 
 
 def _answers(dice: random.Random) -> tuple[str, ...]:
-    """Decisions in turn; none for one in thirty, which waits for ever."""
+    """The decisions in order; one job in thirty has none and waits forever."""
     if dice.random() < 1 / 30:
         return ()
     before = ("revise",) if dice.random() < 0.25 else ("edit",) if dice.random() < 0.2 else ()

@@ -1,4 +1,4 @@
-"""`python -m lab.drills.leaks`: exit 0 where thousands of runs leave nothing behind."""
+"""`python -m lab.drills.leaks`: exit 0 if thousands of runs leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What there is of everything that a sandbox is made of, now, on this machine.
+"""The present number of the objects that a sandbox consists of, on this machine.
 
 Processes are all descendants of this process, in any session: it adopts orphans
-(PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide. An engine of the drill's own is
-among them, with its containers, their shims and its mounts.
+(PR_SET_CHILD_SUBREAPER), so no process that was started here can hide. They include the drill's own
+engine, with its containers, their shims and its mounts.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ from settings.client import child_environment
 from settings.sandbox import Backend, SandboxSettings
 
 LABEL = "fettle.sandbox"
-"""The label of every sandbox's container."""
+"""The label of every container of a sandbox."""
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - looked at, not written to
 _GROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(slots=True)
 class Census:
-    """Counts for one deployment of the sandbox. `supervisors` remembers pids that were seen."""
+    """The counts of one deployment of the sandbox. `supervisors` remembers pids that it has
+    seen.
+    """
 
     settings: SandboxSettings
     uids: Collection[int]
-    """What sandboxes run as on this host."""
+    """The users of sandboxes on this host."""
     supervisors: set[int] = field(default_factory=set)
     _existing_folders: frozenset[Path] = field(default_factory=lambda: frozenset(_temporary()))
 
     def count(self) -> dict[str, int]:
-        """Everything that must not grow, by name. An engine's descriptors are its own affair."""
+        """All counts that must not grow, by name. The descriptors of an engine are not counted."""
         below, children = _below(), _children()
         self.supervisors |= children
         counts = {
@@ -55,19 +57,19 @@ class Census:
         return {**counts, "descriptors below": sum(map(_descriptors, below))}
 
     def memory(self) -> dict[str, int]:
-        """Resident bytes of this process, and of its supervisor. An engine's are its own affair."""
+        """Resident bytes of this process, and of its supervisor; without an engine."""
         sizes = {"worker": _resident(os.getpid())}
         if self.settings.sandbox is Backend.LOCAL:
             sizes["supervisor"] = sum(map(_resident, _children()))
         return sizes
 
     def memory_below(self) -> int:
-        """Resident bytes of everything below this process; shared pages count for each."""
+        """Resident bytes of all descendants; shared pages count for each process."""
         return sum(map(_resident, _below()))
 
     def _groups(self) -> Iterator[str]:
-        """Control groups of sandboxes: below one that a supervisor or an engine of the drill has
-        made. A supervisor's own stays, empty, until the next one starts.
+        """Control groups of sandboxes, below a group that a supervisor or an engine of the drill
+        has made. The empty group of a supervisor stays until the next supervisor starts.
         """
         own_prefixes = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
         for folder, names, _ in os.walk(_GROUPS):
@@ -75,16 +77,14 @@ class Census:
                 yield from (f"{folder}/{name}" for name in names)
 
     def _engine_group(self) -> Iterator[str]:
-        """What `deploy/engine.sh` names the control group of an engine's containers."""
+        """The name that `deploy/engine.sh` gives to the control group of an engine's containers."""
         socket = (self.settings.sandbox_engine or "").removeprefix("unix://")
         if self.settings.sandbox is Backend.DOCKER and Path(socket).name == "engine.sock":
             folder = str(Path(socket).parent).encode()
             yield f"fettle-engine-{hashlib.sha256(folder).hexdigest()[:12]}"
 
     def _files(self) -> Iterator[Path]:
-        """What has come into the host's places for temporary files, and is the sandboxes'
-        user's.
-        """
+        """The files of the sandboxes' user in the host's folders for temporary files."""
         for path in _temporary():
             with contextlib.suppress(FileNotFoundError):
                 if path not in self._existing_folders and path.lstat().st_uid in self.uids:
@@ -106,7 +106,7 @@ class Census:
 
 
 def uids(settings: SandboxSettings) -> Collection[int]:
-    """What sandboxes run as on this host: one of the backend's, or this user where he is not
+    """The users of sandboxes on this host: the users of the backend, or this user if it is not
     root.
     """
     if settings.sandbox is Backend.DOCKER:
@@ -120,8 +120,8 @@ def _temporary() -> Iterator[Path]:
 
 
 def _below() -> list[int]:
-    """Those that live, or that their parent has not reaped: an orphan's zombie is this process's to
-    reap, as it would be init's.
+    """The descendants that live, or that their parent has not reaped. This process, like init, has
+    to reap the zombies of orphans.
     """
     own_pid = os.getpid()
     return [

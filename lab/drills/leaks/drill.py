@@ -1,4 +1,4 @@
-"""The drill: rest, count, run thousands, rest, count, close, count."""
+"""The drill: rest, count, make thousands of runs, rest, count, close, count."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAME_LOOKS = 4
 
 @dataclass(frozen=True, slots=True)
 class LeakOutcome:
-    """What was counted. `wrong`: runs that did not end as they should, by kind."""
+    """The counts. `wrong`: runs with an unexpected end, by kind."""
 
     runs: int
     seconds: float
@@ -44,13 +44,13 @@ class LeakOutcome:
 
 @dataclass(slots=True)
 class Runs:
-    """The runs, two at a time, and who looks on while they go."""
+    """The runs, two at a time, and the observer that looks on."""
 
     sandbox: Sandbox
     wrong: Counter[str]
 
     async def all(self, coming: Iterator[RunKind], done: Callable[[], None]) -> None:
-        """Every kind that comes, once; `done` is called after each."""
+        """Make each run once; `done` is called after each run."""
 
         async def line() -> None:
             for kind in coming:
@@ -74,8 +74,8 @@ async def drill(
     runs: int,
     say: Callable[[str], None],
 ) -> LeakOutcome:
-    """Run it on a sandbox of its own."""
-    await _once(make())  # what an engine or a kernel makes at its first use, and keeps
+    """Run the drill on a new sandbox."""
+    await _once(make())  # objects that an engine or a kernel makes at its first use, and keeps
     first = await _wait_for_rest(census)
     sandbox = make()
     wrong: Counter[str] = Counter()
@@ -125,10 +125,8 @@ async def _once(sandbox: Sandbox) -> None:
 
 
 async def _wait_for_rest(census: Census, bounds: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The counts at rest: equal for a second, and not above `bounds`.
-
-    Used sandboxes are replaced in the background; counts that have not settled within 20 s never
-    do.
+    """The counts at rest: equal for a second, and not above `bounds`. Used sandboxes are replaced
+    in the background; counts that are not stable within 20 s never are.
     """
     until = time.monotonic() + REST_SECONDS
     last, same = census.count(), 0

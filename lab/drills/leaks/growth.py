@@ -1,4 +1,4 @@
-"""What has grown, from counts before and after and from memory along the way. Pure."""
+"""The growth between counts before and after, and of memory during the runs. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 MIB = 1024 * 1024
 ALLOWED_BYTES = 4 * MIB
-"""Growth of memory, along the whole line, that is an allocator's noise."""
+"""Growth of memory over all readings, in bytes, that may be noise of an allocator."""
 WARM_PART = 0.25
-"""The first part of a line is left out: caches fill, an allocator finds its size."""
+"""The share of first readings that are ignored: caches fill, and an allocator finds its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountRow:
-    """One thing counted: at rest before and after, and when all is closed; None: not counted."""
+    """One count at rest before and after, and after everything was closed; None: not counted."""
 
     label: str
     before: int
@@ -25,25 +25,25 @@ class CountRow:
 
     @property
     def grown(self) -> bool:
-        """Whether there is more than before, or anything is left when all is closed."""
+        """Whether the count is larger than before, or not zero after everything was closed."""
         return self.after > self.before or self.closed > self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident bytes along the way, evenly spaced."""
+    """Resident bytes during the runs, at equal intervals."""
 
     label: str
     line: Sequence[int]
 
     @property
     def growth(self) -> float:
-        """Bytes over the whole line, by the slope after its warm part."""
+        """Growth in bytes over all readings, by the slope after the warm-up."""
         return slope(self.line[int(len(self.line) * WARM_PART) :]) * (len(self.line) - 1)
 
     @property
     def grown(self) -> bool:
-        """Whether that is more than noise."""
+        """Whether the growth is more than noise."""
         return self.growth > ALLOWED_BYTES
 
 
@@ -61,7 +61,7 @@ def rows(
 
 
 def slope(line: Sequence[int]) -> float:
-    """The change from one value to the next, by least squares; 0 of fewer than two."""
+    """The change from one value to the next, by least squares; 0 for fewer than two values."""
     if len(line) < 2:
         return 0.0
     return statistics.linear_regression(range(len(line)), line).slope

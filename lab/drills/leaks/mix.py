@@ -1,5 +1,6 @@
-"""The runs of the drill: runs that end well, and runs that leave something to clear in every
-way."""
+"""The runs of the drill: runs that end normally, and runs that leave things to clean up in every
+way.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +48,9 @@ print(socket.create_connection(server.getsockname()).recv(5).decode())
 
 @dataclass(frozen=True, slots=True)
 class RunKind:
-    """A run that comes `weight` times in a hundred. `holds` decides whether it went as it should.
-
-    `patience` is how long we wait for it: it is given up then, which is how it is to end.
+    """A kind of run, with a share of `weight` percent. `holds` decides whether it ended as
+    expected. `patience` is the time after which the caller abandons the run, which is the expected
+    end of such a run.
     """
 
     name: str
@@ -61,7 +62,7 @@ class RunKind:
 
     @property
     def command(self) -> Command:
-        """What is run."""
+        """The command of the run."""
         return Command.python(self.code, {"in/given.txt": b"given"})
 
 
@@ -103,7 +104,7 @@ KINDS = (
 
 
 def kinds(count: int, seed: int = 3) -> Iterator[RunKind]:
-    """`count` runs in a random order that is the same each time."""
+    """`count` runs in a random order, which is the same in each drill."""
     yield from random.Random(seed).choices(  # noqa: S311 - an order, no secret
         KINDS, [kind.weight for kind in KINDS], k=count
     )

@@ -1,1 +1,1 @@
-"""Everything dies while jobs wait for a person. They must go on as if nothing had happened."""
+"""All programs are killed while jobs wait for a person. The jobs must continue without any loss."""

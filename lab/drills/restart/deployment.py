@@ -1,4 +1,4 @@
-"""A throw-away deployment; the drill kills its programs and starts them again."""
+"""A temporary deployment; the drill kills its programs and starts them again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from settings.client import isolated_environment
 
 
 class ScratchDeployment:
-    """One Redis, one API, one worker, each with a log file that goes on over restarts."""
+    """One Redis, one API and one worker, each with a log file that continues over restarts."""
 
     def __init__(self, processes: Processes, folder: Path, settings: Mapping[str, str]) -> None:
         redis_port, api_port = ports.free(2)
@@ -59,25 +59,26 @@ class ScratchDeployment:
         return child
 
     def start_worker(self) -> Child:
-        """Start a worker; returns at once, as it takes jobs when it is ready."""
+        """Start a worker. Returns at once; the worker takes jobs when it is ready."""
         return self._programs.start(*self._deployment.workers(1))
 
     def kill(self, *children: Child) -> None:
-        """Kill -9, all of them before any is waited for."""
+        """Send kill -9 to all programs before waiting for any of them."""
         for child in children:
             child.signal(signal.SIGKILL)
         for child in children:
             self._programs.processes.forget(child)
 
     def service(self) -> Service:
-        """A client with connections of its own."""
+        """A client with its own connections."""
         return Service(self._url, self._key)
 
     def wait_until(
         self, holds: Callable[[], bool], condition: str, *children: Child, seconds: float = 60.0
     ) -> None:
-        """Wait until `holds()` is true. Raises CliError if that takes too long, or if a child
-        ends."""
+        """Wait until `holds()` is true. Raises CliError if this takes too long, or if a
+        child ends.
+        """
         self._programs.wait_until(holds, condition, *children, seconds=seconds)
 
 

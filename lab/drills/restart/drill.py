@@ -1,4 +1,4 @@
-"""The drill: submit, wait for the pauses, kill everything, start it again, approve, look."""
+"""The drill: submit, wait for the pauses, kill all programs, start them again, approve, check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPEC = {
 
 @dataclass(frozen=True, slots=True)
 class JobVerdict:
-    """What became of one job; `wrong` is empty where all is well."""
+    """The result of one job; `wrong` is empty if there is no fault."""
 
     job_id: str
     status: str
@@ -38,7 +38,9 @@ class JobVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RestartOutcome:
-    """`down_seconds` from the kill to the first answer, `done_seconds` from approval to the end."""
+    """`down_seconds` is the time from the kill to the first answer, `done_seconds` from the
+    approval to the end.
+    """
 
     verdicts: tuple[JobVerdict, ...]
     down_seconds: float
@@ -46,7 +48,7 @@ class RestartOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether every job was well."""
+        """Whether no job has a fault."""
         return bool(self.verdicts) and not any(verdict.wrong for verdict in self.verdicts)
 
 

@@ -1,4 +1,4 @@
-"""What a job must look like before, between and after a restart of everything. Pure."""
+"""The expected state of a job before, between and after a restart of all programs. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cli.client.events import ReceivedEvent
 CALLS = 3
 """Model calls of the recorded job: plan, code, answer."""
 ONCE = ("submitted", "planned", "run_finished", "review_opened", "decided", "succeeded")
-"""Events that a job has once, however many workers it took."""
+"""Events that a job has once, regardless of the number of workers that took it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """A job as the API showed it at one moment."""
+    """A job as the API showed it at one time."""
 
     id: str
     status: str
@@ -30,7 +30,7 @@ class JobState:
 
     @classmethod
     def of(cls, job: Mapping[str, Any]) -> JobState:
-        """From GET /jobs/{id}."""
+        """The state in an answer to GET /jobs/{id}."""
         total = job["cost"]["total"]
         return cls(
             id=job["id"],
@@ -45,7 +45,7 @@ class JobState:
 
 
 def paused(before: JobState) -> Iterator[str]:
-    """What is wrong with a job that should wait for a person."""
+    """The faults of a job that should wait for a person."""
     if before.status != "awaiting_review" or before.review is None:
         yield f"it is {before.status} and does not wait for a person"
     if (before.calls, len(before.runs)) != (CALLS, 1):
@@ -53,13 +53,13 @@ def paused(before: JobState) -> Iterator[str]:
 
 
 def lost_facts(before: JobState, between: JobState) -> Iterator[str]:
-    """The changes by a restart without a worker. There must be none."""
+    """The changes through a restart without a worker. There must be none."""
     if between != before:
         yield f"the restart changed it: {before} became {between}"
 
 
 def finished(before: JobState, after: JobState, events: Sequence[ReceivedEvent]) -> Iterator[str]:
-    """What is wrong with a job that was approved after the restart."""
+    """The faults of a job that was approved after the restart."""
     if after.status != "succeeded":
         yield f"it ended as {after.status}"
     if after.approved_by is None:

@@ -42,7 +42,7 @@ class SolutionVerdict:
 
     passed: bool
     why: str = ""
-    """The reason if it has not passed, or a note. Results files use this name."""
+    """The reason if the candidate has not passed, or a note. Results files use this name."""
     verification: str | None = None
     digest: str = ""
 

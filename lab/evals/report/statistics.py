@@ -28,7 +28,7 @@ class Rate:
 
 
 def wilson(successes: int, of: int, confidence: float = CONFIDENCE) -> Rate:
-    """The share of successes with Wilson's interval; 0 to 1 without any tries."""
+    """The share of successes with Wilson's interval; 0 to 1 without tries."""
     if of == 0:
         return Rate(0.0, 0.0, 1.0)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -41,9 +41,11 @@ def wilson(successes: int, of: int, confidence: float = CONFIDENCE) -> Rate:
 
 
 def rate(tries: Sequence[tuple[int, int]]) -> Rate:
-    """pass@1 over exercises of (passed, tried), with Wilson's interval where each was tried once.
+    """pass@1 over exercises of (passed, tried), with Wilson's interval if each exercise was tried
+    once.
 
-    Tries of one exercise are not independent: with several, the bootstrap resamples exercises.
+    Tries of one exercise are not independent: if there are several, the bootstrap resamples
+    exercises.
     """
     if all(tried == 1 for _, tried in tries):
         return wilson(sum(passed for passed, _ in tries), len(tries))
@@ -68,7 +70,9 @@ def pass_at(k: int, tried: int, passed: int) -> float:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p of `only_first` pairs one way and `only_second` the other."""
+    """The exact two-sided p: `only_first` pairs differ in one direction and `only_second` in the
+    other.
+    """
     differing = only_first + only_second
     if differing == 0:
         return 1.0

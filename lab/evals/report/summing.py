@@ -116,7 +116,9 @@ def counted(results: Iterable[Result], which: Which) -> dict[str, tuple[int, int
 
 
 def failure(result: Result) -> str | None:
-    """Why the first attempt did not pass: the failure of its own run, else the hidden tests."""
+    """The reason why the first attempt did not pass: the failure of its own run, else the hidden
+    tests.
+    """
     if result.first is None or result.first.passed:
         return None
     return result.failures[0] if result.failures else WRONG

@@ -1,5 +1,6 @@
-"""Judges the shipped fixes, without a model: with the fix every test of a task passes, without it
-no test of `fail_to_pass` passes."""
+"""Checks the shipped fixes, without a model: with the fix every test of a task passes, without it
+no test of `fail_to_pass` passes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class FixCheck:
 
 @dataclass(frozen=True, slots=True)
 class FixReport:
-    """`passed` counts the tasks that hold."""
+    """`passed` counts the tasks with a fix that behaves as expected."""
 
     tasks: int
     passed: int

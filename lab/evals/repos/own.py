@@ -1,8 +1,9 @@
 """The tasks that come with Fettle: `lab/evals/repositories/NAME/`.
 
-Each folder has a task.json, fix.patch and test.patch as any task has, and in place of a bundle the
-files of the base commit (`base/`). `history` in its task.json, if any, lists the commits: {message,
-without: paths that are not there yet, tag}. The bundle that is made of them is always the same.
+Each folder has a task.json, fix.patch and test.patch like any task, and the files of the base
+commit (`base/`) instead of a bundle. `history` in its task.json, if any, lists the commits:
+{message, without: paths that do not exist yet, tag}. The bundle that is made of them is always the
+same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lab.evals.repos.task import BUNDLE, DESCRIPTION, FIX, TESTS, RepoTask, read
 
 FOLDER = Path(__file__).resolve().parent.parent / "repositories"
 BEGAN = 1_704_067_200
-"""2024-01-01, in seconds: the time of the first commit. Each further one is a day later."""
+"""2024-01-01, in seconds: the time of the first commit. Each further commit is one day later."""
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "HOME": "/nonexistent",
@@ -35,7 +36,7 @@ _ENVIRONMENT = {
 
 
 def tasks(scratch: Path, source: Path = FOLDER) -> list[RepoTask]:
-    """All tasks, made in `scratch`. Raises CliError where git is missing."""
+    """All tasks, made in `scratch`. Raises CliError if git is missing."""
     for path in sorted(source.iterdir()):
         if (path / DESCRIPTION).exists():
             _make(path, scratch / path.name)
@@ -69,7 +70,7 @@ def _commit(git: _Git, commit: Mapping[str, Any], seconds: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Git:
-    """Git on a clone that has nothing but files of ours."""
+    """Git on a clone that contains only files of Fettle."""
 
     folder: Path
 

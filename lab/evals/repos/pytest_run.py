@@ -1,4 +1,4 @@
-"""Runs a task's tests in the sandbox, and judges by pytest's own report of each."""
+"""Runs a task's tests in the sandbox, and judges by pytest's own report of each test."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LIMITS = Limits(
     workspace_files=20_000,
     output_bytes=4 * MIB,
 )
-"""Wide enough for the suites of real projects."""
+"""The limits of a run, wide enough for the suites of real projects."""
 OWN_SECONDS = 5.0
-"""The part of the wall time that is left for the supervisor's report."""
+"""The seconds of the wall time that are reserved for the supervisor's report."""
 OUTPUT_CHARACTERS = 400
 PASSED = frozenset({"passed", "xfailed"})
-"""`xfailed`: the test's own source says that it fails, as the lists of SWE-bench have it."""
+"""`xfailed`: the test's own source expects the failure, as in the lists of SWE-bench."""
 _ENDS = {
     End.TIMEOUT: "the tests ran for longer than they may",
     End.CPU: "the tests used more processor time than they may",
@@ -66,7 +66,7 @@ class PytestRun:
         return self.problem is None and self.tests[name][0] in PASSED
 
     def why_not(self, names: Sequence[str]) -> str | None:
-        """Why not all of these have passed, in one line; None if they have."""
+        """The reason why not all of these have passed, in one line; None if they have passed."""
         if self.problem is not None:
             last = [name for name in names if self.tests and self.tests[name][0] not in PASSED][:1]
             at = f" ({last[0]} had not passed yet)" if last else ""
@@ -88,8 +88,9 @@ class PytestRun:
 async def run_tests(
     sandbox: Sandbox, task: RepoTask, tree: Tree, limits: Limits = LIMITS, *, runs_all: bool = True
 ) -> PytestRun:
-    """Run the task's tests over `tree`: all of them if `runs_all`, else those that the command
-    reaches. Raises SandboxUnavailable."""
+    """Run the task's tests over `tree`: all tests if `runs_all`, else the tests that the command
+    reaches. Raises SandboxUnavailable.
+    """
     secret = secrets.token_hex(16)
     requested = list(dict.fromkeys((*task.fail_to_pass, *task.pass_to_pass)))
     order = {
@@ -111,13 +112,13 @@ async def run_tests(
     )
     try:
         result = await sandbox.run(command, limits)
-    except ValueError as error:  # files that no sandbox takes
+    except ValueError as error:  # files that a sandbox does not accept
         return PytestRun(problem=f"the patched files cannot be tested: {error}")
     return _read(result, secret)
 
 
 def _read(result: RunResult, secret: str) -> PytestRun:
-    """What the supervisor reports, which alone has the secret."""
+    """The supervisor's report; only the supervisor has the secret."""
     stdout, output = result.stdout.text, one_line(result.stderr.text[-OUTPUT_CHARACTERS:])
     if not (result.succeeded and stdout.startswith(secret)):
         problem = _ENDS.get(result.end) or "the tests ended the process that judges them"
@@ -127,7 +128,7 @@ def _read(result: RunResult, secret: str) -> PytestRun:
 
 
 def one_line(text: str) -> str:
-    """The text's lines in one, without empty ones."""
+    """The lines of the text joined into one, without empty lines."""
     return " | ".join(line.strip() for line in text.splitlines() if line.strip())
 
 

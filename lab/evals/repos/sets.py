@@ -1,4 +1,4 @@
-"""The sets of tasks on repositories: our own, a folder of tasks, or SWE-bench's lines."""
+"""The sets of tasks on repositories: Fettle's own, a folder of tasks, or SWE-bench's lines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ NAME = "repos"
 
 @contextmanager
 def loaded(data: Path | None) -> Iterator[RepoSet]:
-    """The tasks of `data`, a folder or a file of lines; without it our own, which are there within
-    the block. Raises BadSet."""
+    """The tasks of `data`, a folder or a file of lines. Without `data`, Fettle's own tasks, which
+    exist within the block. Raises BadSet.
+    """
     if data is not None:
         yield RepoSet(NAME, data.name, tuple(_read(data)))
         return

@@ -28,7 +28,7 @@ PROBLEMS_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Where a task's repository is: a bundle, or a `commit` of a bare repository (`mirror`)."""
+    """A task's repository: a bundle, or a `commit` of a bare repository (`mirror`)."""
 
     bundle: str | None = None
     mirror: str | None = None
@@ -53,7 +53,7 @@ class RepoTask:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What a measurement rests on, but for the repository itself; plain values."""
+        """The content that a measurement depends on, except the repository itself; plain values."""
         fields = asdict(self) | {"base": self.base.commit}
         return fields | {"fix": self.fix.decode("latin-1"), "tests": self.tests.decode("latin-1")}
 
@@ -112,7 +112,7 @@ class Described(BaseModel):
     @field_validator("fail_to_pass", "pass_to_pass")
     @classmethod
     def _ids(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
-        """Ids as pytest has them, relative to the root."""
+        """Check that ids are pytest's, relative to the root."""
         return tuple(dict.fromkeys(test_id.removeprefix("./") for test_id in ids))
 
     def task(self, base: Base, fix: bytes, tests: bytes) -> RepoTask:
@@ -153,7 +153,7 @@ def read_one(folder: Path) -> RepoTask:
 
 
 def collect(source: Path, readers: Iterable[tuple[str, Callable[[], RepoTask]]]) -> list[RepoTask]:
-    """The task of each reader, at least one. Raises BadSet with all that is wrong."""
+    """The task of each reader, at least one. Raises BadSet with all faults."""
     tasks: dict[str, RepoTask] = {}
     problems = []
     for origin, read_task in readers:
@@ -175,7 +175,7 @@ def collect(source: Path, readers: Iterable[tuple[str, Callable[[], RepoTask]]])
 
 
 def reason(error: ValidationError) -> str:
-    """The first reason, with its place, in one line."""
+    """The first reason, with its position, in one line."""
     first = error.errors()[0]
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 

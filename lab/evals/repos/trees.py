@@ -1,6 +1,7 @@
 """Patches over a task's base: the changed files, by git over a bare repository.
 
-No file is checked out: `git apply` works on an index, and what differs is read from its objects.
+No file is checked out: `git apply` works on an index, and the differing files are read from its
+objects.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TEST_FILE = re.compile(r"(^|/)(tests?[^/]*|[^/]*_tests?)\.py$")
 
 
 class PatchRefused(Exception):
-    """A patch does not apply. Its text is git's."""
+    """A patch cannot be applied. The message is git's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,8 @@ class Patches:
         return cls(git, base.commit)
 
     async def bundle(self, at: Path, mirror: Path) -> None:
-        """Write the commit of a mirror with its history and the tags in that, as the branch `main`.
-
-        What came after it stays out: the fix is in there.
+        """Write the commit of a mirror with its history and the tags in that history, as the branch
+        `main`. Later commits are left out, because they contain the fix.
         """
         await self.git.run("update-ref", "refs/heads/main", self.commit)
         tags = "".join(f"create {name} {content}\n" for name, content in _tags(mirror).items())
@@ -74,7 +74,7 @@ class Patches:
         await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main", *names)
 
     async def date(self) -> str:
-        """When the commit was made, in ISO 8601."""
+        """The time of the commit, in ISO 8601."""
         return (await self.git.run("log", "-1", "--format=%cI", self.commit)).decode().strip()
 
     async def shipped(self, task: RepoTask, *, fix: bool) -> Changed:
@@ -83,15 +83,16 @@ class Patches:
         return await self._read(await self._entries(patches))
 
     async def judged(self, task: RepoTask, patch: bytes) -> Changed:
-        """A job's patch with the hidden tests over it: the files of these, and the test files that
-        the task's ids name, always come from the task, even if the job has changed them."""
+        """A job's patch with the hidden tests over it. The files of these tests, and the test files
+        that the task's ids name, always come from the task, even if the job has changed them.
+        """
         tests = await self._entries([("test.patch", task.tests)])
         test_paths = {
             test_id.partition("::")[0] for test_id in (*task.fail_to_pass, *task.pass_to_pass)
         }
         protected_paths = {
             path for path in test_paths if _TEST_FILE.search(path)
-        }  # not a module with doctests
+        }  # but not a module with doctests
         patched = await self._entries([("the job's patch", patch)])
         allowed = {path: entry for path, entry in patched.items() if path not in protected_paths}
         return await self._read({**allowed, **tests})

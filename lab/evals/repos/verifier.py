@@ -55,7 +55,9 @@ class Prepared:
 
 @dataclass(slots=True)
 class Verifier:
-    """Verifies tasks. The files that it makes for them are in `folder`, as long as that exists."""
+    """Verifies tasks. The files that it makes for them are in `folder`, as long as `folder`
+    exists.
+    """
 
     folder: Path
     repositories: Repositories
@@ -93,7 +95,7 @@ class Verifier:
         tree = over(prepared.base.layer, environment)
         async with self.environments.turns:
             full_tree = _over(tree, changed)
-            # without the fix, tests that the command does not reach have not passed
+            # without the fix, tests that the command does not reach count as not passed
             runs_all = candidate != "none"
             ran = await run_tests(self.environments.sandbox, task, full_tree, runs_all=runs_all)
         return {**judged(task, ran), "note": environment.installed.note}
@@ -115,7 +117,7 @@ class Verifier:
 
     async def _prepare(self, task: RepoTask) -> Prepared:
         """The task's repository and environment."""
-        packages.requirements(task.setup)  # said before anything is fetched
+        packages.requirements(task.setup)  # checked before any file is fetched
         patches = await self._once(self._open, task)
         content = await asyncio.to_thread((await self._bundle(task)).read_bytes)
         repo = Repo(bundle=sha256(content).hexdigest(), ref=patches.commit)
@@ -129,8 +131,9 @@ class Verifier:
         return Prepared(patches, base, await self.environments.of(task.setup, base, tags))
 
     async def _tags(self, base: Any, patches: Patches, bundle: bytes) -> dict[str, bytes]:
-        """Files of git's: if the bundle has no tag, a tag at the base commit for the version that
-        the index had at its time. Backends that ask git for the version would find none."""
+        """Files of git: if the bundle has no tag, a tag at the base commit for the version that the
+        index had at that time. Otherwise, backends that ask git for the version would find none.
+        """
         if b" refs/tags/" in bundle.partition(b"\n\n")[0]:
             return {}
         files = [await base.read(path) for path in ("pyproject.toml", "setup.cfg")]
@@ -141,7 +144,7 @@ class Verifier:
 
 
 def judged(task: RepoTask, ran: PytestRun) -> dict[str, Any]:
-    """The verdict on a run. `failing` are those of fail_to_pass that have not passed. Pure."""
+    """The verdict on a run. `failing` are the tests of fail_to_pass that have not passed. Pure."""
     problem = ran.why_not((*task.fail_to_pass, *task.pass_to_pass))
     failing = [name for name in task.fail_to_pass if not ran.passed(name)]
     return {"passed": problem is None, "why": problem or "", "failing": failing}
@@ -186,13 +189,15 @@ async def serve(verifier: Verifier) -> None:
         task = asyncio.create_task(answer_order(json.loads(line)))
         under_way.add(task)
         task.add_done_callback(under_way.discard)
-    for task in under_way:  # no caller waits for them any more
+    for task in under_way:  # no caller waits for these answers any more
         task.cancel()
     await asyncio.gather(*under_way, return_exceptions=True)
 
 
 async def main() -> None:
-    """Serve with what FETTLE_SANDBOX names. Repositories are kept in a folder of this process."""
+    """Serve with the sandbox that FETTLE_SANDBOX names. Repositories are in a folder of this
+    process.
+    """
     with tempfile.TemporaryDirectory(prefix="fettle-repos-") as name:
         folder = Path(name)
         repositories = Repositories(folder, RepositorySettings())

@@ -1,7 +1,7 @@
-"""Asks the verifier: a process of its own, since this one only speaks HTTP.
+"""Sends orders to the verifier, which is a separate process.
 
-Why a process: the verifier has a sandbox, git and pip, of which a command of the service's users
-knows nothing. Threads may share it.
+The verifier has a sandbox, git and pip, which the command of the service's users does not have.
+Threads may share the verifier.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Verifying:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # no Ctrl-C of a terminal; it ends with its stdin
+            start_new_session=True,  # Ctrl-C does not reach it; it ends with its stdin
         )
         threading.Thread(target=self._listen, args=(self._pipe(self._process.stdout),)).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
-        with suppress(BrokenPipeError):  # it has ended by itself
+        with suppress(BrokenPipeError):  # the process has ended by itself
             self._pipe(self._process.stdin).close()
         self._process.wait()
 

@@ -1,6 +1,6 @@
-"""Judges the solutions that come with exercises, without a model.
+"""Checks the solutions that come with exercises, without a model.
 
-A right solution has to pass its tests; a wrong one, if there is one, has to fail.
+A right solution must pass its tests; a wrong solution, if there is one, must fail.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
 
 
 def _code(exercise: Exercise, kind: Kind, *, right: bool) -> str:
-    """The solution file; the plausible one runs, and is wrong."""
+    """The solution file; the plausible solution runs, but is wrong."""
     assert exercise.right is not None
     code = exercise.right[exercise.solution]
     if right:

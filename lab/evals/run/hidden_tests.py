@@ -14,7 +14,7 @@ from lab.evals.sources.exercise import Exercise, Files
 LABEL = "bench"
 WHY_CHARACTERS = 300
 BY_EXIT_CODE = "by exit code alone"
-"""The note on a verdict with no other basis."""
+"""The note on a verdict that is based only on an exit code."""
 
 
 class NotVerified(Exception):

@@ -71,7 +71,7 @@ class Judge:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                start_new_session=True,  # no Ctrl-C of a terminal; it ends with its stdin
+                start_new_session=True,  # Ctrl-C does not reach it; it ends with its stdin
             )
         return self._process
 

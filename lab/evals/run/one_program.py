@@ -26,8 +26,9 @@ run({given!r}, scope)
 run(solution, scope)
 run(assertions, scope)
 """
-"""It imports nothing that a file of the workspace could replace, and uses no builtins after the
-solution has run."""
+"""The program imports no module that a file of the workspace could replace, and uses no builtins
+after the solution has run.
+"""
 
 
 def one_program(assertions: str, preamble: str = "") -> dict[str, Any]:

@@ -21,7 +21,7 @@ class MeasurementRequest:
     max_revisions: int = MAX_REVISIONS
 
     def spec(self, exercise: Exercise) -> dict[str, Any]:
-        """The body of POST /jobs, without anything of the hidden tests."""
+        """The body of POST /jobs, without any part of the hidden tests."""
         return {"task": exercise.task, "files": dict(exercise.files), **self.terms}
 
     @property

@@ -23,7 +23,7 @@ from settings.sandbox import SandboxSettings
 from settings.starting.carried import carried_settings
 
 PATIENT_TRIES = 200
-"""A measurement may take hours, and has to survive a busy minute."""
+"""The patience in seconds: a measurement may take hours, and must survive a busy minute."""
 RUN_SECONDS = 120.0
 """The least wall-clock limit of a run in a temporary service. The slowest published solution
 (MBPP/123) needs 8 s of processor time, which takes longer on a busy machine. The limit on processor
@@ -60,5 +60,5 @@ def running(
 
 
 def forget(keep: Path) -> None:
-    """Remove a temporary service's folder: everything is measured."""
+    """Remove a temporary service's folder, after everything was measured."""
     shutil.rmtree(keep, ignore_errors=True)

@@ -80,7 +80,7 @@ class BenchSession(Generic[E]):
             exercise = at.exercise
             if judge is not None and isinstance(exercise, Exercise):
                 result = judge.scored(api, exercise, result)
-            file.write(result)  # before it is shown
+            file.write(result)  # before the result is shown
             return result
 
         def done(result: Result) -> None:

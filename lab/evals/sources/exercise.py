@@ -15,11 +15,11 @@ Files = Mapping[str, str]
 
 
 class Task(Protocol):
-    """What a measurement knows of one: an Exercise, or a task on a repository."""
+    """The fields of an exercise, or of a task on a repository, that a measurement uses."""
 
     @property
     def id(self) -> str:
-        """Its name, once in a set."""
+        """The name, unique in a set."""
 
     @property
     def level(self) -> str:
@@ -38,11 +38,11 @@ class TaskSet(Protocol[T_co]):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the set."""
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
+        """The origin of the set."""
 
     @property
     def exercises(self) -> Sequence[T_co]:
@@ -50,7 +50,7 @@ class TaskSet(Protocol[T_co]):
 
     @property
     def digest(self) -> str:
-        """sha256 of all that a measurement rests on."""
+        """sha256 of all content that a measurement depends on."""
 
 
 @dataclass(frozen=True, slots=True)

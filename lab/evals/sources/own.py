@@ -1,6 +1,6 @@
 """The exercises that come with Fettle: `lab/evals/exercises/LEVEL/NAME/`.
 
-Each folder has `task.md`, `tests.py`, `right.py` and `wrong.py`, which is wrong, but plausible.
+Each folder has `task.md`, `tests.py`, `right.py` and `wrong.py`, which is wrong but plausible.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PlayedJob:
 
     @property
     def differences(self) -> list[str]:
-        """Where the rules' verdict is not the expected one."""
+        """The differences between the rules' verdict and the expected verdict."""
         expected, actual = self.job.expected, self.verification
         differences = []
         if actual["holds"] != expected.holds:

@@ -18,7 +18,7 @@ class _FileModel(BaseModel):
 
 
 class ExpectedVerdict(_FileModel):
-    """What the rules find without a critic."""
+    """The expected findings of the rules, without a critic."""
 
     holds: bool
     """Whether the verification is evidence, so that the critic may approve the work."""
@@ -30,8 +30,9 @@ class ExpectedVerdict(_FileModel):
 
 
 class RecordedJob(_FileModel):
-    """A job that a script plays: `calls` are the executor's tool calls, one a reply, each as {tool:
-    arguments}; `answer` is its last reply."""
+    """A job that a script plays: `calls` are the executor's tool calls, one per reply, each as
+    {tool: arguments}; `answer` is its last reply.
+    """
 
     name: str
     about: str

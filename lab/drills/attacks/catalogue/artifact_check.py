@@ -25,9 +25,11 @@ from lab.drills.attacks.probes.primitives import child, holds, take_name, write
 from sandbox.protocol import Command, Limits, RunResult
 
 COLLECTING_SECONDS = 15.0
-"""More than this between the code's end and the answer, and the collector has been held up."""
+"""If the answer comes more than this number of seconds after the end of the code, the collector was
+delayed.
+"""
 MOST_REFUSALS = 21
-"""What a result may report as refused, the line that counts the rest included."""
+"""The most entries that a result may report as refused, including the line that counts the rest."""
 HONEST = b"honest work\n"
 UNSAFE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 BIDIRECTIONAL = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -40,7 +42,7 @@ async def collected(context: Context) -> AttackVerdict:
 
 
 async def collected_and_next(context: Context) -> AttackVerdict:
-    """As `collected`; the backend's next run must go well too."""
+    """As `collected`; the backend's next run must succeed, too."""
     verdict = await collected(context)
     after = await context.sandbox.run(Command(("python", "-c", "print(1)")), Limits())
     if verdict.kind is VerdictKind.HELD and not after.succeeded:
@@ -49,8 +51,9 @@ async def collected_and_next(context: Context) -> AttackVerdict:
 
 
 trap = partial(attack, drive=collected)
-"""An attack that leaves something for the collector. `inputs`: `comes`, files that must come with
-honest work; `never`, files that must not come; `only`, all that may."""
+"""An attack that leaves something for the collector. `inputs`: `comes`, files that must arrive with
+honest work; `never`, files that must not arrive; `only`, all files that may arrive.
+"""
 
 
 def _faults(context: Context, observation: Observation) -> Iterator[str]:
@@ -109,9 +112,8 @@ def honest_work() -> None:
 
 
 def naive_collection(inputs: Inputs) -> str | None:
-    """Collect the current directory as one does who expects no evil; then remove all of it.
-
-    Returns the trap that worked. Only a control does this.
+    """Collect the current directory like a collector that expects no attack, then remove all of it.
+    Returns the trap that worked. Only a control calls this.
     """
     if not inputs["naive"]:
         return None
@@ -146,8 +148,9 @@ def naive_collection(inputs: Inputs) -> str | None:
 
 
 def naively_read(inputs: Inputs, path: str) -> str | None:
-    """Read as many bytes as the file's size announces; returns the fault, if any. A signal ends it
-    if it waits."""
+    """Read as many bytes as the file's size says; returns the fault, if any. A signal ends the
+    process if it waits.
+    """
     if not os.path.basename(path).isprintable() or "\\" in path:
         return "a harmful name"
     announced = os.path.getsize(path)
@@ -182,8 +185,7 @@ def exchange(first: str, second: str) -> Callable[[], object]:
 
 
 def outrun(inputs: Inputs, path: str, checked: str, pid: int) -> str | None:
-    """In a control: read `path` whenever `checked` is no link, as a collector that looks first.
-
+    """In a control: read `path` whenever `checked` is no link, like a collector that checks first.
     Ends the restless process `pid`.
     """
     until = time.monotonic() + 6

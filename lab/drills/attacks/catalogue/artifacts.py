@@ -1,4 +1,4 @@
-"""Files that go in or come out do what files should not."""
+"""Files that go into a sandbox or come out of it have effects that files must not have."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ INPUT = {"input.txt": b"input\n"}
 
 @trap(files=INPUT, inputs={**HONEST, "never": ["environ.txt", "passwd.txt", "input.txt"]})
 def symlink_file(inputs: Inputs) -> str | None:
-    """Leaves symbolic links to files of the host, absolute and by way of many parents."""
+    """Leaves symbolic links to files of the host, absolute and through many parents."""
     honest_work()
     os.remove("input.txt")
     os.symlink(inputs["files"][0], "input.txt")
@@ -61,7 +61,7 @@ def symlink_file(inputs: Inputs) -> str | None:
 
 @trap(files={"input/data.txt": b"input\n"}, inputs={**HONEST, "never": ["input/data.txt"]})
 def symlink_directory(inputs: Inputs) -> str | None:
-    """Leaves symbolic links to folders of the host, one in the place of a folder that was given."""
+    """Leaves symbolic links to folders of the host, one of them instead of a sent folder."""
     honest_work()
     shutil.rmtree("input")
     os.symlink(os.path.dirname(inputs["files"][0]), "input")
@@ -87,7 +87,7 @@ def symlink_loop(inputs: Inputs) -> str | None:
 
 @trap(control=BaselineControl(root=True))
 def hardlink(inputs: Inputs) -> str | None:
-    """Links host files, and the system's own, into its work area by a second name."""
+    """Links host files, and files of the system, into its work area under a second name."""
     own_paths = (os.__file__, sys.executable, "/etc/passwd", "/proc/self/environ", "/run/main.py")
     for number, path in enumerate((*inputs["files"], *own_paths)):
         for follow in (True, False):
@@ -97,7 +97,7 @@ def hardlink(inputs: Inputs) -> str | None:
                 continue
             os.unlink(f"x{number}.txt")
             return f"{path} has a second name in the work area"
-    # By its descriptor, as a file that was opened elsewhere.
+    # By its descriptor, as for a file that was opened elsewhere.
     with open(os.__file__, "rb") as file:
         try:
             os.link(f"/proc/self/fd/{file.fileno()}", "x.txt", follow_symlinks=True)
@@ -109,7 +109,7 @@ def hardlink(inputs: Inputs) -> str | None:
 
 @trap(inputs=HONEST)
 def hardlink_bomb(inputs: Inputs) -> str | None:
-    """Names one large file nine hundred times: little to keep, gigabytes to collect."""
+    """Gives one large file nine hundred names: little to store, gigabytes to collect."""
     honest_work()
     write("x-0.bin", bytes(16 << 20))
     for number in range(1, 900):
@@ -122,7 +122,7 @@ def hardlink_bomb(inputs: Inputs) -> str | None:
 
 @trap()
 def swap_file(inputs: Inputs) -> str | None:
-    """Swaps a file and a link to a file of the host, on and on, while the run ends."""
+    """Swaps a file and a link to a file of the host, again and again, while the run ends."""
     write("plot.png", "honest work\n")
     os.symlink(inputs["files"][0], "link")
     pid = restless(inputs, exchange("plot.png", "link"))
@@ -131,7 +131,7 @@ def swap_file(inputs: Inputs) -> str | None:
 
 @trap()
 def swap_directory(inputs: Inputs) -> str | None:
-    """Swaps a folder and a link to a folder of the host, on and on, while the run ends."""
+    """Swaps a folder and a link to a folder of the host, again and again, while the run ends."""
     home, _, name = inputs["files"][0].rpartition("/")
     os.makedirs("out/in")
     for folder in ("out", "out/in"):
@@ -147,7 +147,7 @@ def swap_directory(inputs: Inputs) -> str | None:
 
 @trap(drive=collected_and_next)
 def growing_file(inputs: Inputs) -> str | None:
-    """Goes on writing to a file while it is collected: longer than it was announced."""
+    """Continues to write to a file while it is collected, beyond its announced size."""
     log = os.open("log.txt", os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
 
     def grow() -> None:
@@ -173,7 +173,7 @@ def growing_file(inputs: Inputs) -> str | None:
 
 
 ALLOWED_SECONDS, CONTROL_SECONDS = 2.0, 0.05
-"""How long after the end something may still be written: a kill takes its time under load."""
+"""The seconds after the end in which a process may still write: a kill takes time under load."""
 
 
 async def dead_before_it_is_read(context: Context) -> AttackVerdict:
@@ -188,7 +188,7 @@ async def dead_before_it_is_read(context: Context) -> AttackVerdict:
 
 @attack(drive=dead_before_it_is_read)
 def writes_after_exit(inputs: Inputs) -> str | None:
-    """Leaves a process that writes, through shared memory, into a file of a run that has ended."""
+    """Leaves a process that writes, through shared memory, into a file of an ended run."""
     with open("clock.bin", "w+b") as file:
         file.write(bytes(16))
         file.flush()
@@ -214,7 +214,7 @@ def writes_after_exit(inputs: Inputs) -> str | None:
 
 @trap(files=INPUT, inputs={**HONEST, "never": ["a.png", "input.txt", "z.csv"]})
 def fifo(inputs: Inputs) -> str | None:
-    """Leaves named pipes, one in the place of a file that was given: who opens them waits."""
+    """Leaves named pipes, one of them instead of a sent file: opening a pipe waits."""
     honest_work()
     os.remove("input.txt")
     for name in ("a.png", "input.txt", "z.csv"):
@@ -224,7 +224,7 @@ def fifo(inputs: Inputs) -> str | None:
 
 @trap(inputs={**HONEST, "never": ["a.png", "device.png"]})
 def special_files(inputs: Inputs) -> str | None:
-    """Leaves a socket, and the one device node that anybody may make (0, 0)."""
+    """Leaves a socket, and the only device node that every user may make (0, 0)."""
     honest_work()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("a.png")
@@ -238,7 +238,7 @@ def special_files(inputs: Inputs) -> str | None:
 
 @trap(files=INPUT, inputs=HONEST, drive=collected_and_next)
 def unreadable(inputs: Inputs) -> str | None:
-    """Locks its files and folders: mode 000, no way in, no way to list."""
+    """Closes its files and folders: mode 000, not to be entered, not to be listed."""
     honest_work()
     for mode in (0o000, 0o111, 0o222, 0o444, 0o1000):
         os.makedirs(f"folder-{mode}/in")
@@ -247,7 +247,7 @@ def unreadable(inputs: Inputs) -> str | None:
             os.chmod(path, mode)
         os.chmod(f"folder-{mode}/in", mode)
         os.chmod(f"folder-{mode}", mode)
-    if inputs["naive"]:  # where these two are another's
+    if inputs["naive"]:  # if these two belong to another user
         return naive_collection(inputs)
     for path in ("input.txt", "."):
         os.chmod(path, 0)
@@ -256,7 +256,7 @@ def unreadable(inputs: Inputs) -> str | None:
 
 @trap(files=INPUT, drive=collected_and_next)
 def removed_work(inputs: Inputs) -> str | None:
-    """Removes the work area from under the collector, as far as possible."""
+    """Removes the work area during its collection, as far as possible."""
     top = os.getcwd()
     if inputs["naive"]:
         os.mkdir("gone")
@@ -291,7 +291,7 @@ async def reported_as_deleted(context: Context) -> AttackVerdict:
 
 @attack(files=MANY, drive=reported_as_deleted)
 def deletions() -> str | None:
-    """Deletes a thousand files that were given, puts folders, links and pipes in their places."""
+    """Deletes a thousand sent files, and puts folders, links and pipes in their places."""
     for name in sorted(os.listdir(".")):
         shutil.rmtree(name)
     os.mkdir("d1")
@@ -316,7 +316,7 @@ RAW = (b"\xff\xfe.png", b"half\xc3", b"surrogate\xed\xa0\x80.png", b"overlong\xc
 
 @trap(inputs=HONEST)
 def odd_names(inputs: Inputs) -> str | None:
-    """Leaves names that a terminal obeys, a path library misreads, a decoder chokes on."""
+    """Leaves names that control a terminal, mislead a path library, or break a decoder."""
     honest_work()
     for name in (*map(os.fsencode, NAMES), *RAW):
         os.mkdir(b"in-" + name[:200])
@@ -335,7 +335,7 @@ ALIKE = (
     *("report.txt", "REPORT.TXT", "Report.txt"),
     *("caf\u00e9.txt", "cafe\u0301.txt", "\u017ftats", "stats"),
 )
-"""Each file holds its own name: a mix-up of two is noticed."""
+"""Each file contains its own name, so that an exchange of two files is noticed."""
 
 
 async def kept_by_name(context: Context) -> AttackVerdict:
@@ -350,7 +350,7 @@ async def kept_by_name(context: Context) -> AttackVerdict:
 
 @attack(drive=kept_by_name)
 def colliding_names() -> str | None:
-    """Leaves names that fall together where letters' case or their composition does not count."""
+    """Leaves names that are equal if letters' case or their composition is ignored."""
     for name in ALIKE:
         write(name, name)
     return None
@@ -358,7 +358,7 @@ def colliding_names() -> str | None:
 
 @trap(inputs=HONEST, drive=collected_and_next)
 def deep_directories(inputs: Inputs) -> str | None:
-    """Leaves a thousand folders, one in the other: no path can name the file at the bottom."""
+    """Leaves a thousand nested folders: no path can name the file at the bottom."""
     honest_work()
     top = os.open(".", os.O_RDONLY)
     for _ in range(1_000):
@@ -463,7 +463,7 @@ def served_wrongly(kind: str, data: bytes, sent: dict[str, str]) -> list[str]:
 
 @attack(drive=served)
 def media_lies() -> str | None:
-    """Calls web pages, drawings that act and programs by the names of pictures."""
+    """Gives web pages, active drawings and programs the names of pictures."""
     for name, text in LIES.items():
         write(name, text)
     return None
@@ -481,7 +481,7 @@ PATHS = (
 
 
 async def none_is_taken(context: Context, loads: Iterable[dict[str, bytes]]) -> AttackVerdict:
-    """Gives each of these files; then some that are in order, for the probe to look around."""
+    """Send each of these files; then send some valid files, for the probe to look around."""
     for load in loads:
         with contextlib.suppress(ValueError):
             observation = await context.run(files=load)
@@ -491,7 +491,7 @@ async def none_is_taken(context: Context, loads: Iterable[dict[str, bytes]]) -> 
 
 
 async def given_by_odd_paths(context: Context) -> AttackVerdict:
-    """A control gives the first path alone, which leads no further than its own folder."""
+    """A control sends only the first path, which leads no further than its own folder."""
     paths = PATHS[:1] if context.is_control else PATHS
     return await none_is_taken(
         context, [*({path: b"escaped\n"} for path in paths), {"a": b"file", "a/b": b"in it"}]
@@ -500,7 +500,7 @@ async def given_by_odd_paths(context: Context) -> AttackVerdict:
 
 @attack(drive=given_by_odd_paths)
 def way_in_paths() -> str | None:
-    """Gives files by paths that lead out of the work area, or that mean two things at once."""
+    """Sends files with paths that lead out of the work area, or that have two meanings."""
     for folder in ("..", "/tmp", "/run", "/"):
         if escaped := [name for name in os.listdir(folder) if "escaped" in name]:
             return f"written outside of the work area: {folder}/{escaped[0]}"
@@ -522,4 +522,4 @@ async def given_too_much(context: Context) -> AttackVerdict:
 
 @attack(limits=SMALL, control=RaisedLimits(LARGE), drive=given_too_much)
 def way_in_sizes() -> None:
-    """Gives more files, and more bytes, than a work area may hold."""
+    """Sends more files, and more bytes, than a work area may have."""

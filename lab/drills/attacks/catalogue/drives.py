@@ -1,4 +1,4 @@
-"""Drives that several attacks share: how runs are made to see what an attack is about."""
+"""Drives that several attacks share: the runs in which an attack can be observed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from sandbox.protocol import Command, End
 
 LOOK_SECONDS = 0.05
 RUNS_AFTER = 3
-"""A sandbox that is used again may not be the next one."""
+"""The number of later runs: a sandbox that is used again may not be the next one."""
 HOLDING_SECONDS = (2.5, 10.0)
-"""Long enough on an idle machine; and once more if the probe took longer."""
+"""The seconds for a neighbour: enough on an idle machine. If the probe took longer, the run is
+repeated.
+"""
 _READY_SECONDS = 8.0
 
 PLANTED = BaselineControl(root=True, unshare=("--mount",))
-"""The control of a probe that calls `bind_over`, with `planting` for its drive."""
+"""The control of a probe that calls `bind_over`, with the drive `planting`."""
 
 
 async def outliving(context: Context) -> AttackVerdict:
-    """Run the probe, and see whether the host meets its marked processes while it runs: their
-    absence afterwards is only evidence if the host has seen them before.
+    """Run the probe, and check that the host sees its marked processes while it runs: their absence
+    afterwards is evidence only if the host has seen them before.
     """
     run = asyncio.ensure_future(context.run())
     met: tuple[str, ...] = ()
@@ -42,7 +44,7 @@ async def outliving(context: Context) -> AttackVerdict:
 
 
 async def with_the_next(context: Context) -> tuple[Observation, bool]:
-    """Run the probe, then another that is quite ordinary; whether that went well."""
+    """Run the probe, then an ordinary probe; the verdict covers both."""
     observation = await context.run()
     after = await context.command(Command.python("print('still here')"), context.limits)
     return observation, after.result.succeeded and after.result.stdout.text == "still here\n"
@@ -58,15 +60,15 @@ def survives(*ends: End, code: int | None = None, within: float = 15.0) -> Drive
 
 
 async def planting(context: Context) -> Observation:
-    """Gives the probe `plant`, whether it is to plant its finding first, as in a control."""
+    """Tell the probe in `plant` whether it must plant its finding first, as in a control."""
     return await context.run(inputs={"plant": context.is_control})
 
 
 def after(plant: Probe, *, together: bool = False) -> Drive:
-    """One run plants, and ends; the attack's probe looks in the runs that follow.
+    """One run plants something and ends; the attack's probe looks for it in later runs.
 
-    `together`: in a control the probe itself plants first (`inputs["plant"]`), for what separate
-    processes of a machine do not share either.
+    `together`: in a control, the probe itself plants first (`inputs["plant"]`), for things that
+    separate processes of a machine do not share either.
     """
 
     async def drive(context: Context) -> Observation:
@@ -86,9 +88,9 @@ def after(plant: Probe, *, together: bool = False) -> Drive:
 def beside(holder: Probe) -> Drive:
     """One run holds things while the attack's probe looks for them.
 
-    The holder takes the name `inputs["neighbour"]`, its mark, when it is ready, and lives on for
-    `inputs["seconds"]`. Both are given that mark; the probe also `pids`, the holder's process
-    numbers as the host knows them.
+    When the holder is ready, it takes the name `inputs["neighbour"]`, its mark, and lives for
+    `inputs["seconds"]`. Both get this mark; the probe also gets `pids`, the holder's process
+    numbers on the host.
     """
 
     async def drive(context: Context) -> Observation:
@@ -115,15 +117,18 @@ def renamed(context: Context) -> Context:
 
 
 async def loaded(context: Context) -> None:
-    """Wait until sandboxes are forks of a zygote that has loaded the usual libraries, if any."""
+    """Wait until sandboxes are forks of a zygote that has loaded the usual libraries, if there is a
+    zygote.
+    """
     warmed = getattr(context.sandbox, "warmed", None)
     if warmed is not None:
         await warmed()
 
 
 async def ready(mark: str, run: asyncio.Future[Any] | None = None) -> list[int]:
-    """The numbers of the processes with this mark, when there are some; empty if none appear, or if
-    `run` ends first."""
+    """The numbers of the processes with this mark, as soon as there are any; empty if none appears,
+    or if `run` ends first.
+    """
     for _ in range(int(_READY_SECONDS / LOOK_SECONDS)):
         pids = re.findall(r"pid (\d+)", " ".join(await asyncio.to_thread(marked, mark)))
         if pids or (run is not None and run.done()):

@@ -66,7 +66,7 @@ TOPS = ["/tmp", "/dev", "/run", "/work", "/opt", "/agent", "/etc", "/var", "/hom
 
 @attack()
 def planted_files(inputs: Inputs) -> str | None:
-    """Walks all that it can see for the host's canary files, in all folders that it can see."""
+    """Walks all folders that it can see, and looks for the host's canary files."""
     names = {os.path.basename(path) for path in inputs["files"]}
     until = time.monotonic() + 10
     for top in TOPS:
@@ -92,7 +92,7 @@ KEY_FOLDERS = [".ssh", ".aws", ".kube", ".docker", ".gnupg", ".config/gcloud", "
 
 
 async def with_a_planted_key(context: Context) -> Observation:
-    """Names alone are tried for real ones; a control reads a planted file."""
+    """A probe only tests names of real files; a control reads a planted file."""
     planted = []
     homes = [Path.home(), Path.cwd(), context.host.folder, Path("/root"), Path("/work")]
     for home in homes[1:3]:
@@ -112,7 +112,7 @@ async def with_a_planted_key(context: Context) -> Observation:
 
 @attack(drive=with_a_planted_key)
 def credential_files(inputs: Inputs) -> str | None:
-    """Reads files where people keep keys: dotenv files of the checkout, ssh, clouds, kube."""
+    """Reads files in which people keep keys: dotenv files of the checkout, ssh, clouds, kube."""
     for path in inputs["paths"]:
         names = attempt(os.listdir, path)
         if names is not None:
@@ -152,7 +152,7 @@ SYSTEM += [
 
 @attack(drive=planting, control=PLANTED)
 def system_trees(inputs: Inputs) -> str | None:
-    """Writes where programs and libraries lie: the system, the interpreter and its packages."""
+    """Writes to the folders of programs and libraries: system, interpreter, packages."""
     if inputs["plant"]:
         bind_over(inputs, os.getcwd(), next(folder for folder in SYSTEM if os.path.isdir(folder)))
     own_folders = [
@@ -183,16 +183,16 @@ OWN_KINDS = [
     "cgroup2",
     "overlay",
 ]
-"""Kinds of mounts without data of a disk. Writable are a sandbox's tmpfs, devpts, mqueue."""
+"""Kinds of mounts without data of a disk. Writable kinds are a sandbox's tmpfs, devpts, mqueue."""
 
 
 @attack()
 def mounts(inputs: Inputs) -> str | None:
-    """Reads its mounts: which trees of the host are writable, and which exist in addition to the
-    system's.
+    """Reads its mounts: which trees of the host are writable, and which are additional.
 
-    The line of a mount shows the path of its tree on the host, and a kernel offers no way to hide
-    that; so the paths of trees that are mounted read-only are let pass, and everything else is not.
+    The line of a mount shows the path of its tree on the host, and a kernel has no way to hide this
+    path. Therefore the paths of trees that are mounted read-only are allowed, and all other paths
+    are not.
     """
     with open("/proc/self/mountinfo") as file:
         lines = [line.split() for line in file]
@@ -201,7 +201,7 @@ def mounts(inputs: Inputs) -> str | None:
         kind, source = words[words.index("-") + 1 :][:2]
         status = attempt(os.stat, at)
         if status is None or stat.S_ISCHR(status.st_mode):
-            continue  # another mount covers it; or one device node: see `devices`
+            continue  # another mount covers it; or it is one device node: see `devices`
         if "ro" not in options and kind not in ("tmpfs", "proc", "devpts", "mqueue"):
             return f"writable: {kind} {source} {root} at {at}"
         if kind not in OWN_KINDS and not source.startswith("/") and "ro" not in options:
@@ -218,7 +218,7 @@ def mounts(inputs: Inputs) -> str | None:
 
 
 HARMLESS = ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2))
-"""null, zero, full, random, urandom, the own terminal, and ptmx of a devpts of one's own."""
+"""null, zero, full, random, urandom, the own terminal, and the ptmx of an own devpts."""
 
 
 @attack()
@@ -257,7 +257,7 @@ SOCKET_TOPS = [
 @attack()
 def service_sockets() -> str | None:
     """Looks for sockets of the host's services: container engine, message bus, keys, display."""
-    # Found by name, not spoken to: a call could have effects on a stranger's service.
+    # Sockets are found by name, without a message: a message could affect a stranger's service.
     until = time.monotonic() + 8
     for top in SOCKET_TOPS:
         for folder, _, files in os.walk(top):
@@ -297,7 +297,7 @@ def command_lines(inputs: Inputs) -> str | None:
 
 @attack(drive=planting, control=ROOT)
 def environments(inputs: Inputs) -> str | None:
-    """Reads the environments of all processes it can see, of the sandbox's own agent too."""
+    """Reads the environments of all processes it can see, including the sandbox's agent."""
     planted = [child(time.sleep, 5)] if inputs["plant"] else []
     try:
         for pid in (inputs["pid"], *visible()):
@@ -311,11 +311,11 @@ def environments(inputs: Inputs) -> str | None:
 
 @attack()
 def process_list(inputs: Inputs) -> str | None:
-    """Lists processes: all but itself and those that it descends from are someone else's."""
+    """Lists processes: only itself and its ancestors belong to the run."""
     strangers = sorted(set(visible()) - ancestors())
     if strangers:
         return f"{len(strangers)} processes of others, such as {strangers[:5]}"
-    # A `/proc` that hides them may still answer for a number.
+    # A `/proc` that hides other processes may still answer for a number.
     for pid in (inputs["pid"], os.getpid() + 1, *range(2, 4096)):
         if pid not in ancestors() and os.path.exists(f"/proc/{pid}/status"):
             return f"an unlisted process: {pid}"
@@ -340,7 +340,7 @@ def descriptors_of_processes(inputs: Inputs) -> str | None:
 
 @attack(control=ROOT)
 def process_roots(inputs: Inputs) -> str | None:
-    """Goes to the host's files by way of other processes: root, directory, descriptors, maps."""
+    """Reaches the host's files through other processes: root, directory, descriptors, maps."""
     for pid in (inputs["pid"], *visible()):
         links = [f"/proc/{pid}/root", f"/proc/{pid}/cwd"]
         for folder in (f"/proc/{pid}/{entry}" for entry in ("fd", "map_files", f"task/{pid}/fd")):
@@ -358,8 +358,7 @@ PARTS = ["mem", "maps", "smaps", "pagemap", "auxv", "stack", "syscall", "persona
 
 @attack(drive=planting)
 def process_memory(inputs: Inputs) -> str | None:
-    """Reads and writes the memory of the sandbox's agent, and of all other processes that it can
-    see."""
+    """Reads and writes the memory of the sandbox's agent, and of all other visible processes."""
     victims = [child(time.sleep, 10)] if inputs["plant"] else []
     # A fork of one zygote has the same addresses as all its siblings.
     address = ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p).value or 0
@@ -374,7 +373,8 @@ def process_memory(inputs: Inputs) -> str | None:
                     if data or (file is not None and name == "mem"):
                         return f"/proc/{pid}/{name} open"
             answer = call("process_vm_readv", pid, local_vector, 1, remote_vector, 1, 0)
-            if answer > 0 or answer == -errno.EFAULT:  # let in, nothing at that address
+            # EFAULT: the access is allowed, but the address has no data.
+            if answer > 0 or answer == -errno.EFAULT:
                 return f"process_vm_readv of {pid} was let through"
     finally:
         kill(*victims)
@@ -388,12 +388,12 @@ async def saying_when_it_started(context: Context) -> Observation:
 
 @attack(drive=saying_when_it_started)
 def worker_signals(inputs: Inputs) -> str | None:
-    """Signals the worker by its process number, and asks whether it exists."""
+    """Signals the worker by its process number, and tests whether it exists."""
     pid = inputs["pid"]
     worker_stat = (read(f"/proc/{pid}/stat") or b"").decode()
     if worker_stat and worker_stat.rpartition(")")[2].split()[19] != inputs["started"]:
-        return None  # the same number by chance, in a sandbox of its own
-    for number in (0, signal.SIGCONT):  # neither does it harm
+        return None  # by chance, the same number in its own sandbox
+    for number in (0, signal.SIGCONT):  # the signal 0 has no effect
         try:
             os.kill(pid, number)
         except ProcessLookupError:
@@ -412,7 +412,7 @@ def worker_signals(inputs: Inputs) -> str | None:
 
 @attack()
 def own_descriptors(inputs: Inputs) -> str | None:
-    """Looks at the descriptors that it was born with: anything but its own three streams."""
+    """Lists its inherited descriptors: only its three streams are expected."""
     if (data := attempt(os.pread, inputs["descriptor"], 4096, 0)) is not None:
         return f"{len(data)} bytes of an inherited canary"
     null = os.stat("/dev/null").st_rdev
@@ -424,7 +424,7 @@ def own_descriptors(inputs: Inputs) -> str | None:
         if number > 2 or not is_stream:
             target = os.readlink(f"/proc/self/fd/{number}")
             return f"descriptor {number} of mode {status.st_mode:o}: {target}"
-    # A stream is a pipe of its own: not a pipe with an end that it can open again.
+    # A stream is a separate pipe: not a pipe with an end that the probe can open again.
     for number in (0, 1, 2):
         again = attempt(os.open, f"/proc/self/fd/{number}", os.O_RDWR | os.O_NONBLOCK)
         if again is None:
@@ -461,8 +461,7 @@ HOST_PREFIXES = (
 
 @attack()
 def own_environment(inputs: Inputs) -> str | None:
-    """Looks for the worker's keys in its own environment, both the present one and the one at its
-    start."""
+    """Looks for the worker's keys in its own environment, the present one and the initial one."""
     start = read("/proc/self/environ") or b""
     now = b"\0".join(name + b"=" + value for name, value in os.environb.items())
     if holds(inputs, start) or holds(inputs, now):
@@ -481,7 +480,7 @@ async def once_loaded(context: Context) -> Observation:
 
 @attack(drive=once_loaded)
 def own_memory(inputs: Inputs) -> str | None:
-    """Searches its own memory for data of the process that it was forked from."""
+    """Searches its own memory for data of the process from which it was forked."""
     return in_own_memory(inputs)
 
 
@@ -516,7 +515,7 @@ async def knowing_the_host(context: Context) -> Observation:
 
 @attack(drive=knowing_the_host)
 def host_identity(inputs: Inputs) -> str | None:
-    """Learns which machine it is on: host name, machine id, serial numbers, network addresses."""
+    """Identifies its machine: host name, machine id, serial numbers, network addresses."""
     if inputs["host"] in (os.uname().nodename, socket.gethostname()):
         return f"the host's name, {inputs['host']}"
     for path in inputs["paths"]:
@@ -549,7 +548,7 @@ async def knowing_the_users(context: Context) -> Observation:
 
 @attack(drive=knowing_the_users)
 def host_users(inputs: Inputs) -> str | None:
-    """Learns the host's users: accounts, password hashes, homes, members of root's groups."""
+    """Identifies the host's users: accounts, password hashes, homes, members of root's groups."""
     for path in HASHES:
         if data := read(path):
             return f"{len(data)} bytes of {path}"
@@ -558,7 +557,7 @@ def host_users(inputs: Inputs) -> str | None:
             return f"the host's own {path}"
     for folder in ("/home", "/root", "/var/spool/cron", "/var/mail", "/var/log"):
         inside = set(names_in(folder)) & set(inputs["inside"].get(folder, []))
-        # The path of the interpreter is its path on the host, which may be in a home.
+        # The path of the interpreter is its path on the host, which may be below a home directory.
         inside -= {sys.base_prefix.removeprefix(f"{folder}/").partition("/")[0]}
         if inside:
             return f"in {folder} as on the host: {sorted(inside)[:3]}"
@@ -567,7 +566,7 @@ def host_users(inputs: Inputs) -> str | None:
 
 @attack(drive=planting, control=PLANTED)
 def kernel_log(inputs: Inputs) -> str | None:
-    """Reads the kernel's log: other people's programs, addresses and disks are in it."""
+    """Reads the kernel's log, which contains programs, addresses and disks of others."""
     if inputs["plant"]:
         write("log", "6,1,1,-;a line of the log\n")
         bind_over(inputs, os.path.abspath("log"), "/dev/kmsg")
@@ -576,7 +575,7 @@ def kernel_log(inputs: Inputs) -> str | None:
         line = attempt(os.read, log, 8192) if log is not None else None
         if line:
             return f"{len(line)} bytes of {name}"
-    if opens("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK):  # reading would consume
+    if opens("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK):  # a read would consume the message
         return "/proc/kmsg open"
     text = ctypes.create_string_buffer(4096)
     size = libc().klogctl(3, text, len(text))
@@ -595,7 +594,7 @@ MEMORIES = [
 
 @attack(drive=planting, control=PLANTED)
 def kernel_memory(inputs: Inputs) -> str | None:
-    """Reads the kernel's memory and the machine's: kcore, /dev/mem and their like."""
+    """Reads the memory of the kernel and of the machine: kcore, /dev/mem and similar files."""
     names = list(MEMORIES)
     if inputs["plant"]:
         write("core", bytes(64))
@@ -605,7 +604,7 @@ def kernel_memory(inputs: Inputs) -> str | None:
     for name in names:
         memory = attempt(os.open, name, os.O_RDONLY)
         data = attempt(os.read, memory, 8) if memory is not None else None
-        if data:  # one that is masked by /dev/null opens, and is empty
+        if data:  # a file that is masked by /dev/null opens, and is empty
             return f"{len(data)} bytes of {name}"
     return None
 
@@ -633,7 +632,7 @@ ACTING = ("/proc/sysrq-trigger", "/proc/latency_stats", "/proc/mtrr", "/proc/tim
 
 @attack()
 def machine_files() -> str | None:
-    """Reads what `/proc` shows of the whole machine: its command line, keys, timers, symbols."""
+    """Reads the data in `/proc` about the machine: its command line, keys, timers, symbols."""
     for path in TELLING:
         if data := read(path, 4096):
             return f"{path}: {data[:60]!r}"
@@ -660,7 +659,7 @@ def beginning(path: str) -> bytes:
 
 @attack(inputs={"shown": sorted(VISIBLE_PROC)})
 def proc_files(inputs: Inputs) -> str | None:
-    """Reads each file of `/proc` that is no process's: counters of the whole machine, its parts."""
+    """Reads each file of `/proc` that belongs to no process: counters and parts of the machine."""
     readable = []
     for name in os.listdir("/proc"):
         if name.isdigit() or name in inputs["shown"]:

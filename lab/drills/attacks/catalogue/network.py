@@ -1,4 +1,4 @@
-"""A run reaches something beyond its own loopback."""
+"""A run reaches an address beyond its own loopback."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ PROTOCOLS = Path("/proc/net/protocols")
 
 
 def stream(address: Any, mark: str) -> str | None:
-    """Connects by TCP and sends the mark; what answered, and how much, or None."""
+    """Connect by TCP and send the mark; returns the address and the number of received bytes, or
+    None.
+    """
     try:
         with socket.create_connection(tuple(address), 2) as link:
             link.sendall(mark.encode())
@@ -42,7 +44,7 @@ def stream(address: Any, mark: str) -> str | None:
 
 
 def unix_stream(address: str, mark: str) -> str | None:
-    """Connects by a unix socket."""
+    """Connect by a unix socket."""
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(2)
         try:
@@ -54,7 +56,9 @@ def unix_stream(address: str, mark: str) -> str | None:
 
 
 def datagram(family: int, address: Any, data: bytes, connected: bool = False) -> str | None:
-    """Sends one by UDP, with or without a connection; what answered, and how much, or None."""
+    """Send a datagram by UDP, with or without a connection; returns the address and the number of
+    received bytes, or None.
+    """
     with socket.socket(family, socket.SOCK_DGRAM) as link:
         link.settimeout(0.5)
         try:
@@ -69,13 +73,13 @@ def datagram(family: int, address: Any, data: bytes, connected: bool = False) ->
 
 
 def links_out() -> list[str]:
-    """Interfaces but loopback: those that lead out."""
+    """The interfaces that lead out: all except loopback."""
     return [name for _, name in socket.if_nameindex() if name != "lo"]
 
 
 @attack()
 def loopback_tcp(inputs: Inputs) -> str | None:
-    """Connects to what listens on the host's loopback, by every name of it: TCP, IPv4."""
+    """Connects to servers on the host's loopback, by every name of it: TCP, IPv4."""
     port = inputs["servers"]["tcp"][1]
     hosts = ("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0")
     answers = (stream((host, port), inputs["mark"]) for host in hosts)
@@ -84,7 +88,7 @@ def loopback_tcp(inputs: Inputs) -> str | None:
 
 @attack()
 def loopback_udp(inputs: Inputs) -> str | None:
-    """Sends datagrams to what listens on the host's loopback: UDP, connected or not."""
+    """Sends datagrams to servers on the host's loopback: UDP, with or without a connection."""
     port, data = inputs["servers"]["udp"][1], inputs["mark"].encode()
     for host in ("127.0.0.1", "127.0.0.2"):
         for connected in (False, True):
@@ -95,7 +99,7 @@ def loopback_udp(inputs: Inputs) -> str | None:
 
 @attack()
 def loopback_ipv6(inputs: Inputs) -> str | None:
-    """Connects to what listens on the host's loopback by IPv6, and by IPv4 dressed as IPv6."""
+    """Connects to servers on the host's loopback by IPv6, and by IPv4 addresses in IPv6 form."""
     mark, servers = inputs["mark"], inputs["servers"]
     dressed = ("::ffff:127.0.0.1", servers["tcp"][1])
     for address in (tuple(servers.get("tcp6", dressed)[:2]), dressed):
@@ -103,7 +107,7 @@ def loopback_ipv6(inputs: Inputs) -> str | None:
             return answer
     try:
         return datagram(socket.AF_INET6, (dressed[0], servers["udp"][1]), mark.encode())
-    except OSError:  # a machine without IPv6
+    except OSError:  # on a machine without IPv6
         return None
 
 
@@ -112,7 +116,7 @@ def stand_ins(inputs: Inputs) -> str | None:
     """Connects to a host of the LAN and to the cloud's metadata address (local substitutes for
     both)."""
     # Interfaces that lead out are reported before any byte is sent: if the drill could not make its
-    # own network, the substitutes' addresses would be strangers' addresses.
+    # own network, the substitutes' addresses would be addresses of strangers.
     if not inputs["enclosed"]:
         return f"interfaces that lead out: {interfaces}" if (interfaces := links_out()) else None
     servers = (inputs["servers"].get(name) for name in ("lan", "metadata", "lan6"))
@@ -153,7 +157,7 @@ def names(inputs: Inputs) -> str | None:
 
 @attack()
 def abstract_sockets(inputs: Inputs) -> str | None:
-    """Connects to unix sockets of the host that have a name and no file: abstract ones."""
+    """Connects to unix sockets of the host that have a name but no file: abstract sockets."""
     servers = inputs["servers"]
     if answer := unix_stream(servers["abstract"], inputs["mark"]):
         return answer
@@ -169,7 +173,7 @@ def path_sockets(inputs: Inputs) -> str | None:
     for path_variant in (path, f"/proc/1/root{path}", f"/proc/{os.getppid()}/root{path}"):
         if answer := unix_stream(path_variant, inputs["mark"]):
             return answer
-    # Others are looked for by name, and never connected to: in a control they are someone's.
+    # Other sockets are searched by name, and never used: in a control they belong to other users.
     known_paths = [
         "/var/run/docker.sock",
         "/run/containerd/containerd.sock",
@@ -191,7 +195,7 @@ def passed_descriptors() -> str | None:
     for number in map(int, os.listdir("/proc/self/fd")):
         status, leads = (attempt(os.fstat, number), attempt(os.readlink, f"/proc/self/fd/{number}"))
         if status is None:
-            continue  # that of the listing itself
+            continue  # the descriptor of the listing itself
         if stat.S_ISSOCK(status.st_mode):
             with socket.socket(fileno=os.dup(number)) as link:
                 flags = socket.MSG_DONTWAIT | socket.MSG_PEEK
@@ -241,7 +245,7 @@ def ipv6_neighbours() -> str | None:
 
 
 async def knock_at_its_port(context: Context) -> Observation:
-    """Connect to the probe's port for as long as the run lasts."""
+    """Connect to the probe's port repeatedly while the run lasts."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     run = asyncio.ensure_future(context.run(inputs={"port": port}))
@@ -256,7 +260,7 @@ async def knock_at_its_port(context: Context) -> Observation:
 
 @attack(drive=knock_at_its_port)
 def sandbox_as_server(inputs: Inputs) -> str | None:
-    """Listens on a port, for a client from the host: a way out, dialled from out."""
+    """Listens on a port, for a client from the host: a way out that is opened from outside."""
     listen_address = "0.0.0.0" if inputs["enclosed"] else "127.0.0.1"
     with socket.create_server((listen_address, inputs["port"])) as server:
         server.settimeout(2)
@@ -294,7 +298,7 @@ def netlink_changes() -> str | None:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
             return allowed(ask, route, word, body, flags)
 
-    address_bytes = socket.inet_aton("198.51.100.1")  # a block for documentation
+    address_bytes = socket.inet_aton("198.51.100.1")  # a block of addresses for documentation
     lo = socket.if_nametoindex("lo")
     address = (
         struct.pack("=BBBBI", 2, 32, 0, 0, lo)
@@ -317,12 +321,12 @@ def netlink_changes() -> str | None:
     for name, (word, body) in requests.items():
         if attempt(change, word, body):
             passed.append(name)
-            attempt(change, word + 1, body, ACKNOWLEDGE)  # takes it away again
+            attempt(change, word + 1, body, ACKNOWLEDGE)  # removes the address again
     return f"it could set {', '.join(passed)}" if passed else None
 
 
 def can_make_socket(family: int, kind: int, protocol: int = 0, pair: bool = False) -> bool:
-    """Whether there is a socket, or a pair, of this kind; it is closed again."""
+    """Whether a socket, or a pair, of this kind can be made; it is closed again."""
     sockets = attempt(socket.socketpair if pair else socket.socket, family, kind, protocol)
     for one_socket in sockets if isinstance(sockets, tuple) else (sockets,):
         if one_socket is not None:
@@ -332,7 +336,7 @@ def can_make_socket(family: int, kind: int, protocol: int = 0, pair: bool = Fals
 
 @attack(control=OWN_NETWORK)
 def packet_sockets() -> str | None:
-    """Listens to everything on the wire, and writes frames of its own: packet sockets."""
+    """Receives all frames of the network, and writes its own frames: packet sockets."""
     for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):
         if can_make_socket(socket.AF_PACKET, kind) or can_make_socket(
             socket.AF_PACKET, kind, 0x0300
@@ -343,7 +347,7 @@ def packet_sockets() -> str | None:
 
 @attack(control=OWN_NETWORK)
 def raw_sockets() -> str | None:
-    """Makes packets by hand: raw sockets of IPv4 and IPv6."""
+    """Builds packets itself: raw sockets of IPv4 and IPv6."""
     for family in (socket.AF_INET, socket.AF_INET6):
         for protocol in (socket.IPPROTO_RAW, socket.IPPROTO_ICMP, socket.IPPROTO_UDP, 58):
             if can_make_socket(family, socket.SOCK_RAW, protocol):
@@ -352,15 +356,16 @@ def raw_sockets() -> str | None:
 
 
 async def one_that_is_there(context: Context) -> Observation:
-    """All but 0, the routes, which programs ask for. A control loads no unused part of the kernel:
-    it takes the parts that every kernel has (device events, generic)."""
+    """All families except 0, the routes, which programs need. A control loads no unused part of the
+    kernel: it uses the families that every kernel has (device events, generic).
+    """
     protocols = [15, 16] if context.is_control else [*range(1, 32)]
     return await context.run(inputs={"protocols": protocols})
 
 
 @attack(drive=one_that_is_there)
 def netlink_families(inputs: Inputs) -> str | None:
-    """Speaks to other parts of the kernel by netlink: audit, firewall, IPsec, device events."""
+    """Uses netlink to other parts of the kernel: audit, firewall, IPsec, device events."""
     kind = socket.SOCK_RAW
     allowed_families = [
         str(protocol)
@@ -373,7 +378,7 @@ def netlink_families(inputs: Inputs) -> str | None:
 
 
 def unloaded(*words: str) -> str | None:
-    """Absent if the kernel has not loaded these sockets: a control loads no unused part."""
+    """The reason if the kernel has not loaded these sockets: a control loads no unused part."""
     rows = PROTOCOLS.read_text().splitlines() if PROTOCOLS.exists() else []
     if any(row.startswith(words) for row in rows):
         return None
@@ -381,15 +386,15 @@ def unloaded(*words: str) -> str | None:
 
 
 async def transports_that_are_there(context: Context) -> Observation:
-    """A control loads no unused transport: it takes the available ones."""
+    """A control loads no unused transport: it uses the available transports."""
     available = {name: number for name, number in TRANSPORTS.items() if unloaded(name) is None}
     return await context.run(inputs={"protocols": available if context.is_control else TRANSPORTS})
 
 
 @attack(drive=transports_that_are_there, absent=partial(unloaded, *TRANSPORTS))
 def transports(inputs: Inputs) -> str | None:
-    """Asks for the rarer transports of the internet families: MPTCP, SCTP, DCCP, UDP-Lite, L2TP."""
-    kinds = (1, 2, 5, 6)  # stream, datagram, sequenced packets, DCCP's own
+    """Requests the rarer transports of the internet families: MPTCP, SCTP, DCCP, UDP-Lite, L2TP."""
+    kinds = (1, 2, 5, 6)  # stream, datagram, sequenced packets, DCCP's own type
     socket_types = [
         (family, kind) for family in (socket.AF_INET, socket.AF_INET6) for kind in kinds
     ]
@@ -403,7 +408,7 @@ def transports(inputs: Inputs) -> str | None:
 
 
 def of_families(inputs: Inputs) -> str | None:
-    """Asks for a socket of every family in `inputs`, of any type."""
+    """Requests a socket of every family in `inputs`, of any type."""
     socket_types = [(kind, pair) for kind in (1, 2, 3, 5) for pair in (False, True)]
     families = inputs["families"].items()
     allowed_families = [
@@ -415,7 +420,7 @@ def of_families(inputs: Inputs) -> str | None:
 
 
 def family(name: str, number: int, word: str, tries: str) -> Attack:
-    """An attack that asks for sockets of one family; `word`: its start in /proc/net/protocols."""
+    """An attack that requests sockets of one family; `word` is its start in /proc/net/protocols."""
     return Attack(
         of_families,
         inputs={"families": {name: number}},
@@ -437,7 +442,7 @@ express_data_path = family(
 
 
 async def every_family(context: Context) -> Observation:
-    """A control loads no unused family: it takes an available one."""
+    """A control loads no unused family: it uses an available family."""
     families = {str(family): family for family in range(1, 48) if family not in USUAL_FAMILIES}
     return await context.run(inputs={} if context.is_control else {"families": families})
 
@@ -455,7 +460,7 @@ socket_families = replace(
 
 @attack(control=OWN_NETWORK)
 def socket_options() -> str | None:
-    """Sets what only a network's owner may set on a socket: marks, repair, a device."""
+    """Sets socket options that only the owner of a network may set: marks, repair, a device."""
     force_buffer, mark, transparent, repair = 33, 36, 19, 19
     options = {
         "SO_MARK": (socket.SOL_SOCKET, mark, 7),
@@ -477,6 +482,6 @@ def socket_options() -> str | None:
 
 @attack()
 def io_uring_socket() -> str | None:
-    """Gets a socket that the filter refuses by a ring of io_uring, which no filter sees."""
+    """Gets a socket that the filter refuses through a ring of io_uring, which no filter sees."""
     ring = apart(call, "io_uring_setup", 2, ctypes.create_string_buffer(120)) or 0
     return "a ring, which makes sockets of any family" if ring > 0 else None

@@ -1,4 +1,4 @@
-"""A run talks to the host's side with messages that it may not send."""
+"""A run sends messages to the host's side that it must not send."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ AS_HOST_ROOT, AS_DRILL = BaselineControl(host_root=True), BaselineControl(as_dri
 
 @attack(control=AS_HOST_ROOT)
 def agent_descriptors() -> str | None:
-    """Takes over descriptors of the sandbox's agent, by `/proc` and by pidfd."""
+    """Takes descriptors from the sandbox's agent, by `/proc` and by pidfd."""
     pid = os.getppid()
     names = attempt(os.listdir, f"/proc/{pid}/fd")
     if names is not None:
@@ -78,7 +78,7 @@ def agent_descriptors() -> str | None:
 
 @attack(control=AS_HOST_ROOT)
 def agent_traced() -> str | None:
-    """Looks into the sandbox's agent: traces it, opens its memory, reads its environment."""
+    """Inspects the sandbox's agent: traces it, opens its memory, reads its environment."""
     pid = os.getppid()
     for name, flags in (("mem", os.O_RDWR), ("mem", os.O_RDONLY), ("auxv", os.O_RDONLY)):
         if opens(f"/proc/{pid}/{name}", flags):
@@ -94,7 +94,7 @@ def agent_traced() -> str | None:
 
 @attack(control=AS_HOST_ROOT)
 def agent_source() -> str | None:
-    """Looks for a place to change code that runs outside of its own process: agent, library."""
+    """Looks for code that it can change and that runs outside of its process: agent, library."""
     folders = {*sys.path, *sysconfig.get_paths().values(), "/agent", "/agent/sandbox", "/usr/bin"}
     folders |= {os.path.dirname(sys.executable), sys.prefix, sys.base_prefix, "/etc", "/"}
     own_folders = (os.getcwd(), "/tmp")
@@ -115,8 +115,7 @@ STOPPING = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, sign
 
 
 def signal_everyone(inputs: Inputs) -> None:
-    """Sends signals to the sandbox's agent and to all processes that it may signal, with daemons
-    left running."""
+    """Signals the sandbox's agent and every other process it may signal, and leaves daemons."""
     for _ in range(2):
         leave_process(inputs, 6)
     pids = [] if in_host_processes(inputs) else visible()
@@ -142,7 +141,7 @@ agent_signals = blow(
 
 @blow(drive=survives(*ANY_END, End.OUTPUT, within=20.0))
 def agent_limits(inputs: Inputs) -> None:
-    """Takes the sandbox's agent's resources away: no descriptors, no memory, no time."""
+    """Takes resources away from the sandbox's agent: no descriptors, no memory, no time."""
     leave_process(inputs, 6)
     for name in ("NOFILE", "FSIZE", "AS", "DATA", "STACK", "NPROC", "CPU"):
         try:
@@ -174,7 +173,7 @@ async def ended_by_the_host(context: Context) -> AttackVerdict:
     control=RaisedLimits(Limits(wall_seconds=MOST_SECONDS + 1)),
 )
 def agent_stopped(inputs: Inputs) -> str | None:
-    """Stops the sandbox's agent, so that nobody inside watches the deadline."""
+    """Stops the sandbox's agent, so that no process inside enforces the deadline."""
     if in_host_processes(inputs):
         return "its processes are the host's"
     for pid in visible():
@@ -190,12 +189,14 @@ MOST_LATE = 2.0
 
 
 def sleeps() -> None:
-    """The control: a run that ends when it likes is noticed by the time that it took."""
+    """The control: a run that ends when it likes is noticed by its duration."""
     time.sleep(BUSY_SECONDS)
 
 
 async def compared_with_as_busy_a_run(context: Context) -> AttackVerdict:
-    """How long a run takes that is as busy and leaves the agent alone, and then the attack's."""
+    """Measure the time of a run that is as busy but does not touch the agent, and then the attack's
+    time.
+    """
     usual = await context.run(inputs={"starving": False}, limits=BUSY)
     observation, fine = await with_the_next(context)
     if observation.report is not None and observation.report.reached is not None:
@@ -211,23 +212,23 @@ async def compared_with_as_busy_a_run(context: Context) -> AttackVerdict:
     alone=True,
 )
 def agent_starved(inputs: Inputs) -> str | None:
-    """Takes the processor from the sandbox's agent, which keeps the deadline: affinity, niceness.
+    """Takes the processor from the agent, which enforces the deadline: affinity, niceness.
 
-    It reports the agent's processor time as far as it can; then it keeps that processor busy, and
-    gives the agent much to look at.
+    It reports the agent's processor time as far as it can. Then it keeps that processor busy, and
+    gives the agent much work.
     """
     if in_host_processes(inputs):
         return "its processes are the host's"
     agent = os.getppid()
     first = min(os.sched_getaffinity(0))
     mask, nothing = (ctypes.byref(ctypes.c_ulong(1 << first)), ctypes.byref(ctypes.c_int(0)))
-    high = 1 << 32  # the kernel takes the low half of these registers, a filter sees all of it
+    high = 1 << 32  # the kernel uses the low half of these registers; a filter sees all of it
     for pid in (agent, high | agent, 1, high | 1) if inputs["starving"] else ():
         call("sched_setaffinity", pid, 8, mask)
         call("sched_setscheduler", pid, 5, nothing)  # SCHED_IDLE
         call("setpriority", 0, pid, 19)
         call("setpriority", 1, pid, 19)  # PRIO_PGRP
-        call("ioprio_set", 1, pid, 3 << 13)  # the class that gets the unused time
+        call("ioprio_set", 1, pid, 3 << 13)  # the class that gets unused time
         call("ioprio_set", 2, pid, 3 << 13)
     for name in ("autogroup", "oom_score_adj", "sched", "timerslack_ns", "clear_refs"):
         file = attempt(os.open, f"/proc/{agent}/{name}", os.O_WRONLY)
@@ -269,9 +270,8 @@ async def killing_the_supervisor(context: Context) -> AttackVerdict:
         for line in lines:
             kill_all(line[-1:])
         if not lines:
-            await (
-                own_context.sandbox.close()
-            )  # no process of Fettle's watches over this backend's sandboxes
+            # No process of Fettle supervises the sandboxes of this backend.
+            await own_context.sandbox.close()
         survivors = await asyncio.to_thread(outliving, met)
         if context.is_control:
             kill_all({pid for line in lines for pid in line})
@@ -303,7 +303,7 @@ async def killing_the_worker(context: Context) -> AttackVerdict:
 
 
 def meet(mark: str) -> list[int]:
-    """The pids, on the host, of the run's marked processes, as soon as both are there."""
+    """The pids on the host of the run's marked processes, as soon as both exist."""
     until = time.monotonic() + MEET_SECONDS
     while len(processes := marked(mark)) < 2 and time.monotonic() < until:
         time.sleep(0.05)
@@ -311,8 +311,8 @@ def meet(mark: str) -> list[int]:
 
 
 def above(pid: int) -> list[int]:
-    """`pid` and those it descends from, up to a child of this process; empty without such a child.
-    The last one supervises the sandbox.
+    """`pid` and its ancestors, up to a child of this process; empty without such a child. The last
+    one supervises the sandbox.
     """
     line = []
     while pid > 1:
@@ -326,14 +326,14 @@ def above(pid: int) -> list[int]:
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """Kill processes that the drill has started; some may have ended."""
+    """Kill processes that the drill has started; some of them may have ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def outliving(pids: list[int]) -> list[int]:
-    """Those that still live some seconds later."""
+    """The processes that still live some seconds later."""
     until = time.monotonic() + LEFT_SECONDS
     while (
         survivors := [pid for pid in pids if process_tree.is_alive(pid)]
@@ -366,7 +366,9 @@ FORGED = "FORGED"
 
 
 def frame(status: int) -> bytes:
-    """An answer as the sandbox's agent gives it: the run ended with this status, with an output."""
+    """An answer in the form of the sandbox's agent: the run ended with this status, with an
+    output.
+    """
     lines = ["end -", f"status {status}", "seconds 0.000100", "cpu_seconds 0.000100"]
     lines += [f"stdout {len(FORGED)} 0 0", "stderr 0 0 0"]
     reading, writing = os.pipe()
@@ -391,7 +393,7 @@ async def with_forged_answers(context: Context) -> AttackVerdict:
 
 @attack(drive=with_forged_answers, control=AS_DRILL)
 def forged_frames(inputs: Inputs) -> None:
-    """Writes a forged answer into every descriptor it can find, its own and other processes'."""
+    """Writes a forged answer into every descriptor that it finds, its own and other processes'."""
     pids = [] if in_host_processes(inputs) else visible()
     forged = [bytes.fromhex(frame_hex) for frame_hex in inputs["frames"]]
 
@@ -419,7 +421,7 @@ def forged_frames(inputs: Inputs) -> None:
 
 
 def succeeds() -> None:
-    """The control."""
+    """A control: the program succeeds."""
 
 
 async def by_signal_9(context: Context) -> AttackVerdict:
@@ -431,7 +433,7 @@ async def by_signal_9(context: Context) -> AttackVerdict:
 
 @attack(drive=by_signal_9, control=OtherProbe(succeeds))
 def false_success() -> None:
-    """Dies of a signal while its children exit with 0 and print that all is well."""
+    """Dies by a signal while its children exit with 0 and print that the run succeeded."""
 
     def all_is_well(session: bool) -> None:
         if session:
@@ -446,7 +448,7 @@ def false_success() -> None:
 
 
 def hangs() -> None:
-    """The control."""
+    """A control: the program hangs."""
     time.sleep(60)
 
 
@@ -454,7 +456,7 @@ def hangs() -> None:
     limits=Limits(wall_seconds=4.0), drive=survives(End.EXITED, code=5), control=OtherProbe(hangs)
 )
 def closed_outputs() -> None:
-    """Closes its outputs and every other descriptor, and goes on."""
+    """Closes its outputs and every other descriptor, and continues."""
     os.closerange(0, 256)
     time.sleep(0.3)
     os._exit(5)
@@ -467,7 +469,7 @@ def closed_outputs() -> None:
     control=OtherProbe(hangs),
 )
 def stdin_games() -> None:
-    """Leaves megabytes of standard input unread, writes to it, closes it, and ends."""
+    """Does not read megabytes of standard input, writes to it, closes it, and ends."""
     os.read(0, 10)
     for path in ("/dev/stdin", "/proc/self/fd/0"):
         for flags in (os.O_WRONLY | os.O_NONBLOCK, os.O_RDWR | os.O_NONBLOCK):
@@ -480,14 +482,14 @@ def stdin_games() -> None:
 
 
 def waits() -> None:
-    """The control."""
+    """A control: the program waits."""
     time.sleep(7)
     os._exit(4)
 
 
 @attack(drive=survives(End.EXITED, code=4, within=6.0), control=OtherProbe(waits))
 def output_held_open() -> None:
-    """Ends, while a daemon of its own keeps its outputs open."""
+    """Ends, while its daemon keeps its outputs open."""
     subprocess.Popen(["/bin/sleep", "20"], start_new_session=True)
     os._exit(4)
 
@@ -511,8 +513,9 @@ async def can_be_written_down(context: Context) -> AttackVerdict:
 
 @attack(drive=can_be_written_down)
 def odd_bytes() -> None:
-    """Writes bytes that are not text: NUL, halves of surrogates, invalid and cut UTF-8, direction
-    marks."""
+    """Writes bytes that are not text: NUL, lone surrogates, invalid and cut UTF-8,
+    direction marks.
+    """
     odd = (
         b"\0 \xed\xa0\x80 \xed\xb0\x80 \xc0\xaf \xff\xfe \xf8\x88\x80\x80\x80 \xe2\x80\xae \xf0\x9f"
     )
@@ -525,7 +528,7 @@ HOSTILE = ("\x1b", "\x07", "\x08", "\r", "\x9b", "\x9d", "\u202e")
 
 
 def writes_escapes() -> None:
-    """Writes what moves a cursor, renames a window and hides lines, where its output is read."""
+    """Writes sequences that move a cursor, rename a window and hide lines in a terminal."""
     odd = "odd \x1b[2J\x1b[1A\x1b]0;mine\x07 \x08\x08 over\rwritten \x9b31m \x9d \u202e txt"
     for fd in (1, 2):
         os.write(fd, odd.encode())
@@ -573,13 +576,13 @@ ansi_escapes = attack(drive=harmless_where_shown, control=OtherProbe(writes_esca
 
 
 def does_nothing() -> None:
-    """A probe: what matters is the commands that its drive has run."""
+    """A probe without effect: the commands of its drive are the attack."""
 
 
 async def _each_ends(
     context: Context, commands: Iterable[Command], ends: set[End]
 ) -> AttackVerdict:
-    """Run all of these; what raises, or ends in another way, is wrong."""
+    """Run all of these commands; a command that raises, or ends in another way, is a fault."""
     wrong, answers = [], 0
     for command in commands:
         words = f"{command.argv!r}"[:60]

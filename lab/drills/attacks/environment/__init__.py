@@ -1,1 +1,3 @@
-"""What surrounds an attack: canaries on the host, a network namespace, the baseline sandbox."""
+"""The surroundings of an attack: canaries on the host, a network namespace, the baseline
+sandbox.
+"""

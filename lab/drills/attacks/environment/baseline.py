@@ -1,8 +1,8 @@
-"""Baseline: a "sandbox" that holds nothing. The control of most attacks, and of the suite itself.
+"""Baseline: a "sandbox" without protection, the control of most attacks, and of the suite itself.
 
-It implements `sandbox.protocol.Sandbox` by a plain process of this machine: same files, same
-network, same kernel. What bounds it is the drill's own prudence (`reaper.py`), far above a run's
-limits: a control must not take the machine down, and no process of it may stay.
+It implements `sandbox.protocol.Sandbox` with an ordinary process of this machine: the same files,
+the same network, the same kernel. Its bounds are the drill's own (`reaper.py`), far above a run's
+limits: a control must not harm the machine, and none of its processes may stay.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from tempfile import TemporaryDirectory
 from sandbox.protocol import Command, End, IsolationLayer, Limits, RunResult, Stream
 
 UIDS = range(61_110, 61_180)
-"""The users of controls if the drill is root. No other process has these users, so bounds only
-count a control."""
+"""The users of controls if the drill is root. No other process has these users, so the limits per
+user only count a control.
+"""
 PROCESSES = 400
 MOST_SECONDS = 25.0
 OUTPUT_BYTES = 4 * 1024 * 1024
@@ -33,7 +34,7 @@ _TOP = Path(__file__).resolve().parents[4]
 
 @dataclass(frozen=True, slots=True)
 class ReaperReport:
-    """How the reaper's program ended."""
+    """The end of the reaper's program."""
 
     status: int
     timeout: bool
@@ -129,8 +130,9 @@ class BaselineSandbox:
 
 
 def interpreter(preferred: Path) -> Path:
-    """The first interpreter that a user without rights can start: one in an environment is a link,
-    and both ends may be below a closed folder, such as Debian's /root."""
+    """The first interpreter that an unprivileged user can start: the interpreter of an environment
+    is a link, and both ends of the link may be below a closed folder, such as Debian's /root.
+    """
     for candidate in (preferred, Path(sys.executable)):
         parents = (*candidate.absolute().parents, *candidate.resolve().parents)
         if os.geteuid() != 0 or all(parent.stat().st_mode & stat.S_IXOTH for parent in parents):
@@ -189,8 +191,9 @@ def _end(reaper_report: ReaperReport) -> tuple[End, int | None, int | None]:
 
 
 def _changed(work: Path, before: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files that a naive collector takes: all files that open, through links, under their
-    names."""
+    """The files that a naive collector takes: all files that it can open, through links, under
+    their names.
+    """
     changed = {}
     for member in list(work.rglob("*"))[:2_000]:
         if member.is_file() and member.stat().st_size < OUTPUT_BYTES:

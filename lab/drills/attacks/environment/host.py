@@ -23,10 +23,9 @@ SECRET_LETTERS = 48
 
 @dataclass(frozen=True, slots=True)
 class HostEnvironment:
-    """What there is to be reached.
-
-    `folder` is open to all users, as are the canary files: what keeps code from them must be the
-    sandbox. `descriptor` is a canary file, open and inheritable in this process.
+    """The canaries that a probe may reach. `folder` and the canary files are open to all users, so
+    that only the sandbox can keep code from them. `descriptor` is a canary file, open and
+    inheritable in this process.
     """
 
     secret: str
@@ -37,7 +36,7 @@ class HostEnvironment:
     netspace: Netspace | None
 
     def facts(self, mark: str) -> dict[str, Any]:
-        """What every probe is given; see the README. Never the secret itself."""
+        """The inputs of every probe; see the README. They never contain the secret itself."""
         return {
             "mark": mark,
             "start": list(START),

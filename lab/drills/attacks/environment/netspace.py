@@ -1,7 +1,8 @@
-"""A network namespace of the drill's own, with substitutes for other hosts.
+"""A network namespace for the drill, with substitutes for other hosts.
 
-The drill and the sandbox that it attacks live in it. So a sandbox that shares its host's network
-would reach them, and nothing that is sent can leave this machine: the namespace has no other link.
+The drill and the attacked sandbox live in this namespace. A sandbox that shares its host's network
+would therefore reach the substitutes, and no sent byte can leave this machine: the namespace has no
+other link.
 """
 
 from __future__ import annotations
@@ -38,9 +39,8 @@ class Netspace:
 
 
 def enter() -> Netspace:
-    """Move this process, of one thread, into a namespace of its own, and furnish it.
-
-    Raises OSError if the kernel forbids it.
+    """Move this process, which must have one thread, into a new namespace with substitutes. Raises
+    OSError if the kernel forbids it.
     """
     leave_the_network()
     # The substitutes listen on the real ports, which are below 1024.
@@ -49,9 +49,8 @@ def enter() -> Netspace:
 
 
 def leave_the_network() -> None:
-    """Move this process, of one thread, into a namespace that has nothing but loopback.
-
-    Raises OSError if the kernel forbids it.
+    """Move this process, which must have one thread, into a namespace with only loopback. Raises
+    OSError if the kernel forbids it.
     """
     uid, gid = os.geteuid(), os.getegid()
     user_flag = 0 if uid == 0 else _CLONE_NEWUSER
@@ -81,7 +80,7 @@ def _furnish() -> Netspace:
 
 
 def _make_link(route: socket.socket, kind: str) -> bool:
-    """Whether an interface `lan0` of this kind could be made."""
+    """Try to make an interface `lan0` of this kind; False if the kernel has no such kind."""
     info = attribute(_INFO_KIND, kind.encode())
     body = struct.pack("=BxHiII", 0, 0, 0, 0, 0)
     body += attribute(_IFLA_NAME, b"lan0\0") + attribute(_IFLA_INFO, info)

@@ -1,7 +1,7 @@
-"""Canary servers: they answer every client with the secret, and remember who did.
+"""Canary servers: they answer every client with the secret, and record the clients.
 
-One thread serves them all. They listen on loopback, on the substitute addresses of the drill's own
-network namespace (`netspace.py`), and on unix sockets with a path and with an abstract name.
+One thread serves all of them. They listen on loopback, on the substitute addresses of the drill's
+own network namespace (`netspace.py`), and on unix sockets with a path and with an abstract name.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Servers:
         self.addresses: dict[str, Any] = {}
 
     def contacts(self, mark: str) -> tuple[str, ...]:
-        """What has arrived with this mark, each with the name of the server that heard it."""
+        """The contacts with this mark, each with the name of the server that received it."""
         return tuple(message for message in self._heard if mark in message)
 
     def listen(self, name: str, kind: int, family: int, address: Any) -> socket.socket:
-        """One more server. Probes know it by its name."""
+        """Add a server. Probes know it by its name."""
         server = socket.socket(family, kind)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind(address)
@@ -88,9 +88,9 @@ def serving(secret: str, folder: Path, netspace: Netspace | None) -> Iterator[Se
             try:
                 stack.enter_context(servers.listen(name, kind, family, address))
             except OSError:
-                if name != "tcp6":  # a machine without IPv6
+                if name != "tcp6":  # this machine has no IPv6
                     raise
-        path.chmod(0o777)  # what keeps code from it must not be its mode
+        path.chmod(0o777)  # only the sandbox may keep code from it, and not its mode
         thread = threading.Thread(target=servers.serve, daemon=True)
         thread.start()
         try:

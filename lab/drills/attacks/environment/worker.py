@@ -1,4 +1,4 @@
-"""A worker that runs one program, given on its standard input, and may be killed.
+"""A worker that runs one program from its standard input, and that may be killed.
 
 python -m lab.drills.attacks.environment.worker NAME
 """

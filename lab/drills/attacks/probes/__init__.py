@@ -1,2 +1,3 @@
-"""What is sent into a sandbox for an attack: the source of probes, and of their shared
-functions."""
+"""The programs that an attack sends into a sandbox: the source of probes, and of their shared
+functions.
+"""

@@ -94,8 +94,9 @@ def call(name: str, *words: Any) -> int:
 
 
 def apart(act: Callable[..., int], *words: Any) -> int | None:
-    """What `act` answers in a child of its own, an OSError as its errno below zero; None if the
-    child was killed for it. Re-raises unexpected errors of `act`."""
+    """The result of `act` in a child process, an OSError as its negative errno; None if the child
+    was killed. Re-raises unexpected errors of `act`.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -119,7 +120,7 @@ def apart(act: Callable[..., int], *words: Any) -> int | None:
 
 
 def child(act: Callable[..., object], *words: Any) -> int:
-    """Fork a process that does this and ends; its number."""
+    """Fork a process that calls this function and ends; returns its pid."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -142,7 +143,7 @@ def burn(seconds: float) -> None:
 
 
 def leave_process(inputs: dict[str, Any], seconds: float) -> None:
-    """Start a program with the mark on its command line, in a session of its own."""
+    """Start a program with the mark on its command line, in its own session."""
     subprocess.Popen(
         [sys.executable, "-c", f"import time; time.sleep({seconds})", inputs["mark"]],
         start_new_session=True,
@@ -153,12 +154,14 @@ def leave_process(inputs: dict[str, Any], seconds: float) -> None:
 
 
 def take_name(mark: str) -> None:
-    """Make the mark this process' own name: so the host finds it."""
+    """Make the mark this process's own name, so that the host finds the process."""
     libc().prctl(15, mark[:15].encode(), 0, 0, 0)  # PR_SET_NAME
 
 
 def in_host_processes(inputs: dict[str, Any]) -> bool:
-    """Whether this process lives in the process namespace of the drill: no sandbox is around it."""
+    """Whether this process lives in the process namespace of the drill, so that no sandbox
+    surrounds it.
+    """
     return bool(os.readlink("/proc/self/ns/pid") == inputs["pid_namespace"])
 
 
@@ -168,7 +171,7 @@ def visible() -> list[int]:
 
 
 def ancestors() -> set[int]:
-    """This process, and those that it descends from, as far as they can be seen."""
+    """This process and its ancestors, as far as they are visible."""
     pids, pid = set(), os.getpid()
     while pid > 0 and pid not in pids:
         pids.add(pid)
@@ -185,7 +188,9 @@ def holds(inputs: dict[str, Any], data: bytes) -> bool:
 
 
 def in_own_memory(inputs: dict[str, Any]) -> str | None:
-    """Where in this process' memory the secret is; a region at a time, a GiB at most."""
+    """The position of the secret in this process's memory; reads one region at a time, at most a
+    GiB.
+    """
     memory = os.open("/proc/self/mem", os.O_RDONLY)
     with open("/proc/self/maps") as file:
         regions = [line.split() for line in file]
@@ -208,7 +213,7 @@ def in_own_memory(inputs: dict[str, Any]) -> str | None:
 
 
 def execute(code: str) -> int:
-    """Put these bytes (hex) into memory of their own, call them; returns the value of eax."""
+    """Put these bytes (hex) into executable memory and call them; returns the value of eax."""
     memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(bytes.fromhex(code))
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))

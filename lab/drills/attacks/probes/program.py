@@ -3,7 +3,7 @@
 A probe is sent with everything that it uses of its module: imported modules, constants, and
 functions of this package, recursively. The report is the last line of the program's output, on
 standard output or, if the probe has closed that, on standard error. It contains the run's mark, so
-that no other line is taken for it.
+that no other line is mistaken for it.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ _report(json.loads({inputs!r}))
 
 
 def program(probe: Callable[..., Any], inputs: Mapping[str, Any]) -> str:
-    """The program that calls `probe` and reports. `inputs` is JSON and has a `mark`.
-
-    Raises TypeError if the probe uses a thing that cannot be sent.
+    """The program that calls `probe` and reports. `inputs` is JSON and has a `mark`. Raises
+    TypeError if the probe uses an object that cannot be sent.
     """
     if not isinstance(probe, FunctionType):
         raise TypeError(f"no function: {probe}")
@@ -71,7 +70,9 @@ def _collect(function: FunctionType, parts: dict[str, str]) -> None:
 
 
 def _add(parts: dict[str, str], name: str, text: str) -> bool:
-    """Whether it is new. Raises TypeError if the name has another meaning already."""
+    """Add a definition; returns whether it is new. Raises TypeError if the name already has another
+    meaning.
+    """
     if name in parts and parts[name] != text:
         raise TypeError(f"two things are called {name}")
     is_new = name not in parts
@@ -98,7 +99,7 @@ def _source(function: FunctionType) -> str:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The global names that a function, and the functions in it, make use of."""
+    """The global names that a function, and the functions in it, use."""
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_GLOBAL":
             yield instruction.argval

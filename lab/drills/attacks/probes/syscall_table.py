@@ -1,10 +1,10 @@
 """Attacks that are a table of system calls, with arguments that have no effect, even with all
 rights.
 
-A filter answers such a call before the kernel looks at its arguments; a kernel that looks finds
-them wrong, and reports another error than "not permitted" or "no such call". So it shows whether
-the call comes through without its effect, which could harm the machine. Only a kernel that
-asks for a right before it looks needs the control to be root.
+A filter answers such a call before the kernel checks its arguments. A kernel that checks them finds
+them wrong, and reports another error than "not permitted" or "no such call". So the error shows
+whether the call reaches the kernel, without the call's effect, which could harm the machine. Only
+if a kernel checks rights before arguments does the control have to be root.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ def comes_through(inputs: Inputs) -> str | None:
 
 
 def refused_calls(tries: str, control: BaselineControl, calls: Mapping[str, Words]) -> Attack:
-    """An attack that makes these calls, by name.
-
-    Where the drill is root its control must get through with every one of them, else with any.
+    """An attack that makes these calls, by name. If the drill is root, the control must reach the
+    kernel with each of these calls, otherwise with any of them.
     """
     names = f"this kernel has no {', '.join(calls)}"
     return Attack(
@@ -69,7 +68,7 @@ async def _drive_each(context: Context) -> Observation:
 
 
 def unless_reached(reason: str, probe: Probe, **inputs: Any) -> str | None:
-    """`reason` if the probe reaches no call on this machine, tried in a plain process with the
+    """`reason` if the probe reaches no call on this machine, in an ordinary process with the
     drill's own rights: for features that a kernel may lack. Use it only for probes without an
     effect.
     """
@@ -85,7 +84,7 @@ def unless_reached(reason: str, probe: Probe, **inputs: Any) -> str | None:
 
 
 def values(inputs: Inputs) -> str | None:
-    """Makes a call with all `inputs["words"]`; reports those that the kernel looked at."""
+    """Makes a call with all `inputs["words"]`; reports the values that the kernel checked."""
     refused = {-getattr(errno, name) for name in inputs["refused"]}
     first, last = inputs["shown"]
     make = apart if inputs["apart"] else lambda act, *words: act(*words)
@@ -128,14 +127,16 @@ def unnamed_values(
 
 
 def numbers_around(numbers: Iterable[int], distance: int) -> set[int]:
-    """The numbers around each of these values, without them."""
+    """The numbers around each of these values, without the values themselves."""
     numbers = set(numbers)
     near = {number + step for number in numbers for step in range(-distance, distance + 1)}
     return {number & 0xFFFF_FFFF for number in near - numbers}
 
 
 def needs_root(inner: Attack) -> Attack:
-    """The same, for what only the machine's own root may do: nobody else could show its control."""
+    """The same attack for a call that only the machine's own root may make: no other user could
+    show its control.
+    """
 
     def absent() -> str | None:
         if os.geteuid() != 0:

@@ -82,4 +82,4 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
     "ustat": (136, None),
 }
-"""On x86-64 and on 64-bit ARM; None: it never had the call."""
+"""The numbers on x86-64 and on 64-bit ARM; None: the architecture never had the call."""

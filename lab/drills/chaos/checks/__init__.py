@@ -1,1 +1,3 @@
-"""J1 to J14 (docs/invariants.md), a module a family: `(Case) -> Iterator[Finding]`, pure."""
+"""J1 to J14 (docs/invariants.md), one module per group: `(ChaosCase) -> Iterator[Finding]`,
+pure.
+"""

@@ -14,7 +14,9 @@ from lab.drills.chaos.oplog import Retried, Seen, Submitted
 
 
 def lost(case: ChaosCase) -> list[str]:
-    """The ids of accepted jobs that are not on record, or neither ended nor wait for a person."""
+    """The ids of accepted jobs that are not on record, or that have neither ended nor wait for a
+    person.
+    """
     accepted = {entry.job_id for entry in case.all(Submitted) if entry.granted}
     accepted |= {entry.retry_job for entry in case.all(Retried) if entry.granted}
     return sorted(job_id for job_id in accepted if job_id and not _at_rest(case, job_id))
@@ -26,7 +28,7 @@ def finished_twice(case: ChaosCase) -> list[str]:
 
 
 def accepted_jobs_exist(case: ChaosCase) -> Iterator[Finding]:
-    """J1: a 2xx means the job will come to an end, or wait for a person."""
+    """J1: after an answer 2xx, the job ends, or waits for a person."""
     for job_id in lost(case):
         job = case.reading.jobs.get(job_id)
         yield job_id, f"accepted, and still {job.status}" if job else "accepted, and not on record"
@@ -48,7 +50,9 @@ def once(case: ChaosCase) -> Iterator[Finding]:
 
 
 def _unknown(case: ChaosCase) -> Iterator[Finding]:
-    """Jobs that no answer and no key explains: a submission that was carried out twice."""
+    """Jobs without an answer or a key that explains them: their submission was carried out
+    twice.
+    """
     stands = case.reading.indexes.once
     keys = {entry.key for entry in case.all(Submitted)}
     explained = {entry.job_id for entry in case.all(Submitted) if entry.granted}
@@ -59,7 +63,7 @@ def _unknown(case: ChaosCase) -> Iterator[Finding]:
 
 
 def final_once(case: ChaosCase) -> Iterator[Finding]:
-    """J6: a final state is one event, the last, and never changes."""
+    """J6: a job has one final event, which is its last, and its final state never changes."""
     looks = case.by_job(Seen)
     for job in case.jobs:
         ends = _ends(job)

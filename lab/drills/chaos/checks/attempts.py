@@ -1,4 +1,4 @@
-"""The attempts at a job, as its events show them. Pure."""
+"""The attempts at a job, reconstructed from its events. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ WORK = frozenset(
         *("verified", "critiqued", "summarized"),
     }
 )
-"""What only the holder of the lease can say."""
+"""Kinds of events that only the holder of the lease may report."""
 JOURNALED = frozenset({"model_called", "run_finished", "repaired", "tool_used"})
-"""Finished calls: progress, in the sense of J7."""
+"""Events of finished calls, which are progress in the sense of J7."""
 LETS_GO = frozenset({"given_back", "lease_lost", "review_opened", *FINAL_KINDS})
-"""What ends an attempt."""
+"""Events that end an attempt."""
 CUT_SHORT = frozenset({"given_back", "lease_lost"})
 """The kinds of events that end an attempt early, perhaps during a call."""
 
@@ -38,13 +38,13 @@ class RecordedAttempt:
 
     @property
     def pid(self) -> int | None:
-        """The worker's process, as it calls itself."""
+        """The pid of the worker's process, from the worker's name."""
         parts = self.worker.split(":")
         return int(parts[-2]) if len(parts) >= 3 and parts[-2].isdigit() else None
 
     @property
     def progressed(self) -> bool:
-        """Whether a call was finished in it."""
+        """Whether the attempt finished a call."""
         return any(event.kind in JOURNALED for event in self.work)
 
     @property
@@ -54,7 +54,7 @@ class RecordedAttempt:
 
     @property
     def next_alone(self) -> bool:
-        """Whether the next attempt has to run in a process of its own (J7)."""
+        """Whether the next attempt must run in a separate process (J7)."""
         return self.end is not None and self.end.data.get("crashes", 0) >= CRASHES_BEFORE_ALONE
 
 

@@ -1,4 +1,4 @@
-"""Case: the log and the reading side by side, as every check gets them. Pure."""
+"""ChaosCase: the log and the reading together, as every check receives them. Pure."""
 
 from __future__ import annotations
 
@@ -16,48 +16,51 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True, slots=True)
 class RecoveryBounds:
-    """The deployment's settings, in seconds. `slack` is for a machine that is busy."""
+    """The deployment's settings, in seconds. `slack` is an allowance for a busy machine."""
 
     lease: float = 15.0
     heartbeat: float = 5.0
     sweep: float = 2.0
     slack: float = 2.0
     cancel: float = 2.0
-    """Within it, no call follows the answer to a cancel (J11)."""
+    """After this time from the answer to a cancel, no call may follow (J11)."""
     start: float = 8.0
-    """How long a process of its own takes to start, for a job that has to run alone (J7): 2.4 s of
-    processor, while other processes also start after a kill."""
+    """The time for starting the separate process of a job that must run alone (J7): 2.4 s of
+    processor time, while other processes also start after a kill.
+    """
     grace: float = 10.0
-    """How much later all may be when Redis was away: leases are then not taken back at once."""
+    """The additional time after an outage of Redis, because expired leases are then not revoked at
+    once.
+    """
 
     @property
     def recovery(self) -> float:
-        """By when a dead worker's job runs again (J8)."""
+        """The time in which a dead worker's job must run again (J8)."""
         return self.lease + self.sweep + self.slack
 
 
 Finding = tuple[str, str]
-"""A job's id (empty: none in particular), and how it shows that a rule did not hold for it."""
+"""A job's id (empty: no particular job), and a sentence that shows how the rule was broken."""
 
 
 @dataclass(frozen=True)
 class ChaosCase:
-    """All there is to judge by."""
+    """The data of a chaos run that the checks judge."""
 
     entries: Sequence[Entry]
     reading: Reading
     bounds: RecoveryBounds
     attempts: Mapping[str, Sequence[RecordedAttempt]] = field(init=False)
-    """By job, from its events."""
+    """The attempts of each job, from its events."""
     calls_by_job: Mapping[str, Sequence[Called]] = field(init=False)
     """The model calls of each job."""
     inherited: frozenset[str] = field(init=False)
     """Jobs that share their calls with a job that was retried, and these retried jobs."""
     anew: frozenset[str] = field(init=False)
-    """Jobs that were begun anew."""
+    """Jobs that were started again from their task."""
 
     def __post_init__(self) -> None:
-        """Work out once what all checks want."""
+        """Compute the values that several checks need."""
         attempts_by_job = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
         object.__setattr__(self, "attempts", attempts_by_job)
         object.__setattr__(self, "calls_by_job", self._calls_by_job())
@@ -71,7 +74,7 @@ class ChaosCase:
 
     @property
     def jobs(self) -> Iterable[JobRead]:
-        """The jobs that were read."""
+        """All jobs of the reading."""
         return self.reading.jobs.values()
 
     def all(self, kind: type[E]) -> list[E]:
@@ -79,7 +82,7 @@ class ChaosCase:
         return [entry for entry in self.entries if isinstance(entry, kind)]
 
     def by_job(self, kind: type[E]) -> dict[str, list[E]]:
-        """The entries of a kind that name a job, by its id."""
+        """The entries of a kind that name a job, by the job's id."""
         entries: dict[str, list[E]] = defaultdict(list)
         for entry in self.all(kind):
             if job_id := getattr(entry, "job_id", None):

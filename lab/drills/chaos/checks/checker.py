@@ -48,12 +48,12 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "J13": (spending.repeated_for_nothing, spending.billed_once, checkpoints.begun_anew),
     "J14": (leases.nothing_left,),
 }
-"""The rules, by the names that design and docs/invariants.md give them."""
+"""The rules, by their names in docs/invariants.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that did not hold, for a job (empty: for none in particular), and how it shows."""
+    """A rule that was broken for a job (empty: for no particular job), with the evidence."""
 
     rule: str
     job_id: str
@@ -62,10 +62,9 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class CheckerVerdict:
-    """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
-    `recoveries_alone` are those among them of jobs that had to run alone.
-    `reasons` are those that jobs failed for; `retried` were, when they had failed or were
-    cancelled.
+    """The checker's findings. `recoveries` has the seconds for each job of a killed worker;
+    `recoveries_alone` is the part of them for jobs that had to run alone. `reasons` counts the
+    reasons of failed jobs, `retried` the retries of failed or cancelled jobs.
     """
 
     jobs: int
@@ -82,21 +81,21 @@ class CheckerVerdict:
 
     @property
     def recovery_p50(self) -> float | None:
-        """Seconds; None if no job had to recover."""
+        """The median in seconds; None if no job had to recover."""
         return median(self.recoveries) if self.recoveries else None
 
     @property
     def recovery_max(self) -> float | None:
-        """Seconds; None if no job had to recover."""
+        """The maximum in seconds; None if no job had to recover."""
         return max(self.recoveries, default=None)
 
     def as_text(self) -> str:
-        """The violations, a line each."""
+        """The violations, one line each."""
         return "\n".join(f"{v.rule} {v.job_id}: {v.text}" for v in self.violations)
 
 
 def check(entries: Sequence[Entry], reading: Reading, bounds: RecoveryBounds) -> CheckerVerdict:
-    """Judge a deployment that has come to rest by what its clients were answered."""
+    """Judge a deployment at rest by the answers that its clients received."""
     case = ChaosCase(entries, reading, bounds)
     repeats = spending.repeats(case)
     came_back = [

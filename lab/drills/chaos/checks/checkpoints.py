@@ -13,7 +13,7 @@ UNREAD = "checkpoint-unread"
 
 
 def given_up(case: ChaosCase) -> Iterator[Finding]:
-    """J1: no accepted job ends as `incompatible` unless a fault has touched its checkpoints."""
+    """J1: no accepted job ends as `incompatible` unless a fault has damaged its checkpoints."""
     touched = _touched(case)
     for job in case.jobs:
         if job.reason == Reason.INCOMPATIBLE and job.id not in touched:

@@ -1,4 +1,4 @@
-"""J12: events have no gaps, say a thing once, and every stream sent them so."""
+"""J12: events have no gaps, report each fact once, and every stream sent them in this way."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ ONCE_BY: Mapping[str, tuple[str, ...]] = {
     "review_expired": ("review_id",),
     "decided": ("review_id",),
 }
-"""What names a fact of each kind: the same name twice is the same fact said twice."""
+"""The fields that name a fact of each kind: two events with the same name report one fact twice."""
 
 
 def gapless(case: ChaosCase) -> Iterator[Finding]:
-    """Events on record: numbered from 1, one for each key, no fact said again."""
+    """Events on record are numbered from 1, each has one key, and no fact is reported twice."""
     for job in case.jobs:
         numbers = [event.seq for event in job.events]
         if numbers != list(range(1, len(numbers) + 1)):
             yield job.id, f"events are numbered {numbers}"
-        keys = 0 if job.over else len(job.events)  # they end with a job that nothing goes on from
+        # If no job can continue this job, the keys of its events are removed.
+        keys = 0 if job.over else len(job.events)
         if job.retry_of is None and job.facts != keys:
             yield job.id, f"{len(job.events)} events on record under {job.facts} keys"
         for name, times in Counter(_names(job)).items():
@@ -42,8 +43,9 @@ def gapless(case: ChaosCase) -> Iterator[Finding]:
 
 
 def _names(job: JobRead) -> Iterator[Hashable]:
-    """What each event is called. A job that is begun anew says all of its work again, and each
-    decision of a person may be followed by a verification of the same files."""
+    """The name of the fact in each event. A job that is started again reports all of its work
+    again, and after each decision of a person, the same files may be verified again.
+    """
     starts = decisions = 0
     for event in job.events:
         starts += event.kind == "begun_anew"
@@ -60,7 +62,7 @@ def _name(event: Event) -> Hashable:
 
 
 def streamed(case: ChaosCase) -> Iterator[Finding]:
-    """Readers received the events on record, in order, each of them once."""
+    """Readers received the events on record, in order and exactly once."""
     for job_id, readers in _streams(case).items():
         job = case.reading.jobs.get(job_id)
         for reader, entries in readers.items():

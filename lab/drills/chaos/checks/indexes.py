@@ -11,7 +11,7 @@ from lab.drills.chaos.deployment.reading import Indexes, JobRead
 
 
 def indexed(case: ChaosCase) -> Iterator[Finding]:
-    """Records against indexes, and indexes against records."""
+    """Compare records with indexes, and indexes with records."""
     indexes = case.reading.indexes
     for job in case.jobs:
         yield from _placed(job, indexes)

@@ -1,4 +1,4 @@
-"""J4, J5, J7, J14: one lease at a time, fenced writes, counted crashes, no sandbox left over."""
+"""J4, J5, J7, J14: one lease at a time, fenced writes, counted crashes, no remaining sandbox."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lab.drills.chaos.deployment.reading import JobRead
 from lab.drills.chaos.oplog import Left
 
 ALONE = 3
-"""The crash that makes poison: two in a row, then one in a process of its own."""
+"""The crash after which a job is poison: two in succession, then one in a separate process."""
 
 
 def held_once(case: ChaosCase) -> Iterator[Finding]:
-    """J4: an attempt begins when no other is under way, and raises the epoch."""
+    """J4: an attempt starts only if no other attempt is active, and raises the epoch."""
     for job in case.jobs:
         tried = case.attempts[job.id]
         for before, after in pairwise(tried):
@@ -37,12 +37,12 @@ def held_once(case: ChaosCase) -> Iterator[Finding]:
 
 
 def fenced(case: ChaosCase) -> Iterator[Finding]:
-    """J5: work is reported by the holder of the lease, and by nobody else: neither while nobody
-    holds the job, nor, where events have an epoch, while another does.
+    """J5: only the holder of the lease reports work: no event comes while no attempt has the lease,
+    and, if events have an epoch, none from another attempt.
     """
     for job in case.jobs:
         holder: int | None = None
-        retry_job = job.retry_of is not None  # it has events before it begins
+        retry_job = job.retry_of is not None  # a retry has events before its first attempt
         for event in job.events:
             reported = f"{event.kind} (event {event.seq}) was written"
             if event.kind == "started":
@@ -56,7 +56,7 @@ def fenced(case: ChaosCase) -> Iterator[Finding]:
 
 
 def crashes_counted(case: ChaosCase) -> Iterator[Finding]:
-    """J7: each lost lease counts, from one again where something was finished before it."""
+    """J7: each lost lease counts; the count starts at one again after a finished call."""
     for job in case.jobs:
         before = 0
         for attempt in case.attempts[job.id]:
@@ -64,7 +64,7 @@ def crashes_counted(case: ChaosCase) -> Iterator[Finding]:
                 before = 0
                 continue
             reported = attempt.end.data["crashes"]
-            # a call may be finished without an event: then it counts from one, too
+            # a call may finish without an event; then the count also starts at one
             allowed = {1} if attempt.progressed else {1, before + 1}
             if reported not in allowed:
                 yield (
@@ -81,6 +81,6 @@ def _poisoned(job: JobRead, crashes: int) -> Iterator[Finding]:
 
 
 def nothing_left(case: ChaosCase) -> Iterator[Finding]:
-    """No process was found that should have ended."""
+    """J14: no process was found that should have ended."""
     for entry in case.all(Left):
         yield "", f"process {entry.pid} ({entry.command}) {entry.why}"

@@ -1,4 +1,4 @@
-"""J8: when the jobs of a dead worker ran again. Pure."""
+"""J8: the time until the jobs of a dead worker run again. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ KILLS = frozenset({"worker-kill", "child-kill"})
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A job that was held by a worker when that was killed. `seconds` from there to its next
-    attempt, None without a next attempt; during `blind` of these seconds no job could continue.
+    """A job of a worker that was killed. `seconds` is the time from the kill to the job's next
+    attempt, or None without a next attempt. During `blind` of these seconds, no job could continue.
     """
 
     job_id: str
@@ -24,16 +24,16 @@ class Recovery:
     seconds: float | None
     blind: float
     alone: bool
-    """It had crashed twice: a process of its own had to be made for it first (J7)."""
+    """The job had crashed twice, so a separate process had to be started for it first (J7)."""
 
     @property
     def own_seconds(self) -> float | None:
-        """What the recovery itself took."""
+        """The duration of the recovery, without the time in which no job could continue."""
         return None if self.seconds is None else max(self.seconds - self.blind, 0.0)
 
 
 def recoveries(case: ChaosCase) -> list[Recovery]:
-    """One for each job that a killed worker held, unless it came to an end by other means."""
+    """A recovery for each job of a killed worker, unless the job ended in another way."""
     kills = [entry for entry in case.all(Struck) if entry.fault in KILLS]
     by_pid = {pid: kill for kill in kills for pid in kill.pids}
     blind = _blind(case)
@@ -45,7 +45,7 @@ def recoveries(case: ChaosCase) -> list[Recovery]:
                 continue
             after = tried[nth + 1].started_ms / 1000 if nth + 1 < len(tried) else None
             if after is None and case.reading.jobs[job_id].status.final:
-                continue  # cancelled, or poisoned: no attempt was to follow
+                continue  # the job was cancelled or poisoned: no attempt had to follow
             dark = _overlap(blind, kill.at.wall, after or float("inf"))
             seconds = None if after is None else after - kill.at.wall
             recovered.append(Recovery(job_id, kill.fault, seconds, dark, attempt.next_alone))
@@ -53,10 +53,11 @@ def recoveries(case: ChaosCase) -> list[Recovery]:
 
 
 def in_time(case: ChaosCase) -> Iterator[Finding]:
-    """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere.
+    """J8: jobs run again within lease + sweep (+ slack), without the time in which no job could
+    continue.
 
-    A job that has to run alone gets the time in which its process starts. No other time is
-    forgiven: not that in which a slot gets free.
+    A job that must run alone also gets the time for starting its process. No other time is allowed,
+    such as the wait for a free slot.
     """
     for recovery in recoveries(case):
         most = case.bounds.recovery + (case.bounds.start if recovery.alone else 0)
@@ -69,15 +70,16 @@ def in_time(case: ChaosCase) -> Iterator[Finding]:
 
 
 def _held_at(attempt: RecordedAttempt, kill: Struck) -> bool:
-    """Whether the worker had the job when it was killed, and had not lost it before: one that was
-    frozen may have."""
+    """Whether the worker had the job's lease when it was killed. A frozen worker may have lost its
+    lease before.
+    """
     end = attempt.end
     lost = end is None or (end.kind == "lease_lost" and end.at / 1000 > kill.at.wall)
     return lost and attempt.started_ms / 1000 <= kill.at.wall
 
 
 def _blind(case: ChaosCase) -> list[tuple[float, float]]:
-    """From when to when nothing could go on, in wall seconds."""
+    """The intervals in which no job could continue, in wall-clock seconds."""
     intervals, open_since = [], dict[str, float]()
     for entry in case.entries:
         if isinstance(entry, Struck) and entry.blinds:
@@ -89,7 +91,7 @@ def _blind(case: ChaosCase) -> list[tuple[float, float]]:
 
 
 def _overlap(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
-    """The part of `begin` to `end` that the spans cover."""
+    """The part of the time from `begin` to `end` that is within the spans."""
     total, reached = 0.0, begin
     for since, until in sorted(spans):
         start, stop = max(since, reached), min(until, end)

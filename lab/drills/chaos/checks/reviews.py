@@ -1,4 +1,4 @@
-"""J9, J10, J11: a pause holds nothing, a decision applies once, a cancel is for good."""
+"""J9, J10, J11: a paused job uses no worker, a decision applies once, a cancel is final."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ ACCEPTED = 202
 SERVER_ERROR = 500
 FREEZE = "worker-freeze"
 ANSWERED = frozenset({"decided", *FINAL_KINDS})
-"""What ends a wait for a person; reminders, votes and an expiry that lets it stay do not."""
+"""Events that end a wait for a person. Reminders, votes and an expiry without effect do not
+end it.
+"""
 
 
 def waits_idle(case: ChaosCase) -> Iterator[Finding]:
-    """J9: nobody works on a job that waits for a person, and what waits is open."""
+    """J9: no worker works on a job that waits for a person, and each waiting job has an open
+    review.
+    """
     for job in case.jobs:
         waiting = False
         for event in job.events:
@@ -99,26 +103,32 @@ def _to_nobody(case: ChaosCase, decisions: dict[str, list[Decided]]) -> Iterator
 
 
 def _unknown(entry: Decided | Cancelled) -> bool:
-    """Whether the request may have been carried out: no answer came, or one that Redis was lost."""
+    """Whether the request may have been carried out: there was no answer, or the answer reports an
+    outage of Redis.
+    """
     return entry.status is None or entry.status >= SERVER_ERROR
 
 
 def _frozen(case: ChaosCase, entry: Cancelled, call: Called) -> bool:
-    """Whether a worker was frozen between the cancel and the call: it may have been about to send
-    it, and no check can come later than that."""
+    """Whether a worker was frozen between the cancel and the call. It may have been about to send
+    the call, and no check can come later than that.
+    """
     thawed = [repair.at.mono for repair in case.all(Repaired) if repair.fault == FREEZE]
     return any(entry.at.mono <= at <= call.at.mono for at in thawed)
 
 
 def cancelled_for_good(case: ChaosCase) -> Iterator[Finding]:
-    """J11: a granted cancel ends the job, and no model call follows; unasked, none ends so."""
+    """J11: a granted cancel ends the job, and no model call follows. Without a request, no job is
+    cancelled.
+    """
     cancellations = case.by_job(Cancelled)
     for job in case.jobs:
         answers = cancellations.get(job.id, [])
         granted = [entry for entry in answers if entry.granted]
         if granted and job.status is not Status.CANCELLED:
             yield job.id, f"its cancel was granted, and it is {job.status}"
-        done = [entry for entry in granted if entry.status == ACCEPTED]  # 200: it was before
+        # With the status 200, the job was already cancelled.
+        done = [entry for entry in granted if entry.status == ACCEPTED]
         if len(done) > 1:
             yield job.id, f"its cancel was granted {len(done)} times"
         maybe = [entry for entry in answers if entry.granted or _unknown(entry)]
@@ -134,8 +144,8 @@ def cancelled_for_good(case: ChaosCase) -> Iterator[Finding]:
 
 
 def rejected(case: ChaosCase) -> Iterator[Finding]:
-    """J10: a rejection ends the job in its own commit, and nothing else is `rejected`; that of a
-    question about an upgrade ends it as `incompatible`.
+    """J10: a rejection ends the job in its own commit as `rejected`, and no other job has this
+    reason. The rejection of an upgrade review ends the job as `incompatible`.
     """
     for job in case.jobs:
         opened = {e.data["review_id"]: e.data for e in job.events if e.kind == "review_opened"}

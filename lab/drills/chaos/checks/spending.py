@@ -1,4 +1,4 @@
-"""J13: each payment is on record once, and is not made again."""
+"""J13: each paid call is on record once, and is not repeated."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from lab.drills.chaos.oplog import Called
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A call that was made again."""
+    """A repeated call."""
 
     job_id: str
     call: Called
     is_needed: bool
-    """No answer to it was on record, because it was in flight when its worker was lost. False: it
-    was paid for nothing."""
+    """Whether the repeat was needed: the earlier answer was not on record, because the call was in
+    flight when its worker was lost. False: the repeat was paid for nothing.
+    """
 
 
 def repeats(case: ChaosCase) -> list[Repeat]:
     """Every model call that was made more than once.
 
-    Calls of a job are made in an order, so that the nth thing asked is the nth call on record. An
-    attempt must not repeat a call that was on record when it began, nor make a call twice. A worker
-    that was frozen may wake and repeat a call that another worker has made since.
+    The calls of a job have a fixed order, so the nth different request is the nth call on record.
+    An attempt must not repeat a call that was on record at its start, nor make a call twice. A
+    frozen worker may wake and repeat a call that another worker has made since.
     """
     repeated: list[Repeat] = []
     for job_id, calls in case.calls_by_job.items():
@@ -67,13 +68,13 @@ def _repeats(
 def _attempt(
     tried: Sequence[RecordedAttempt], call: Called, paid_calls: AbstractSet[tuple[int, str]]
 ) -> RecordedAttempt | None:
-    """The attempt that made the call: one of that worker, or else of any worker, that had begun
-    by then.
+    """The attempt that made the call: an attempt of the calling worker, or else of any worker, that
+    started before the call.
 
-    It is the last such attempt, or an earlier one that was cut short and has not paid for this call
-    yet (`paid_calls`). A worker may claim a job again that it has just lost, and the log has a call
-    when the provider comes to it, on a busy machine seconds after it was sent. A process that was
-    made for one job asks by the name of the worker that made it.
+    It is the last such attempt, or an earlier attempt that was cut short and has not paid for this
+    call yet (`paid_calls`). A worker may claim a job again that it has just lost. The log has a
+    call when it arrives at the provider, on a busy machine seconds after it was sent. A process for
+    a single job calls under the name of the worker that started it.
     """
     started = [attempt for attempt in tried if attempt.started_ms <= call.at.wall * 1000]
     lone = {after.number for before, after in pairwise(tried) if before.next_alone}
@@ -88,13 +89,13 @@ def _attempt(
 
 
 def _knew(attempt: RecordedAttempt, answer: Event, call: Called) -> bool:
-    """Whether the attempt had found the answer on record, or had put it there itself."""
+    """Whether the attempt found the answer on record, or recorded the answer itself."""
     written = answer.epoch == attempt.number and answer.at <= call.at.wall * 1000
     return written or answer.at < attempt.started_ms
 
 
 def repeated_for_nothing(case: ChaosCase) -> Iterator[Finding]:
-    """A finished call is not made again; a lost attempt costs the one call in flight at most."""
+    """A finished call is not repeated. A lost attempt costs at most the one call in flight."""
     repeated = repeats(case)
     for repeat in repeated:
         if not repeat.is_needed:
@@ -111,8 +112,9 @@ def repeated_for_nothing(case: ChaosCase) -> Iterator[Finding]:
 
 
 def billed_once(case: ChaosCase) -> Iterator[Finding]:
-    """Every call in the events is charged, and no more is charged than was asked. A reply that was
-    cut is charged by itself."""
+    """Every call in the events is charged, and there are not more charges than calls. A reply that
+    was cut off is charged separately.
+    """
     for job in case.jobs:
         reported = {event.data["call"] for event in job.events if event.kind == "model_called"}
         charged = job.charges

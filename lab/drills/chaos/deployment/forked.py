@@ -1,12 +1,11 @@
-"""Workers forked from a parent that has loaded everything.
+"""Workers that are forked from a parent with all modules loaded.
 
     python -m lab.drills.chaos.deployment.forked COUNT
 
-A worker takes seconds to import its libraries; a forked one is there at once, so that hundreds may
-be killed. Each child is a whole worker process: everything it does, its event loop, its threads,
-its connections and its sandbox, begins after the fork. The parent has one thread and opens nothing.
-
-A child that ends is replaced. SIGTERM has the children drain and ends the parent.
+A worker takes seconds to import its libraries. A forked worker is ready at once, so that hundreds
+can be killed. Each child is a complete worker process: its event loop, threads, connections and
+sandbox are made after the fork. The parent has one thread and opens no files. A child that ends is
+replaced. SIGTERM makes the children drain and ends the parent.
 """
 
 from __future__ import annotations
@@ -26,10 +25,14 @@ from worker import main as worker
 PR_SET_PDEATHSIG = 1
 AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 ASKED_FOR = (0, -signal.SIGKILL, -signal.SIGTERM)
-"""Drained or killed by the drill; the last: before it could catch the signal."""
+"""Exit codes of workers that the drill drained or killed; the last code: the signal came before the
+worker could handle it.
+"""
 SHORT_SECONDS = 2.0
 REST_SECONDS = 0.5
-"""The pause before the next child, if a child ended by itself so soon: it may never start."""
+"""The pause before the next child if a child ended so soon by itself, because it may never
+start.
+"""
 
 
 @click.command()
@@ -38,7 +41,7 @@ def main(count: int) -> None:
     """Keep COUNT workers alive until a signal."""
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
     gc.collect()
-    gc.freeze()  # the children share these pages as long as nobody writes to them
+    gc.freeze()  # the children share these pages as long as no process writes to them
     children = dict(_born() for _ in range(count))
     while signal.sigwait(AWAITED) == signal.SIGCHLD:
         for pid, code in _reap_children():
@@ -57,7 +60,7 @@ def main(count: int) -> None:
 
 
 def _born() -> tuple[int, float]:
-    """A child and when it began; the child itself never returns."""
+    """Fork a child; returns it and its start time. The child itself never returns."""
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -68,7 +71,7 @@ def _born() -> tuple[int, float]:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     code = 1
     try:
-        os.environ["GROQ_API_KEY"] = f"pid-{os.getpid()}"  # shows the provider who asks
+        os.environ["GROQ_API_KEY"] = f"pid-{os.getpid()}"  # shows the provider which process calls
         worker.main(args=[], standalone_mode=False)
         code = 0
     except SystemExit as ended:
@@ -80,7 +83,7 @@ def _born() -> tuple[int, float]:
 
 
 def _reap_children() -> list[tuple[int, int]]:
-    """Children that have ended, with their exit code (negative: the signal)."""
+    """The children that have ended, with their exit codes (negative: a signal)."""
     reaped = []
     try:
         while (pid_status := os.waitpid(-1, os.WNOHANG))[0]:

@@ -1,7 +1,7 @@
-"""Deployment: Redis, API and workers of a chaos run, to be killed and started again.
+"""ChaosDeployment: Redis, API and workers of a chaos run, which are killed and started again.
 
-One worker is a process of its own, and speaks to Redis through a proxy; the others are forked from
-one parent (`forked.py`), so that many can be killed.
+One worker is a separate process that connects to Redis through a proxy. The other workers are
+forked from one parent (`forked.py`), so that many can be killed.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ SLOTS = 16
 READY = re.compile(rb'"worker": "[^"]*:(\d+):[0-9a-f]+",[^\n]*"event": "worker ready"')
 DIED = re.compile(rb"^worker \d+ ended with (-?\d+)$", re.MULTILINE)
 NAMED = 'GROQ_API_KEY=pid-$$ exec "$@"'
-"""The shell becomes the worker, so that its pid is the worker's: the provider sees who asks."""
+"""The shell becomes the worker, so that its pid is the worker's pid, which the provider sees."""
 
 
 @dataclass
 class ChaosDeployment:
-    """What runs. `unasked` counts deaths that nobody had asked for, by program and exit code."""
+    """The running programs. `unasked` counts ends that the drill did not cause, by program and exit
+    code.
+    """
 
     processes: Processes
     folder: Path
@@ -56,7 +58,7 @@ class ChaosDeployment:
     _read: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Choose ports and write the settings; no program is started."""
+        """Choose ports and write the settings, without starting a program."""
         redis_port, self.api_port = ports.free(2)
         self.redis = redis_server.prepare(
             self.folder / "redis", redis_port, isolated_environment({})
@@ -66,7 +68,7 @@ class ChaosDeployment:
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
-        """Wait until everything runs and could take a job. Raises CliError if that fails."""
+        """Wait until every program runs and can take a job. Raises CliError if that fails."""
         bubblewrap.ensure()
         with self.proxy:
             self.start("redis")
@@ -77,7 +79,9 @@ class ChaosDeployment:
             yield
 
     def start(self, name: str) -> Child:
-        """Start a program: redis, api, worker (by itself) or forked (the parent of the others)."""
+        """Start a program: redis, api, worker (the separate one) or forked (the parent of the other
+        workers).
+        """
         program = self._program(name)
         with (self.folder / f"{name}.log").open("ab") as log:
             child = self.processes.start(program, log)
@@ -85,11 +89,11 @@ class ChaosDeployment:
         return child
 
     def workers(self) -> list[Process]:
-        """The workers that were forked, the oldest first."""
+        """The forked workers, the oldest first."""
         return [p for p in process_tree.children(self.running["forked"].pid) if p.lives]
 
     def fit(self) -> set[int]:
-        """The pids of workers that have said that they are ready; some may have ended since."""
+        """The pids of workers that have reported that they are ready; some may have ended since."""
         for name in ("worker", "forked"):
             with (self.folder / f"{name}.log").open("rb") as log:
                 log.seek(self._read.get(name, 0))
@@ -120,7 +124,9 @@ class ChaosDeployment:
         return "\n".join(text.splitlines()[-LOG_LINES:])
 
     def _died(self, name: str, code: int) -> None:
-        """Include its log after an exit code; a signal (negative) comes from elsewhere."""
+        """Describe an exit code with the log of the program; a signal (negative) comes from
+        outside.
+        """
         death = f"{name} (exit code {code})" if code >= 0 else f"{name} (signal {-code})"
         self.unasked[death] = self.unasked.get(death, 0) + 1
 

@@ -24,11 +24,11 @@ RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
 NAMES = ("chaos-run", "chaos-files", "chaos-revise")
 MODEL = "chaos"
 TOOLS: dict[str, Role] = {"Plan": "planner", "Verdict": "critic"}
-"""The tool that a role must answer by; the executor has others. One model for all roles, as most
-deployments have it: a worker builds a client for each, which takes its time.
+"""The tool with which a role must answer; the executor has other tools. All roles use one model, as
+in most deployments: a worker builds a client for each model, which takes time.
 """
 DELAY_SECONDS = (0.02, 0.25)
-"""How long a call is in flight, so that kills meet some."""
+"""The duration of a call, so that some kills meet a call in flight."""
 _TASK = re.compile(r"The task:\n\n\[(?P<key>[\w.-]+) (?P<recording>[\w-]+)\]")
 """An earlier task of the conversation has another heading."""
 
@@ -39,7 +39,7 @@ def task_of(key: str, recording: str) -> str:
 
 
 def settings(provider: ProviderServer) -> dict[str, str]:
-    """The settings with which a worker asks this provider, independent of this machine's own
+    """The settings with which a worker uses this provider, independent of this machine's own
     settings.
     """
     names = ("MODEL", "PLANNER_MODEL", "EXECUTOR_MODEL", "CRITIC_MODEL")
@@ -69,13 +69,13 @@ def _played(recording: Recording, role: Role, request: Request, text: str) -> Re
     offered = [{"type": "function", "function": {"name": name}} for name in request.tools]
     answer = model.bind(tools=offered).invoke([_message(message) for message in request.messages])
     calls = tuple(ToolCall(call["name"], call["args"]) for call in answer.tool_calls)
-    # the same question takes the same time again
+    # the same request takes the same time again
     seconds = random.Random(text).uniform(*DELAY_SECONDS)  # noqa: S311
     return Reply(str(answer.text), calls, delay_seconds=seconds)
 
 
 def _message(message: Message) -> BaseMessage:
-    """As a recording sees it: text, and whether the model said it."""
+    """A message as a recording has it: its text, and whether the model wrote it."""
     if message.speaker == "assistant":
         return AIMessage(message.text)
     return HumanMessage(message.text)

@@ -1,4 +1,4 @@
-"""Reading: the jobs in a deployment's store when everything has come to rest."""
+"""Reading: the jobs in a deployment's store after all jobs have come to rest."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 
 TOGETHER = 200
-"""Jobs read in one round trip."""
+"""The number of jobs that one round trip reads."""
 REST_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class JobRead:
-    """A job at rest. `facts` counts the keys of its events, `charges` are call ids, `line` is the
-    key of its conversation's line. `over`: no job continues it, and the keys of its events are
-    removed.
+    """A job at rest. `facts` counts the keys of its events, `charges` are the ids of charged calls,
+    `line` is the key of its conversation's line. `over`: no job can continue it, and the keys of
+    its events are removed.
     """
 
     id: str
@@ -47,7 +47,7 @@ class JobRead:
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Where jobs are listed. `lines` are conversations' lines by key, `listed` by status."""
+    """The indexes of jobs: `lines` by conversation key, `listed` by status."""
 
     due: Mapping[str, int]
     awaiting_review: frozenset[str]
@@ -68,7 +68,7 @@ class Reading:
 
 
 async def of_store(redis: Redis, tenant: str = "default") -> Reading:
-    """Read a complete deployment. It must be at rest, or the reading contradicts itself."""
+    """Read a complete deployment. If it is not at rest, the reading may contradict itself."""
     ids = [member.decode() for member in await _list(redis.zrange(keys.listing(tenant), 0, -1))]
     jobs: dict[str, JobRead] = {}
     for start in range(0, len(ids), TOGETHER):
@@ -78,8 +78,8 @@ async def of_store(redis: Redis, tenant: str = "default") -> Reading:
 
 
 async def at_rest(redis: Redis, seconds: float) -> None:
-    """Return when no job is queued or running, or after this number of seconds: a client that was
-    given no answer may have begun a job that nobody follows.
+    """Return when no job is queued or running, or after this number of seconds. A client without an
+    answer may have started a job that no client follows.
     """
     for _ in range(round(seconds / REST_SECONDS)):
         if not await redis.zcard(keys.DUE):
@@ -88,7 +88,7 @@ async def at_rest(redis: Redis, seconds: float) -> None:
 
 
 def lines(reading: Reading) -> Iterator[str]:
-    """The jobs as JSON, a line each, for a person who reads a log with a broken rule."""
+    """The jobs as JSON, one line each, for a person who reads the log of a broken rule."""
     for job in reading.jobs.values():
         body = {**asdict(job), "charges": sorted(job.charges)}
         yield json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -121,7 +121,7 @@ def _job(
 def job_read(
     record: JobRecord, events: Sequence[Event], facts: int, charges: frozenset[str]
 ) -> JobRead:
-    """A job, from its record and its further keys."""
+    """A job from its record and its other keys."""
     return JobRead(
         id=record.id,
         status=record.status,

@@ -1,4 +1,4 @@
-"""Faults: each strikes, is written into the log with its target, and is repaired."""
+"""Faults: each fault happens, is written into the log with its target, and is repaired."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lab.drills.chaos.schedule import Fault, Kind
 from lab.drills.process_tree import Process
 
 SPARED = 2
-"""So many workers must be left that are fit to work."""
+"""The number of ready workers that must remain."""
 SPARE_SECONDS = 45.0
 LOOK_SECONDS = 0.1
 LATENCY_SECONDS = 0.3
@@ -29,7 +29,7 @@ SUPERVISOR = "sandbox.local"
 
 
 class Faults(Strikes):
-    """Strikes at one deployment: a method for each `Kind`, of the same name."""
+    """The faults of one deployment: a method for each `Kind`, with the name of the kind."""
 
     def __init__(self, deployment: ChaosDeployment, log: OperationLog) -> None:
         super().__init__(log)
@@ -37,19 +37,19 @@ class Faults(Strikes):
         self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def strike(self, fault: Fault) -> None:
-        """Do it, to its end. What is already broken must be whole again first."""
+        """Do a fault until it is repaired. A fault on the same target must be repaired first."""
         target = TARGETS.get(fault.kind)
         async with self._busy[target] if target else contextlib.nullcontext():
             await getattr(self, fault.kind.replace("-", "_"))(fault)
 
     async def child_kill(self, fault: Fault) -> None:
-        """kill -9 of a forked worker: every other time the oldest, which holds most."""
+        """kill -9 of a forked worker: every second time the oldest, which has the most jobs."""
         if workers := await self._spare(self._awake):
             chosen = workers[0] if fault.pick < 0.5 else picked(workers, fault)
             self.kill(fault, chosen, "outlives its worker")
 
     async def worker_kill(self, fault: Fault) -> None:
-        """kill -9 of the worker that is a process of its own; another is started at once."""
+        """kill -9 of the worker in a separate process; another is started at once."""
         child = self._deployment.running["worker"]
         if workers := await self._spare(lambda: process_tree.living(child.pid)):
             with self._away("worker"):
@@ -58,19 +58,19 @@ class Faults(Strikes):
                 self._deployment.start("worker")
 
     async def worker_drain(self, fault: Fault) -> None:
-        """SIGTERM: the worker gives back its jobs."""
+        """SIGTERM: the worker releases its jobs."""
         if workers := self._awake():
             self.signal(fault, picked(workers, fault), signal.SIGTERM)
 
     async def worker_freeze(self, fault: Fault) -> None:
-        """SIGSTOP past the lease."""
+        """SIGSTOP for longer than the lease."""
         workers = self._awake()
         if len(workers) >= 2:
             seconds = self._deployment.bounds.lease + fault.seconds / 2
             await self.freeze(fault, picked(workers, fault), seconds)
 
     async def supervisor_kill(self, fault: Fault) -> None:
-        """kill -9 of a sandbox supervisor; its worker lives on."""
+        """kill -9 of a sandbox supervisor; its worker continues."""
         pids = [p.pid for p in self._awake()] + [self._deployment.running["worker"].pid]
         supervisors = [
             p for pid in pids for p in process_tree.children(pid) if SUPERVISOR in p.command
@@ -79,15 +79,15 @@ class Faults(Strikes):
             self.kill(fault, picked(supervisors, fault), "outlives its supervisor")
 
     async def api_kill(self, fault: Fault) -> None:
-        """kill -9, and another at once."""
+        """kill -9 of the API, and start another at once."""
         await self._api(fault, signal.SIGKILL)
 
     async def api_stop(self, fault: Fault) -> None:
-        """SIGTERM, and another when it has gone."""
+        """SIGTERM for the API, and start another when it has ended."""
         await self._api(fault, signal.SIGTERM)
 
     async def redis_kill(self, fault: Fault) -> None:
-        """kill -9, and again on its append-only file."""
+        """kill -9 of Redis, and start it again with its append-only file."""
         child = self._deployment.running["redis"]
         with self._away("redis"):
             child.signal(signal.SIGKILL)
@@ -111,7 +111,7 @@ class Faults(Strikes):
 
     async def hints_lost(self, fault: Fault) -> None:
         """The broker's database is emptied."""
-        with contextlib.suppress(redis.RedisError):  # it is away: another fault's doing
+        with contextlib.suppress(redis.RedisError):  # it is unavailable because of another fault
             await asyncio.to_thread(self._deployment.flush_hints)
             self.note(fault)
 
@@ -157,8 +157,8 @@ class Faults(Strikes):
         return [p for p in self._deployment.workers() if p.pid not in self.frozen]
 
     async def _spare(self, among: Callable[[], list[Process]]) -> list[Process]:
-        """Those that may be killed, as soon as enough others are there to go on: a fleet that never
-        recovers would show no result. Empty if it takes too long.
+        """Workers that may be killed, as soon as enough other workers are ready: a fleet that never
+        recovers would prove nothing. Empty if this takes too long.
         """
         for _ in range(int(SPARE_SECONDS / LOOK_SECONDS)):
             fit = self._deployment.fit()
@@ -180,4 +180,4 @@ TARGETS: Mapping[Kind, str] = {
     Kind.NET_SLOW: "net",
     Kind.NET_SILENT: "net",
 }
-"""What only one fault at a time may have hold of."""
+"""Targets on which only one fault may act at a time."""

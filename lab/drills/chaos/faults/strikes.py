@@ -1,7 +1,7 @@
-"""Strikes at processes: each is written into the log with its victims and the processes that
+"""Strikes at processes: each strike is written into the log with its victims and the processes that
 survived.
 
-Everything below a killed program must have ended soon after (J14).
+Every process below a killed program must end soon afterwards (J14).
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ GRACE_SECONDS = 5.0
 
 
 def alone(process: Process) -> bool:
-    """Whether it works on one job alone, so that it may outlive the worker that started it."""
+    """Whether the process works on a single job, so that it may outlive the worker that
+    started it.
+    """
     return " --alone " in f"{process.command} "
 
 
 def picked(processes: Sequence[Process], fault: Fault) -> Process:
-    """The one among the targets that the fault's dice say."""
+    """The target that the fault's random number selects."""
     return processes[int(fault.pick * len(processes))]
 
 
 class Strikes:
-    """What all faults do."""
+    """The functions that all faults use."""
 
     def __init__(self, log: OperationLog) -> None:
         self.frozen: set[int] = set()
@@ -38,7 +40,7 @@ class Strikes:
         self._watching: set[asyncio.Task[None]] = set()
 
     def note(self, fault: Fault, *pids: int, blinds: bool = False) -> None:
-        """Write that it has struck."""
+        """Log that the fault has happened."""
         self._log.add(Struck(fault=fault.kind, pids=pids, blinds=blinds))
 
     def repaired(self, fault: Fault) -> None:
@@ -51,7 +53,9 @@ class Strikes:
             self.note(fault, process.pid)
 
     def kill(self, fault: Fault, process: Process, reason: str) -> None:
-        """kill -9; all that is below it has to end from now on. `reason`: who should end it."""
+        """kill -9; from now on, every process below it must end. `reason` says which process should
+        end it.
+        """
         victims = process_tree.below(process.pid)
         if process.signal(signal.SIGKILL):
             self.note(fault, process.pid)
@@ -60,7 +64,7 @@ class Strikes:
             watching.add_done_callback(self._watching.discard)
 
     async def freeze(self, fault: Fault, process: Process, seconds: float) -> None:
-        """SIGSTOP, then SIGCONT: past the lease, a zombie that is to be fenced."""
+        """SIGSTOP, then SIGCONT after the lease: a zombie that Redis must fence."""
         self.frozen.add(process.pid)
         try:
             self.signal(fault, process, signal.SIGSTOP)
@@ -71,13 +75,13 @@ class Strikes:
             self.frozen.discard(process.pid)
 
     async def settled(self) -> None:
-        """Wait until everything below those killed has had its grace."""
+        """Wait until the grace time of every process below a killed process has passed."""
         if self._watching:
             await asyncio.gather(*self._watching)
 
     async def _watch(self, victims: Sequence[Process], reason: str) -> None:
         await asyncio.sleep(GRACE_SECONDS)
-        # A lone job's worker may have been taken over by another parent: look among all there are.
+        # Another parent may have adopted the worker of a lone job, so search all processes.
         lone = [
             process.pid
             for process in (*victims, *process_tree.below(os.getpid()))
@@ -85,6 +89,6 @@ class Strikes:
         ]
         spared = {*lone, *(process.pid for process in process_tree.below(*lone))}
         for process in victims:
-            # One without a command has ended, and the kernel is still taking its namespaces down.
+            # A process without a command has ended, and the kernel still removes its namespaces.
             if process.lives and process.pid not in spared and (command := process.command):
                 self._log.add(Left(pid=process.pid, command=command, why=reason))

@@ -1,4 +1,4 @@
-"""One connection through the proxy: bytes are passed on, late, slowly, in part or not at all."""
+"""One connection through the proxy: bytes are passed on, late, slowly, partly or not at all."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ IN_FLIGHT = 64
 
 
 Line: TypeAlias = "asyncio.Queue[tuple[float, bytes | None]]"
-"""What is on its way and when it is due; empty for the end, None for an end that is not passed
-on.
+"""A chunk in flight and its time. Empty: the end of the stream. None: an end that is not
+passed on.
 """
 
 
 class Direction(StrEnum):
-    """A direction: `up` from who connected to the server, `down` back."""
+    """A direction: `up` from the client to the server, `down` back."""
 
     UP = "up"
     DOWN = "down"
@@ -40,7 +40,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NetworkFault:
-    """What befalls the bytes of one way. The default passes them on at once."""
+    """The fault of one direction. By default, bytes are passed on at once."""
 
     latency_seconds: float = 0.0
     bytes_per_second: int | None = None
@@ -48,10 +48,11 @@ class NetworkFault:
     cut_after: int | None = None
     """The connection is reset after this many more bytes."""
     hold: bool = False
-    """A partition: bytes wait, and arrive when it is over, as TCP would send them again."""
+    """A partition: bytes wait, and arrive when it is over, because TCP would send them again."""
     swallow: bool = False
-    """A black hole: bytes are taken and lost. A connection that lost some is reset when it is
-    over, since no stream has holes."""
+    """A black hole: bytes are accepted and lost. When it is over, a connection with lost bytes is
+    reset, because a stream has no holes.
+    """
 
 
 PASS = NetworkFault()
@@ -67,19 +68,19 @@ class ConnectionEnd:
     writer: asyncio.StreamWriter
 
     def close(self) -> None:
-        """End in good order: a FIN."""
+        """Close normally, with a FIN."""
         self.writer.close()
 
     def reset(self) -> None:
-        """End as a crashed host does: an RST."""
+        """Close as a crashed host does, with an RST."""
         sock = self.writer.get_extra_info("socket")
-        with contextlib.suppress(OSError):  # it is closed already
+        with contextlib.suppress(OSError):  # the socket is closed already
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
 
 class ProxiedConnection:
-    """A connection. A fault may be set at any time, and counts from then on."""
+    """A connection. A fault may be set at any time and has effect from then on."""
 
     def __init__(
         self,
@@ -90,14 +91,14 @@ class ProxiedConnection:
     ) -> None:
         self._faults = dict(faults)
         self.torn = False
-        """Whether it lost bytes."""
+        """Whether the connection lost bytes."""
         self._ends = {Side.CLIENT: client, Side.SERVER: server}
         self._deaf = False
         self._changed = asyncio.Event()
         self._counted = counted
 
     async def run(self) -> None:
-        """Pass bytes on until both sides have ended, or one broke."""
+        """Pass bytes on until both sides have ended, or a side has failed."""
         tasks = [asyncio.create_task(self._pass(direction)) for direction in Direction]
         try:
             await asyncio.gather(*tasks)
@@ -111,18 +112,20 @@ class ProxiedConnection:
                 end.close()
 
     def set(self, direction: Direction, fault: NetworkFault) -> None:
-        """Have a fault from now on."""
+        """Set a fault from now on."""
         self._faults[direction] = fault
         self._changed.set()
         self._changed = asyncio.Event()
 
     def reset(self) -> None:
-        """Break it towards both sides."""
+        """Reset the connection towards both sides."""
         for end in self._ends.values():
             end.reset()
 
     def half_open(self, closed: Side) -> None:
-        """End it towards one side; the other gets no sign of it, and never hears anything again."""
+        """Close the connection towards one side. The other side gets no sign of it, and receives no
+        more bytes.
+        """
         self._deaf = True
         self._ends[closed].close()
 
@@ -151,7 +154,7 @@ class ProxiedConnection:
                 self._lose(direction, chunk)
                 if chunk:
                     continue
-                await line.put((0.0, None))  # the other side gets no sign that this one has ended
+                await line.put((0.0, None))  # the other side gets no sign that this side has ended
                 return
             if fault.cut_after is not None:
                 chunk, cut = chunk[: fault.cut_after - passed], chunk
@@ -184,7 +187,7 @@ class ProxiedConnection:
         if last:
             line.put_nowait((0.0, last))
         await line.join()
-        await asyncio.sleep(SETTLE_SECONDS)  # an RST overtakes unsent bytes of the kernel
+        await asyncio.sleep(SETTLE_SECONDS)  # an RST overtakes the kernel's unsent bytes
         raise EOFError("cut off")
 
     def _lose(self, direction: Direction, chunk: bytes) -> None:

@@ -36,13 +36,13 @@ HOST = "127.0.0.1"
 CONNECT_SECONDS = 5.0
 CALL_SECONDS = 10.0
 RECEIVE_BYTES = 32 * 1024
-"""The kernel's buffer for each side: a slow reader must be felt after little."""
+"""The kernel's buffer for each side: small, so that a slow reader has an effect soon."""
 
 T = TypeVar("T")
 
 
 class FaultProxy:
-    """Faults hold for the connections that there are and for later ones."""
+    """Faults apply to present and to later connections."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -67,25 +67,25 @@ class FaultProxy:
         self._loop.close()
 
     def set(self, fault: NetworkFault, direction: Direction | None = None) -> None:
-        """Have a fault on one way or both, until another is set."""
+        """Set a fault in one direction or both, until another fault is set."""
         self._call(lambda: self._set(fault, Direction if direction is None else (direction,)))
 
     def heal(self) -> None:
-        """Pass everything on again. Connections that lost bytes are reset."""
+        """Remove all faults. Connections that lost bytes are reset."""
         self._call(self._heal)
 
     def reset(self) -> None:
-        """Reset connections, towards both sides."""
+        """Reset all connections, towards both sides."""
         self._call(lambda: self._break(self._connections, "reset", ProxiedConnection.reset))
 
     def half_open(self, closed: Side) -> None:
-        """Close connections towards one side only; the other side does not notice."""
+        """Close all connections towards one side; the other side does not notice."""
         self._call(
             lambda: self._break(self._connections, "half_open", lambda r: r.half_open(closed))
         )
 
     def point_to(self, host: str, port: int) -> None:
-        """Take new connections elsewhere: a failover. The old ones are reset."""
+        """Lead new connections to another server, as in a failover. Old connections are reset."""
 
         def point() -> None:
             self._target = (host, port)

@@ -1,4 +1,4 @@
-"""Client: the service over HTTP, each request once, each answer in the log."""
+"""ChaosClient: the service over HTTP; each request is sent once, and each answer is logged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AGAIN_SECONDS = 0.3
 
 
 class ChaosClient:
-    """One for all jobs of a run. A request without an answer has status None."""
+    """One client for all jobs of a run. A request without an answer has the status None."""
 
     def __init__(self, url: str, key: str, log: OperationLog) -> None:
         self._log = log
@@ -88,7 +88,9 @@ class ChaosClient:
         return entry
 
     async def retry(self, job_id: str) -> Retried:
-        """POST /jobs/{id}/retry. Sent again, it names the retry that was made unanswered."""
+        """POST /jobs/{id}/retry. If it is repeated without an answer, the service names the retry
+        that was already made.
+        """
         asked_at = Moment.now()
         once = {"Idempotency-Key": f"retry-{job_id}"}
         status, answer = await self._send(f"/jobs/{job_id}/retry", headers=once)
@@ -113,9 +115,10 @@ class ChaosClient:
     async def events(
         self, job_id: str, reader: str, after: int = 0
     ) -> AsyncGenerator[ReceivedEvent, None]:
-        """GET /jobs/{id}/events, over broken connections, to the final one. Every event is logged
-        and yielded, so that duplicates are noticed. A caller that stops reading closes the
-        connection.
+        """GET /jobs/{id}/events until the final event, also over broken connections.
+
+        Every event is logged and yielded, so that duplicates are noticed. A caller that stops
+        reading closes the connection.
         """
         while True:
             self._log.add(Connected(job_id=job_id, reader=reader, after=after))

@@ -1,4 +1,4 @@
-"""Load: the jobs of a schedule, each with its client, at most a given number at once."""
+"""Load: the jobs of a schedule, each with its client, and at most a given number at once."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from lab.drills.chaos.load.repositories import Repositories
 from lab.drills.chaos.schedule import JobPlan
 
 MOST_AT_ONCE = 20
-"""Jobs under way. A kill hits a share of them, and those that it hits twice are given processes of
-their own, which take two seconds to load: with 36, two cores never recovered from a busy moment."""
+"""The number of concurrent jobs. A kill hits a share of them. Jobs that are hit twice get separate
+processes, which take two seconds to load: with 36 jobs, two cores never recovered from a busy
+moment.
+"""
 
 STEPS = ["Do it.", "Run it.", "Say what came of it."]
 log = structlog.get_logger("chaos")
 
 
 class Load:
-    """`failures` is what went wrong with the clients."""
+    """`failures` are errors of the clients."""
 
     def __init__(self, client: ChaosClient) -> None:
         self._client = client
@@ -37,8 +39,9 @@ class Load:
         self.failures: list[str] = []
 
     async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
-        """Begin each job at its time, or as soon as a slot is free, within this number of
-        seconds."""
+        """Start each job at its time, or as soon as a slot is free, within this number of
+        seconds.
+        """
         started_at = time.monotonic()
         for plan in plans:
             await asyncio.sleep(max(started_at + plan.at - time.monotonic(), 0))
@@ -74,7 +77,7 @@ class Load:
         task.add_done_callback(self._note_end)
 
     def _followed(self) -> JobClient | None:
-        """The job with the conversation that the next job joins, if it continues a conversation."""
+        """The previous job of a conversation, if the next job continues one."""
         if (last := self._last) is None or not last.job_id.done() or last.talk.waits:
             return None
         last.talk.followed = True

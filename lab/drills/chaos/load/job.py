@@ -1,4 +1,4 @@
-"""Life: a job as its client goes through it: submit, follow, decide, cancel, hang up, return."""
+"""JobClient: a job as its client sees it: submit, follow, decide, cancel, disconnect, reconnect."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from lab.drills.chaos.schedule import JobPlan
 
 AGAIN_SECONDS = 0.3
 PASSING = frozenset({429, 500, 502, 503, 504})
-"""Answers after which one may ask again."""
+"""Answers after which a client may repeat the request."""
 
 A = TypeVar("A", bound=Answered)
 
 
 @dataclass
 class Talk:
-    """A conversation. Its jobs run one by one, so a job that waits for a person delays later jobs.
-
-    Therefore no job is left waiting if other jobs follow (`followed`), and no job is added after a
-    job that `waits`.
+    """A conversation. Its jobs run one after another, so a job that waits for a person delays later
+    jobs. Therefore no job is left waiting if other jobs follow (`followed`), and no job is added
+    after a job that `waits`.
     """
 
     followed: bool = False
@@ -33,7 +32,7 @@ class Talk:
 
 
 class JobClient:
-    """One job. `spec` is the body of its submission, `bundle` the repository that it works on."""
+    """One job. `spec` is the body of its submission, `bundle` is its repository."""
 
     def __init__(
         self,
@@ -54,9 +53,8 @@ class JobClient:
         self.talk = talk or Talk()
 
     async def run(self) -> None:
-        """To its end, or to a review that nobody answers.
-
-        Raises RuntimeError if the service refuses the job, or loses its change of a repository.
+        """Follow the job to its end, or to a review without a decision. Raises RuntimeError if the
+        service refuses the job, or loses its change of a repository.
         """
         job_id = await self._submitted()
         self.job_id.set_result(job_id)
@@ -73,7 +71,7 @@ class JobClient:
             await self._retry(job_id)
 
     async def _retry(self, job_id: str) -> None:
-        """Ask for a retry, and follow it to its end; a job that succeeded has none."""
+        """Request a retry, and follow it to its end. A job that succeeded has no retry."""
         entry = await self._insist(lambda: self._client.retry(job_id))
         if not entry.granted or entry.retry_job is None:
             return
@@ -92,7 +90,9 @@ class JobClient:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _ask_again(self) -> None:
-        """The same key again: with the same body the same job, with another a refusal."""
+        """Repeat the key: with the same body the service returns the same job, with another body it
+        refuses.
+        """
         for _ in range(self._plan.resubmits):
             await self._client.submit(self._key, self._spec, self._bundle)
         if self._plan.other_body:
@@ -104,7 +104,7 @@ class JobClient:
         await self._insist(lambda: self._client.cancel(job_id))
 
     async def _follow(self, job_id: str, doing: asyncio.TaskGroup) -> None:
-        """Read events to the final one; disconnect and reconnect as planned."""
+        """Read events until the final event; disconnect and reconnect as planned."""
         after, drops = 0, set(self._plan.drops)
         while True:
             async with aclosing(self._client.events(job_id, self._key, after)) as events:
@@ -140,7 +140,7 @@ class JobClient:
         await asyncio.gather(*copies)
 
     async def _insist(self, ask: Callable[[], Awaitable[A]]) -> A:
-        """Ask until there is an answer."""
+        """Repeat the request until there is an answer."""
         while True:
             entry = await ask()
             if entry.status is not None and entry.status not in PASSING:

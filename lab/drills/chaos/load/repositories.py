@@ -1,4 +1,4 @@
-"""The repositories of a chaos run: the demo's project, at another commit every few jobs."""
+"""The repositories of a chaos run: the demo's project, with another commit every few jobs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from cli.demo.jobs import begin_project
 from cli.repository.bundle import bundle
 
 JOBS_EACH = 20
-"""Kills shall meet workers that make a layer, and workers that have one."""
+"""The number of jobs on one commit, so that kills meet workers that make a layer, and workers that
+have it already.
+"""
 
 
 class Repositories:
-    """Not safe to share among threads."""
+    """Not safe for use by several threads."""
 
     def __init__(self) -> None:
         self._next_number = 0

@@ -1,1 +1,3 @@
-"""What a task's tests run in: pinned packages, the project itself, and what builds either."""
+"""The environment of a task's tests: pinned packages, the project itself, and the programs that
+build them.
+"""

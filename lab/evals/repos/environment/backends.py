@@ -1,4 +1,6 @@
-"""Build backends, which run in the sandbox alone: they are a project's code, or a package's."""
+"""Build backends, which run only in the sandbox, because they are code of a project or of a
+package.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ ROOT, BUILD = "/work", ".fettle/build"
 LEGACY = "setuptools.build_meta:__legacy__"
 LEGACY_REQUIRES = ("setuptools", "wheel")
 MACHINE = "/usr/local/bin:/usr/bin:/bin"
-"""Where a compiler is, if the sandbox's machine has one."""
+"""The folder of a compiler, if the sandbox's machine has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildBackend:
-    """What builds a project, and what that requires."""
+    """The backend that builds a project, and its requirements."""
 
     name: str = LEGACY
     path: tuple[str, ...] = ()
@@ -28,7 +30,7 @@ class BuildBackend:
 
     @classmethod
     def of(cls, pyproject: Mapping[str, Any]) -> BuildBackend:
-        """What the text of a pyproject.toml names."""
+        """The backend that the text of a pyproject.toml names."""
         system = pyproject.get("build-system", {})
         return cls(
             name=system.get("build-backend", LEGACY),
@@ -47,8 +49,9 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class SourceTree:
-    """What is built: the project of these layers with these files over it and `removed` not there,
-    or a source distribution among the files."""
+    """The source of a build: the project of these layers with these files over it and without
+    `removed`, or a source distribution among the files.
+    """
 
     layers: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -63,8 +66,9 @@ Requires = Callable[[tuple[str, ...]], Awaitable[str | None]]
 async def build(
     sandbox: Sandbox, backend: BuildBackend, source_tree: SourceTree, requires: Requires
 ) -> BuildResult:
-    """What the backend makes; it is asked first what more it requires. Raises SandboxUnavailable,
-    and what `requires` raises."""
+    """The result of the backend. It is first asked for further requirements. Raises
+    SandboxUnavailable, and every error that `requires` raises.
+    """
     result = await _run(sandbox, backend, source_tree, await requires(backend.requires), ask=True)
     if isinstance(result, BuildResult):
         return result

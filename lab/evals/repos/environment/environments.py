@@ -17,17 +17,17 @@ from lab.evals.repos.pytest_run import Tree
 from sandbox.protocol import Sandbox
 
 MOST_BUILT = 20
-"""Packages of one task that are built."""
+"""The number of packages of one task that may be built."""
 
 
 class OnceForArguments:
-    """Calls what makes something once for the same arguments."""
+    """Calls a function only once for the same arguments."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[Any, ...], asyncio.Future[Any]] = {}
 
     async def __call__(self, make: Callable[..., Awaitable[Any]], *about: Any) -> Any:
-        """What `make` returns."""
+        """The result of `make`."""
         key = (make.__name__, *about)
         if key not in self._results:
             self._results[key] = asyncio.ensure_future(make(*about))
@@ -47,7 +47,8 @@ class Environment:
 
 def over(base: str, of: Environment) -> Tree:
     """The tree of a task's base with its environment: pinned packages come after the project, and
-    before all that the sandbox has itself."""
+    before the sandbox's own packages.
+    """
     sites = [f"{ROOT}/{project.FOLDER}"] + ([f"{ROOT}/{packages.FOLDER}"] if of.layer else [])
     return Tree(
         layers=(*([of.layer] if of.layer else []), base),
@@ -59,8 +60,9 @@ def over(base: str, of: Environment) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class Environments:
-    """Makes environments. Layers are named in the folder `layers`; `wheels` has the built
-    packages."""
+    """Makes environments. Layers have names in the folder `layers`; `wheels` has the built
+    packages.
+    """
 
     sandbox: Sandbox
     layers: Path
@@ -69,8 +71,9 @@ class Environments:
     once: OnceForArguments = field(default_factory=OnceForArguments)
 
     async def of(self, setup: tuple[str, ...], base: Any, tags: Mapping[str, bytes]) -> Environment:
-        """The environment over the files of a base; git has these tags besides. Raises NoPackages,
-        SandboxUnavailable."""
+        """The environment over the files of a base, for which git has these tags in addition.
+        Raises NoPackages, SandboxUnavailable.
+        """
         pinned, extras = packages.requirements(setup)
         layer = await self.once(self._packages, tuple(pinned), packages.FOLDER)
         declared = project.declared(await base.read("pyproject.toml"), base.entries.keys())
@@ -98,7 +101,7 @@ class Environments:
         async def requires(requirements: tuple[str, ...]) -> str | None:
             try:
                 layer: str | None = await self.once(self._packages, requirements, BUILD)
-            except NoPackages as error:  # the sandbox may have it
+            except NoPackages as error:  # the sandbox may have it already
                 notes.append(f"the project could not be built: {error}")
                 return None
             return layer
@@ -115,7 +118,7 @@ class Environments:
     async def _with_required_packages(
         self, environment: Environment, pinned: list[str], extras: list[str]
     ) -> Environment:
-        """With the packages that the project requires, and that `setup` does not pin."""
+        """Add the packages that the project requires and that `setup` does not pin."""
         installed_names = packages.names(self.layers, environment.layer)
         markers = (await self.once(self._target)).markers
         more = project.missing_requirements(environment.installed, extras, installed_names, markers)
@@ -130,7 +133,7 @@ class Environments:
         return replace(environment, layer=layer)
 
     async def _packages(self, requirements: tuple[str, ...], folder: str) -> str | None:
-        """The layer with these packages. Those without a wheel are built."""
+        """The layer with these packages. Packages without a wheel are built."""
         if not requirements:
             return None
         tried: set[str] = set()

@@ -1,8 +1,10 @@
-"""`python -I fetching.py REQUIREMENT PYTHON FOLDER` fetches a source distribution, and no more.
+"""`python -I fetching.py REQUIREMENT PYTHON FOLDER` fetches a source distribution, without running
+it.
 
-`pip download` would run the package's code for its metadata. So this asks pip's finder, with all
-that pip's configuration says, and writes the archive into FOLDER; its name is the output. What it
-uses of pip is not public: the locked version has it, and a test.
+`pip download` would run the package's code for its metadata. Therefore this program asks pip's
+finder, with pip's full configuration, and writes the archive into FOLDER; its output is the
+archive's name. It uses functions of pip that are not public: the version is locked, and a test
+checks them.
 """
 
 from __future__ import annotations

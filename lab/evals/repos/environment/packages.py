@@ -1,7 +1,7 @@
 """A task's pinned requirements, as a layer of the sandbox: `/work/.fettle/packages`.
 
-pip takes them from the index that its own environment and configuration name. It takes wheels
-alone, which it unpacks: no code of a package runs outside of the sandbox (`sources` builds packages
+pip takes them from the index that its own environment and configuration name. It takes only wheels,
+which it unpacks: no code of a package runs outside of the sandbox (`sources` builds packages
 without a wheel there).
 """
 
@@ -43,7 +43,7 @@ _OPTIONS = (
 
 
 class NoPackages(Exception):
-    """A requirement cannot be met. Its text says which and why."""
+    """A requirement cannot be met. The message names the requirement and the reason."""
 
 
 class NoWheel(NoPackages):
@@ -56,8 +56,9 @@ class NoWheel(NoPackages):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The sandbox's interpreter: its full version, the platforms of its wheels, and what markers
-    say of it."""
+    """The sandbox's interpreter: its full version, the platforms of its wheels, and its values of
+    markers.
+    """
 
     version: str
     implementation: str
@@ -66,7 +67,7 @@ class Target:
 
 
 async def target(sandbox: Sandbox) -> Target:
-    """What the interpreter says of itself. Raises SandboxUnavailable."""
+    """The description of the interpreter by itself. Raises SandboxUnavailable."""
     result = await sandbox.run(Command(("python", "-I", "-c", source("interpreter"))), LIMITS)
     if not result.succeeded:
         raise SandboxUnavailable(f"its interpreter did not answer: {one_line(result.stderr.text)}")
@@ -79,9 +80,7 @@ async def target(sandbox: Sandbox) -> Target:
 
 def requirements(setup: Sequence[str]) -> tuple[list[str], list[str]]:
     """The lines for pip, and the extras that lines of the project itself (`.`, `-e .[test]`) name;
-    it is always there.
-
-    Raises NoPackages for an option, an address or a path.
+    the project is always installed. Raises NoPackages for an option, an address or a path.
     """
     pinned, extras = [], []
     for line in setup:
@@ -122,10 +121,8 @@ def _require_plain(line: str) -> None:
 async def layer(
     layers: Path, requirements: Sequence[str], of: Target, wheels: Path, *, folder: str = FOLDER
 ) -> str | None:
-    """The name of the layer that has the packages in `folder`; None without requirements. What the
-    folder `wheels` has counts as in the index.
-
-    Raises NoPackages.
+    """The name of the layer that has the packages in `folder`; None without requirements. The
+    packages in the folder `wheels` count like packages of the index. Raises NoPackages.
     """
     if not requirements:
         return None
@@ -138,7 +135,7 @@ async def layer(
         (part / folder).mkdir(parents=True)
         await _install(part / folder, requirements, of, wheels)
         await asyncio.to_thread(_settle, part, part / folder)
-        if not (layers / name).exists():  # else another task was first
+        if not (layers / name).exists():  # otherwise another task has made the layer first
             part.rename(layers / name)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -165,7 +162,9 @@ async def newest(name: str, before: str) -> str | None:
 
 
 async def _install(into: Path, requirements: Sequence[str], of: Target, wheels: Path) -> None:
-    """Run pip, in this environment: it has the index. Raises NoPackages with pip's error."""
+    """Run pip in this process's environment, which names the index. Raises NoPackages with pip's
+    error.
+    """
     listed = into.parent / "requirements.txt"
     listed.write_text("".join(f"{line}\n" for line in requirements))
     code, _, stderr = await ran(
@@ -213,7 +212,9 @@ def _pip_error(stderr: str) -> str:
 
 
 def _settle(part: Path, folder: Path) -> None:
-    """Programs start with the sandbox's interpreter; its code may read all, and copy it."""
+    """Let programs start with the sandbox's interpreter, and let its code read and copy all
+    files.
+    """
     for script in (folder / "bin").glob("*"):
         head, _, body = script.read_bytes().partition(b"\n")
         if head.startswith(b"#!") and b"python" in head:

@@ -1,7 +1,7 @@
-"""The task's own project, as if it were installed: its metadata, and where its modules are.
+"""The task's own project, as if it were installed: its metadata, and the location of its modules.
 
-A project that declares its name and version needs no build. Any other is built by its own backend,
-in the sandbox, from the base commit.
+A project that declares its name and version needs no build. Any other project is built by its own
+backend, in the sandbox, from the base commit.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ from sandbox.protocol import Sandbox
 
 FOLDER = ".fettle/project"
 EXCLUDE = ".git/info/exclude"
-"""What is not in the project's own list of ignored files: `git status` does not show Fettle's
-files."""
+"""Patterns that the project's own list of ignored files lacks: `git status` does not show Fettle's
+files.
+"""
 _NOT_KEPT = re.compile(r"(^|/)(__pycache__|build|[^/]+\.egg-info|\.git)/|\.pyc$|^\.fettle/build/")
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Files over the repository, and the directories that its modules are imported from; `note` is
-    why it is not wholly installed."""
+    """Files over the repository, and the directories of its modules; `note` is the reason if it is
+    not fully installed.
+    """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     roots: tuple[str, ...] = (ROOT,)
@@ -48,7 +50,7 @@ class Installed:
 
 
 def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | BuildBackend:
-    """The project as its pyproject.toml declares it, otherwise its build backend. Pure."""
+    """The project that its pyproject.toml declares, or otherwise its build backend. Pure."""
     content = parsed(pyproject)
     plain = Installed(roots=_roots(entries))
     project, system = content.get("project", {}), content.get("build-system")
@@ -83,7 +85,7 @@ async def build_project(
 
 
 def unversioned(pyproject: bytes | None, setup_cfg: bytes | None) -> str | None:
-    """The name of a project that declares it, and no version. Pure."""
+    """The name of a project that declares its name, but no version. Pure."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     with suppress(configparser.Error):
         parser.read_string((setup_cfg or b"").decode(errors="replace"))
@@ -148,7 +150,7 @@ def _roots(entries: Collection[str]) -> tuple[str, ...]:
 
 
 def _has_module(name: str, entries: Collection[str]) -> bool:
-    """Whether the module of a project's name is in a usual place."""
+    """Whether the module with the project's name has one of the usual paths."""
     module = re.sub(r"[-.]+", "_", name).lower()
     usual = {f"{at}{module}{end}" for at in ("", "src/") for end in (".py", "/__init__.py")}
     return any(entry.lower() in usual for entry in entries)
@@ -183,7 +185,7 @@ def _of_extra(extra: str, requirements: Sequence[str]) -> Iterator[str]:
 
 
 def _path_lines(files: Mapping[str, bytes]) -> Iterator[str]:
-    """The directories that path files add, as an editable installation has them."""
+    """The directories that path files add, as in an editable installation."""
     for path, content in files.items():
         if PurePosixPath(path).parent.as_posix() == FOLDER and path.endswith(".pth"):
             for line in content.decode(errors="replace").splitlines():

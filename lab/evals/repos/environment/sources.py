@@ -1,4 +1,4 @@
-"""Packages that the index has as source distributions alone: their wheels, built in the sandbox.
+"""Packages of which the index has only source distributions: their wheels, built in the sandbox.
 
 The archive is only fetched and read here: no code of a package runs outside of the sandbox.
 """
@@ -60,7 +60,7 @@ async def _fetched(requirement: str, python: str, into: Path) -> Path:
 
 
 def _backend(archive: Path) -> BuildBackend:
-    """What the archive's pyproject.toml names; no other file of it is read."""
+    """The backend that the archive's pyproject.toml names; no other file of the archive is read."""
     try:
         content = (_of_zip if archive.suffix == ".zip" else _of_tar)(archive)
     except (tarfile.TarError, zipfile.BadZipFile, OSError) as error:

@@ -1,1 +1,1 @@
-"""Programs that run in the sandbox, sent as text; they import the standard library alone."""
+"""Programs that run in the sandbox, sent as text; they import only the standard library."""

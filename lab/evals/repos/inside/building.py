@@ -26,7 +26,7 @@ FOLDER, WHEELS, UNPACKED = "/work/.fettle/project", "/work/.fettle/wheels", "/wo
 
 
 def main() -> None:
-    """One order."""
+    """Carry out one order."""
     order = json.load(sys.stdin)
     real_stdout = os.dup(1)
     os.dup2(2, 1)
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _unpacked(archive: str) -> str:
-    """The one directory that the archive has."""
+    """The single directory of the archive."""
     shutil.unpack_archive(archive, UNPACKED)
     (top,) = Path(UNPACKED).iterdir()
     return str(top)

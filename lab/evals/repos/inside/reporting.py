@@ -47,7 +47,9 @@ _send = _channel()
 
 
 def names(test: str) -> Iterator[str]:
-    """What may name a test: its id, and those of all its cases, its classes and its file."""
+    """The names that may mean a test: its id, and the ids of all its cases, its classes and its
+    file.
+    """
     yield test
     path, _, nested = test.partition("::")
     parts = nested.partition("[")[0].split("::")
@@ -78,7 +80,7 @@ class Reporting:
         return os.path.normpath(f"{self._below}/{path}").lstrip("/") + mark + nested
 
     def pytest_configure(self, config: Any) -> None:
-        """If all are to be reported, run each requested test even after failures of others."""
+        """If all tests must be reported, run each requested test even after failures of others."""
         if self._reports_all:
             config.option.continue_on_collection_errors = True
             config.option.maxfail = 0
@@ -87,7 +89,7 @@ class Reporting:
         self._below = "" if root == "." else root
 
     def leaves_out(self, file: str) -> bool | None:
-        """True if a file has no requested test, so that it is not even loaded; else None."""
+        """True if a file has no requested test, so that it is not even loaded; otherwise None."""
         name = os.path.basename(file)  # noqa: PTH119
         if os.path.isdir(file) or name in {"conftest.py", "__init__.py"}:  # noqa: PTH112
             return None
@@ -104,12 +106,12 @@ class Reporting:
         items[:] = selected
 
     def pytest_collectreport(self, report: Any) -> None:
-        """A file that cannot be collected."""
+        """Report a file that cannot be collected."""
         if report.failed:
             self._report(report, "error")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """One phase of a test."""
+        """Report one phase of a test."""
         outcome = report.outcome
         if hasattr(report, "wasxfail"):
             outcome = "xfailed" if outcome == "skipped" else outcome
@@ -125,7 +127,7 @@ class Reporting:
 
 
 class Ignoring:
-    """A hook with an argument that pytest has since version 7."""
+    """The hook with the argument that pytest has since version 7."""
 
     def __init__(self, of: Reporting) -> None:
         self._of = of
@@ -136,7 +138,7 @@ class Ignoring:
 
 
 def _detail(report: Any) -> str:
-    if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
+    if isinstance(report.longrepr, tuple):  # for a skip: file, line, reason
         return str(report.longrepr[-1])[:DETAIL]
     crash = getattr(report.longrepr, "reprcrash", None)
     return crash.message[:DETAIL] if crash is not None else str(report.longrepr or "")[-DETAIL:]
@@ -158,8 +160,8 @@ def pytest_configure(config: Any) -> None:
     if int(pytest.__version__.partition(".")[0]) >= 7:
         config.pluginmanager.register(Ignoring(plugin), "fettle-bench-ignore")
     if send is not _silent and getattr(config.option, "dist", "no") != "no":
-        os.environ["PYTEST_PLUGINS"] = __name__  # for workers: no test runs in their controller
+        os.environ["PYTEST_PLUGINS"] = __name__  # for workers: the controller runs no test
 
 
 def _silent(line: dict[str, Any]) -> None:
-    """What a worker reports, its controller does."""
+    """Send nothing: the controller reports the results of its workers."""

@@ -45,7 +45,7 @@ if __name__ == "__main__":
 """The program `pytest`. It does not depend on the interpreter that the installed program names.
 Processes that `multiprocessing` spawns load it, too."""
 MACHINE = "/usr/local/bin:/usr/bin:/bin"
-"""Where programs of the machine are that tests call: last on the PATH."""
+"""The folders of the machine's programs that tests call: last on the PATH."""
 _PR_SET_DUMPABLE = 4
 LINE_BYTES = 1024 * 1024
 ERRORS, DETAIL, DETAILS = 20, 400, 100
@@ -53,7 +53,7 @@ _WORST = ("missing", "error", "failed", "skipped", "unfinished", "xfailed", "pas
 
 
 def main() -> None:
-    """One order."""
+    """Carry out one order."""
     if ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("prctl(PR_SET_DUMPABLE)")
     order = json.load(sys.stdin)
@@ -121,7 +121,7 @@ def interpreter(paths: list[str], sites: list[str]) -> Path:
 
 
 class ReportedTests:
-    """The outcome of each wanted test so far: of all its phases and cases, the worst."""
+    """The outcome of each wanted test so far: the worst of all its phases and cases."""
 
     def __init__(self, requested: list[str], token: str) -> None:
         self._token = token
@@ -130,7 +130,7 @@ class ReportedTests:
         self.problem: str | None = None
 
     def take(self, line: bytes) -> None:
-        """One report. A line without the token is somebody else's, and ends the judging."""
+        """Take one report. A line without the token comes from other code, and ends the judging."""
         try:
             message = json.loads(line)
             genuine = secrets.compare_digest(str(message["token"]), self._token)
@@ -140,7 +140,7 @@ class ReportedTests:
             self.problem = "the report was tampered with"
         elif message["when"] == "collect":
             self.errors.append([message["id"], message["detail"]])
-        elif message["outcome"] == "rerun":  # by a plugin: what counts is the last try
+        elif message["outcome"] == "rerun":  # a plugin repeats the test: the last try counts
             for name in message["for"]:
                 self._cases[name].pop(message["id"], None)
         else:
@@ -177,10 +177,10 @@ def _worse(first: str, second: str) -> bool:
 def follow(
     read: int, process: subprocess.Popen[bytes], reported: ReportedTests, until: float
 ) -> str | None:
-    """Take reports until the process ends; why it was ended otherwise."""
+    """Take reports until the process ends; returns the reason if it was ended otherwise."""
     buffer = b""
     while reported.problem is None:
-        alive = process.poll() is None  # checked first, so that its last reports are still read
+        alive = process.poll() is None  # checked first, so that the last reports are still read
         remaining = until - time.monotonic()
         if remaining <= 0:
             return "the tests ran for longer than they may"
@@ -194,7 +194,7 @@ def follow(
                 return "the report was tampered with"
         elif not alive:
             return None
-        elif ready:  # closed: pytest has ended, its command not yet
+        elif ready:  # the pipe is closed: pytest has ended, but its command has not
             time.sleep(0.05)
     return reported.problem
 

@@ -1,1 +1,1 @@
-"""A run learns of another, or leaves something to it."""
+"""A run learns of another run, or leaves something to it."""

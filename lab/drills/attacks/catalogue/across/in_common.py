@@ -1,4 +1,4 @@
-"""What runs have in common that should be each one's own."""
+"""Data that several runs share, although each run should have its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUNS = 8
 
 
 async def many_at_a_time(context: Context) -> AttackVerdict:
-    """In a control all of them are given one token, as a backend would that mixes them up."""
+    """In a control, all runs get the same token, as if a backend mixed them up."""
     tokens = [secrets.token_hex(8) for _ in range(RUNS)]
     sent = [tokens[0]] * RUNS if context.is_control else tokens
     runs = await asyncio.gather(*(_with_token(context, token) for token in sent))
@@ -52,7 +52,7 @@ def _contains(observation: Observation, token: str) -> bool:
 
 @attack(drive=many_at_a_time)
 def answers(inputs: Inputs) -> None:
-    """Runs many at a time: each must get its own answer and its own files, and nobody else's."""
+    """Runs many at a time: each run must get its own answer and files, and no others."""
     with open("input.txt") as file:
         own_bytes = file.read()
     for number in range(50):
@@ -62,7 +62,7 @@ def answers(inputs: Inputs) -> None:
 
 
 def none_the_same(runs: list[Observation]) -> AttackVerdict:
-    """No two of the runs may have a fact in common."""
+    """Check that no two runs share a fact."""
     facts_of_runs = [facts(observation) for observation in runs]
     same = [
         name
@@ -73,7 +73,7 @@ def none_the_same(runs: list[Observation]) -> AttackVerdict:
 
 
 async def of_three_backends(context: Context) -> AttackVerdict:
-    """Within one backend they may be shared by forks of one zygote: see `docs/sandbox.md`."""
+    """Within one backend, forks of one zygote may share these facts: see `docs/sandbox.md`."""
     plant = {"plant": context.is_control}
     runs = [await context.run(inputs=plant)]
     for _ in range(2):
@@ -84,8 +84,7 @@ async def of_three_backends(context: Context) -> AttackVerdict:
 
 @attack(drive=of_three_backends)
 def hash_seed(inputs: Inputs) -> None:
-    """Compares hash seeds and addresses of backends: facts that one run learns must not be true of
-    all."""
+    """Compares hash seeds and addresses of backends: no fact may be the same for all runs."""
     hashes = {
         "the hash of a text": hash("fettle"),
         "the hash of bytes": hash(b"fettle"),
@@ -105,7 +104,7 @@ async def of_six_runs(context: Context) -> AttackVerdict:
 
 @attack(drive=of_six_runs)
 def random_state(inputs: Inputs) -> None:
-    """Compares what runs draw at random: one that knows its own draws must not know another's."""
+    """Compares the random numbers of runs: a run must not know another run's numbers."""
     if inputs["seed"]:
         random.seed(inputs["seed"])
     drawn = {

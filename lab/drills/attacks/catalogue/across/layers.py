@@ -1,4 +1,6 @@
-"""What a run on layers, as jobs on repositories have them, learns of another job's, or leaves."""
+"""A run on layers, as jobs on repositories have them, learns of another job's layer, or changes
+one.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ OWN_FILES = {"file": b"base", "folder/one": b"1", "folder/two": b"2"}
 
 @asynccontextmanager
 async def layered(context: Context) -> AsyncIterator[tuple[Context, Path, dict[str, Any]]]:
-    """A backend over a directory of two layers: the run's own, and one with the secret. The third
-    value has the probe's inputs. To a control, which has no layers, the directory is open.
+    """A backend over a directory of two layers: the run's own layer, and a layer with the secret.
+    The third value is the probe's inputs. A control has no layers and sees the directory.
     """
     token = secrets.token_hex(4)
     own_name, other_name = f"own-{token}", f"other-{token}"
@@ -68,7 +70,7 @@ async def on_a_layer(context: Context) -> Observation:
 
 
 def mounted() -> Iterator[str]:
-    """Mount points and mounted trees, without those of the system."""
+    """Mount points and mounted trees, without the mounts of the system."""
     for line in (read("/proc/self/mountinfo") or b"").decode(errors="replace").splitlines():
         fields = line.split()
         for mount_path in (fields[3], fields[4]):
@@ -91,7 +93,7 @@ def other_layers(inputs: Inputs) -> str | None:
 
 
 async def written(context: Context) -> AttackVerdict:
-    """Run the probe, then look at the layer, as the host has it and as the next run sees it."""
+    """Run the probe, then compare the layer, as the host and as the next run see it."""
     async with layered(context) as (layered_context, layer, inputs):
         observation = await layered_context.run(inputs=inputs)
         changed_files = {
@@ -107,7 +109,7 @@ async def written(context: Context) -> AttackVerdict:
 
 
 def changed_for_the_next() -> str | None:
-    """Whether a run finds its layer as something else than it was made."""
+    """Whether a run finds its layer changed."""
     files = {name: read(f"/work/{name}") for name in ("file", "folder/one", "folder/two")}
     expected = {"file": b"base", "folder/one": b"1", "folder/two": b"2"}
     return None if files == expected else f"the next run found {files}"
@@ -118,7 +120,7 @@ BIND, REMOUNT = 4096, 32
 
 @attack(drive=written)
 def layer_written(inputs: Inputs) -> str | None:
-    """Writes to its own layer, by every way to it, for the host and later runs to find."""
+    """Writes to its own layer in every possible way; the host and later runs look for it."""
     own_folders = [f"{top}/{inputs['own']}" for top in (inputs["layers"], "/run/trees")]
     for folder in ("/run/trees", "/base", "/work", *own_folders):
         libc().mount(b"none", folder.encode(), None, ctypes.c_ulong(REMOUNT | BIND), None)
@@ -132,8 +134,9 @@ def layer_written(inputs: Inputs) -> str | None:
 
 
 async def marked_in_vain(context: Context) -> AttackVerdict:
-    """Run the probe: the files that it wrote must arrive, and files that it only marked must not be
-    removed."""
+    """Run the probe. The files that it wrote must arrive, and files that it only marked must not be
+    removed.
+    """
     async with layered(context) as (layered_context, _, inputs):
         observation = await layered_context.run(inputs=inputs)
         result = observation.result
@@ -151,7 +154,7 @@ def delete_unmarked() -> str | None:
 
 @attack(drive=marked_in_vain, control=OtherProbe(delete_unmarked))
 def forged_marks(inputs: Inputs) -> str | None:
-    """Forges the marks of an overlay: of deleted and opaque directories, and of other names."""
+    """Forges the marks of an overlay: of deleted and opaque directories, and other names."""
     write("/work/folder/honest", b"work")
     os.mkdir("/work/away")
     for folder in ("/work", "/work/folder", "/work/away", "/work/folder/honest"):

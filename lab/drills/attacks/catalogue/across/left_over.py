@@ -1,4 +1,4 @@
-"""What a run leaves, for a later one to find."""
+"""A run leaves something that a later run finds."""
 
 from __future__ import annotations
 
@@ -85,8 +85,9 @@ def core_dumps(inputs: Inputs) -> str | None:
         dumps = [name for name in names_in(folder) if name.split(".")[0] == "core"]
         if dumps and os.path.isfile(f"{folder}/{dumps[0]}"):
             return f"a core file: {folder}/{dumps[0]}"
-    # A pattern that is a pipe starts a program of the host's root, independent of the limit; but
-    # for a limit of one byte, which the kernel takes for a program that dumps while it dumps.
+    # If the core pattern is a pipe, the kernel starts a program of the host's root, whatever the
+    # limit is. The exception is a limit of one byte, which the kernel reserves for a dumping
+    # program that itself dumps.
     return f"a core limit of {hard} bytes" if hard not in (0, 1) else None
 
 
@@ -94,7 +95,7 @@ def core_dumps(inputs: Inputs) -> str | None:
 
 
 def code_folders(inputs: Inputs) -> list[str]:
-    """Where an interpreter takes code from; in a control, its own folder alone."""
+    """The folders from which an interpreter loads code; in a control, only its own folder."""
     if inputs["plant"]:
         return [os.getcwd()]
     folders = [folder for folder in sys.path if folder] + list(sysconfig.get_paths().values())
@@ -104,7 +105,7 @@ def code_folders(inputs: Inputs) -> list[str]:
 
 
 def write_new(path: str, text: str, mode: str = "x") -> None:
-    """Write a new file (or add to a file, mode "a"), if that is allowed."""
+    """Write a new file, or append to a file with mode "a", if this is allowed."""
     try:
         with open(path, mode) as file:
             file.write(text)
@@ -155,7 +156,7 @@ def patch_the_library(inputs: Inputs) -> None:
 
 @attack(drive=after(patch_the_library, together=True))
 def library_in_memory(inputs: Inputs) -> str | None:
-    """Patches the libraries in its memory; a later run looks whether they are still so."""
+    """Patches the libraries in its memory; a later run checks whether the patch is still there."""
     if inputs["plant"]:
         patch_the_library(inputs)
     for name, module in [("builtins", builtins), *sys.modules.items()]:
@@ -167,7 +168,7 @@ def library_in_memory(inputs: Inputs) -> str | None:
 
 
 def settings_homes() -> list[str]:
-    """Where matplotlib looks for its settings and keeps its caches."""
+    """The folders in which matplotlib looks for its settings and keeps its caches."""
     config = os.environ.get("MPLCONFIGDIR", "/tmp/.config/matplotlib")
     usual = ("/tmp/.config/matplotlib", "/tmp/.cache/matplotlib", "/etc/matplotlib")
     return [os.getcwd(), config, *usual]
@@ -185,7 +186,7 @@ def change_settings(inputs: Inputs) -> None:
 
 @attack(drive=after(change_settings, together=True))
 def matplotlib_settings(inputs: Inputs) -> str | None:
-    """Changes matplotlib's settings, on disk and in memory; a later run looks at its own."""
+    """Changes matplotlib's settings, on disk and in memory; a later run checks its own settings."""
     if inputs["plant"]:
         change_settings(inputs)
     for home in settings_homes():
@@ -213,7 +214,7 @@ def change_environment(inputs: Inputs) -> None:
 
 @attack(drive=after(change_environment, together=True))
 def environment(inputs: Inputs) -> str | None:
-    """Changes its environment; a later run looks at its own."""
+    """Changes its environment; a later run checks its own environment."""
     if inputs["plant"]:
         change_environment(inputs)
     for name, value in os.environ.items():
@@ -269,8 +270,7 @@ async def compared_with_before(context: Context) -> AttackVerdict:
 
 @attack(drive=compared_with_before)
 def process_state(inputs: Inputs) -> None:
-    """Changes the state that children inherit: limits, priority, masks; a later run looks at its
-    own state."""
+    """Changes inherited state: limits, priority, masks; a later run checks its own state."""
     if inputs["plant"]:
         change_state(inputs)
     write_state()
@@ -287,7 +287,7 @@ def hold_a_secret(inputs: Inputs) -> str | None:
 
 
 async def after_a_secret(context: Context) -> Observation:
-    """Later runs search: forks of one zygote, and of the one that replaces it."""
+    """Later runs search: forks of the same zygote, and of the zygote that replaces it."""
     token = "".join(SECRET_START) + secrets.token_hex(24)
     sought = {"start": SECRET_START, "digest": hashlib.sha256(token.encode()).hexdigest()}
     if context.is_control:
@@ -304,7 +304,7 @@ async def after_a_secret(context: Context) -> Observation:
 
 @attack(drive=after_a_secret)
 def heap(inputs: Inputs) -> str | None:
-    """Searches its own memory for what another run held there: its code, its files, its input."""
+    """Searches its own memory for data of another run: its code, its files, its input."""
     return in_own_memory(inputs)
 
 
@@ -316,11 +316,11 @@ def no_keys() -> str | None:
 
 
 def leave_keys(inputs: Inputs) -> None:
-    for ring in (-4, -5, -3):  # of the user, of the user's sessions, of this session
+    for ring in (-4, -5, -3):  # keyrings of the user, of the user's sessions, of this session
         key = call("add_key", "user", inputs["mark"], "left", 4, ring)
         if key > 0:
-            call("keyctl", 5, key, 0x3F3F3F3F)  # every right to everybody
-            call("keyctl", 15, key, 60)  # it expires by itself
+            call("keyctl", 5, key, 0x3F3F3F3F)  # all rights for all users
+            call("keyctl", 15, key, 60)  # the key expires by itself
 
 
 @attack(drive=after(leave_keys), absent=no_keys)
@@ -411,7 +411,7 @@ async def after_taking_everything(context: Context) -> Observation:
 
 @attack(limits=SHARE, control=RaisedLimits(LESS), drive=after_taking_everything)
 def exhausted(inputs: Inputs) -> str | None:
-    """Takes all the memory, processes and disk a run may take; the next one wants its own share."""
+    """Uses up the memory, processes and disk of a run; the next run needs its own share."""
     for folder in ("/dev/shm", "/tmp", os.getcwd()):
         path = f"{folder}/{inputs['mark']}"
         try:

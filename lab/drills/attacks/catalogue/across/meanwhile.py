@@ -1,4 +1,4 @@
-"""What a run learns of, or does to, another one at the same time."""
+"""A run learns of another run at the same time, or affects it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 
 
 def until_over(inputs: Inputs, act: Any = None) -> None:
-    """In a holder: it has the thing to find, lives on, and repeats `act`."""
+    """In a holder: report ready, stay alive, and repeat `act`."""
     take_name(inputs["neighbour"])
     until = time.monotonic() + inputs["seconds"]
     while time.monotonic() < until:
@@ -53,7 +53,9 @@ def until_over(inputs: Inputs, act: Any = None) -> None:
 
 
 def accepted(inputs: Inputs, server: socket.socket) -> str | None:
-    """In a holder: whether a process connects while it lives; that process gets its mark."""
+    """In a holder: whether a process connects to it while it lives; that process gets the holder's
+    mark.
+    """
     server.listen()
     server.settimeout(inputs["seconds"])
     take_name(inputs["neighbour"])
@@ -73,7 +75,7 @@ def hold_an_abstract_name(inputs: Inputs) -> str | None:
 
 @attack(drive=beside(hold_an_abstract_name))
 def abstract_names(inputs: Inputs) -> str | None:
-    """Connects to a run that goes on at the same time, by a socket with an abstract name."""
+    """Connects to a concurrent run, by a socket with an abstract name."""
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
         try:
             with socket.socket(socket.AF_UNIX, kind) as client:
@@ -97,8 +99,8 @@ def hold_a_port(inputs: Inputs) -> str | None:
 
 @attack(drive=beside(hold_a_port))
 def loopback_ports(inputs: Inputs) -> str | None:
-    """Connects to a run that goes on at the same time, by a port of loopback."""
-    # Only a server that answers with the neighbour's mark is the neighbour's.
+    """Connects to a concurrent run, by a port of loopback."""
+    # Only a server that answers with the neighbour's mark belongs to the neighbour.
     for port in range(*PORTS):
         try:
             with socket.create_connection(("127.0.0.1", port), 0.5) as client:
@@ -110,7 +112,7 @@ def loopback_ports(inputs: Inputs) -> str | None:
 
 
 def hold_a_terminal(inputs: Inputs) -> str | None:
-    # A sandbox without terminals has none to be opened.
+    # A sandbox without terminals has no terminal that could be opened.
     terminal, peer = attempt(os.openpty) or os.pipe()
     os.set_inheritable(peer, True)
     take_name(inputs["neighbour"])
@@ -121,7 +123,7 @@ def hold_a_terminal(inputs: Inputs) -> str | None:
 
 @attack(drive=beside(hold_a_terminal))
 def terminals() -> str | None:
-    """Opens the terminal of a run that goes on at the same time."""
+    """Opens the terminal of a concurrent run."""
     names = [name for name in names_in("/dev/pts") if name.isdigit()]
     for name in names:
         if opens(f"/dev/pts/{name}", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK):
@@ -145,7 +147,7 @@ def hold_files(inputs: Inputs) -> None:
 
 @attack(drive=beside(hold_files))
 def files_beside(inputs: Inputs) -> str | None:
-    """Looks for the files of a run that goes on at the same time, and for its shared memory."""
+    """Looks for the files of a concurrent run, and for its shared memory."""
     for folder in SHARED_PLACES:
         if os.path.exists(f"{folder}/{inputs['neighbour']}"):
             return f"a neighbour's file in {folder}"
@@ -161,7 +163,7 @@ def use_common_files(inputs: Inputs) -> None:
 
 @attack(drive=beside(use_common_files))
 def directory_notes() -> str | None:
-    """Asks to be sent a signal when a neighbour uses a directory that every run sees (dnotify)."""
+    """Asks for a signal when a neighbour uses a directory that every run sees (dnotify)."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
     watched = []
     for path in ("/etc", os.path.dirname(os.__file__)):
@@ -176,12 +178,12 @@ def directory_notes() -> str | None:
 
 @attack(drive=beside(use_common_files))
 def file_watches() -> str | None:
-    """Watches the library that all runs share, to see the files that a neighbour opens."""
+    """Watches the library that all runs share, to see which files a neighbour opens."""
     library, folder = libc(), os.path.dirname(os.__file__)
     watch = library.inotify_init1(os.O_NONBLOCK)
     if watch < 0:
         return None
-    # No other process opens this module. The imports of a run show its work.
+    # No other process opens this module. The imports of a run show its activity.
     for path in (f"{folder}/this.py", folder):
         library.inotify_add_watch(watch, path.encode(), 0x20)  # IN_OPEN
     if select.select([watch], [], [], 1.2)[0]:
@@ -193,19 +195,19 @@ def file_watches() -> str | None:
 
 
 def leased(inputs: Inputs) -> list[str]:
-    """Files that any program opens to know users and hosts; and one of the holder's own."""
+    """Files that any program opens to learn users and hosts, and a file of the holder itself."""
     names = ("passwd", "group", "hosts", "nsswitch.conf", "ld.so.cache", "fonts/fonts.conf")
     return [*(f"/etc/{name}" for name in names), f"/tmp/{inputs['neighbour']}"]
 
 
 def hold_leases(inputs: Inputs) -> None:
-    signal.signal(signal.SIGIO, signal.SIG_IGN)  # it reports a neighbour
+    signal.signal(signal.SIGIO, signal.SIG_IGN)  # the signal reports a neighbour
     own_file = leased(inputs)[-1]
     write(own_file, "")
     try:
         for path in leased(inputs):
             file = attempt(os.open, path, os.O_RDONLY)
-            if file is not None:  # F_SETLEASE: nobody else may open it
+            if file is not None:  # F_SETLEASE: no other process may open the file
                 allowed(fcntl.fcntl, file, 1024, fcntl.F_WRLCK)
         until_over(inputs)
     finally:
@@ -214,7 +216,7 @@ def hold_leases(inputs: Inputs) -> None:
 
 @attack(drive=beside(hold_leases))
 def file_leases(inputs: Inputs) -> str | None:
-    """Leases files that every run opens: a neighbour waits to open one, and that is seen."""
+    """Leases files that every run opens: a neighbour waits to open one, and this is visible."""
     for path in leased(inputs):
         try:
             os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
@@ -228,9 +230,9 @@ def file_leases(inputs: Inputs) -> str | None:
 def shared_files() -> list[str]:
     """Files that every run sees: of the library, of the system, and the few of `/etc`.
 
-    Not `/` and the devices (`/dev/null`), which no unprivileged process can have copies of: a lock
-    on one of those is a bit that two sandboxes on `local` can exchange while both run.
-    `docs/sandbox.md` names it among the attacks that the backend does not stop.
+    Not `/` and the devices (`/dev/null`), because an unprivileged process cannot have copies of
+    them: a lock on such a file is a bit that two sandboxes on `local` can exchange while both run.
+    `docs/sandbox.md` lists it among the attacks that the backend does not prevent.
     """
     folder = os.path.dirname(os.__file__)
     candidates = [
@@ -281,7 +283,7 @@ def hold_a_numbered_lock(inputs: Inputs) -> None:
     file = os.open("own", os.O_RDWR | os.O_CREAT)
     number = lock_number(inputs["neighbour"])
     lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0)
-    # F_OFD_SETLK: a lock of the open file, and of no process
+    # F_OFD_SETLK: the lock belongs to the open file, and not to a process
     if not allowed(fcntl.fcntl, file, 37, lock):
         fcntl.fcntl(file, fcntl.F_SETLK, lock)
     until_over(inputs)
@@ -307,11 +309,11 @@ def wait_for_a_signal(inputs: Inputs) -> str | None:
 
 
 @attack(
-    ends=frozenset({End.KILLED}),  # of its own sandbox, which is its own affair
+    ends=frozenset({End.KILLED}),  # the signal comes from its own sandbox, which is allowed
     drive=beside(wait_for_a_signal),
 )
 def signals(inputs: Inputs) -> str | None:
-    """Looks for a run that goes on at the same time, and signals its processes."""
+    """Looks for a concurrent run, and signals its processes."""
     for pid in visible():
         name = (read(f"/proc/{pid}/comm") or b"").decode(errors="replace").strip()
         if name == inputs["neighbour"][:15]:
@@ -319,7 +321,7 @@ def signals(inputs: Inputs) -> str | None:
     for pid in inputs["pids"]:
         if allowed(os.kill, pid, signal.SIGUSR1):
             return f"a neighbour was signalled by its number on the host: {pid}"
-    if os.path.exists("/work"):  # a sandbox: every process that can be signalled here is a target
+    if os.path.exists("/work"):  # in a sandbox, every process that can be signalled is a target
         for pid in range(2, 600):
             if pid != os.getpid():
                 allowed(os.kill, pid, signal.SIGUSR1)
@@ -329,10 +331,11 @@ def signals(inputs: Inputs) -> str | None:
 
 
 def make_timers(most: int) -> int:
-    """Make this number of timers, or as many as allowed: each counts as a pending signal of the
-    user."""
+    """Make this number of timers, or as many as allowed: each timer counts as a pending signal of
+    the user.
+    """
     hard = resource.getrlimit(resource.RLIMIT_SIGPENDING)[1]
-    resource.setrlimit(resource.RLIMIT_SIGPENDING, (1_024, hard))  # as a sandbox already does
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (1_024, hard))  # a sandbox already does the same
     library, timer, count = libc(), ctypes.c_void_p(), 0
     while count < most and library.timer_create(1, None, ctypes.byref(timer)) == 0:
         count += 1
@@ -347,25 +350,25 @@ def hold_all_timers(inputs: Inputs) -> None:
 
 @attack(drive=beside(hold_all_timers))
 def timers() -> str | None:
-    """Takes all timers that its user may have: a neighbour is to have its own."""
+    """Takes all timers that its user may have; a neighbour needs its own."""
     count = make_timers(500)
     return None if count == 500 else f"a neighbour has left {count} timers"
 
 
 USUAL_LIMIT = 1024
-"""The usual limit of open files when a system starts a process, and so a worker and its
-supervisor."""
+"""The usual limit of open files of a new process, and so of a worker and its supervisor."""
 SENDERS, EACH = 50, 250
 HOLDING_SECONDS = 4.0
 PAUSE_SECONDS = 1.5
-"""Sandboxes are ready for the first neighbour; the sandboxes of later neighbours are made in the
-background."""
+"""The pause after the first neighbour, which has a ready sandbox. In the pause, the sandboxes of
+later neighbours are made in the background.
+"""
 OVERHEAD_SECONDS = 1.0
-"""What is more was spent in vain: the run has lost its sandbox, and was begun again."""
+"""If a run takes longer than its result says by more than this, it was started again."""
 
 
 def passes_one(inputs: Inputs) -> str | None:
-    """In a control: act as a supervisor does, as the same user."""
+    """In a control: act as a supervisor, with the same user."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (inputs["limit"], inputs["limit"]))
     first, second = socket.socketpair()
     try:
@@ -400,7 +403,7 @@ async def beside_a_supervisor(context: Context) -> Observation | AttackVerdict:
 
 @asynccontextmanager
 async def _usual(context: Context) -> AsyncIterator[Context]:
-    """A backend of its own that was started as most are."""
+    """A separate backend that was started in the usual way."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with context.fresh() as own_context:
         try:
@@ -412,7 +415,7 @@ async def _usual(context: Context) -> AsyncIterator[Context]:
 
 
 async def _neighbour(context: Context, seconds: float) -> str | None:
-    """Run a neighbour that takes this number of seconds; returns its trouble, if any."""
+    """Run a neighbour that takes this number of seconds; returns its problem, if any."""
     try:
         observation = await renamed(context).run(waits, inputs={"seconds": seconds})
     except SandboxUnavailable as error:
@@ -426,7 +429,7 @@ async def _neighbour(context: Context, seconds: float) -> str | None:
 
 
 async def _underway(context: Context) -> asyncio.Future[Observation]:
-    """The attack's run, when it has its descriptors on their way, or has ended."""
+    """Wait until the attack's run has its descriptors in flight, or has ended."""
     shared = {"neighbour": context.mark, "seconds": HOLDING_SECONDS}
     flood = asyncio.ensure_future(context.run(inputs=shared))
     await ready(context.mark, flood)
@@ -435,9 +438,9 @@ async def _underway(context: Context) -> asyncio.Future[Observation]:
 
 @attack(drive=beside_a_supervisor, alone=True)
 def descriptors_in_flight(inputs: Inputs) -> None:
-    """Has thousands of descriptors on their way through sockets, which the kernel counts by user.
+    """Puts thousands of descriptors in flight on sockets; the kernel counts them by user.
 
-    Who supervises the sandboxes sends some, too.
+    The supervisor of the sandboxes sends descriptors, too.
     """
     null = os.open("/dev/null", os.O_RDONLY)
     carried = array.array("i", [null] * EACH)
@@ -460,7 +463,7 @@ def descriptors_in_flight(inputs: Inputs) -> None:
         sending.sendmsg([b"y"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, carried)])
         sent.append(sending)
 
-    for _, sending, _ in full:  # each is past the kernel's count, and waits for a place
+    for _, sending, _ in full:  # each exceeds the kernel's count, and waits
         threading.Thread(target=send, args=(sending,), daemon=True).start()
     time.sleep(0.7)
     for taking, _, waiting in full:

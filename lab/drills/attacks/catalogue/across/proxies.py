@@ -1,4 +1,4 @@
-"""What a run reaches by the port of a proxy: its own run's, or another's."""
+"""A run reaches the proxy of another run, or more than its own proxy allows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ HOSTS = ("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0", "::1", "::ffff:127.0.
 
 
 async def silent(reader: StreamReader, _: StreamWriter) -> None:
-    """A proxy that answers nothing."""
+    """A proxy that sends no answer."""
     await reader.read()
 
 
 async def beside_anothers(context: Context) -> Observation:
     """Run the probe twice, without a proxy and with a silent proxy, while the proxy of another run
-    sends the secret. In a control, the probe's own proxy sends it.
+    sends the secret. In a control, the probe's own proxy sends the secret.
     """
     open_, over = asyncio.Event(), asyncio.Event()
 
@@ -60,7 +60,7 @@ async def beside_anothers(context: Context) -> Observation:
 
 
 def keep_connected() -> str | None:
-    """In the other run: connect to its proxy, and stay until that hangs up."""
+    """In the other run: connect to its proxy, and stay until the proxy closes the connection."""
     with socket.create_connection(("127.0.0.1", PROXY_PORT)) as link:
         while link.recv(100):
             pass
@@ -74,7 +74,7 @@ def proxy_reply(link: socket.socket) -> bytes:
 
 
 def find_a_proxy(inputs: Inputs) -> str | None:
-    """Connects to the proxy of a run that goes on at the same time, with one of its own or none."""
+    """Connects to the proxy of a concurrent run, with a proxy of its own or without one."""
     for host in HOSTS:
         link = attempt(socket.create_connection, (host, PROXY_PORT), 2)
         if link is not None:
@@ -96,14 +96,13 @@ others_proxy = attack(drive=beside_anothers, control=OtherProbe(find_a_proxy))(f
 
 
 async def with_a_proxy(context: Context) -> Observation:
-    """Run the probe with a proxy that says nothing."""
+    """Run the probe with a silent proxy."""
     return await replace(context, proxy=silent).run()
 
 
 @attack(drive=with_a_proxy)
 def beside_its_proxy(inputs: Inputs) -> str | None:
-    """Has a proxy, which the worker answers, and tries to connect to other addresses of the
-    worker's machine."""
+    """Has a proxy, and tries to connect to other addresses of the worker's machine."""
     for host in HOSTS:
         if answer := stream((host, inputs["servers"]["tcp"][1]), inputs["mark"]):
             return answer

@@ -1,1 +1,1 @@
-"""A run uses a part of the kernel that is not for it."""
+"""A run uses a part of the kernel that it must not use."""

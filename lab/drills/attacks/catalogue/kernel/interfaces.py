@@ -1,4 +1,4 @@
-"""What the kernel offers as files, mounts, memory, keys and terminals."""
+"""The kernel's interfaces as files, mounts, memory, keys and terminals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lab.drills.attacks.probes.syscall_table import needs_root, unless_reached
 ROOT, OWN_MOUNTS = BaselineControl(root=True), BaselineControl(root=True, unshare=("--mount",))
 OWN_GROUPS = BaselineControl(root=True, unshare=("--mount", "--cgroup"))
 OWN_NETWORK = BaselineControl(root=True, unshare=("--net",))
-"""So that root of a user namespace has something of its own in /proc: its network's settings."""
+"""Gives root of a user namespace some writable files in /proc: the settings of its network."""
 
 
 @attack(control=OWN_GROUPS)
@@ -57,7 +57,7 @@ def mount() -> str | None:
 def mknod() -> str | None:
     """Makes a device file in its own directory: mknod."""
     # The null device, a loop device, and the number of no device (a layer's deletion mark), which
-    # every user may make: if a probe makes it, mknod came through. No device is opened.
+    # every user may make: if a probe makes one, mknod was executed. No device is opened.
     for kind, major, minor in ((stat.S_IFCHR, 1, 3), (stat.S_IFBLK, 7, 0), (stat.S_IFCHR, 0, 0)):
         if allowed(os.mknod, "device", kind | 0o600, os.makedev(major, minor)):
             os.unlink("device")
@@ -104,7 +104,7 @@ def sys_writes() -> str | None:
 
 @attack(control=ROOT)
 def file_handles() -> str | None:
-    """Opens files by number instead of by name, past every mount: open_by_handle_at."""
+    """Opens files by number instead of by name, which bypasses every mount: open_by_handle_at."""
     for path in (".", "/", "/usr", "/etc/hosts", "/tmp"):
         descriptor = os.open(path, os.O_RDONLY)
         # The root of most file systems on a disk: inode 2, of any generation.
@@ -134,7 +134,8 @@ def fanotify() -> str | None:
 def keyrings(inputs: Inputs) -> str | None:
     """Keeps keys in the kernel: add_key, request_key, keyctl."""
     name, process, session = inputs["mark"], -2, -3
-    # In the keyring of a process that ends at once, so that no key stays, not even in a control.
+    # The keyring belongs to a process that ends at once, so that no key stays, not even in a
+    # control.
     answers = {
         "add_key": apart(call, "add_key", "user", name, "x", 1, process),
         "request_key": apart(call, "request_key", "user", name, 0, 0),
@@ -146,12 +147,12 @@ def keyrings(inputs: Inputs) -> str | None:
 
 
 def gets_secret_memory() -> str | None:
-    """Holds memory that the machine itself cannot look into: memfd_secret."""
+    """Allocates memory that the machine itself cannot read: memfd_secret."""
     return "such memory" if (apart(call, "memfd_secret", 0) or -1) > 0 else None
 
 
 def handles_page_faults() -> str | None:
-    """Handles page faults itself, which widens any race in the kernel: userfaultfd."""
+    """Handles page faults itself, which makes races in the kernel easier: userfaultfd."""
     own_faults_only = 1
     for flags in (own_faults_only, 0):
         if (apart(call, "userfaultfd", flags) or -1) > 0:
@@ -172,7 +173,7 @@ def terminal_input() -> str | None:
     """Types into its terminal as if its user did: TIOCSTI."""
 
     def types() -> int:
-        """Into a terminal of its own making: the sandbox has no other, and must not need to."""
+        """The probe makes its own terminal: the sandbox has no other, and does not need one."""
         _, terminal = pty.openpty()
         os.setsid()
         fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
@@ -180,5 +181,5 @@ def terminal_input() -> str | None:
         return 1
 
     answer = apart(types)
-    # Where the machine has switched it off, the terminal itself says so: the call came through.
+    # If the machine has disabled it, the terminal itself reports this: the call was executed.
     return f"it came through ({answer})" if answer in {1, -errno.EIO} else None

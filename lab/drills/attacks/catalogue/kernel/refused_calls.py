@@ -1,4 +1,4 @@
-"""System calls that no program in a sandbox needs, and values of arguments that are not named."""
+"""System calls that no program in a sandbox needs, and values of arguments that are not listed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ NO_PATH = "/nonexistent/fettle"
 
 another_kernel = refused_calls(
     "Restarts the machine, or loads another kernel into it: reboot, kexec_load, kexec_file_load.",
-    # Who owns a process namespace may restart that; so root of a user namespace gets through too.
+    # The owner of a process namespace may restart it; so the call succeeds for root of a user
+    # namespace, too.
     BaselineControl(root=True, unshare=("--pid", "--fork")),
     {
-        "reboot": (0, 0, 0, 0),  # neither magic number fits
+        "reboot": (0, 0, 0, 0),  # neither magic number is valid
         "kexec_load": (0, 1 << 20, 0, 0xFFFF),  # too many segments, unknown flags
         "kexec_file_load": (-1, -1, 0, 0, 0xFFFF),  # unknown flags
     },
@@ -41,7 +42,7 @@ another_kernel = refused_calls(
 bpf = refused_calls(
     "Loads programs and maps into the kernel: bpf.",
     ROOT,
-    {"bpf": (0, 0, 1 << 20)},  # BPF_MAP_CREATE, of a description larger than a page
+    {"bpf": (0, 0, 1 << 20)},  # BPF_MAP_CREATE, with a description larger than a page
 )
 change_root = refused_calls(
     "Leaves its root, or takes off what covers something: chroot, pivot_root, umount2.",
@@ -56,10 +57,10 @@ clocks = refused_calls(
     "Sets the machine's clock: settimeofday, clock_settime, adjtimex, clock_adjtime.",
     BaselineControl(),
     {
-        "settimeofday": ([-1, -1], 0),  # a time that there is not
+        "settimeofday": ([-1, -1], 0),  # a time that does not exist
         "clock_settime": (1, 0),  # CLOCK_MONOTONIC, which no process can set
         "adjtimex": (0,),  # no buffer
-        "clock_adjtime": (99, 0),  # no such clock
+        "clock_adjtime": (99, 0),  # there is no such clock
     },
 )
 io_uring = refused_calls(
@@ -78,11 +79,11 @@ machine_calls = refused_calls(
         "swapon": (NO_PATH, -1),  # unknown flags
         "swapoff": (NO_PATH,),
         "acct": (NO_PATH,),
-        "quotactl": (0xFF, NO_PATH, 0, 0),  # no such kind of quota
+        "quotactl": (0xFF, NO_PATH, 0, 0),  # there is no such kind of quota
         "quotactl_fd": (-1, 0, 0, 0),
         "sethostname": (0, -1),  # a negative length
         "setdomainname": (0, -1),
-        "syslog": (99, 0, 0),  # no such function
+        "syslog": (99, 0, 0),  # there is no such function
         "syncfs": (-1,),
     },
 )
@@ -91,7 +92,7 @@ modules = needs_root(
         "Loads and removes kernel modules.",
         ROOT,
         {
-            "init_module": (0, 0, ""),  # an image of no bytes
+            "init_module": (0, 0, ""),  # an image without bytes
             "finit_module": (-1, "", 0),  # no file
             "delete_module": ("fettle-no-such-module", 0),
         },
@@ -101,8 +102,8 @@ museum = refused_calls(
     "Calls that nobody has needed for decades: sysfs, ustat, uselib, _sysctl, nfsservctl.",
     ROOT,
     {
-        "sysfs": (99, 0, 0),  # no such option
-        "ustat": (-1, 0),  # no such device
+        "sysfs": (99, 0, 0),  # there is no such option
+        "ustat": (-1, 0),  # there is no such device
         "uselib": (0,),
         "_sysctl": (0,),
         "lookup_dcookie": (0, 0, 0),
@@ -112,7 +113,7 @@ museum = refused_calls(
 new_mount_api = refused_calls(
     "Mounts by the newer calls: open_tree, fsopen, fsmount, move_mount, mount_setattr and others.",
     BaselineControl(root=True, unshare=("--mount",)),
-    {  # all with flags that do not exist, or with no descriptor
+    {  # all with flags that do not exist, or without a descriptor
         "open_tree": (-1, "", 0x7FFFFFFF),
         "move_mount": (-1, "", -1, "", 0x7FFFFFFF),
         "fsopen": ("tmpfs", 0x7FFFFFFF),
@@ -131,7 +132,7 @@ other_memory = refused_calls(
         "process_vm_readv": (-1, 0, 0, 0, 0, -1),  # unknown flags
         "process_vm_writev": (-1, 0, 0, 0, 0, -1),
         "process_madvise": (-1, 0, 0, 0, -1),
-        "kcmp": (-1, -1, 0, 0, 0),  # no such processes
+        "kcmp": (-1, -1, 0, 0, 0),  # there are no such processes
         "pidfd_getfd": (-1, -1, -1),
         "move_pages": (0, 0, 0, 0, 0, -1),
         "migrate_pages": (-1, 0, 0, 0),
@@ -146,8 +147,8 @@ x86_hardware = refused_calls(
     "Reaches for ports and segments of an x86 processor: iopl, ioperm, modify_ldt.",
     BaselineControl(),
     {
-        "iopl": (99,),  # there are four levels
-        "ioperm": (-1, 1, 0),  # beyond the last port
+        "iopl": (99,),  # there are only four levels
+        "ioperm": (-1, 1, 0),  # after the last port
         "modify_ldt": (0, 0, 0),  # reads no bytes
     },
 )
@@ -188,7 +189,7 @@ prctl_values = unnamed_values(
         for option in sorted({*range(128), _PTRACER, *numbers_around(_PRCTL, 8)} - _PRCTL)
     ),
     visible_words=slice(0, 1),
-    # An option that a kernel has not is answered as the filter answers: there is nothing to reach.
+    # If a kernel lacks an option, its error is the filter's error: there is nothing to reach.
     refused=("EINVAL", "EPERM"),
     on_its_own=True,
 )
@@ -217,7 +218,7 @@ setsockopt_values = unnamed_values(
 
 
 def asks_its_pid(inputs: Inputs) -> str | None:
-    """Whether the kernel answers a child that asks for its number by `code`, of x86-64."""
+    """Whether the kernel answers a child that requests its pid with `code`, of x86-64."""
     if os.uname().machine != "x86_64":
         return None
     answer = apart(execute, inputs["code"])
@@ -225,7 +226,7 @@ def asks_its_pid(inputs: Inputs) -> str | None:
 
 
 def other_calls(tries: str, lacking: str, code: str) -> Attack:
-    """An attack that calls the kernel in another way, by this machine code."""
+    """An attack that calls the kernel in another way, with this machine code."""
     return Attack(
         asks_its_pid,
         inputs={"code": code},

@@ -31,7 +31,7 @@ from lab.drills.attacks.probes.syscall_table import needs_root
 
 ROOT, OWN_HOST_NAME = BaselineControl(root=True), BaselineControl(root=True, unshare=("--uts",))
 AS_ITSELF = BaselineControl(root=os.geteuid() == 0)
-"""A control with the drill's own rights: it may look into the process that reaps it."""
+"""A control with the drill's own rights: it may read the process that reaps it."""
 NEW_USER = 0x10000000
 NAMESPACES = {
     "mount": 0x20000,
@@ -77,7 +77,7 @@ def pidfd_getfd() -> str | None:
 
 @attack()
 def ptrace() -> str | None:
-    """Traces the process that started it, and a child of its own: ptrace."""
+    """Traces the process that started it, and one of its own children: ptrace."""
     seize, victim = 0x4206, child(time.sleep, 5)
     try:
         for name, pid in (("parent", os.getppid()), ("process 1", 1), ("child", victim)):
@@ -98,7 +98,8 @@ def proc_links() -> str | None:
         for folder in ("fd", "map_files"):
             names += [f"{folder}/{name}" for name in names_in(f"/proc/{pid}/{folder}")]
         for link in (f"/proc/{pid}/{name}" for name in names):
-            # Neither opened for reading nor followed further: in a control it is someone's.
+            # The files are neither opened for reading nor followed: in a control they belong to
+            # other users.
             if opens(link, os.O_PATH):
                 return f"{link} -> {attempt(os.readlink, link)}"
     return None
@@ -112,7 +113,7 @@ def may_not_write_its_interpreter() -> str | None:
 
 @attack(control=AS_ITSELF, absent=may_not_write_its_interpreter)
 def executable_overwrite() -> str | None:
-    """Writes into the program that runs it, by way of `/proc/PID/exe` (as of CVE-2019-5736)."""
+    """Writes into the program that runs it, through `/proc/PID/exe` (as in CVE-2019-5736)."""
     for pid in ("self", os.getppid(), 1):
         for flags in (os.O_WRONLY, os.O_WRONLY | os.O_APPEND):
             try:
@@ -126,7 +127,7 @@ def executable_overwrite() -> str | None:
 
 @attack(control=ROOT)
 def gain_rights() -> str | None:
-    """Becomes root, or gains capabilities: setuid and its kin, capset, securebits, ambient ones."""
+    """Becomes root, or gains capabilities: setuid and its kin, capset, securebits, ambient."""
     version, admin = 0x20080522, 1 << 12  # CAP_NET_ADMIN
     securebits, keep_caps, ambient, raise_it = 28, 1 << 4, 47, 2
     both = admin | admin << 32
@@ -155,7 +156,7 @@ def gain_rights() -> str | None:
 
 @attack()
 def setuid_programs() -> str | None:
-    """Starts programs that would run as their owner, root: those with the setuid bit."""
+    """Starts programs that would run as root, because they have the setuid bit."""
 
     def status(pid: int | str) -> dict[str, list[str]]:
         with open(f"/proc/{pid}/status") as file:
@@ -175,9 +176,8 @@ def setuid_programs() -> str | None:
             continue
         until, wait_options = time.monotonic() + 1, os.WEXITED | os.WNOWAIT | os.WNOHANG
         while not os.waitid(os.P_PID, program.pid, wait_options) and time.monotonic() < until:
-            time.sleep(
-                0.01
-            )  # a process that has ended, and is not waited for, still shows its user
+            # A process that has ended, but was not waited for, still shows its user.
+            time.sleep(0.01)
         real, effective, saved, _ = status(program.pid)["Uid"]
         program.kill()
         program.wait()
@@ -212,14 +212,14 @@ def user_namespace() -> str | None:
 
 @attack(control=OWN_HOST_NAME)
 def namespaces() -> str | None:
-    """Makes namespaces of every other kind: mount, process, network, ipc, uts, cgroup, time."""
+    """Makes namespaces of all other kinds: mount, process, network, ipc, uts, cgroup, time."""
     entered = [name for name, flag in NAMESPACES.items() if apart(call, "unshare", flag) == 0]
     return f"namespaces of its own: {', '.join(entered)}" if entered else None
 
 
 @attack(control=OWN_HOST_NAME)
 def setns() -> str | None:
-    """Enters namespaces of other processes, and its own anew: setns by /proc/PID/ns, by pidfd."""
+    """Enters namespaces of other processes, and its own again: setns by /proc/PID/ns, by pidfd."""
     everything = 0x20000 | 0x4000000 | 0x8000000 | 0x40000000
     for pid in dict.fromkeys((1, os.getppid(), os.getpid())):
         handle = attempt(os.pidfd_open, pid)
@@ -233,11 +233,11 @@ def setns() -> str | None:
 
 
 def takes_precedence() -> str | None:
-    """Takes precedence over its neighbours: real-time scheduling, nice, I/O classes, OOM score."""
+    """Gets priority over its neighbours: real-time scheduling, nice, I/O classes, OOM score."""
 
     def spared() -> int:
         with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("-1")  # 0 is what everybody has
+            file.write("-1")  # 0 is the value of every process
         return 1
 
     actions = {
@@ -254,12 +254,12 @@ precedence = needs_root(attack(control=ROOT)(takes_precedence))
 
 @attack()
 def personality() -> str | None:
-    """Switches off that addresses are random, for itself and its children: personality."""
+    """Switches off random addresses for itself and its children: personality."""
     fixed_addresses, readable_is_executable = 0x40000, 0x400000
 
     def become(persona: int) -> int:
         call("personality", persona)
-        return call("personality", 0xFFFFFFFF)  # asks
+        return call("personality", 0xFFFFFFFF)  # only reads the value
 
     for persona in (fixed_addresses, readable_is_executable):
         if apart(become, persona) == persona:
@@ -269,11 +269,11 @@ def personality() -> str | None:
 
 @attack()
 def process_options() -> str | None:
-    """Forges the kernel's reports on it, and changes how it is counted and handled: prctl."""
+    """Forges the kernel's reports about it, and changes how it is counted and handled: prctl."""
     size = ctypes.c_uint()
     # Each option is set to its present value, or only read.
     actions = {
-        "PR_SET_MM": (35, 15, ctypes.byref(size), 0, 0),  # how large its own memory map would be
+        "PR_SET_MM": (35, 15, ctypes.byref(size), 0, 0),  # the size of its own memory map
         "PR_SET_TSC": (26, 1, 0, 0, 0),
         "PR_TASK_PERF_EVENTS_ENABLE": (32, 0, 0, 0, 0),
         "PR_MCE_KILL": (33, 0, 0, 0, 0),
@@ -285,7 +285,7 @@ def process_options() -> str | None:
 
 @attack()
 def relax_filter() -> str | None:
-    """Puts a filter that allows everything over the sandbox's own; tries what that refuses."""
+    """Adds a filter that allows everything to the sandbox's filter; then tries refused calls."""
     no_new_privs, set_seccomp, filters = 38, 22, 1
     allow = ctypes.create_string_buffer(struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
     program = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", 1, ctypes.addressof(allow)))

@@ -1,1 +1,1 @@
-"""A run takes more than its limits give it, or disturbs others."""
+"""A run uses more than its limits allow, or disturbs other runs."""

@@ -39,7 +39,7 @@ def memory_one_process() -> str | None:
     try:
         for _ in range(300):
             blocks.append(bytearray(b"x") * (1 << 20))
-            time.sleep(0.002)  # a burst between two samples is bounded too, but not by this limit
+            time.sleep(0.002)  # a burst between two samples is limited, too, but not by this limit
     except MemoryError:
         return None
     time.sleep(0.3)
@@ -47,7 +47,7 @@ def memory_one_process() -> str | None:
 
 
 def wait_for_all(reading: int) -> int:
-    """How many of the processes have said, by a byte each, that they are done."""
+    """The number of processes that have reported, by one byte each, that they are done."""
     done = 0
     while done < PROCESSES and select.select([reading], [], [], 8.0)[0]:
         done += len(os.read(reading, PROCESSES))
@@ -55,7 +55,9 @@ def wait_for_all(reading: int) -> int:
 
 
 def killed(pids: list[int]) -> int:
-    """How many have ended: the kernel kills some that have filled theirs, to free it for others."""
+    """The number of processes that have ended: the kernel kills some that have filled their
+    memory.
+    """
     wait_options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return sum(os.waitid(os.P_PID, pid, wait_options) is not None for pid in pids)
 
@@ -86,7 +88,7 @@ def memory_eight_processes() -> str | None:
     alone=True,
 )
 def memory_burst() -> str | None:
-    """Fills more than twice the memory limit at once, before anyone can have looked."""
+    """Fills more than twice the memory limit at once, before a sample can be taken."""
     reading, writing = os.pipe()
     start_read, start = os.pipe()
     size = 160
@@ -118,7 +120,8 @@ def fill_shared() -> str | None:
             part[at] = 1
 
     for part in parts:
-        os.waitpid(child(fill, part), 0)  # its pages stay: they belong to the mapping, held by all
+        # The pages of an ended child stay: they belong to the mapping, which all processes hold.
+        os.waitpid(child(fill, part), 0)
     time.sleep(0.4)
     touched = sum(len(part) for part in parts if part[0] == 1)
     return f"{touched >> 20} MiB of shared memory" if touched == 8 * len(parts[0]) else None
@@ -129,21 +132,19 @@ memory_shared = memory_attack()(fill_shared)
 
 @memory_attack()
 def memory_hidden() -> str | None:
-    """Fills more memory than the limit in mappings that are shared, and that no process can
-    read."""
+    """Fills more memory than the limit in shared mappings that no process can read."""
     libc().prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE; it is inherited
     return fill_shared()
 
 
 @memory_attack(limits=SMALL)
 def leader_gone() -> str | None:
-    """Holds more memory than the limit in a process after the end of its first thread: it looks
-    dead."""
+    """Holds more memory than the limit in a process whose first thread has ended: it looks dead."""
     read, write = os.pipe()
     most = 320
 
     def fill() -> None:
-        time.sleep(0.3)  # until it looks dead
+        time.sleep(0.3)  # until the process looks dead
         blocks: list[bytearray] = []
         while len(blocks) < most:
             blocks.append(bytearray(b"x") * (1 << 20))
@@ -165,7 +166,7 @@ def leader_gone() -> str | None:
 
 @memory_attack(ends=frozenset({End.MEMORY, End.SIGNALED}))
 def recursion() -> str | None:
-    """Recurses without end, so that the interpreter's own stack fills the memory."""
+    """Recurses without end, so that the interpreter's stack fills the memory."""
     sys.setrecursionlimit(1 << 30)
 
     def recurse(depth: int, _memory: bytearray) -> int:
@@ -180,7 +181,7 @@ def recursion() -> str | None:
 
 @attack(control=BaselineControl(host_root=True))
 def locked_memory() -> str | None:
-    """Locks memory, so that it cannot be taken back."""
+    """Locks memory, so that the kernel cannot take it back."""
     memory = mmap.mmap(-1, 32 << 20)
     start = ctypes.c_char.from_buffer(memory)
     locked = libc().mlock(ctypes.byref(start), ctypes.c_size_t(len(memory))) == 0
@@ -215,8 +216,8 @@ def shm_fill(inputs: dict[str, Any]) -> str | None:
 
 def total_held(processes: int, fill: Callable[..., int], *words: Any) -> int:
     """The bytes that the kernel holds at once for this number of processes; `fill(*words)` counts
-    the bytes of one process. What that has opened must stay open after it: what its objects close,
-    the kernel frees.
+    the bytes of one process. The objects of `fill` must stay open after it, because the kernel
+    frees the memory of closed objects.
     """
     read, write = os.pipe()
 
@@ -239,7 +240,7 @@ def total_held(processes: int, fill: Callable[..., int], *words: Any) -> int:
     alone=True,
 )
 def pipe_buffers() -> str | None:
-    """Fills pipes of the largest size in several processes: kernel memory that no process has."""
+    """Fills pipes of the largest size in several processes: kernel memory of no process."""
 
     def fill() -> int:
         size = 0
@@ -259,12 +260,12 @@ def pipe_buffers() -> str | None:
 
 @attack(limits=SMALL, ends=frozenset({End.MEMORY, End.DISK}), alone=True)
 def socket_buffers() -> str | None:
-    """Fills the buffers of sockets in several processes: kernel memory that no process has."""
+    """Fills the buffers of sockets in several processes: kernel memory of no process."""
 
     def fill() -> int:
         size = 0
         for _ in range(110):
-            # 64 MiB are proof enough, on a machine that allows large buffers.
+            # 64 MiB are enough evidence, on a machine that allows large buffers.
             pair = attempt(socket.socketpair) if size < 64 << 20 else None
             for end in pair or ():
                 end.setblocking(False)
@@ -279,7 +280,7 @@ def socket_buffers() -> str | None:
 
 
 def sent_until_full(end: socket.socket) -> int:
-    """The bytes that a connection takes until it takes no more for some milliseconds."""
+    """The bytes that a connection accepts until it accepts no more for some milliseconds."""
     end.setblocking(False)
     total, idle = 0, 0
     while idle < 5:
@@ -292,7 +293,7 @@ def sent_until_full(end: socket.socket) -> int:
 
 @attack(limits=SMALL, ends=frozenset({End.MEMORY}), alone=True)
 def socket_buffers_tcp() -> str | None:
-    """Fills the buffers of TCP's sockets, as large as they grow, or as one may wish them."""
+    """Fills the buffers of TCP sockets, as far as they grow, or as large as one may request."""
 
     def pair(server: socket.socket, wished: int) -> list[socket.socket]:
         client = socket.socket()

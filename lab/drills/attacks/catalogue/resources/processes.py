@@ -1,4 +1,4 @@
-"""Processes, threads, kernel objects and limits; and what neighbours notice of it."""
+"""Processes, threads, kernel objects and limits, and their effect on neighbours."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ outliving_attack = partial(attack, drive=outliving)
 QUIET = Limits(wall_seconds=20.0)
 BOMBS = ("forks", "memory", "output", "files", "spin")
 SLOWER = 10.0
-"""The neighbour may take this multiple of its time alone, plus 3 s: there are as many bombs as
-that, and one processor may be all there is."""
+"""The neighbour may take this multiple of its time alone, plus 3 s: this is the number of bombs,
+and there may be only one processor.
+"""
 
-# Not RLIMIT_NPROC: a control group may count in its place, and `fork_bomb` tries it.
+# Not RLIMIT_NPROC: a control group may count instead of it, and `fork_bomb` tests it.
 HARD = Limits(processes=32, open_files=64, file_bytes=MIB, cpu_seconds=5)
 
 
 @counted_attack()
 def fork_bomb() -> str | None:
-    """Forks until nothing more can be forked."""
+    """Forks until no more processes can be forked."""
     pids: list[int] = []
     try:
         while len(pids) < 2 * COUNT:
@@ -81,7 +82,7 @@ def thread_bomb() -> str | None:
 
 @counted_attack()
 def spawn_storm() -> str | None:
-    """Starts programs by vfork from many threads at once, past the count of processes."""
+    """Starts programs by vfork from many threads at once, beyond the limit of processes."""
     pids: list[int] = []
 
     def storm() -> None:
@@ -95,7 +96,7 @@ def spawn_storm() -> str | None:
     for thread in [threading.Thread(target=storm) for _ in range(8)]:
         try:
             thread.start()
-        except RuntimeError:  # the others have taken all there is
+        except RuntimeError:  # the other threads have used up all processes
             break
         started.append(thread)
     for thread in started:
@@ -106,7 +107,7 @@ def spawn_storm() -> str | None:
 
 @outliving_attack()
 def daemon(inputs: Inputs) -> str | None:
-    """Leaves a daemon behind: forked twice, in a session of its own, deaf to signals."""
+    """Leaves a daemon behind: forked twice, in its own session, ignoring signals."""
 
     def start() -> None:
         # The mark on its command line lets the host find it, even after it has changed its name or
@@ -117,13 +118,13 @@ def daemon(inputs: Inputs) -> str | None:
 
     child(start)
     os.wait()
-    time.sleep(0.5)  # for the host to meet it
+    time.sleep(0.5)  # so that the host sees it
     return None
 
 
 @outliving_attack()
 def stopped_processes(inputs: Inputs) -> str | None:
-    """Leaves processes behind that are stopped, in sessions of their own."""
+    """Leaves stopped processes behind, in their own sessions."""
     for _ in range(3):
         process = subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(20)", inputs["mark"]],
@@ -131,13 +132,13 @@ def stopped_processes(inputs: Inputs) -> str | None:
         )
         os.kill(process.pid, signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
-    time.sleep(0.5)  # for the host to meet them
+    time.sleep(0.5)  # so that the host sees them
     return None
 
 
 @outliving_attack()
 def pid_hopping(inputs: Inputs) -> str | None:
-    """Flees from a killer by pid: each process forks its successor and ends, for 10 s."""
+    """Escapes a killer by pid: each process forks its successor and ends, for 10 s."""
     until = time.monotonic() + 10
 
     def hop() -> None:
@@ -172,7 +173,7 @@ def message_queues(inputs: Inputs) -> str | None:
 
 @attack()
 def timers() -> str | None:
-    """Makes timers without end: each is kernel memory, and one of its user's pending signals."""
+    """Makes timers without end: each uses kernel memory and a pending signal of its user."""
     count, enough = 0, 20_000
     library, timer = libc(), ctypes.c_void_p()
     while count < enough and library.timer_create(1, None, ctypes.byref(timer)) == 0:
@@ -188,10 +189,10 @@ priorities = attack(
 
 @attack(control=BaselineControl(as_drill=True))
 def prlimit_others(inputs: Inputs) -> str | None:
-    """Sets the limits of a process that is not of its own run: the drill's."""
+    """Sets the limits of a process outside of its run: the drill."""
     pid = inputs["pid"]
     if b"lab.drills.attacks" not in (read(f"/proc/{pid}/cmdline") or b""):
-        return None  # none, or a pid of the sandbox's own
+        return None  # none, or a pid in the sandbox
     try:
         limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
@@ -213,7 +214,7 @@ def prlimit_others(inputs: Inputs) -> str | None:
     },
 )
 def raise_rlimits(inputs: Inputs) -> str | None:
-    """Raises its own resource limits, by setrlimit and by prlimit."""
+    """Raises its own resource limits, with setrlimit and with prlimit."""
     for name, most in inputs["most"].items():
         which = getattr(resource, f"RLIMIT_{name}")
         for limit in (1 << 31, resource.RLIM_INFINITY):
@@ -235,8 +236,9 @@ def has_inotify() -> str | None:
 
 
 async def with_a_neighbour(context: Context) -> AttackVerdict:
-    """The neighbour's run alone, then the attack's probe, and the neighbour's run again during the
-    probe."""
+    """Run the neighbour alone, then the attack's probe, and the neighbour again during the
+    probe.
+    """
     alone = (await context.run(has_inotify)).report
     run = asyncio.ensure_future(context.run())
     await asyncio.sleep(1.0)
@@ -251,7 +253,7 @@ async def with_a_neighbour(context: Context) -> AttackVerdict:
 
 @attack(drive=with_a_neighbour, alone=True)
 def inotify() -> str | None:
-    """Takes all that its user may have of inotify and epoll, so that a neighbour gets none."""
+    """Uses up the inotify and epoll objects of its user, so that a neighbour gets none."""
     library, count = libc(), 0
     while count < 250 and library.inotify_init1(0) >= 0:
         count += 1
@@ -292,7 +294,7 @@ async def among_bombs(context: Context) -> AttackVerdict:
 
 
 def explodes(inputs: Inputs) -> str | None:
-    """Bombs of five kinds at once, in their own sandboxes, at the same time as a normal run."""
+    """Starts five kinds of bombs at once, in their own sandboxes, during a normal run."""
     until = time.monotonic() + 4
     if inputs["kind"] == "memory":
         blocks: list[bytearray] = []

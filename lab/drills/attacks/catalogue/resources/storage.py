@@ -21,7 +21,7 @@ OPEN_FILES = 64
 
 @attack(limits=SMALL, ends=FULL)
 def disk_fill(inputs: Inputs) -> str | None:
-    """Fills every place that can be written, in files of allowed size."""
+    """Fills every writable place with files of an allowed size."""
     written = 0
     paths = []
     block = bytes(1 << 20)
@@ -54,14 +54,14 @@ def disk_fill(inputs: Inputs) -> str | None:
 
 @attack(limits=SMALL, ends=FULL)
 def disk_unlinked(inputs: Inputs) -> str | None:
-    """Fills the disk with files that have no name any more."""
+    """Fills the disk with files that no longer have a name."""
     written = 0
     block = bytes(1 << 20)
     for folder in (".", "/tmp", "/dev/shm", "/var/tmp"):
         path = f"{folder}/{inputs['mark']}"
         wrote = len(block)
         while written < ENOUGH and wrote == len(block):
-            file = attempt(os.open, path, os.O_CREAT | os.O_WRONLY)  # it stays open
+            file = attempt(os.open, path, os.O_CREAT | os.O_WRONLY)  # the file stays open
             if file is None:
                 break
             os.unlink(path)
@@ -73,7 +73,7 @@ def disk_unlinked(inputs: Inputs) -> str | None:
 
 @attack(ends=FULL)
 def inode_fill(inputs: Inputs) -> str | None:
-    """Makes empty files without end: they take no bytes, but kernel memory."""
+    """Makes empty files without end: they take no bytes on the disk, but kernel memory."""
     count, enough = 0, 100_000
     top = os.getcwd()
     for folder in (".", "/tmp", "/dev/shm", "/run"):
@@ -94,7 +94,7 @@ def inode_fill(inputs: Inputs) -> str | None:
 
 @attack(limits=Limits(open_files=OPEN_FILES))
 def fd_exhaustion() -> str | None:
-    """Opens files until an open fails, after asking for a higher limit."""
+    """Opens files until an open fails, after it has requested a higher limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     descriptors: list[int] = []
@@ -148,7 +148,7 @@ async def a_total_is_kept(context: Context) -> AttackVerdict:
     control=RaisedLimits(Limits(file_bytes=2 * MIB, workspace_bytes=64 * MIB)),
 )
 def sparse_collection() -> str | None:
-    """Leaves a thousand sparse files: nothing to make, gigabytes to collect."""
+    """Leaves a thousand sparse files: quickly made, gigabytes to collect."""
     for number in range(1_000):
         with open(f"sparse-{number}", "wb") as file:
             file.truncate(2 << 20)

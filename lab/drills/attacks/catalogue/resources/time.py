@@ -18,7 +18,7 @@ from sandbox.protocol import MIB, End, Limits
 
 OUTPUT_KEPT = 16 * 1024
 HOST_GROWTH = 48 * MIB
-"""What the host's process may grow by; the flood is four times as much."""
+"""The allowed growth of the host's process in bytes; the flood is four times as large."""
 
 processor_attack = partial(
     attack,
@@ -37,7 +37,7 @@ deadline_attack = partial(
 
 @processor_attack(limits=ONE_SECOND)
 def busy_loop() -> str | None:
-    """Burns processor time beyond its limit, in one process."""
+    """Uses processor time beyond its limit, in one process."""
     for number in (signal.SIGXCPU, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     burn(3)
@@ -46,7 +46,7 @@ def busy_loop() -> str | None:
 
 @processor_attack(limits=Limits(wall_seconds=60.0, cpu_seconds=2))
 def cpu_across_processes() -> str | None:
-    """Burns processor time in four processes that each stay below the limit."""
+    """Uses processor time in four processes that each stay below the limit."""
     pids = [child(burn, 1.3) for _ in range(4)]
     for pid in pids:
         os.waitpid(pid, 0)
@@ -55,7 +55,7 @@ def cpu_across_processes() -> str | None:
 
 @processor_attack(limits=ONE_SECOND)
 def cpu_short_lives() -> str | None:
-    """Burns processor time in grandchildren that live too short a time to be seen by a sample."""
+    """Uses processor time in grandchildren that live too short to appear in a sample."""
     read, write = os.pipe()
 
     def live() -> None:
@@ -63,7 +63,7 @@ def cpu_short_lives() -> str | None:
         os.write(write, b"1")
 
     for _ in range(150):
-        child(child, live)  # an orphan: not its parent but init inherits its time
+        child(child, live)  # an orphan: init inherits its time, and not its parent
         os.wait()
         os.read(read, 1)
     return "150 x 0.02 s of processor time"
@@ -71,9 +71,8 @@ def cpu_short_lives() -> str | None:
 
 @processor_attack(limits=ONE_SECOND)
 def cpu_unreaped() -> str | None:
-    """Burns processor time in children without a waiting parent, so that their time is not added to
-    a parent's."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them, and forgets
+    """Uses processor time in unreaped children, so that no parent inherits their time."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them without adding their time
     for _ in range(10):
         read, write = os.pipe()
         child(burn, 0.25)
@@ -85,7 +84,7 @@ def cpu_unreaped() -> str | None:
 
 @deadline_attack()
 def sleep_past_deadline() -> str | None:
-    """Sleeps past the deadline, blind to every signal that can be ignored or blocked."""
+    """Sleeps past the deadline, and blocks or ignores every signal that it can."""
     for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
         allowed(signal.signal, number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -95,7 +94,7 @@ def sleep_past_deadline() -> str | None:
 
 @deadline_attack()
 def output_endless() -> str | None:
-    """Writes a little, for ever, on both outputs, past the deadline."""
+    """Writes a little, forever, on both outputs, past the deadline."""
     until = time.monotonic() + 3
     while time.monotonic() < until:
         os.write(1, b"out\n")
@@ -120,7 +119,7 @@ async def little_is_kept(context: Context) -> AttackVerdict:
     sizes = [len(output.text.encode()) for output in (result.stdout, result.stderr)]
     if result.end is not End.OUTPUT:
         return reached(f"it ended as {result.end}: {(await run).report}")
-    if max(sizes) > 3 * OUTPUT_KEPT + 100:  # a byte that is no text becomes three
+    if max(sizes) > 3 * OUTPUT_KEPT + 100:  # a byte that is not text becomes three bytes
         return reached(f"{max(sizes)} bytes of an output were kept")
     if growth > HOST_GROWTH:
         return reached(f"the host's process grew by {growth} bytes")
@@ -131,7 +130,7 @@ async def little_is_kept(context: Context) -> AttackVerdict:
     limits=Limits(output_bytes=OUTPUT_KEPT, wall_seconds=30.0), drive=little_is_kept, alone=True
 )
 def output_flood() -> str | None:
-    """Floods standard output and standard error, faster than anyone reads."""
+    """Floods standard output and standard error, faster than any reader reads."""
 
     def flood(fd: int) -> None:
         for _ in range(100):
