@@ -1,4 +1,4 @@
-"""Fixtures that more than one suite wants: real servers, one of each kind a session."""
+"""Fixtures that several suites share: real servers, one server of each kind per session."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from support.servers import redis_servers
 
 from jobs.store.redis_store import RedisStore, connect
 
-# How fast an example is drawn or run says something of the machine, and decides nothing here.
+# The speed of a test depends on the machine, so Hypothesis must not fail a slow test.
 settings.register_profile("fettle", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fettle")
 
 DAY_SECONDS = 86_400
 LONGEST_TEST_SECONDS = 60
-"""Of those that count by the day."""
+"""The longest time of a test that counts usage per day."""
 
 
 @pytest.fixture
 def one_day() -> None:
-    """Whoever counts by the day (UTC) has one: right before midnight he waits for the next."""
-    left = DAY_SECONDS - time.time() % DAY_SECONDS
-    if left < LONGEST_TEST_SECONDS:
-        time.sleep(left + 0.1)
+    """Keep the test within one day (UTC): shortly before midnight, wait for the next day."""
+    seconds_left = DAY_SECONDS - time.time() % DAY_SECONDS
+    if seconds_left < LONGEST_TEST_SECONDS:
+        time.sleep(seconds_left + 0.1)
 
 
 @pytest.fixture(scope="session")
 def redis_named(tmp_path_factory) -> Iterator[Callable[[str], redis_servers.RedisServer]]:
-    """The session's server of a binary's name, started when it is first wanted, then emptied."""
+    """Start a Redis server from its binary's name, at the first call in the session; empty it."""
     running: dict[str, redis_servers.RedisServer] = {}
     with ExitStack() as stack:
 
-        def named(name: str) -> redis_servers.RedisServer:
+        def start_or_empty(name: str) -> redis_servers.RedisServer:
             if name not in running:
                 directory = tmp_path_factory.mktemp(name)
                 binary = redis_servers.binaries()[name]
@@ -48,18 +48,18 @@ def redis_named(tmp_path_factory) -> Iterator[Callable[[str], redis_servers.Redi
                 client.flushall()
             return running[name]
 
-        yield named
+        yield start_or_empty
 
 
 @pytest.fixture
 def redis_url(redis_named) -> str:
-    """The address of an empty Redis, of the kind that comes first."""
+    """The address of an empty Redis, started from the first of `redis_servers.binaries()`."""
     return redis_named(next(iter(redis_servers.binaries()))).url
 
 
 @pytest.fixture
 async def redis_store(redis_url) -> AsyncIterator[RedisStore]:
-    """An empty store on that Redis."""
+    """An empty store on the server of `redis_url`."""
     store = RedisStore(connect(redis_url, seconds=20))
     yield store
     await store.close()
@@ -96,13 +96,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_report_header() -> str:
-    """Which of the sandbox's backends are tested here."""
+    """The backends of the sandbox that this session tests."""
     return engines.header()
 
 
 @pytest.fixture(scope="session")
 def docker_engine(tmp_path_factory) -> Iterator[engines.Engine]:
-    """The session's Docker engine, with the sandboxes' image."""
+    """The session's Docker engine, with the image for sandboxes."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

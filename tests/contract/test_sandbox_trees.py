@@ -1,4 +1,4 @@
-"""Directory trees on every backend: `/work` begins with more files than those of the command."""
+"""Directory trees on every backend: `/work` begins with more files than the command's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from support import layers
+from support.directory_trees import make_tree
 from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
@@ -71,7 +71,7 @@ async def sandbox(request: pytest.FixtureRequest, top: Path) -> AsyncIterator[Sa
 
 
 def make(top: Path, name: str, files: Mapping[str, bytes | str]) -> None:
-    layers.make(top, f"{name}-{TOKEN}", files)
+    make_tree(top, f"{name}-{TOKEN}", files)
 
 
 async def run(
@@ -88,7 +88,7 @@ async def run(
     return await sandbox.run(command, limits)
 
 
-async def test_work_begins_with_the_layer_and_nothing_of_it_is_a_change(sandbox: Sandbox) -> None:
+async def test_work_begins_with_the_tree_and_no_file_of_it_is_a_change(sandbox: Sandbox) -> None:
     code = """
 import os, subprocess
 from app.core import VALUE
@@ -105,7 +105,9 @@ print(subprocess.check_output('./run.sh', text=True), end='')
     assert (result.changed, result.deleted, result.refused) == ({}, frozenset(), ())
 
 
-async def test_only_what_changed_comes_out_and_the_layer_stays(sandbox: Sandbox, top: Path) -> None:
+async def test_only_changed_files_are_returned_and_the_tree_is_unchanged(
+    sandbox: Sandbox, top: Path
+) -> None:
     code = """
 from pathlib import Path
 Path('a.txt').write_text('changed')
@@ -131,7 +133,7 @@ Path('fresh/deep/file').write_text('f')
     assert {path.name for path in (top / f"base-{TOKEN}" / "app/data").iterdir()} == {"one", "two"}
 
 
-async def test_a_directory_that_is_removed_and_made_anew_has_only_what_is_new(
+async def test_a_directory_that_is_removed_and_made_again_has_only_new_files(
     sandbox: Sandbox,
 ) -> None:
     code = """
@@ -148,7 +150,7 @@ print(sorted(os.listdir('app')), sorted(os.listdir('app/data')))
     assert result.deleted == {"app/__init__.py", "app/core.py", "app/data/one"}
 
 
-async def test_files_become_directories_and_directories_files(sandbox: Sandbox) -> None:
+async def test_files_may_become_directories_and_directories_files(sandbox: Sandbox) -> None:
     code = """
 import os, shutil
 os.remove('a.txt'); os.mkdir('a.txt'); open('a.txt/in', 'w').write('in')
@@ -164,7 +166,7 @@ os.remove('b.txt'); os.symlink('link', 'b.txt')
     assert result.refused == ()
 
 
-async def test_links_modes_and_empty_directories_come_out(sandbox: Sandbox) -> None:
+async def test_links_modes_and_empty_directories_are_returned(sandbox: Sandbox) -> None:
     code = """
 import os, stat
 print(sorted(name for name in os.listdir() if os.path.islink(name)), os.access('b.txt', os.X_OK))
@@ -195,7 +197,7 @@ async def test_the_commands_files_are_over_the_tree_without_removed_paths(
     sandbox: Sandbox,
 ) -> None:
     files = {
-        "run.sh": b"echo mine\n",  # by its mode it can be executed still
+        "run.sh": b"echo mine\n",  # by its mode, it can still be executed
         "b.txt": b"b",
         "app/data": b"a file",
         "a.txt/in": b"in",
@@ -220,7 +222,7 @@ os.remove('b.txt'); open('app/data', 'a').write('.')
     assert result.refused == ()
 
 
-async def test_a_directory_that_removal_empties_does_not_exist(sandbox: Sandbox) -> None:
+async def test_a_directory_without_remaining_files_does_not_exist(sandbox: Sandbox) -> None:
     removed = frozenset(path for path in BASE if path.startswith("app/"))
     code = "import os; print(os.path.exists('app')); os.mkdir('app'); print(os.listdir('app'))"
     result = await run(sandbox, code, removed=removed)
@@ -263,7 +265,7 @@ os.remove('a.txt'); os.remove('b.txt'); open('only', 'a').write('.')
     assert (result.changed, result.deleted) == ({"only": b"over."}, {"a.txt", "b.txt"})
 
 
-async def test_a_sandbox_has_its_own_layers_alone(sandbox: Sandbox) -> None:
+async def test_a_sandbox_has_only_its_own_trees(sandbox: Sandbox) -> None:
     program = """
 import os
 print(any(b'of another ' b'job' in open(os.path.join(place, name), 'rb').read()
@@ -276,7 +278,7 @@ print(any(b'of another ' b'job' in open(os.path.join(place, name), 'rb').read()
     assert (await run(sandbox, program, names=("other",))).stdout.text == "True\n"
 
 
-async def test_limits_count_what_is_written_not_the_layers(sandbox: Sandbox) -> None:
+async def test_limits_count_written_files_but_not_the_trees(sandbox: Sandbox) -> None:
     limits = Limits(wall_seconds=60.0, file_bytes=MIB, workspace_bytes=2 * MIB, workspace_files=3)
     code = """
 for number in range(4):
@@ -295,7 +297,7 @@ async def test_a_full_workspace_is_a_full_disk(sandbox: Sandbox) -> None:
     assert result.end is End.DISK
 
 
-async def test_links_of_the_layer_are_no_way_out(sandbox: Sandbox) -> None:
+async def test_links_of_a_tree_do_not_lead_out(sandbox: Sandbox) -> None:
     files = {"outside/in": b"in"}
     result = await run(sandbox, "import os; print(os.listdir('outside'))", files)
     assert result.stdout.text == "['in']\n"
@@ -303,7 +305,7 @@ async def test_links_of_the_layer_are_no_way_out(sandbox: Sandbox) -> None:
     assert written.changed == {"a.txt": b"through it"}
 
 
-async def test_many_at_once_do_not_mix(sandbox: Sandbox) -> None:
+async def test_concurrent_runs_are_not_mixed_up(sandbox: Sandbox) -> None:
     code = """
 import time
 open('a.txt', 'a').write({!r}); time.sleep(0.2); print(open('a.txt').read())

@@ -1,4 +1,4 @@
-"""API processes that die or stop: no accepted job is lost, and no request has two effects."""
+"""API processes that die or stop: no accepted job is lost, and no request has its effect twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def listed(operations: Operations, label: str) -> list[str]:
 
 
 async def paused(deployment: Deployment, operations: Operations) -> str:
-    """A job that waits for a person; the test plays its worker."""
+    """A job that waits for a person; the test played its worker."""
     job_id = await deployment.submit(operations, JobSpec(task="paused", review=True))
     lease = LeaseRef(job_id, ok(await operations.claim(job_id, "test")).epoch)
     review = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
@@ -56,10 +56,10 @@ async def paused(deployment: Deployment, operations: Operations) -> str:
         ("after_hint", True),
     ],
 )
-async def test_a_front_killed_at_any_point_of_a_submission(
+async def test_an_api_killed_at_any_point_of_a_submission(
     deployment: Deployment, point, is_stored
 ) -> None:
-    """J1, J2: the client asks again with its key, and there is one job, which ends."""
+    """J1, J2: the client repeats its request with the same key; one job exists, and it ends."""
     body = {"task": "once", "model": "recording:once", "labels": [point]}
     with front(deployment, point, fail_point=point) as dying, front(deployment, "next") as api:
         async with caller(dying.url) as client:
@@ -80,7 +80,7 @@ async def test_a_front_killed_at_any_point_of_a_submission(
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-async def test_a_front_killed_around_a_decision_and_a_cancel(
+async def test_an_api_killed_before_or_after_a_decision_or_cancel(
     deployment: Deployment, side: str
 ) -> None:
     """J10, J11: a repeated request has one effect, or its answer says that the job has ended."""
@@ -114,10 +114,12 @@ async def test_a_front_killed_around_a_decision_and_a_cancel(
         assert (await deployment.kinds(operations, cancelled)).count("cancelled") == 1
 
 
-async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
+async def test_a_hundred_streams_end_with_their_api_and_continue_at_another(
     deployment: Deployment,
 ) -> None:
-    """J12: the stopped process exits within 5 s, and every reader gets every event exactly once."""
+    """J12: the stopped process exits within 5 s, and every reader receives every event exactly
+    once.
+    """
     jobs, readers, facts = 5, 20, 12
     async with deployment.operations() as operations:
         leases = []
@@ -127,7 +129,7 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
             job_id = await deployment.submit(operations, JobSpec(task="sum"))
             leases.append(LeaseRef(job_id, ok(await claims.claim(job_id, "test")).epoch))
 
-        async def tell() -> None:
+        async def append_facts() -> None:
             for number in range(facts):
                 for lease in leases:
                     fact = NewEvent(f"s{number}", "summarized", {"text": "x" * 1_000})
@@ -152,7 +154,7 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
                     ):
                         await asyncio.sleep(0.05)
                 await until(lambda: readers_of(log, 2) == jobs * readers)
-                telling = asyncio.create_task(tell())
+                telling = asyncio.create_task(append_facts())
                 await until(lambda: readers_of(log, 3) > 0)
                 started_at = time.monotonic()
                 os.kill(first.process.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Cancels at any moment: one winner, and nothing happens after it."""
+"""Cancels at any moment: either the cancel or the job's end is final, and no event follows it."""
 
 from __future__ import annotations
 
@@ -24,25 +24,28 @@ AT_ONCE_EVERY = 40
 AT_ONCE = 25
 THROUGH_WORKERS = 60
 SPREAD_SECONDS = 0.1
-"""The first spread of the cancels. The test adapts it if one side wins too often."""
+"""The initial range of the cancels' delays. The test adapts it if one side wins too often."""
 DEAF = {
     "heartbeat_seconds": "60",
     "lease_seconds": "180",
     "stuck_seconds": "360",
     "worker_seen_seconds": "180",
 }
-"""Settings of a worker that learns of a cancel only from the message, not from a heartbeat."""
+"""Settings for a worker that learns of a cancel only from the message, not from a heartbeat."""
 ESTABLISHED = "01"
 """The state of an open connection in /proc/net/tcp."""
 
 
 @pytest.mark.invariant("J11")
 @pytest.mark.timeout(300)
-async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> None:
-    """On a real Redis: the job's life and its cancel run side by side, each at its own pace."""
+async def test_a_thousand_cancels_race_against_claim_review_and_end(scene: Scene) -> None:
+    """On a real Redis, the steps of a job and its cancel run concurrently, each with its own
+    delays.
+    """
     chance = random.Random(11)
     store = RedisStore(connect(scene.deployment.redis_url))
-    await store.redis.config_set("appendfsync", "no")  # 10,000 writes that need not survive Redis
+    # These 10,000 writes do not have to survive a crash of Redis.
+    await store.redis.config_set("appendfsync", "no")
     operations = Operations(store, lambda *_: None)
     won: Counter[str] = Counter()
     spread = SPREAD_SECONDS
@@ -54,7 +57,8 @@ async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> 
         async with gate:
             job_id = await scene.submit(name, review=True)
             pauses = [chance.expovariate(10 / SPREAD_SECONDS) for _ in range(5)]
-            at_once = number % AT_ONCE_EVERY == 0  # the moment before a claim is short: aim at it
+            # The time before a claim is short, so some cancels aim at it.
+            at_once = number % AT_ONCE_EVERY == 0
             at = 0.0 if at_once else chance.uniform(0, 2 * spread)
             last_step, granted = await asyncio.gather(
                 run_lifecycle(operations, job_id, pauses), cancel_after(scene, name, at)
@@ -70,12 +74,13 @@ async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> 
     await asyncio.gather(*(race(number) for number in range(CANCELS)))
     await scene.judge()
     await store.close()
-    assert min(won["cancel"], won["end"]) > CANCELS / 20, won  # or the moments were all alike
+    # Otherwise all cancels came at the same moment.
+    assert min(won["cancel"], won["end"]) > CANCELS / 20, won
     assert min(won[kind] for kind in ("submitted", "started", "review_opened", "decided")) > 3, won
 
 
 async def run_lifecycle(operations: Operations, job_id: str, pauses: list[float]) -> str:
-    """Do the steps of a job, as a worker and a person do; return the step that was refused."""
+    """Do the steps of a job, as a worker and a person do. Returns the step that was refused."""
     wait = iter(pauses)
     for step in ("claim", "pause", "decide", "claim again", "succeed"):
         await asyncio.sleep(next(wait))
@@ -98,21 +103,23 @@ async def run_lifecycle(operations: Operations, job_id: str, pauses: list[float]
 
 
 async def refused_writes(operations: Operations, record: JobRecord) -> None:
-    """A worker that still believes it holds the job writes nothing."""
+    """Redis refuses all writes of a worker that still believes to have the lease."""
     assert not await operations.store.owns(lease_of(record))
     with pytest.raises(Exception, match=record.id):
         await operations.store.write(record.id, record.epoch, Writes(journal={"late": b"x"}))
 
 
 async def cancel_after(scene: Scene, name: str, at: float) -> bool:
-    """Cancel a job after a while."""
+    """Cancel a job after this number of seconds."""
     await asyncio.sleep(at)
     return await scene.cancel(name)
 
 
 @pytest.mark.invariant("J11")
 async def test_cancels_through_real_workers(scene: Scene) -> None:
-    """At random moments of jobs that two workers have: the last event is the only end."""
+    """Cancel jobs of two workers at random moments: each job has one end, which is its last
+    event.
+    """
     chance = random.Random(7)
     scene.deployment.worker(**DEAF)
     scene.deployment.worker(**DEAF)
@@ -141,7 +148,7 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
 
 @pytest.mark.invariant("J14")
 async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
-    """The process of the run ends within two seconds, and no further model call is made."""
+    """The process of the run ends within two seconds, and the job makes no further model call."""
     seconds = "16.180339"
     scene.deployment.worker(**DEAF)
     await scene.submit("long", Work((sleeps(seconds),)))
@@ -154,8 +161,8 @@ async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     await scene.judge()
 
 
-async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
-    """The call is given up within two seconds, and the slot is free for the next job."""
+async def test_a_cancel_during_a_hanging_model_call(scene: Scene) -> None:
+    """The worker abandons the call within two seconds, and its slot is free for the next job."""
     scene.deployment.worker(concurrency="1", **DEAF)
     await scene.submit("hanging", Work(seconds=60))
     await scene.requests("hanging", 1)
@@ -169,16 +176,17 @@ async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
 
 
 def calls_of(scene: Scene) -> list[str]:
-    """The connections that callers of the model's server have open."""
+    """The open connections of callers to the model's server."""
     port = int(scene.deployment.env["FETTLE_GROQ_BASE_URL"].rpartition(":")[2])
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return [at for _, at, _, state, *_ in rows if (at[-4:], state) == (f"{port:04X}", ESTABLISHED)]
 
 
 async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
-    """The worker wakes after its jobs were cancelled and makes no further call. Recorded calls
-    are charged, and unanswered calls are not. If an answer arrived during the freeze, the worker
-    may read either the answer or the cancel first, so the call may be charged or not."""
+    """The worker wakes after the cancels of its jobs and makes no further call. Recorded calls are
+    charged, and unanswered calls are not. If an answer arrived during the freeze, the worker may
+    read either the answer or the cancel first, so the call may or may not be charged.
+    """
     jobs = {
         "on-record": (Work(instead={2: Hang()}), 2, {1}),
         "unanswered": (Work(instead={1: Hang()}), 1, {0}),

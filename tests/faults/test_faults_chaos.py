@@ -1,4 +1,4 @@
-"""`fettle chaos`, as an operator runs it."""
+"""`fettle chaos`, run as an operator runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEYS = (
     *("repeated_paid_calls", "recovery_s_p50", "recovery_s_max"),
 )
 BUSY = ("--slack", "60")
-"""Allow for the load of other tests: a job may take longer, but no job may be lost."""
+"""Allowance for the load of other tests: a job may take longer, but no job may be lost."""
 
 
 def last_line(text: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def last_line(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(300)
-def test_a_quarter_of_a_minute_of_everything_loses_nothing(tmp_path: Path) -> None:
+def test_all_faults_for_a_quarter_of_a_minute_lose_no_job(tmp_path: Path) -> None:
     log_folder = tmp_path / "kept"
     options = ("--minutes", "0.25", "--seed", "5", *BUSY, "--keep", str(log_folder), "--json")
     with started("chaos", *options, cwd=tmp_path, env=environment(tmp_path), grace=2.0) as chaos:

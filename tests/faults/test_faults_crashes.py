@@ -34,7 +34,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 async def held_by(
     deployment: Deployment, operations: Operations, job_id: str
 ) -> tuple[JobRecord, int]:
-    """Wait until the job runs; return its record and the pid of its worker."""
+    """Wait until the job runs. Returns its record and the pid of its worker."""
     record = await deployment.until(operations, job_id, Status.RUNNING)
     assert record.lease is not None
     return record, int(record.lease.worker.split(":")[1])
@@ -85,8 +85,10 @@ async def test_only_a_job_that_kills_its_own_process_is_poison(deployment: Deplo
 
 
 @pytest.mark.invariant("J5")
-async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> None:
-    """Another worker takes the job. The old worker kills its sandbox and drops the attempt."""
+async def test_a_frozen_worker_does_not_change_its_job_when_it_wakes(scene: Scene) -> None:
+    """Another worker takes the job. When the old worker wakes, it ends its sandbox and the
+    attempt.
+    """
     seconds = "11.235813"
     scene.deployment.worker()
     scene.deployment.worker()
@@ -114,8 +116,12 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
 
 @pytest.mark.invariant("J5")
 @pytest.mark.invariant("J13")
-async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(scene: Scene) -> None:
-    """Both calls are charged, one call is reported, and the new holder returns the result."""
+async def test_a_frozen_worker_reads_an_answer_after_another_repeated_the_call(
+    scene: Scene,
+) -> None:
+    """Both calls are charged, one call is reported, and the new holder of the lease sets the
+    result.
+    """
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -124,7 +130,7 @@ async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(sce
     await scene.requests("frozen", 2)
     frozen = await scene.holder("frozen")
     frozen.send_signal(signal.SIGSTOP)
-    # after the third request, the answer to the second waits in the socket of the frozen worker
+    # when the third request arrives, the answer to the second is in the socket of the frozen worker
     await scene.requests("frozen", 3)
     new_holder = await scene.holder("frozen")
     assert new_holder.pid != frozen.pid
@@ -142,7 +148,7 @@ async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(sce
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
 
 
-async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> None:
+async def wait_until_hung(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> None:
     """Wait until the worker hangs after the answer to the second call of its job."""
     await scene.requests(name, 2)
     assert (await scene.holder(name)).pid == worker.pid
@@ -150,11 +156,11 @@ async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> Non
 
 
 @pytest.mark.invariant("J8")
-async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
+async def test_a_worker_with_a_hung_event_loop_ends_itself(scene: Scene) -> None:
     """A worker with a hung event loop exits, so that another worker continues its jobs."""
     stuck = scene.deployment.worker(fail_point="before_journal:2:stuck", stuck_seconds="2")
     await scene.submit("held", Work(TWICE))
-    await hangs(scene, stuck, "held")
+    await wait_until_hung(scene, stuck, "held")
     scene.deployment.worker()
     await until(lambda: stuck.poll() is not None, 30, scene.deployment.logs)
     assert stuck.returncode == EXIT_CODE
@@ -167,12 +173,12 @@ async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
 
 
-async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: Scene) -> None:
-    """The hung worker cannot apply the deadline, so the sweeper of another worker applies it."""
+async def test_a_job_of_a_hung_worker_ends_at_its_deadline(scene: Scene) -> None:
+    """The hung worker cannot enforce the deadline, so the sweeper of another worker enforces it."""
     late = {"overdue_seconds": "1", "stuck_seconds": "600"}
     stuck = scene.deployment.worker(fail_point="before_journal:2:stuck", **late)
     await scene.submit("late", Work(TWICE), timeout_seconds=3)
-    await hangs(scene, stuck, "late")
+    await wait_until_hung(scene, stuck, "late")
     scene.deployment.worker()
     job = await scene.end("late", 30)
     assert (job.status, job.reason) == (Status.FAILED, Reason.DEADLINE)
@@ -183,7 +189,7 @@ async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: 
     await scene.judge()
 
 
-async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
+async def test_two_workers_do_each_job_once_even_if_one_of_them_dies(
     deployment: Deployment,
 ) -> None:
     quick = deployment.record("quick", one_run("quick", "print('x')"))
@@ -206,7 +212,7 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
         more = await submitted(deployment, operations, MORE, spec)
         await deployment.until(operations, more[MORE // 4])
         while not await holds_one(deployment, operations, more, doomed.pid):
-            # the doomed worker always finds a job
+            # the worker that will be killed always finds a job
             more += await submitted(deployment, operations, 1, spec)
         doomed.kill()
         lost = 0
@@ -215,13 +221,13 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
             assert job.status is Status.SUCCEEDED, deployment.logs()
             await assert_once(deployment, operations, job_id)
             lost += job.attempts - 1
-        assert lost > 0  # or the kill proved nothing
+        assert lost > 0  # otherwise the kill would have no effect
 
 
 async def holds_one(
     deployment: Deployment, operations: Operations, job_ids: list[str], pid: int
 ) -> bool:
-    """Whether the worker of this process works on one of the jobs."""
+    """Whether the worker in this process has the lease of one of the jobs."""
     records = [await deployment.record_of(operations, job_id) for job_id in job_ids]
     return any(record.lease and f":{pid}:" in record.lease.worker for record in records)
 
@@ -233,7 +239,7 @@ async def submitted(
 
 
 async def assert_once(deployment: Deployment, operations: Operations, job_id: str) -> None:
-    """Each call, each run and the end of a job are reported exactly once."""
+    """The events report each call, each run and the end of a job exactly once."""
     kinds = await deployment.kinds(operations, job_id)
     counted = {kind: kinds.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
     assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, kinds

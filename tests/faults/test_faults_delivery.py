@@ -1,5 +1,6 @@
-"""A worker that is killed while it delivers: the change is pushed once, one request is opened, and
-no model is called again."""
+"""A worker is killed during a delivery: the change is pushed once, one request is opened, and no
+model call is repeated.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ KINDS = [("github", name) for name in KILL_POINTS] + [("gitlab", list(KILL_POINT
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
-def test_killed_at_a_point_of_the_delivery(tmp_path: Path, kind: str, name: str) -> None:
+def test_a_kill_at_each_point_of_the_delivery(tmp_path: Path, kind: str, name: str) -> None:
     kill_point = KILL_POINTS[name]
     with delivering(tmp_path, kind) as forge:
         doomed = [forge.worker(lease_seconds=MORTAL)]
 
-        def reached(server: str, method: str, moment: str) -> bool:
-            """Kill the worker if this is the kill point; return whether it was killed."""
+        def kill_worker_at(server: str, method: str, moment: str) -> bool:
+            """Kill the worker if this is the kill point. Returns whether it was killed."""
             if (server, method, moment) != kill_point or not doomed:
                 return False
             killed = doomed.pop()
@@ -38,10 +39,12 @@ def test_killed_at_a_point_of_the_delivery(tmp_path: Path, kind: str, name: str)
             return True
 
         def api(method: str, moment: str) -> tuple[int, Any, dict[str, str]] | None:
-            return (500, {}, {}) if reached("api", method, moment) else None
+            return (500, {}, {}) if kill_worker_at("api", method, moment) else None
 
         forge.forge.trouble = api
-        forge.git.pushing = lambda method, moment: 500 if reached("git", method, moment) else None
+        forge.git.pushing = lambda method, moment: (
+            500 if kill_worker_at("git", method, moment) else None
+        )
         job_id = forge.submit()
         forge.until(lambda: not doomed)
         pushes = "POST /team/app.git/git-receive-pack"
@@ -55,7 +58,7 @@ def test_killed_at_a_point_of_the_delivery(tmp_path: Path, kind: str, name: str)
     assert (job["attempts"], len(forge.model.requests)) == (2, CALLS)
 
 
-def test_killed_after_the_delivery_and_before_the_end(tmp_path: Path) -> None:
+def test_a_kill_between_the_delivery_and_the_end(tmp_path: Path) -> None:
     with delivering(tmp_path) as forge:
         doomed = forge.worker(lease_seconds=MORTAL, fail_point="before_end")
         job_id = forge.submit()

@@ -34,7 +34,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]
 
 
 @pytest.fixture
-def looking(engine: engines.Engine) -> Iterator[docker.DockerClient]:
+def engine_client(engine: engines.Engine) -> Iterator[docker.DockerClient]:
     client = docker.DockerClient(base_url=engine.host)
     yield client
     client.close()
@@ -51,10 +51,8 @@ def docked(scene: Scene, engine: engines.Engine) -> Scene:
     return scene
 
 
-async def test_an_engine_killed_in_the_middle_of_a_run(
-    docked: Scene, engine: engines.Engine
-) -> None:
-    """The job loses no try and repeats no call. The worker takes no job without its engine."""
+async def test_an_engine_killed_during_a_run(docked: Scene, engine: engines.Engine) -> None:
+    """The job loses no try and repeats no call. Without its engine, the worker takes no job."""
     assert engine.folder is not None
     docked.deployment.worker()
     await docked.deployment.ready(seconds=60)
@@ -77,8 +75,9 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
     await docked.judge()
 
 
-def sandboxes(looking: docker.DockerClient) -> list[str]:
+def sandboxes(engine_client: docker.DockerClient) -> list[str]:
     """The ids of all containers that workers started."""
     return [
-        container["Id"] for container in looking.api.containers(all=True, filters={"label": OWNER})
+        container["Id"]
+        for container in engine_client.api.containers(all=True, filters={"label": OWNER})
     ]

@@ -1,4 +1,4 @@
-"""The primary Redis is lost under load, a replica takes over: see docs/how-to/scale-out.md."""
+"""The primary Redis is lost under load, and a replica takes over: see docs/how-to/scale-out.md."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from lab.drills.chaos.oplog import Repaired, Struck
 
 FAULT = "failover"
 LAGGING = NetworkFault(latency_seconds=0.3)
-"""The delay of replication, which is shorter than the timeout of WAIT."""
+"""The delay of the replication in seconds, which is shorter than the timeout of WAIT."""
 SUBMITTED = 20
 STEPS = tuple(f"print({number})" for number in range(6))
-"""Enough calls that the worker records some of them at any time."""
+"""The number of calls of a job. With so many calls, a worker records some of them at any time."""
 NAMES = ("one", "two", "three")
 
 
@@ -33,8 +33,8 @@ def replica_of(scene: Scene, name: str, port: int) -> contextlib.AbstractContext
     return redis_servers.start(scene.deployment.server.binary, folder, *follows, tcp=True)
 
 
-def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
-    """Promote the most advanced replica and make the others follow it, as Sentinel does."""
+def promote_replica(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
+    """Promote the most advanced replica and make the other replicas follow it, as Sentinel does."""
     with contextlib.ExitStack() as stack:
         clients = {
             replica: stack.enter_context(redis.Redis.from_url(replica.url)) for replica in replicas
@@ -48,9 +48,10 @@ def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
 
 
 @pytest.mark.invariant("J1")
-async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) -> None:
-    """With FETTLE_REDIS_REPLICAS=1, jobs, a decision and charges survive the failover, although
-    the replicas lag and data in transit to them is lost."""
+async def test_acknowledged_writes_survive_the_loss_of_the_primary(scene: Scene) -> None:
+    """With FETTLE_REDIS_REPLICAS=1, jobs, a decision and charges survive the failover, although the
+    replicas lag behind and lose the data that is on its way to them.
+    """
     primary = scene.deployment.server
     with (
         FaultProxy("127.0.0.1", redis_servers.port_of(primary)) as link,
@@ -81,10 +82,10 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 link.reset()
                 before = len(job_ids)
                 await asyncio.sleep(1)
-                promoted_one = await asyncio.to_thread(promoted, first, second)
-                address.point_to("127.0.0.1", redis_servers.port_of(promoted_one))
+                new_primary = await asyncio.to_thread(promote_replica, first, second)
+                address.point_to("127.0.0.1", redis_servers.port_of(new_primary))
                 scene.log.add(Repaired(fault=FAULT))
-                async with moved(scene, promoted_one.url):
+                async with use_redis(scene, new_primary.url):
                     await submitting
                     assert 0 < before < SUBMITTED == len(set(job_ids)), "it was in their middle"
                     await scene.wait_for_success(*NAMES, "decided", seconds=90)
@@ -111,11 +112,11 @@ async def approve(client: Caller, job: JobRecord) -> None:
 async def submit_jobs(client: Caller, job_ids: list[str]) -> None:
     for number in range(SUBMITTED):
         key = f"asked-{number}"
-        job_ids.append(await client.submit_until_told(key, task="x", model="groq:asked"))
+        job_ids.append(await client.submit_until_accepted(key, task="x", model="groq:asked"))
 
 
 @contextlib.asynccontextmanager
-async def moved(scene: Scene, url: str) -> AsyncIterator[None]:
+async def use_redis(scene: Scene, url: str) -> AsyncIterator[None]:
     """Make the scene use another Redis."""
     before = scene.operations
     scene.operations = Operations(RedisStore(connect(url, seconds=20)), lambda *_: None)

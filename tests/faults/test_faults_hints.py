@@ -1,4 +1,4 @@
-"""Hints that are repeated, late or needless, and a worker with a wrong clock."""
+"""Hints that are repeated, late or unnecessary, and a worker with a wrong clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 
 @pytest.mark.invariant("J4")
 async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
-    """Send eight copies before two workers start, and eight more while the job runs."""
+    """Send eight copies of a hint before two workers start, and eight more while the job runs."""
     job_id = await scene.submit("copied", Work(seconds=0.2))
     hints = Hints(scene.deployment.broker_url)
     for _ in range(COPIES):
@@ -41,7 +41,7 @@ async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
 
 
 @pytest.mark.invariant("J6")
-async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
+async def test_hints_for_jobs_that_cannot_run(scene: Scene) -> None:
     """Hints for a job that has ended, was cancelled, waits for a person, or does not exist."""
     scene.deployment.worker()
     await scene.submit("ended")
@@ -58,7 +58,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
         for _ in range(COPIES):
             hints.send(job_id, Priority.HIGH)
     hints.close()
-    await scene.submit("after")  # its hint comes last, of the same queue's lower priority
+    await scene.submit("after")  # the hint of this job comes last, because its priority is lower
     await scene.wait_for_success("after")
     assert {name: await scene.event_kinds(name) for name in before} == before
     assert {name: len(scene.requests_by_model[name]) for name in request_counts} == request_counts
@@ -69,20 +69,19 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
 
 @pytest.mark.invariant("J8")
 @pytest.mark.parametrize("hours", [1, -1])
-async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
-    """The worker keeps its lease, and if it is killed, another worker takes its jobs in time.
-
-    Jobs are swept and removed at the right time, because workers use the clock of Redis.
+async def test_a_worker_with_a_wrong_clock(scene: Scene, hours: int) -> None:
+    """The worker keeps its lease. If it is killed, another worker takes its jobs in time. Jobs are
+    swept and removed at the right time, because workers use the clock of Redis.
     """
-    scene.deployment.env["FETTLE_CONCURRENCY"] = "3"  # so that each takes half of six
+    scene.deployment.env["FETTLE_CONCURRENCY"] = "3"  # so each worker takes half of six jobs
     sound = scene.deployment.worker()
     await scene.deployment.ready()
     await scene.submit("before")
     await scene.wait_for_success("before")
-    scene.deployment.env |= clock_off(hours * HOUR)
+    scene.deployment.env |= wrong_clock(hours * HOUR)
     off = scene.deployment.worker()
     await scene.deployment.ready(2)
-    assert abs(clock(scene, off.pid) - hours * HOUR) < 60  # the worker uses the wrong clock
+    assert abs(clock_error(scene, off.pid) - hours * HOUR) < 60  # the worker uses the wrong clock
     names = [f"during-{number}" for number in range(6)]
     for name in names:
         await scene.submit(name, Work(("import time; time.sleep(3); print('x')",)))
@@ -105,7 +104,7 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
     assert sound.poll() is None
 
 
-def clock_off(seconds: int) -> dict[str, str]:
+def wrong_clock(seconds: int) -> dict[str, str]:
     """The environment of a process with a wrong wall clock (Debian package libfaketime)."""
     (library,) = Path("/").glob(FAKETIME.lstrip("/"))
     return {
@@ -116,7 +115,7 @@ def clock_off(seconds: int) -> dict[str, str]:
     }
 
 
-def clock(scene: Scene, pid: int) -> float:
+def clock_error(scene: Scene, pid: int) -> float:
     """The error of a worker's clock in seconds, according to its last log entry."""
     log = next(
         path

@@ -1,4 +1,4 @@
-"""If a worker is killed, another continues its jobs and repeats no finished call or run."""
+"""If a worker is killed, another worker continues its jobs and repeats no finished call or run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from jobs.model.review import Action, Decision
 from lab.provider import Hang, Refusal
 
 AT_ONCE = 3
-"""The number of deployments that run at the same time; they mostly wait."""
+"""The number of deployments that run at the same time; most of their time is waiting."""
 SAID = '"status": "succeeded"'
 """The log message of a worker after the end of a job."""
 
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("number", [1, 2, 4])
-async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
-    """Only the interrupted call is repeated: of the planner, of the executor, or after a run."""
+async def test_a_kill_during_a_model_call(scene: Scene, number: int) -> None:
+    """Only the interrupted call is repeated: a call of the planner, of the executor, or after a
+    run.
+    """
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -42,8 +44,10 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
 
 
 @pytest.mark.invariant("J14")
-async def test_in_the_middle_of_a_run(scene: Scene) -> None:
-    """No call is repeated. The run is repeated on the files before it, and the old run is dead."""
+async def test_a_kill_during_a_run(scene: Scene) -> None:
+    """No call is repeated. The run is repeated on the files before it, and the old run has
+    ended.
+    """
     seconds = "3.1415926"
     scene.deployment.worker()
     scene.deployment.worker()
@@ -58,14 +62,16 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     await scene.wait_for_success("ran")
     assert len(scene.requests_by_model["ran"]) == work.calls
     assert (await scene.event_kinds("ran")).count("run_finished") == 2
-    assert await left_by(scene, job_id) == b"12"
+    assert await output_of_runs(scene, job_id) == b"12"
     assert not processes(seconds)
     verdict = await scene.judge()
     assert verdict.repeated_in_flight == verdict.repeated_paid_calls == 0
 
 
-async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
-    """The hint is lost with the worker, and the sweeper sends another: no attempt is counted."""
+async def test_a_kill_between_a_hint_and_its_claim(scene: Scene) -> None:
+    """The hint is lost with the worker, and the sweeper sends another hint. No attempt is
+    counted.
+    """
     doomed = scene.deployment.worker(fail_point="before_claim")
     await scene.submit("hinted")
     await scene.died(doomed)
@@ -82,44 +88,49 @@ async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
 @pytest.mark.invariant("J12")
 @pytest.mark.parametrize("written", ["checkpoint", "journal", "claim", "pause", "release", "end"])
 @pytest.mark.timeout(600)
-async def test_before_and_after_each_write(tmp_path: Path, written: str) -> None:
+async def test_a_kill_before_and_after_each_write(tmp_path: Path, written: str) -> None:
     """At each write, one worker dies and another continues the job."""
     gate = asyncio.Semaphore(AT_ONCE)
     sides = ("before", "after")
-    counts = await asyncio.gather(*(cuts(tmp_path, f"{side}_{written}", gate) for side in sides))
+    counts = await asyncio.gather(
+        *(interrupt_repeatedly(tmp_path, f"{side}_{written}", gate) for side in sides)
+    )
     least = {"checkpoint": 10, "journal": 7, "claim": 2}
     assert min(counts) >= least.get(written, 1)  # each point interrupted the job
     assert max(counts) - min(counts) <= 1
 
 
-async def cuts(folder: Path, point: str, gate: asyncio.Semaphore) -> int:
-    """Interrupt a job each time that it reaches the point; return the number of times."""
+async def interrupt_repeatedly(folder: Path, point: str, gate: asyncio.Semaphore) -> int:
+    """Interrupt a job each time that it reaches the point. Returns the number of interruptions."""
     reached = 0
     for first in itertools.count(1, AT_ONCE):
         numbers = range(first, first + AT_ONCE)
-        tries = [cut(folder / f"{point}-{number}", f"{point}:{number}", gate) for number in numbers]
+        tries = [
+            interrupt_job(folder / f"{point}-{number}", f"{point}:{number}", gate)
+            for number in numbers
+        ]
         reached += sum(results := await asyncio.gather(*tries))
         if not all(results):
             return reached
     raise AssertionError
 
 
-async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
-    """Run a job with two runs and a review. Return whether its first worker died at the point."""
+async def interrupt_job(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
+    """Run a job with two runs and a review. Returns whether its first worker died at the point."""
     async with gate, a_scene(folder) as scene:
         doomed = scene.deployment.worker(fail_point=point, retry_seconds="0.2")
-        # a job that meets trouble is released once
+        # an outage releases the job once
         work = Work(TWICE, instead={1: Refusal(503)} if "release" in point else {})
         job_id = await scene.submit("cut", work, review=True)
         asking = asyncio.create_task(delegate(scene, job_id))
-        if not await dies(scene, doomed, job_id):
+        if not await died_at_its_point(scene, doomed, job_id):
             await asking
             return False
         await scene.died(doomed)
         await scene.replace_worker()
         await asyncio.wait_for(asking, 60)
         await scene.wait_for_success("cut")
-        assert await left_by(scene, job_id) == b"12"
+        assert await output_of_runs(scene, job_id) == b"12"
         kinds = await scene.event_kinds("cut")
         calls, runs = kinds.count("model_called"), kinds.count("run_finished")
         assert (calls, runs, kinds.count("review_opened")) == (work.calls, 2, 1), kinds
@@ -130,8 +141,8 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side: str) -> None:
-    """The sweeper dies while it takes the lease back: the job continues and counts one crash."""
+async def test_a_kill_while_a_dead_workers_job_is_released(scene: Scene, side: str) -> None:
+    """The sweeper dies while it revokes the lease. The job continues and counts one crash."""
     first = scene.deployment.worker()
     await scene.submit("swept", Work(TWICE, instead={2: Hang()}))
     await scene.requests("swept", 2)
@@ -148,11 +159,11 @@ async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side
     assert verdict.repeated_paid_calls == 0
 
 
-async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
-    """Whether the worker reaches its point before the job's end, or right after it."""
+async def died_at_its_point(scene: Scene, doomed: Process, job_id: str) -> bool:
+    """Whether the worker reaches its fail point before the job's end, or directly after it."""
     while doomed.poll() is None:
         if (await scene.deployment.record_of(scene.operations, job_id)).status.final:
-            # the worker logs the end, or dies before it can
+            # the worker logs the end, unless it dies first
             await until(lambda: doomed.poll() is not None or SAID in scene.deployment.logs())
             return doomed.poll() is not None
         await asyncio.sleep(0.02)
@@ -160,7 +171,7 @@ async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
 
 
 async def delegate(scene: Scene, job_id: str) -> None:
-    """Answer the one review: the critic shall decide."""
+    """Decide the only review: the critic shall decide."""
     paused = await scene.deployment.until(
         scene.operations, job_id, Status.AWAITING_REVIEW, seconds=90
     )
@@ -168,7 +179,7 @@ async def delegate(scene: Scene, job_id: str) -> None:
     await scene.operations.decide(job_id, Decision(paused.review.id, Action.DELEGATE, "ann"))
 
 
-async def left_by(scene: Scene, job_id: str) -> bytes:
+async def output_of_runs(scene: Scene, job_id: str) -> bytes:
     """The text that the runs of the job wrote to the file `n`."""
     record = await scene.deployment.record_of(scene.operations, job_id)
     files = await manifest.load(scene.deployment.blobs, record.workspace)

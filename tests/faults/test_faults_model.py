@@ -1,4 +1,4 @@
-"""Models in trouble: bounded retries, then `model_unavailable`; never a success without code."""
+"""Failing models: bounded retries, then `model_unavailable`, and never a success without code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, 
 MOST = 50
 """More requests than any job of these tests makes."""
 TRIES = 4
-"""The first, and three after a rest."""
+"""The number of tries of a call: the first try, and three tries after a rest."""
 EMPTY = Reply(tool_calls=(ToolCall("python", {"code": "# to be done\n\n"}),))
 
 TROUBLE: Mapping[str, Turn] = {
@@ -29,10 +29,10 @@ TROUBLE: Mapping[str, Turn] = {
     "truncated": Garbled(),
     "no-reply": Garbled("<html>gateway</html>", "text/html"),
 }
-"""Transient errors: the worker repeats the call after a rest."""
+"""Transient errors, after which the worker rests and repeats the call."""
 
 
-def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
+def repeat_from(number: int, turn: Turn) -> Mapping[int, Turn]:
     """Return the same error from the request with this number on."""
     return dict.fromkeys(range(number, MOST), turn)
 
@@ -49,7 +49,7 @@ async def test_if_a_model_never_answers_the_job_fails_after_bounded_tries(impati
     """The job fails after four attempts without a run, and its detail names the error. A call is
     charged, with unknown usage, only if its reply had begun."""
     for fault, turn in TROUBLE.items():
-        await impatient.submit(fault, Work(instead=from_request(1, turn)))
+        await impatient.submit(fault, Work(instead=repeat_from(1, turn)))
     for fault in TROUBLE:
         job = await impatient.end(fault)
         assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), fault
@@ -69,7 +69,7 @@ async def test_if_a_model_never_answers_the_job_fails_after_bounded_tries(impati
 async def test_if_a_model_answers_again_the_job_succeeds_and_pays_each_reply_once(
     impatient: Scene,
 ) -> None:
-    """Each kind of error occurs twice. Then the job succeeds, and no answer is paid twice."""
+    """Each kind of error occurs twice; then the job succeeds. No answer is paid for twice."""
     for fault, turn in TROUBLE.items():
         await impatient.submit(fault, Work(instead={1: turn, 2: turn, 5: turn}))
     await impatient.wait_for_success(*TROUBLE)
@@ -87,7 +87,7 @@ async def test_if_a_model_answers_again_the_job_succeeds_and_pays_each_reply_onc
 
 
 async def charged(scene: Scene, name: str) -> tuple[int, int]:
-    """The charges with usage, and those without."""
+    """The number of charges with usage, and of charges without usage."""
     charges = await scene.operations.store.charges(scene.ids[name])
     lost = sum(charge.is_unreported for charge in charges)
     return len(charges) - lost, lost
@@ -109,7 +109,8 @@ async def test_a_model_without_useful_replies_ends_the_job_unapproved(
     impatient: Scene, reply: Reply
 ) -> None:
     """The calls are bounded and charged. The critic approves, but the job has run no code, so it is
-    not approved: it ends with its last answer, or as `unapproved`, as the request says."""
+    not approved. It ends with its last answer, or as `unapproved`, as the request says.
+    """
     await impatient.submit(
         "taken", Useless(reply=reply), max_revisions=1, on_exhausted=OnExhausted.ACCEPT
     )
@@ -131,7 +132,7 @@ async def test_a_model_without_useful_replies_ends_the_job_unapproved(
 
 
 async def test_a_model_with_empty_replies_is_asked_twice(impatient: Scene) -> None:
-    """An empty reply is no answer (ADR 76). Each of the calls is paid."""
+    """An empty reply is no answer (ADR 76). Each of the calls is charged."""
     await impatient.submit("silent", Useless(reply=Reply("")), on_exhausted=OnExhausted.ACCEPT)
     job = await impatient.end("silent")
     assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
@@ -148,7 +149,7 @@ class Useless(Work):
     reply: Reply = EMPTY
 
     def turn(self, request: Request, number: int) -> Turn:
-        """See Work."""
+        """See `Work.turn`."""
         if request.forced_tool in ("Plan", "Verdict"):
             return super().turn(request, number)
         return self.reply

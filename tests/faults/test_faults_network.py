@@ -1,4 +1,4 @@
-"""Networks between worker, API, client and Redis that lose, delay, cut and hold packets."""
+"""Faulty networks between worker, API, client and Redis: packets are lost, delayed, cut or held."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ from lab.drills.chaos.faults.tcp_proxy import (
 from lab.drills.chaos.oplog import Called, Repaired, Struck
 
 LATE = NetworkFault(latency_seconds=0.25)
-"""Each way: an answer takes 500 ms longer."""
+"""The delay in each direction; an answer takes 500 ms longer."""
 LEASE = 5.0
-"""A heartbeat on a connection that is dead on one side alone hangs for ANSWER_SECONDS, and the
-sweeper's own may live: a lease has to outlast that."""
+"""The length of a lease. A heartbeat on a connection that is dead on one side hangs for
+ANSWER_SECONDS, while the sweeper's connection may work. The lease has to last longer.
+"""
 FAULTS: dict[str, Callable[[FaultProxy], None]] = {
     "black_hole": lambda proxy: proxy.set(BLACK_HOLE),
     "answers_lost": lambda proxy: proxy.set(BLACK_HOLE, Direction.DOWN),
@@ -49,7 +50,7 @@ FAULTS: dict[str, Callable[[FaultProxy], None]] = {
     "latency": lambda proxy: proxy.set(LATE),
 }
 SILENT = ("black_hole", "answers_lost", "partition")
-"""Neither side learns that the connection is dead."""
+"""The connection is dead, but neither side learns of it."""
 COUNTED = {
     "half_open_server_gone": "half_open",
     "half_open_client_gone": "half_open",
@@ -67,8 +68,8 @@ def before_redis(scene: Scene):
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> None:
-    """The fault outlasts a lease. No other worker exists, and no crash is counted."""
+async def test_a_fault_between_the_only_worker_and_redis(scene: Scene, fault: str) -> None:
+    """The fault lasts longer than a lease. There is no other worker, and no crash is counted."""
     scene.lease = LEASE
     with before_redis(scene) as (proxy, url):
         redis_settings = {"redis_url": f"{url}/0", "broker_url": f"{url}/1"}
@@ -94,12 +95,14 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         for name in ("one", "two", "three"):
             assert "lease_lost" not in await scene.event_kinds(name), name
         if fault == "latency":
-            assert slowest(scene) > 0.4 + 2 * LATE.latency_seconds, "each write after a call waits"
+            assert longest_pause(scene) > 0.4 + 2 * LATE.latency_seconds, (
+                "each write after a call waits"
+            )
         await scene.check_paid_once("one", "two", "three", "later")
         await scene.judge()
 
 
-def slowest(scene: Scene) -> float:
+def longest_pause(scene: Scene) -> float:
     """The longest time between two calls of a job after the fault began."""
     (struck,) = (entry.at.mono for entry in scene.log.entries if isinstance(entry, Struck))
     calls = [entry for entry in scene.log.entries if isinstance(entry, Called)]
@@ -112,8 +115,10 @@ def slowest(scene: Scene) -> float:
     )
 
 
-async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
-    """J4, J5, J8: the other worker continues after the last finished call; the first is fenced."""
+async def test_a_worker_without_network_loses_its_jobs_to_another(scene: Scene) -> None:
+    """J4, J5, J8: the other worker continues after the last finished call; Redis refuses the first
+    worker's writes.
+    """
     with before_redis(scene) as (proxy, url):
         cut_off = scene.deployment.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
         await scene.deployment.ready()
@@ -136,14 +141,14 @@ async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scen
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
-    """J1, J2: a repeated request with the same key creates one job; no client waits for long."""
+async def test_a_fault_between_the_api_and_redis(scene: Scene, fault: str) -> None:
+    """J1, J2: a repeated request with the same key creates one job, and no client waits long."""
     with (
         before_redis(scene) as (proxy, url),
         front(scene.deployment, redis_url=f"{url}/0", broker_url=f"{url}/1") as api,
     ):
         async with caller(api.url, scene.log) as client:
-            await client.submit_until_told("before", task="x")
+            await client.submit_until_accepted("before", task="x")
             FAULTS[fault](proxy)
             took, status_codes = [], []
             for number in range(2):
@@ -162,7 +167,7 @@ async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
                 assert min(took) >= 2 * LATE.latency_seconds
             proxy.heal()
             ids = [
-                await client.submit_until_told(key, task="x")
+                await client.submit_until_accepted(key, task="x")
                 for key in ("before", "amid-0", "amid-1")
             ]
             counts = await scene.operations.store.counts()
@@ -176,8 +181,8 @@ def api_port(api: ApiProcess) -> int:
     return int(api.url.rsplit(":", 1)[1])
 
 
-def resident(api: ApiProcess) -> int:
-    """The process' memory in bytes."""
+def resident_bytes(api: ApiProcess) -> int:
+    """The resident memory of the process in bytes."""
     pages = int(Path(f"/proc/{api.process.pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -192,9 +197,10 @@ async def read_all(url: str, job_id: str, after: int = 0) -> AsyncIterator[int]:
                 yield int(event.id)
 
 
-async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Scene) -> None:
-    """20 readers take 2 KB/s of a job with 20 MB of events. Other readers get all events at once.
-    A slow reader that connects again continues after its last event."""
+async def test_slow_readers_delay_no_other_reader_and_fill_no_memory(scene: Scene) -> None:
+    """20 readers take 2 KB/s from a job with 20 MB of events. Other readers get all events at once.
+    A slow reader that connects again continues after its last event.
+    """
     facts, size = 1_000, 20_000
     job_id = await scene.deployment.submit(scene.operations, JobSpec(task="talks"))
     lease = LeaseRef(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
@@ -211,7 +217,7 @@ async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Sc
         async with asyncio.timeout(60):
             while not all(received.values()):
                 await asyncio.sleep(0.05)
-        before = resident(api)
+        before = resident_bytes(api)
         quick = asyncio.create_task(collected(api.url, job_id))
         for number in range(facts):
             fact = NewEvent(f"s{number}", "summarized", {"text": "x" * size})
@@ -219,8 +225,8 @@ async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Sc
         ok(await scene.operations.succeed(lease, RESULT, ""))
         all_numbers = list(range(1, facts + 4))
         assert await asyncio.wait_for(quick, 60) == all_numbers, "who keeps up has it all"
-        grown = resident(api) - before
-        # not with the job's length (400 MB), but with what each is handed at a time
+        grown = resident_bytes(api) - before
+        # the memory depends on the size of a chunk, not on the length of the job (400 MB)
         most = 20 * EVENTS_AT_ONCE * size * 4 + 32 * 2**20
         assert grown < most, f"{grown / 2**20:.0f} MiB for 20 slow readers"
         assert all(len(numbers) < facts for numbers in received.values()), "they are slow"

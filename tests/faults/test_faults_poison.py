@@ -1,4 +1,4 @@
-"""A job that kills its worker, by its memory or otherwise, fails; the other jobs finish."""
+"""A job that kills its worker, through its memory or otherwise, fails; all other jobs finish."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ MIB = 2**20
 
 
 class Huge(Reply):
-    """A reply with a short repr, so that a failing test does not print it."""
+    """A reply with a short repr, so that a failing test does not print the full reply."""
 
     def __repr__(self) -> str:
         return "Huge()"
 
 
 @contextlib.asynccontextmanager
-async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
-    """A worker for the length of the block: a dead one is replaced, as a supervisor would. Yields
-    the exit codes of those that died."""
+async def supervised_worker(scene: Scene) -> AsyncIterator[list[int]]:
+    """Run a worker until the block ends and replace it when it dies, as a supervisor would. Yields
+    the exit codes of the dead workers.
+    """
     codes: list[int] = []
 
     async def watch() -> None:
@@ -53,20 +54,21 @@ async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
 
 
 @pytest.mark.invariant("J7")
-async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> None:
-    """A worker that calls the poison's model dies. The other jobs finish, only calls in flight are
-    repeated, and the poison fails with the last event that it reached. A retry continues from that
-    event and succeeds."""
+async def test_a_poisonous_job_among_fifty_ordinary_jobs(scene: Scene) -> None:
+    """A worker that calls the poisonous job's model dies. The other jobs finish, only calls in
+    flight are repeated, and the poisonous job fails after the last event that it reached. A retry
+    continues from that event and succeeds.
+    """
     poison = Work(TWICE, instead=dict.fromkeys(range(3, 50), Hang()))  # after its first run
-    async with kept_alive(scene) as codes:
+    async with supervised_worker(scene) as codes:
         await scene.submit("poison", poison)
         names = [f"innocent-{number}" for number in range(INNOCENTS)]
         for name in names:
             await scene.submit(name, Work(seconds=0.3))
         for attempt in range(4):
             await scene.requests("poison", 3 + attempt, seconds=120)
-            await strike(scene, "poison")
-            if await over(scene, "poison"):
+            await kill_holder(scene, "poison")
+            if await ended_or_calls_again(scene, "poison"):
                 break
         poisoned_job = await scene.end("poison")
         assert (poisoned_job.status, poisoned_job.reason) == (Status.FAILED, Reason.POISONED), (
@@ -74,29 +76,31 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
         )
         assert "run_finished (r1)" in poisoned_job.detail
         assert poisoned_job.attempts == 3
-        assert codes == [-signal.SIGKILL] * 2  # the third time it had a process of its own
+        assert codes == [-signal.SIGKILL] * 2  # the third attempt ran in its own process
         await scene.wait_for_success(*names, seconds=120)
         for name in names:
             calls = scene.work[name].calls
             kinds = await scene.event_kinds(name)
             assert (kinds.count("model_called"), kinds.count("run_finished")) == (calls, 1)
-        retry_job = await anew(scene, "poison")
+        retry_job = await retry_repaired(scene, "poison")
         job = await scene.deployment.until(scene.operations, retry_job)
         assert job.status is Status.SUCCEEDED, scene.deployment.logs()
         assert len(await scene.operations.store.charges(retry_job)) == poison.calls - 2
     await scene.judge()
 
 
-async def strike(scene: Scene, name: str) -> None:
-    """Kill the process that holds a job, if it is a worker of the deployment or the job's own."""
+async def kill_holder(scene: Scene, name: str) -> None:
+    """Kill the process that has the job's lease, if it is a worker of the deployment or the job's
+    own process.
+    """
     pid = await scene.holder_pid(name)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     scene.log.add(Struck(fault="worker-crash", pids=(pid,)))
 
 
-async def over(scene: Scene, name: str) -> bool:
-    """Wait until the job ends or calls its model again; return whether it ended."""
+async def ended_or_calls_again(scene: Scene, name: str) -> bool:
+    """Wait until the job ends or calls its model again. Returns whether it ended."""
     request_count = len(scene.requests_by_model[name])
     async with asyncio.timeout(120):
         while len(scene.requests_by_model[name]) == request_count:
@@ -106,8 +110,8 @@ async def over(scene: Scene, name: str) -> bool:
     return False
 
 
-async def anew(scene: Scene, name: str) -> str:
-    """Retry a job after its model was repaired; return the id of the new job."""
+async def retry_repaired(scene: Scene, name: str) -> str:
+    """Retry a job after its model was repaired. Returns the id of the new job."""
     scene.work[name] = Work(TWICE)
     started_at = Moment.now()
     retry_job = ok(await scene.operations.retry_as_new_job(scene.ids[name], by="ann"))
@@ -118,11 +122,12 @@ async def anew(scene: Scene, name: str) -> str:
 
 
 @pytest.mark.invariant("J7")
-async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
-    """A model answers with more than the worker's memory limit allows, each time. That worker, or
-    the job's own process, ends; the others' jobs finish, and the job fails: it alone."""
+async def test_a_job_that_exceeds_its_workers_memory(scene: Scene) -> None:
+    """Each reply of the model needs more memory than the worker's limit. The worker, or the job's
+    own process, ends. The jobs of other workers finish, and only this job fails.
+    """
     huge = Huge("x" * (448 * MIB))
-    async with kept_alive(scene) as codes, limited(scene, 320 * MIB):
+    async with supervised_worker(scene) as codes, limited(scene, 320 * MIB):
         await scene.deployment.ready()
         names = [f"innocent-{number}" for number in range(SMALL)]
         for name in names:
@@ -140,9 +145,8 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
 
 @contextlib.asynccontextmanager
 async def limited(scene: Scene, more: int) -> AsyncIterator[None]:
-    """Each ready worker may take at most that many more bytes.
-
-    The process of a job that runs alone inherits the limit.
+    """Workers that may allocate at most this number of additional bytes once they are ready. The
+    process of a job that runs alone inherits the limit.
     """
     done: set[int] = set()
 
@@ -163,7 +167,7 @@ async def limited(scene: Scene, more: int) -> AsyncIterator[None]:
 
 
 def limit_memory(pid: int, more: int) -> None:
-    """Let a process have that many bytes of address space more than it has."""
+    """Allow a process this number of bytes of address space in addition to its present size."""
     with contextlib.suppress(ProcessLookupError, FileNotFoundError):
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + more

@@ -1,4 +1,6 @@
-"""Redis ends, hangs, is full or forgets: no accepted job is lost, and no job counts a crash."""
+"""Redis ends, hangs, is full or loses its data: no accepted job is lost, and no job counts
+a crash.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,22 @@ OUTAGE_SECONDS = 20.0
 """Longer than the patience, and longer than the lease of 15 s."""
 
 
-def struck(scene: Scene, fault: str = AWAY) -> None:
+def cause(scene: Scene, fault: str = AWAY) -> None:
     scene.log.add(Struck(fault=fault, blinds=True))
 
 
-def repaired(scene: Scene, fault: str = AWAY) -> None:
+def repair(scene: Scene, fault: str = AWAY) -> None:
     scene.log.add(Repaired(fault=fault))
 
 
-async def at_work(scene: Scene, *names: str, seconds: float = 0.3) -> None:
-    """Submit jobs of two runs each, at different stages."""
+async def submit_working_jobs(scene: Scene, *names: str, seconds: float = 0.3) -> None:
+    """Submit jobs of two runs each, and let them reach different stages."""
     for name in names:
         await scene.submit(name, Work(TWICE, seconds=seconds))
         await asyncio.sleep(0.15)
 
 
-async def blameless(scene: Scene, *names: str) -> None:
+async def assert_no_crash_counted(scene: Scene, *names: str) -> None:
     """Assert that the jobs succeeded without counted crashes or excess retries."""
     await scene.wait_for_success(*names, seconds=90)
     for name in names:
@@ -57,19 +59,19 @@ async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signu
     with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
             await scene.deployment.ready(2)
-            await at_work(scene, *names)
+            await submit_working_jobs(scene, *names)
             scene.work["asked"] = Work(TWICE)
             body = {"task": "x", "model": "groq:asked", "labels": ["asked"]}
-            submitting = asyncio.create_task(asked_for(client, 20, body))
+            submitting = asyncio.create_task(submit_jobs(client, 20, body))
             await scene.requests(names[-1], 1, seconds=90)
-            struck(scene)
+            cause(scene)
             scene.deployment.server.process.send_signal(signum)
             await asyncio.to_thread(scene.deployment.server.process.wait, 20)
             await asyncio.sleep(scene.lease + 1)
             with scene.deployment.restart_redis():
-                repaired(scene)
+                repair(scene)
                 accepted = await submitting
-                await blameless(scene, *names)
+                await assert_no_crash_counted(scene, *names)
                 await scene.check_paid_once(*names)
                 for job_id in accepted:
                     job = await scene.deployment.until(scene.operations, job_id, seconds=60)
@@ -78,36 +80,38 @@ async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signu
                 await scene.judge()
 
 
-async def asked_for(client: Caller, count: int, body: dict[str, object]) -> list[str]:
+async def submit_jobs(client: Caller, count: int, body: dict[str, object]) -> list[str]:
     """Submit jobs one after another as a patient client; return their ids."""
     ids = []
     for number in range(count):
-        ids.append(await client.submit_until_told(f"asked-{number}", **body))
+        ids.append(await client.submit_until_accepted(f"asked-{number}", **body))
         await asyncio.sleep(0.1)
     return ids
 
 
-async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts at any stage release their jobs after the outage, and no crash is counted."""
+async def test_redis_is_stopped_for_longer_than_attempts_wait(scene: Scene) -> None:
+    """Attempts at every stage release their jobs after the outage, and no crash is counted."""
     for _ in range(2):
         scene.deployment.worker(concurrency="4", patience_seconds=str(PATIENCE_SECONDS))
     await scene.deployment.ready(2)
-    await at_work(scene, "early", "middle", "late")
+    await submit_working_jobs(scene, "early", "middle", "late")
     await scene.submit("asks", Work(seconds=1.5))
     await scene.submit("computes", Work(("import time; time.sleep(3); print('done')",)))
     await scene.requests("asks", 1, seconds=90)
     await scene.requests("computes", 2, seconds=90)
     names = list(scene.ids)
-    struck(scene)
+    cause(scene)
     started_at = time.monotonic()
     os.kill(scene.deployment.server.process.pid, signal.SIGSTOP)
     await asyncio.sleep(OUTAGE_SECONDS)
     os.kill(scene.deployment.server.process.pid, signal.SIGCONT)
-    repaired(scene)
-    await blameless(scene, *names)
+    repair(scene)
+    await assert_no_crash_counted(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, f"no attempt ran out of patience in {time.monotonic() - started_at:.0f} s"
-    await scene.check_paid_once(*names)  # model answers arrived before the jobs were released
+    await scene.check_paid_once(
+        *names
+    )  # some answers of models arrived before the jobs were released
     await scene.judge()
 
 
@@ -138,8 +142,9 @@ async def connected(scene: Scene, database: int) -> Redis:
 
 
 async def test_redis_at_its_maxmemory(scene: Scene) -> None:
-    """New jobs are refused; those at work wait, and end when there is memory again; a cancel and a
-    decision go through."""
+    """New jobs are refused. Running jobs wait, and end as soon as there is memory again. A cancel
+    and a decision succeed.
+    """
     scene.deployment.worker()
     with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
@@ -154,7 +159,7 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             await scene.requests("stopped", 1, seconds=90)
             await scene.requests("goes-on", 1, seconds=90)
             await full(scene)
-            struck(scene)
+            cause(scene)
             answer = await client.submit("no-memory", task="x")
             assert answer is not None
             assert (answer.status_code, answer.json()["type"]) == (503, "/problems/store-full")
@@ -174,29 +179,30 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
                 "it still says that it is there"
             )
             assert not (await scene.deployment.record_of(scene.operations, waits.id)).status.final
-            await with_room(scene)
-            repaired(scene)
-            await blameless(scene, "reviewed", "asleep", "goes-on")
+            await free_memory(scene)
+            repair(scene)
+            await assert_no_crash_counted(scene, "reviewed", "asleep", "goes-on")
             await scene.check_paid_once("asleep", "goes-on")
             assert len(scene.requests_by_model["stopped"]) == 1, "no call after the cancel (J11)"
             assert (await scene.end("stopped")).status is Status.CANCELLED
-            last = await client.submit_until_told("memory", task="x", model="groq:goes-on")
+            last = await client.submit_until_accepted("memory", task="x", model="groq:goes-on")
             await scene.deployment.until(scene.operations, last, seconds=60)
             await scene.judge()
 
 
-async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
+async def test_redis_is_full_for_longer_than_attempts_wait(scene: Scene) -> None:
     """Attempts release their jobs without a counted try, and workers claim no job without memory.
-    Only a call that could not be journaled is repeated; its charge is on record."""
+    Only a call that could not be journaled is repeated; its charge is on record.
+    """
     for _ in range(2):
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
     await scene.deployment.ready(2)
-    await at_work(scene, "early", "middle", "late", seconds=0.8)
+    await submit_working_jobs(scene, "early", "middle", "late", seconds=0.8)
     names = list(scene.ids)
     for name in names:
         await scene.requests(name, 1, seconds=90)
     await full(scene)
-    struck(scene)
+    cause(scene)
     for name in names:
         await scene.deployment.until(scene.operations, scene.ids[name], Status.QUEUED, seconds=60)
     answered = {name: len(scene.requests_by_model[name]) for name in names}
@@ -205,9 +211,9 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
         record = await scene.deployment.record_of(scene.operations, scene.ids[name])
         assert (record.status, record.attempts) == (Status.QUEUED, 1), "it was claimed for nothing"
         assert len(await scene.operations.store.charges(record.id)) == answered[name]
-    await with_room(scene)
-    repaired(scene)
-    await blameless(scene, *names)
+    await free_memory(scene)
+    repair(scene)
+    await assert_no_crash_counted(scene, *names)
     for name in names:
         calls = scene.work[name].calls
         assert answered[name] < calls, "it was cut in the middle"
@@ -225,14 +231,14 @@ async def full(scene: Scene) -> None:
     await redis.aclose()
 
 
-async def with_room(scene: Scene) -> None:
+async def free_memory(scene: Scene) -> None:
     redis = await connected(scene, 0)
     await redis.config_set("maxmemory", 0)
     await redis.aclose()
 
 
-def allow(scene: Scene, more: int | None) -> None:
-    """Let the disk take this many more bytes of Redis' file, or any number."""
+def allow_disk_bytes(scene: Scene, more: int | None) -> None:
+    """Let the file of Redis grow by this number of bytes, or without limit."""
     most = resource.RLIM_INFINITY
     if more is not None:
         files = scene.deployment.redis_folder.rglob("*.aof")
@@ -248,13 +254,13 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
     with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
             await scene.deployment.ready()
-            await at_work(scene, *names, seconds=0.5)
+            await submit_working_jobs(scene, *names, seconds=0.5)
             scene.work["asked"] = Work()
             body = {"task": "x", "model": "groq:asked"}
-            submitting = asyncio.create_task(asked_for(client, 15, body))
+            submitting = asyncio.create_task(submit_jobs(client, 15, body))
             await scene.requests("three", 1, seconds=90)
-            allow(scene, 20_000)
-            struck(scene)
+            allow_disk_bytes(scene, 20_000)
+            cause(scene)
             code = await asyncio.to_thread(scene.deployment.server.process.wait, 60)
             assert code == 1, "it ends by itself"
             answer = await client.submit("away", task="x")
@@ -262,9 +268,9 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
             assert answer.json()["type"] == "/problems/outcome-unknown"
             await asyncio.sleep(scene.lease + 1)
             with scene.deployment.restart_redis():
-                repaired(scene)
+                repair(scene)
                 accepted = await submitting
-                await blameless(scene, *names)
+                await assert_no_crash_counted(scene, *names)
                 for job_id in accepted:
                     await scene.deployment.until(scene.operations, job_id, seconds=60)
                 assert len(set(accepted)) == 15
@@ -278,25 +284,26 @@ async def refuses_writes(redis: Redis) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts release their jobs as soon as the disk has space; no try and no crash is counted.
-    The progress of the attempts is on record, and no call is repeated."""
+async def test_the_disk_is_full_for_longer_than_attempts_wait(scene: Scene) -> None:
+    """Attempts release their jobs as soon as the disk has space. No try and no crash is counted.
+    The progress of the attempts is on record, and no call is repeated.
+    """
     for _ in range(2):
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
     redis = await connected(scene, 0)
     await redis.config_set("appendfsync", "everysec")
     await scene.deployment.ready(2)
-    await at_work(scene, "early", "middle", "late", seconds=0.8)
+    await submit_working_jobs(scene, "early", "middle", "late", seconds=0.8)
     await scene.requests("late", 1, seconds=90)
     names = list(scene.ids)
-    allow(scene, 0)
-    struck(scene)
+    allow_disk_bytes(scene, 0)
+    cause(scene)
     await refuses_writes(redis)
     await asyncio.sleep(scene.lease + 2)
-    allow(scene, None)
-    repaired(scene)
+    allow_disk_bytes(scene, None)
+    repair(scene)
     await redis.aclose()
-    await blameless(scene, *names)
+    await assert_no_crash_counted(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, "no attempt ran out of patience"
     await scene.check_paid_once(*names)

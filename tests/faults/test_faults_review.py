@@ -1,4 +1,6 @@
-"""Decisions that come twice, at once, too late or for another review: each applies once (J10)."""
+"""Decisions that come twice, concurrently, too late or for another review: each applies
+once (J10).
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,12 @@ EFFECTS: Mapping[str, tuple[object, ...]] = {
     "reject": (1, [], 0, "failed", "rejected"),
     "delegate": (1, [], 1, "succeeded", "critic"),
 }
-"""See `effects`."""
+"""The fields that `effects` returns."""
 
 
 @pytest.fixture
 async def callers(scene: Scene) -> AsyncIterator[tuple[Caller, Caller]]:
-    """A worker that is ready, and callers of two API processes."""
+    """A ready worker, and callers of two API processes."""
     scene.deployment.worker()
     with front(scene.deployment, "a") as first, front(scene.deployment, "b") as second:
         async with (
@@ -49,7 +51,7 @@ async def callers(scene: Scene) -> AsyncIterator[tuple[Caller, Caller]]:
 
 
 async def paused(scene: Scene, name: str, **spec: object) -> JobRecord:
-    """A job that waits for a person, after a run."""
+    """A job that waits for a person after a run."""
     job_id = await scene.submit(name, Work(), review=True, **spec)
     return await scene.deployment.until(scene.operations, job_id, WAITS)
 
@@ -64,7 +66,7 @@ def statuses(answers: list[httpx.Response | None]) -> Counter[int]:
     return Counter(answer.status_code for answer in answers if answer is not None)
 
 
-def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-review") -> None:
+def assert_refused(answer: httpx.Response | None, state: str, kind: str = "no-open-review") -> None:
     """Assert that the answer explains the refusal to people and to programs."""
     assert answer is not None
     problem = answer.json()
@@ -72,7 +74,7 @@ def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-revi
     assert (problem["state"], problem["retryable"]) == (state, False)
 
 
-async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) -> None:
+async def test_fifty_concurrent_duplicates_are_one_decision(scene: Scene, callers) -> None:
     job = await paused(scene, "twice")
     calls = [
         callers[number % 2].decide(job.id, review_of(job), action="approve") for number in range(50)
@@ -86,10 +88,10 @@ async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) 
     await scene.judge()
 
 
-async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
-    scene: Scene, callers
-) -> None:
-    """Each action is sent first in one race. If an action wins no race, it is then sent alone."""
+async def test_only_one_of_conflicting_decisions_has_effects(scene: Scene, callers) -> None:
+    """Each action is the first request of one race. An action that wins no race is then
+    sent alone.
+    """
     won = {}
     for number in range(len(ACTIONS)):
         name = f"torn-{number}"
@@ -115,7 +117,7 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
             won[name] = name
     assert set(won.values()) == set(EFFECTS)
     for name, action in won.items():
-        events = await at_rest(scene, name)
+        events = await wait_for_next_pause(scene, name)
         assert [event.data["action"] for event in events if event.kind == "decided"] == [action]
         assert effects(events) == EFFECTS[action], (name, action)
         fed_back = any(
@@ -125,8 +127,8 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
     await scene.judge()
 
 
-async def at_rest(scene: Scene, name: str) -> list[Event]:
-    """Wait for the end or the second review of a job; return its events."""
+async def wait_for_next_pause(scene: Scene, name: str) -> list[Event]:
+    """Wait for the end or the second review of a job. Returns its events."""
     async with asyncio.timeout(60):
         while True:
             events = await scene.operations.store.events(scene.ids[name])
@@ -137,8 +139,9 @@ async def at_rest(scene: Scene, name: str) -> list[Event]:
 
 
 def effects(events: list[Event]) -> tuple[object, ...]:
-    """How often a person was asked, the runs after the decision, the critic's verdicts, the end
-    and who or what for."""
+    """The number of reviews, the runs after the decision, the critic's verdicts, and the end with
+    its cause.
+    """
     after = events[[event.kind for event in events].index("decided") + 1 :]
     runs = [
         (event.data["by"], event.data["code"]["text"])
@@ -151,13 +154,13 @@ def effects(events: list[Event]) -> tuple[object, ...]:
     return kinds["review_opened"], runs, kinds["critiqued"], last.kind, end
 
 
-async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers) -> None:
+async def test_a_decision_in_the_wrong_state_has_no_effect(scene: Scene, callers) -> None:
     first_client, second_client = callers
     await scene.submit("runs", Work(seconds=3))
     await scene.requests("runs", 1)
-    refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "running")
+    assert_refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "running")
     waits = await scene.submit("follower", Work(), conversation_id=scene.ids["runs"])
-    refused(await first_client.decide(waits, "r", action="approve"), "queued")
+    assert_refused(await first_client.decide(waits, "r", action="approve"), "queued")
     unknown = await second_client.decide("0" * 20, "r", action="approve")
     assert unknown is not None
     assert unknown.status_code == 404
@@ -165,18 +168,18 @@ async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers)
     answer = await first_client.cancel(cancelled.id)
     assert answer is not None
     assert answer.status_code == 202
-    refused(
+    assert_refused(
         await second_client.decide(cancelled.id, review_of(cancelled), action="approve"),
         "cancelled",
     )
     await scene.wait_for_success("runs", "follower")
-    refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
+    assert_refused(await first_client.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
     for name in ("runs", "follower", "cancelled"):
         assert "decided" not in await scene.event_kinds(name)
     await scene.judge()
 
 
-async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
+async def test_a_decision_on_an_earlier_review_does_not_change_the_open_review(
     scene: Scene, callers
 ) -> None:
     first_client, second_client = callers
@@ -191,7 +194,7 @@ async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
     assert review_of(second) != review_of(first)
     late = [second_client.decide(first.id, review_of(first), **decision) for decision in ACTIONS]
     for answer in await asyncio.gather(*late):
-        refused(answer, "awaiting_review", "stale-review")
+        assert_refused(answer, "awaiting_review", "stale-review")
         assert answer is not None
         assert answer.json()["review_id"] == review_of(second)
     stands = await scene.deployment.record_of(scene.operations, first.id)
@@ -201,7 +204,7 @@ async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
     await scene.judge()
 
 
-async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
+async def test_after_expiry_the_jobs_own_choice_applies_and_late_decisions_are_refused(
     scene: Scene, callers
 ) -> None:
     first_client, second_client = callers
@@ -219,7 +222,7 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
         scene.operations, jobs[OnExpiry.STAY].id, "review_expired"
     )
     for then, state in ((OnExpiry.APPROVE, "succeeded"), (OnExpiry.REJECT, "failed")):
-        refused(
+        assert_refused(
             await first_client.decide(jobs[then].id, review_of(jobs[then]), action="approve"), state
         )
     stays = jobs[OnExpiry.STAY]
@@ -235,8 +238,10 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     await scene.judge()
 
 
-async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> None:
-    """J9: a review outlives every process; its time runs on, and counts when a worker is back."""
+async def test_an_expiry_without_workers_applies_when_a_worker_starts(scene: Scene) -> None:
+    """J9: a review outlives every process. Its time continues without workers, and the next worker
+    applies its expiry.
+    """
     scene.deployment.worker()
     await scene.deployment.ready()
     job = await paused(scene, "alone", review_expires_seconds=3, on_expiry=OnExpiry.APPROVE)

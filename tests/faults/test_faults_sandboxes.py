@@ -14,11 +14,11 @@ from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 from jobs.model.record import Reason, Status
 
 GRACE_SECONDS = 10.0
-"""The longest time that processes of a killed worker may live (J14)."""
+"""The longest time in seconds that processes of a killed worker may live (J14)."""
 
 
-async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
-    """The run is made again in another sandbox; neither the job nor the model notices."""
+async def test_a_supervisor_killed_during_a_run(scene: Scene) -> None:
+    """The run is repeated in another sandbox; neither the job nor the model sees the failure."""
     seconds = "4.4721359"
     scene.deployment.worker()
     work = Work((TWICE[0], sleeps(seconds)))
@@ -35,8 +35,10 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
     await scene.judge()
 
 
-async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
-    """A failure of the sandbox is never a failure of the code: the job rests, then tries again."""
+async def test_a_supervisor_that_dies_during_every_run(scene: Scene) -> None:
+    """A failure of the sandbox is never a failure of the code: the job rests, and is tried
+    again.
+    """
     seconds = "12.449899"
     scene.deployment.worker(retry_seconds="0.1", retries="3")
     await scene.submit("unlucky", Work((sleeps(seconds),)))
@@ -54,7 +56,7 @@ async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
 
 
 async def kill_supervisors(scene: Scene, seconds: str) -> None:
-    """Kill the worker's supervisor whenever that run is under way."""
+    """Kill the worker's supervisor whenever the run with `sleep SECONDS` is active."""
     while True:
         if processes(seconds) and (supervisor := scene.deployment.child_of_worker("sandbox.local")):
             with contextlib.suppress(ProcessLookupError):
@@ -64,10 +66,11 @@ async def kill_supervisors(scene: Scene, seconds: str) -> None:
 
 @pytest.mark.invariant("J14")
 async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
-    """Eight parallel runs each start a daemon. The supervisor is killed with its worker, so that
-    no process remains to clean up. The sandboxes of another worker continue."""
+    """Eight parallel runs each start a daemon. The supervisor is killed with its worker, so no
+    process remains to clean up. The sandboxes of another worker continue.
+    """
     doomed_seconds, bystander_seconds = "31.622776", "33.166247"
-    doomed = scene.deployment.worker(concurrency="8")  # so that the other run is another worker's
+    doomed = scene.deployment.worker(concurrency="8")  # so that another worker takes the other run
     await scene.deployment.ready()
     sleep = f"['/bin/sleep', '{doomed_seconds}']"
     daemon = f"import subprocess; subprocess.Popen({sleep}, start_new_session=True)"
@@ -82,7 +85,7 @@ async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
     family = descendants(doomed.pid)
     assert len(family) > 16
     supervisor = next(pid for pid in family if "sandbox.local" in command(pid))
-    doomed.send_signal(signal.SIGSTOP)  # so that neither has a moment to see the other die
+    doomed.send_signal(signal.SIGSTOP)  # so that neither process can react to the end of the other
     os.kill(supervisor, signal.SIGKILL)
     scene.kill(doomed)
     await until(lambda: not (family & set(map(int, alive()))), GRACE_SECONDS)
@@ -108,7 +111,7 @@ def descendants(top: int) -> set[int]:
 
 
 def alive() -> list[str]:
-    """The processes that have not ended."""
+    """The pids of the processes that have not ended."""
     pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A worker that is asked to stop releases its jobs in order and ends within a time limit."""
+"""A worker that receives a stop signal releases its jobs in order and ends within a time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IGNORES = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 @pytest.mark.invariant("J7")
 @pytest.mark.timeout(300)
 async def test_rolling_stops_under_load(scene: Scene) -> None:
-    """Start a new worker and stop the oldest, 20 times: no job is lost and no call is repeated."""
+    """Start a new worker and stop the oldest, 20 times: no job is lost, and no call is repeated."""
     line = [scene.deployment.worker(), scene.deployment.worker()]
     await scene.deployment.ready(2)
     enough = asyncio.Event()
@@ -50,7 +50,7 @@ async def test_rolling_stops_under_load(scene: Scene) -> None:
 
 
 async def load(scene: Scene, enough: asyncio.Event) -> list[str]:
-    """Submit a job now and then, so that there is work at every stop; returns their names."""
+    """Submit jobs regularly, so that each stop interrupts work. Returns the names of the jobs."""
     names = []
     while not enough.is_set():
         names.append(f"job-{len(names)}")
@@ -61,7 +61,9 @@ async def load(scene: Scene, enough: asyncio.Event) -> list[str]:
 
 @pytest.mark.invariant("J14")
 async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
-    """Code cannot hold a worker: at the end of its time the sandbox ends, and the job is queued."""
+    """Code cannot keep a worker alive: after the time limit the sandbox ends, and the job is
+    queued.
+    """
     seconds = "27.18281"
     worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
@@ -69,7 +71,7 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     stopped_at = time.monotonic()
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
-    assert time.monotonic() - stopped_at >= 1  # it had its time
+    assert time.monotonic() - stopped_at >= 1  # the run had its full time
     assert worker.returncode == 0
     assert not processes(seconds)
     record = await scene.deployment.record_of(scene.operations, scene.ids["stubborn"])
@@ -80,7 +82,7 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
 
 
 @pytest.mark.invariant("J14")
-async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
+async def test_a_second_stop_ends_the_worker_at_once(scene: Scene) -> None:
     """The worker and its sandboxes end at once. The job continues after its lease has expired."""
     seconds = "4.1231056"
     worker = scene.deployment.worker(drain_seconds="60")
@@ -89,7 +91,7 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await until(lambda: len(processes(seconds)) == 1, show_details=scene.deployment.logs)
     (pid,) = processes(seconds)
     worker.send_signal(signal.SIGTERM)
-    await asyncio.sleep(1.5)  # two signals within a second are one wish
+    await asyncio.sleep(1.5)  # two signals within a second count as one
     assert worker.poll() is None
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 2, scene.deployment.logs)
@@ -103,8 +105,10 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await scene.judge()
 
 
-async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene) -> None:
-    """A drain request through Redis makes the worker release its jobs, and no crash is counted."""
+async def test_a_drain_request_stops_a_worker_like_a_signal(scene: Scene) -> None:
+    """After a drain request through Redis, the worker releases its jobs, and no crash is
+    counted.
+    """
     first = scene.deployment.worker()
     await scene.deployment.ready()
     await scene.submit("moved", Work(TWICE, seconds=0.5))
@@ -123,8 +127,10 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
     await scene.judge()
 
 
-async def test_a_stop_in_the_middle_of_a_hanging_call(scene: Scene) -> None:
-    """A model that does not answer holds no worker: the call is given up, the job handed on."""
+async def test_a_stop_during_a_hanging_model_call(scene: Scene) -> None:
+    """A model that does not answer cannot delay the stop: the worker abandons the call and releases
+    the job.
+    """
     worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("hanging", Work(seconds=60))
     await scene.requests("hanging", 1)

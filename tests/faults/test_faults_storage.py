@@ -64,7 +64,7 @@ def fill(disk: Path) -> Path:
 
 
 async def probe(scene: Scene, status: int) -> str:
-    """The text of the worker's `/readyz` as soon as it answers so."""
+    """The text of the worker's `/readyz`, as soon as it has this status."""
     served = re.compile(r'"port": (\d+), "event": "metrics served"')
     await until(lambda: bool(served.search(scene.deployment.logs())))
     port = served.findall(scene.deployment.logs())[-1]
@@ -76,7 +76,7 @@ async def probe(scene: Scene, status: int) -> str:
     return f"{answer.text}\n{figures}"
 
 
-def figure(text: str, name: str, *labels: str) -> float:
+def metric(text: str, name: str, *labels: str) -> float:
     return next(
         sample.value
         for family in text_string_to_metric_families(text.partition("\n\n")[2])
@@ -86,7 +86,7 @@ def figure(text: str, name: str, *labels: str) -> float:
 
 
 def deleted(client: Any, name: str) -> bool:
-    """Try to delete the bucket; False if a probe has just written to it."""
+    """Try to delete the bucket. False if a probe has just written to it."""
     for entry in client.list_objects_v2(Bucket=name).get("Contents", ()):
         client.delete_object(Bucket=name, Key=entry["Key"])
     try:
@@ -96,7 +96,7 @@ def deleted(client: Any, name: str) -> bool:
     return True
 
 
-async def shown_to_tenants(scene: Scene, job_id: str) -> str:
+async def texts_for_tenants(scene: Scene, job_id: str) -> str:
     """All text about the job that a tenant can read."""
     record = await scene.deployment.record_of(scene.operations, job_id)
     events = await scene.operations.store.events(job_id)
@@ -120,7 +120,7 @@ async def check_waits_for_storage(scene: Scene, job_id: str) -> None:
     )
 
 
-async def test_a_full_disk_costs_no_try_and_is_named(scene: Scene, small_disk: Path) -> None:
+async def test_a_full_disk_counts_no_try_and_is_named(scene: Scene, small_disk: Path) -> None:
     scene.deployment.worker(data_dir=str(small_disk / "data"))
     await scene.deployment.ready()
     await probe(scene, 200)
@@ -130,19 +130,19 @@ async def test_a_full_disk_costs_no_try_and_is_named(scene: Scene, small_disk: P
     text = await probe(scene, 503)
     assert "the storage cannot work: " in text
     assert "No space left" in text
-    assert figure(text, "fettle_worker_storage_up") == 0
-    assert figure(text, "fettle_attempts_given_back_total", "storage") == 1
+    assert metric(text, "fettle_worker_storage_up") == 0
+    assert metric(text, "fettle_attempts_given_back_total", "storage") == 1
     lines = [json.loads(line) for line in scene.deployment.logs().splitlines() if line[:1] == "{"]
     (line,) = [line for line in lines if line["event"] == "attempt given back"]
     assert (line["job_id"], line["cause"]) == (job_id, "storage")
     assert "No space left on device" in line["error"]
-    assert str(small_disk) not in await shown_to_tenants(scene, job_id)
-    await asyncio.sleep(2)  # hints come, and the worker takes none
+    assert str(small_disk) not in await texts_for_tenants(scene, job_id)
+    await asyncio.sleep(2)  # hints arrive, but the worker takes no job
     assert (await scene.event_kinds("full")).count("given_back") == 1
     filling.unlink()
     await scene.wait_for_success("full", seconds=120)
     assert (await scene.end("full")).retries == 0
-    assert figure(await probe(scene, 200), "fettle_worker_storage_up") == 1
+    assert metric(await probe(scene, 200), "fettle_worker_storage_up") == 1
     await scene.check_paid_once("full")
 
 
@@ -182,13 +182,13 @@ async def test_if_a_bucket_fails_the_job_waits_and_tenants_do_not_read_its_addre
         assert "NoSuchBucket" in await probe(scene, 503)
         client.create_bucket(Bucket=bucket.name)
         await scene.wait_for_success("waits", seconds=90)
-    tenant_text = await shown_to_tenants(scene, job_id)
+    tenant_text = await texts_for_tenants(scene, job_id)
     assert endpoint not in tenant_text
     assert "internal-bucket" not in tenant_text
 
 
-async def test_bytes_that_are_gone_fail_the_job_for_its_storage(scene: Scene) -> None:
-    """The storage works, so the worker takes jobs; this one is tried a bounded number of times."""
+async def test_lost_bytes_fail_the_job_with_the_reason_storage(scene: Scene) -> None:
+    """The storage works, so the worker takes jobs; this job is tried a limited number of times."""
     scene.deployment.worker(retry_seconds="0.1", retries="2")
     await scene.deployment.ready()
     await scene.submit("lost", WRITES)
@@ -203,11 +203,11 @@ async def test_bytes_that_are_gone_fail_the_job_for_its_storage(scene: Scene) ->
     kinds = await scene.deployment.kinds(scene.operations, lost)
     assert kinds.count("given_back") == 2
     text = await probe(scene, 200)
-    assert figure(text, "fettle_attempts_given_back_total", "storage") == 2
-    assert figure(text, "fettle_job_failures_total", "storage") == 1
+    assert metric(text, "fettle_attempts_given_back_total", "storage") == 2
+    assert metric(text, "fettle_job_failures_total", "storage") == 1
 
 
-async def test_an_api_on_a_full_disk_is_not_ready_and_takes_what_needs_no_disk(
+async def test_an_api_on_a_full_disk_is_not_ready_but_accepts_jobs_without_files(
     scene: Scene, small_disk: Path, tmp_path: Path
 ) -> None:
     env = api_environment(scene.deployment.redis_url, tmp_path, data_dir=str(small_disk / "data"))

@@ -1,6 +1,7 @@
 """Upgrades: a review asks a person about checkpoints of an earlier release.
 
-A worker of this release leaves a job. The test then changes the format in the job record.
+A worker of this release starts a job and stops. The test then changes the format in the job's
+record.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from lab.drills.chaos.checks.checkpoints import UNREAD
 from lab.drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
 
 NEXT = 9
-"""The format of a future release that can also read the format of today."""
+"""The format of a future release that also reads the present format."""
 MARK = "waits-in-a-mixed-fleet"
 PATIENT = {"lease_seconds": "15", "run_seconds": "300"}
-"""A worker that keeps its job and its run, however busy the machine is."""
+"""Settings of a worker that keeps its job and its run, however busy the machine is."""
 PAUSED, KILLED = "paused", "killed"
 BEFORE = 3
 """A format that no release reads any more."""
@@ -58,18 +59,19 @@ TURNS = [
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("job_state", [PAUSED, KILLED])
-async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
+async def test_a_person_decides_about_checkpoints_of_an_earlier_release(
     scene: Scene, job_state: str
 ) -> None:
-    """In one case a person has decided on the paused job; in the other, its worker was killed.
-    The job starts again with the graph of today and keeps its charges."""
+    """In one case a person has decided about the paused job; in the other, its worker was killed.
+    The job starts again with the present graph and keeps its charges.
+    """
     deployment, operations = scene.deployment, scene.operations
-    job_id = await leave(scene, job_state)
+    job_id = await abandon_job(scene, job_state)
     if job_state == PAUSED:
         paused_job = await deployment.record_of(operations, job_id)
         await decide(scene, paused_job, Action.REVISE, feedback=FEEDBACK)
     paid = len(await operations.store.charges(job_id))
-    job = await parked(scene, job_id, f"{BEFORE} 0.0.1")
+    job = await park_job(scene, job_id, f"{BEFORE} 0.0.1")
     assert job.review is not None
     assert job.review.kind is ReviewKind.UPGRADE
     assert job.review.payload["found"]["format"] == BEFORE
@@ -85,18 +87,18 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
     assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.graph is not None
     assert job.graph.number == WRITES
-    assert await left_by(deployment, job) == {"n.txt": b"1 2"}
+    assert await output_files(deployment, job) == {"n.txt": b"1 2"}
     assert len(await operations.store.charges(job.id)) == paid + 4
     await scene.judge()
 
 
 @pytest.mark.invariant("J9")
 @pytest.mark.invariant("J10")
-async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_says_so(
+async def test_a_job_that_no_worker_reads_is_parked_and_restarts_after_approval(
     scene: Scene,
 ) -> None:
     deployment, operations = scene.deployment, scene.operations
-    job = await parked(scene, await leave(scene, KILLED))
+    job = await park_job(scene, await abandon_job(scene, KILLED))
     assert job.review is not None
     assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
     reason = job.review.payload["reason"]
@@ -127,20 +129,21 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     assert rendered_job["cost"]["total"]["calls"] == len(paid) + 4
     kinds = [event.kind for event in events]
     assert (kinds.count("run_finished"), kinds.count("begun_anew")) == (2, 1)
-    assert await left_by(deployment, job) == {"n.txt": b"1 2"}
+    assert await output_files(deployment, job) == {"n.txt": b"1 2"}
     await scene.judge()
 
 
 @pytest.mark.parametrize(
     "stored", [b"msgpack \xc1\xff", b"pickled \x80"], ids=["damaged", "unknown"]
 )
-async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
+async def test_a_review_names_a_checkpoint_that_cannot_be_decoded(
     scene: Scene, stored: bytes
 ) -> None:
-    """If a checkpoint is damaged or has an unknown type, the review names it, and
-    no data is removed before a person decides."""
+    """If a checkpoint is damaged or has an unknown type, the review names the checkpoint, and no
+    data is removed before a person decides.
+    """
     deployment, operations = scene.deployment, scene.operations
-    job_id = await leave(scene, KILLED)
+    job_id = await abandon_job(scene, KILLED)
     async with Redis.from_url(deployment.redis_url) as redis:
         damaged = [
             key
@@ -166,16 +169,16 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
             await decide(scene, job, action)
         job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
-        assert await left_by(deployment, job) == {"n.txt": b"1 2"}
+        assert await output_files(deployment, job) == {"n.txt": b"1 2"}
         assert len(await operations.store.charges(job.id)) == paid + 4
     await scene.judge()
 
 
-async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_again(
+async def test_a_rejected_job_ends_as_incompatible_and_can_be_retried(
     scene: Scene,
 ) -> None:
     deployment, operations = scene.deployment, scene.operations
-    job = await parked(scene, await leave(scene, KILLED))
+    job = await park_job(scene, await abandon_job(scene, KILLED))
     rejected_job = await decide(scene, job, Action.REJECT, feedback="too old")
     assert (rejected_job.status, rejected_job.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert rejected_job.detail == "too old"
@@ -188,13 +191,15 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
     await scene.judge()
 
 
-async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_path: Path) -> None:
+async def test_a_parked_job_can_be_delegated_to_a_worker_that_reads_it(
+    scene: Scene, tmp_path: Path
+) -> None:
     """A person does not have to repeat a decision that was made before the upgrade."""
     deployment, operations = scene.deployment, scene.operations
-    job_id = await leave(scene, PAUSED)
+    job_id = await abandon_job(scene, PAUSED)
     parked_job = await deployment.record_of(operations, job_id)
     await decide(scene, parked_job, Action.APPROVE)
-    job = await parked(scene, job_id)
+    job = await park_job(scene, job_id)
     worker = newer_worker(deployment, tmp_path)
     await deployment.ready(2)
     await decide(scene, job, Action.DELEGATE)
@@ -210,8 +215,9 @@ async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_
 async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     scene: Scene, tmp_path: Path
 ) -> None:
-    """An older worker never takes a job of a newer worker, even while the newer worker is
-    stopped. A newer worker continues the jobs of an older worker."""
+    """An older worker never takes a job of a newer worker, even while the newer worker is stopped.
+    A newer worker continues the jobs of an older worker.
+    """
     deployment, operations = scene.deployment, scene.operations
     spec = JobSpec(
         "waits", model=deployment.record("waits", one_run("waits", waits_for_signal(MARK)))
@@ -221,7 +227,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     newer_job = await deployment.submit(operations, spec)
     accepted(scene, newer_job)
     await until(lambda: bool(processes(MARK)), 60, deployment.logs)
-    # else a person is asked after some 15 s: an interpreter may take longer to start
+    # otherwise a person is asked after some 15 s, and an interpreter may take longer to start
     reads = {"graph": {"writes": NEXT, "reads": sorted({*READS, NEXT})}}
     await operations.store.announce("elsewhere", reads, 600)
     scene.kill(newer, last=True)
@@ -239,7 +245,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     older.send_signal(signal.SIGTERM)
     await until(lambda: older.poll() is not None, 60, deployment.logs)
     scene.log.add(Repaired(fault=KILL))
-    telling = asyncio.create_task(tell_runs())
+    telling = asyncio.create_task(release_runs())
     for job_id, first in ((newer_job, newer), (older_job, older)):
         job = await deployment.until(operations, job_id, seconds=60)
         assert job.status is Status.SUCCEEDED, deployment.logs()
@@ -249,7 +255,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     await scene.judge()
 
 
-async def tell_runs() -> None:
+async def release_runs() -> None:
     """Let every run that waits for its file end."""
     while True:
         for run in processes(MARK):
@@ -272,8 +278,8 @@ def newer_worker(deployment: Deployment, folder: Path, **settings: str) -> Proce
     return deployment.worker(release=release, **settings)
 
 
-async def leave(scene: Scene, job_state: str) -> str:
-    """Run a job until it is paused for a person, or until its worker is killed after one run."""
+async def abandon_job(scene: Scene, job_state: str) -> str:
+    """Run a job until it waits for a person, or until its worker is killed after one run."""
     deployment, operations = scene.deployment, scene.operations
     worker = deployment.worker(**({"fail_point": "after_journal:3"} if job_state == KILLED else {}))
     spec = JobSpec(TASK, model=deployment.record("left", TURNS), review=job_state == PAUSED)
@@ -296,13 +302,15 @@ def accepted(scene: Scene, job_id: str) -> None:
     scene.log.add(Submitted(asked=Moment.now(), status=202, key=job_id, body=job_id, job_id=job_id))
 
 
-async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> JobRecord:
-    """The job with checkpoints of the format `graph`, parked by a worker that does not read it."""
+async def park_job(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> JobRecord:
+    """Let a worker park the job, after its checkpoints got the format `graph`, which it cannot
+    read.
+    """
     deployment, operations = scene.deployment, scene.operations
     async with Redis.from_url(deployment.redis_url) as redis:
         key = JobKeys(job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
-        # the job has waited for a worker that reads its format
+        # the job has first waited for a worker that reads its format
         state["hints"] = HINTS_BEFORE_REVIEW + EXTRA_HINTS_AFTER_CRASH
         await redis.hset(key, mapping={"state": json.dumps(state), "graph": graph})  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
@@ -321,11 +329,11 @@ async def decide(scene: Scene, job: JobRecord, action: Action, **more: str) -> J
 
 
 async def events_of(operations: Operations, job_id: str):  # type: ignore[no-untyped-def]
-    """A job's events and charges."""
+    """The events and charges of a job."""
     return await operations.store.events(job_id), await operations.store.charges(job_id)
 
 
-async def left_by(deployment: Deployment, job: JobRecord) -> dict[str, bytes]:
+async def output_files(deployment: Deployment, job: JobRecord) -> dict[str, bytes]:
     """The output files of the job."""
     files = (await manifest.load(deployment.blobs, job.workspace)).files
     return {path: await deployment.blobs.get(entry.digest) for path, entry in files.items()}

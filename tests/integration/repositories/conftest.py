@@ -1,4 +1,4 @@
-"""Fixtures of the tests of repositories."""
+"""Fixtures for the tests of repositories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.repositories.source import Repositories
 
 
 class Uploads:
-    """Repositories with bounds of a test's own, and the calls of a job that uploads a bundle."""
+    """Repositories with the settings of a test, and the calls of a job that uploads a bundle."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""A full disk: the job can be tried again, and partial files are removed."""
+"""If the disk is full, the job can be tried again, and partial files are removed."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ asyncio.run(main())
 """
 
 
-def on_a_disk(size: str, folder: Path, bundle: Path) -> dict:
-    """Run it with a file system of `size` for its folder, in a mount namespace of its own."""
+def run_on_disk(size: str, folder: Path, bundle: Path) -> dict:
+    """Run the program in its own mount namespace, with a file system of `size` for its folder."""
     mount = f'mount -t tmpfs -o size={size} tmpfs {folder} && exec {sys.executable} -c "$0" "$@"'
     as_root = ["--user", "--map-root-user"] if os.geteuid() else []
     argv = ["unshare", *as_root, "--mount", "sh", "-c", mount, PROGRAM]
@@ -54,16 +54,16 @@ def on_a_disk(size: str, folder: Path, bundle: Path) -> dict:
 
 
 @pytest.mark.parametrize("size", ["1m", "4m"])
-def test_a_full_disk_is_the_machines_and_leaves_nothing(
+def test_a_full_disk_is_an_outage_and_leaves_no_files(
     project: Repository, tmp_path: Path, size: str
 ) -> None:
-    """It is full while git unpacks, or while it checks out."""
+    """The disk becomes full while git unpacks, or while git checks out."""
     project.commit({"a.bin": os.urandom(2_500_000)})
     bundle = tmp_path / "project.bundle"
     bundle.write_bytes(project.bundle())
     folder = tmp_path / "disk"
     folder.mkdir()
-    outcome = on_a_disk(size, folder, bundle)
+    outcome = run_on_disk(size, folder, bundle)
     assert "this worker's disk cannot store the repository" in outcome["said"], outcome
     assert (outcome["left"], outcome["layers"]) == ([], [])
-    assert on_a_disk("40m", folder, bundle)["said"] is None
+    assert run_on_disk("40m", folder, bundle)["said"] is None

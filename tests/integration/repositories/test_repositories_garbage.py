@@ -1,4 +1,4 @@
-"""The store of repositories is bounded, and it keeps the entries that are in use."""
+"""The size of the store of repositories is limited, and the store keeps the entries in use."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ def stored_names(folder: Path) -> dict[str, set[str]]:
     }
 
 
-async def a_bundle(project: Repository, number: int) -> bytes:
-    """A bundle of one commit; all these bundles have one size."""
+async def make_bundle(project: Repository, number: int) -> bytes:
+    """A bundle of one commit; all these bundles have the same size."""
     if number:
         project.git("update-ref", "-d", "HEAD")
     project.commit({"a.bin": os.urandom(1_000_000), "n.txt": b"%d\n" % number})
     return project.bundle()
 
 
-async def test_what_nobody_uses_goes_when_its_place_is_needed(project: Repository, uploads) -> None:
-    bundles = [await a_bundle(project, number) for number in range(3)]
+async def test_unused_entries_are_removed_when_space_is_needed(
+    project: Repository, uploads
+) -> None:
+    bundles = [await make_bundle(project, number) for number in range(3)]
     first = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)
     second = await uploads.base(bundles[1], repo_cache_bytes=ENOUGH)
     assert (
@@ -39,7 +41,7 @@ async def test_what_nobody_uses_goes_when_its_place_is_needed(project: Repositor
         == 2
     )
     first.release()
-    (uploads.folder / "layers" / "trial").mkdir()  # the sandbox's own
+    (uploads.folder / "layers" / "trial").mkdir()  # a tree of the sandbox
     third = await uploads.base(bundles[2], repo_cache_bytes=NOTHING)
     remaining_names = stored_names(uploads.folder)
     assert remaining_names["layers"] == {second.layer, third.layer, "trial"}
@@ -49,11 +51,11 @@ async def test_what_nobody_uses_goes_when_its_place_is_needed(project: Repositor
     assert (await second.patch({"n.txt": b"x\n"}, frozenset())).files == 1
 
 
-async def test_the_longest_unused_goes_first(project: Repository, uploads) -> None:
-    bundles = [await a_bundle(project, number) for number in range(3)]
+async def test_the_least_recently_used_entry_is_removed_first(project: Repository, uploads) -> None:
+    bundles = [await make_bundle(project, number) for number in range(3)]
     for bundle in bundles[:2]:
         (await uploads.base(bundle, repo_cache_bytes=ENOUGH)).release()
-    again = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)  # used after the second
+    again = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)  # after the second bundle
     again.release()
     used_bytes = sum(
         path.lstat().st_blocks * 512 for path in uploads.folder.rglob("*") if path.is_file()
@@ -62,8 +64,8 @@ async def test_the_longest_unused_goes_first(project: Repository, uploads) -> No
     assert stored_names(uploads.folder)["layers"] == {again.layer, third.layer}
 
 
-async def test_what_no_job_has_used_for_a_month_goes(project: Repository, uploads) -> None:
-    bundles = [await a_bundle(project, number) for number in range(4)]
+async def test_entries_unused_for_a_month_are_removed(project: Repository, uploads) -> None:
+    bundles = [await make_bundle(project, number) for number in range(4)]
     old, used, recent = [await uploads.base(bundle) for bundle in bundles[:3]]
     old.release()
     recent.release()
@@ -77,29 +79,29 @@ async def test_what_no_job_has_used_for_a_month_goes(project: Repository, upload
     assert remaining_names["mirrors"] == {base.mirror.folder.name for base in (used, recent, new)}
 
 
-async def test_a_base_that_is_dropped_is_used_no_more(project: Repository, uploads) -> None:
-    base = await uploads.base(await a_bundle(project, 0))
+async def test_a_collected_base_does_not_use_its_layer(project: Repository, uploads) -> None:
+    base = await uploads.base(await make_bundle(project, 0))
     layer = base.layer
     del base
     gc.collect()
-    await uploads.base(await a_bundle(project, 1), repo_cache_bytes=NOTHING)
+    await uploads.base(await make_bundle(project, 1), repo_cache_bytes=NOTHING)
     assert layer not in stored_names(uploads.folder)["layers"]
 
 
-async def test_what_was_removed_is_made_again(project: Repository, uploads) -> None:
-    bundle = await a_bundle(project, 0)
+async def test_a_removed_layer_is_made_again(project: Repository, uploads) -> None:
+    bundle = await make_bundle(project, 0)
     first = await uploads.base(bundle)
     first.release()
-    await uploads.base(await a_bundle(project, 1), repo_cache_bytes=NOTHING)
+    await uploads.base(await make_bundle(project, 1), repo_cache_bytes=NOTHING)
     assert first.layer not in stored_names(uploads.folder)["layers"]
     again = await uploads.base(bundle)
     assert (again.layer, await again.read("n.txt")) == (first.layer, b"0\n")
     assert (uploads.layer(again) / "n.txt").read_bytes() == b"0\n"
 
 
-async def test_jobs_and_garbage_collection_at_one_time(project: Repository, uploads) -> None:
-    """Each gets a whole layer, although the others would rather remove it."""
-    bundles = [await a_bundle(project, number) for number in range(3)]
+async def test_concurrent_jobs_and_garbage_collection(project: Repository, uploads) -> None:
+    """Each job gets a complete layer, although the other jobs try to remove it."""
+    bundles = [await make_bundle(project, number) for number in range(3)]
 
     async def work(number: int) -> None:
         for _ in range(6):

@@ -1,4 +1,6 @@
-"""Git itself: a missing or old git is reported, and git ignores this machine's settings."""
+"""The program git: a missing or old git is reported, and git ignores the settings of this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ from worker.repositories import git
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 
 
-def a_git(folder: Path, text: str) -> str:
-    """A folder for the PATH, with a program `git` that prints this."""
+def make_fake_git(folder: Path, text: str) -> str:
+    """A folder for the PATH, with a program `git` that prints this text."""
     folder.mkdir()
     (folder / "git").write_text(f"#!/bin/sh\necho '{text}'\n")
     (folder / "git").chmod(0o755)
     return str(folder)
 
 
-async def test_without_git_a_job_says_what_to_install(
+async def test_a_job_without_git_names_the_package_to_install(
     project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.commit({"a.txt": b"1\n"})
@@ -37,15 +39,15 @@ async def test_without_git_a_job_says_what_to_install(
     assert "install Debian's package git" in announced["why"]
 
 
-async def test_a_git_that_is_too_old(
+async def test_an_old_git_is_refused(
     project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     bundle = project.bundle()
-    monkeypatch.setenv("PATH", a_git(tmp_path / "old", "git version 2.20.1"))
+    monkeypatch.setenv("PATH", make_fake_git(tmp_path / "old", "git version 2.20.1"))
     with pytest.raises(RepositoryUnavailable, match=r"git 2\.20\.1 is too old: 2\.32 or newer"):
         await uploads.base(bundle)
-    monkeypatch.setenv("PATH", a_git(tmp_path / "odd", "something else"))
+    monkeypatch.setenv("PATH", make_fake_git(tmp_path / "odd", "something else"))
     assert git.version() is None
 
 
@@ -61,7 +63,7 @@ async def test_a_git_that_is_too_old(
         ("kill -XFSZ $$", False),
     ],
 )
-async def test_the_machine_is_an_outage_and_what_a_job_has_changed_is_none(
+async def test_a_failing_machine_is_an_outage_but_a_failing_change_is_not(
     project: Repository,
     uploads,
     tmp_path: Path,
@@ -71,7 +73,7 @@ async def test_the_machine_is_an_outage_and_what_a_job_has_changed_is_none(
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     base = await uploads.base(project.bundle())
-    folder = a_git(tmp_path / "ended", "")
+    folder = make_fake_git(tmp_path / "ended", "")
     (tmp_path / "ended" / "git").write_text(f"#!/bin/sh\n{script}\n")
     monkeypatch.setenv("PATH", folder)
     with pytest.raises(RepositoryRefused) as raised:
@@ -97,7 +99,7 @@ def test_a_worker_announces_its_git_and_hosts() -> None:
 async def test_configuration_of_this_machine_is_not_read(
     project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Settings of a user, and settings from environment variables."""
+    """Neither the settings of a user, nor settings from environment variables."""
     mark = tmp_path / "mark"
     hooks = tmp_path / "hooks"
     hooks.mkdir()

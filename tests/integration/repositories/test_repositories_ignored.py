@@ -1,4 +1,4 @@
-"""What git ignores of a job's new files, by the rules of the tree as the job left it."""
+"""Which new files of a job git ignores, by the ignore rules in the job's final files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_new_files_that_the_rules_name(project: Repository, uploads) -> No
     assert await ignored(project, uploads, ["a.c"]) == set()
 
 
-async def test_the_jobs_own_rules_count(project: Repository, uploads) -> None:
+async def test_rules_that_the_job_wrote_count(project: Repository, uploads) -> None:
     project.commit(FILES)
     base = await uploads.base(project.bundle())
     changed = {".gitignore": b"*.c\n", "a.log": b"", "a.c": b"", "old/a": b""}
@@ -51,7 +51,7 @@ async def test_a_tree_without_rules_ignores_nothing(project: Repository, uploads
 
 
 async def test_rules_that_take_too_long_end_the_job(project: Repository, uploads) -> None:
-    """It would take as long the next time, so it is no outage."""
+    """A second try would take as long, so this is not an outage."""
     project.commit({"a.py": b""})
     bundle = project.bundle()
     await uploads.base(bundle)
@@ -62,15 +62,15 @@ async def test_rules_that_take_too_long_end_the_job(project: Repository, uploads
     assert isinstance(classify_failure(raised.value), Fail)
 
 
-async def test_those_at_the_top_count_before_many_others(project: Repository, uploads) -> None:
-    """The ignore files of the commit and of the job."""
+async def test_rules_at_the_top_count_before_many_others(project: Repository, uploads) -> None:
+    """Both the ignore files of the commit and those of the job."""
     project.commit({".gitignore": b"*.log\n", "d/.gitignore": b"*.tmp\n"})
     ignore_files = {f"made/n{number}/.gitignore": b"*\n" for number in range(510)}
     files = {**ignore_files, "a.log": b"", "d/a.tmp": b"", "made/n0/a": b"", "made/n99/a": b""}
     base = await uploads.base(project.bundle())
     ignored_paths = await base.ignored(files, frozenset())
     assert {"a.log", "d/a.tmp", "made/n0/a"} <= ignored_paths
-    assert "made/n99/a" not in ignored_paths  # the last ones by name are over the bound
+    assert "made/n99/a" not in ignored_paths  # the last rules by name exceed the limit
 
 
 async def test_rules_that_are_too_long_do_not_count(project: Repository, uploads) -> None:

@@ -1,4 +1,4 @@
-"""`kill -9` of a process that fetches or checks out: the next one goes on as if it had not been."""
+"""After `kill -9` of a process that fetches or checks out, the next process is not affected."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ class Process:
 def start(repositories: Repositories, forge: GitServer) -> Iterator[Callable[[], Process]]:
     started: list[Process] = []
 
-    def one() -> Process:
+    def start_process() -> Process:
         started.append(Process(repositories, forge))
         return started[-1]
 
-    yield one
+    yield start_process
     for process in started:
         process.kill()
 
 
-def until(condition: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object]) -> None:
     limit = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < limit
@@ -87,7 +87,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 async def complete_fetch(repositories: Repositories, project: Repository, forge: GitServer) -> str:
-    """A layer of all of the repository, made or found now; and nothing else is left."""
+    """Make or find the layer of the full repository, and check that no partial files remain."""
     repo = Repo(url=forge.url("project/.git"))
     base = await repositories.base(repo, await repositories.commit(repo))
     layer = repositories.layers / base.layer
@@ -102,7 +102,7 @@ async def complete_fetch(repositories: Repositories, project: Repository, forge:
     return base.layer
 
 
-async def test_killed_while_it_fetches(
+async def test_a_kill_during_the_fetch(
     project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     project.commit({f"f{n}.bin": os.urandom(20_000) for n in range(50)})
@@ -115,33 +115,35 @@ async def test_killed_while_it_fetches(
     await complete_fetch(repositories, project, forge)
 
 
-async def test_killed_at_any_time_while_it_fetches_and_checks_out(
+async def test_a_kill_at_any_time_of_fetch_and_checkout(
     project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
-    """Twelve kills, each a little later: in fetch, in the checkout, before and after the rename."""
+    """Twelve kills, each a little later: in the fetch, in the checkout, before and after the
+    rename.
+    """
     project.commit({f"d{n % 20}/f{n}.bin": os.urandom(3_000) for n in range(1_500)})
     making = repositories.folder / "making"
     for number in range(12):
         process = start()
-        until(lambda: list(making.glob("*")) or list(repositories.layers.iterdir()))
+        wait_until(lambda: list(making.glob("*")) or list(repositories.layers.iterdir()))
         await asyncio.sleep(number * 0.03)
         process.kill()
     project.commit({"last.txt": b"so that a layer is made in any case\n"})
     await complete_fetch(repositories, project, forge)
 
 
-async def test_killed_while_it_checks_out(
+async def test_a_kill_during_the_checkout(
     project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     project.commit({f"d{n % 20}/f{n}.txt": b"%d\n" % n for n in range(3_000)})
     process = start()
-    until(lambda: list(repositories.folder.glob("making/*/new/d1")))
+    wait_until(lambda: list(repositories.folder.glob("making/*/new/d1")))
     process.kill()
     assert list(repositories.layers.iterdir()) == []
     await complete_fetch(repositories, project, forge)
 
 
-async def test_lock_files_of_a_git_that_was_killed_stop_nobody(
+async def test_lock_files_of_a_killed_git_do_not_block_a_later_fetch(
     project: Repository, forge: GitServer, repositories: Repositories
 ) -> None:
     project.commit({"a.txt": b"1\n"})
@@ -154,7 +156,7 @@ async def test_lock_files_of_a_git_that_was_killed_stop_nobody(
     await complete_fetch(repositories, project, forge)
 
 
-async def test_a_layer_that_a_killed_process_used_can_be_removed(
+async def test_a_layer_of_a_killed_process_can_be_removed(
     project: Repository, forge: GitServer, repositories: Repositories, start: Callable[[], Process]
 ) -> None:
     project.commit({"a.txt": b"1\n"})

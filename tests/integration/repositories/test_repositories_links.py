@@ -1,6 +1,6 @@
-"""Links, submodules and modes of a repository: what tools see, and the patch that comes of a run.
+"""Links, submodules and modes of a repository: the view of the tools, and the patch of a run.
 
-The measure is git: the same commands in a clone, added by `git add`.
+The expected result is git's: the same commands in a clone, followed by `git add`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LINKS = {
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """A repository with links of all kinds, and a submodule that has one itself."""
+    """A repository with links of all kinds, and a submodule that has a submodule."""
     folder = tmp_path_factory.mktemp("linked")
     project, inner, outer = (
         create_repository(folder / name) for name in ("project", "inner", "outer")
@@ -106,8 +106,8 @@ class Job:
             repository=RepositoryFacts(base.commit, len(base.entries)),
         )
 
-    async def applied(self) -> Repository:
-        """A clone with its submodules, to which the patch is applied."""
+    async def apply_patch_to_clone(self) -> Repository:
+        """A clone with its submodules, with the patch applied."""
         patch = await self.workspace.patch()
         assert patch is not None
         clone = clone_repository(self.repository, self.folder / "clone")
@@ -117,7 +117,7 @@ class Job:
             assert apply(clone.folder, patch.content, self.workspace.base.base.commit)  # type: ignore[union-attr]
         return clone
 
-    def expected(self, *commands: str) -> str:
+    def tree_of_clone(self, *commands: str) -> str:
         """The tree of a clone in which these commands have run."""
         clone = clone_repository(self.repository, self.folder / "expected")
         for command in commands:
@@ -135,7 +135,7 @@ def shell(command: str) -> object:
     return call("shell", command=command)
 
 
-async def test_tools_see_what_runs_see(job: Job) -> None:
+async def test_tools_and_runs_see_the_same_files(job: Job) -> None:
     readable = ("app", "manual/guide.md", "docs/up", "deep", "here", "/work/manual/up")
     used = await job.use(
         *(call("read_file", path=path) for path in readable),
@@ -172,7 +172,7 @@ async def _deep(job: Job, path: str) -> list[str]:
         ("vendor/outer", "'vendor/outer' is a submodule"),
     ],
 )
-async def test_what_leads_to_no_file_of_the_job_is_refused(job: Job, path: str, words: str) -> None:
+async def test_a_path_outside_the_jobs_files_is_refused(job: Job, path: str, words: str) -> None:
     used = await job.use(
         call("read_file", path=path),
         call("write_file", path=path, content="x"),
@@ -194,8 +194,10 @@ async def test_a_write_through_a_link_changes_its_target(job: Job) -> None:
     )
     assert used.texts[0].startswith("wrote src/app.py")
     assert used.runs[0]["stdout"]["text"] == "VALUE = 3\nmore\nnew\n"
-    expected = job.expected("printf 'VALUE = 3\\nmore\\n' > app; echo new > manual/new.md")
-    assert (await job.applied()).git("write-tree") == expected
+    expected_tree = job.tree_of_clone(
+        "printf 'VALUE = 3\\nmore\\n' > app; echo new > manual/new.md"
+    )
+    assert (await job.apply_patch_to_clone()).git("write-tree") == expected_tree
 
 
 COMMANDS = {
@@ -214,19 +216,19 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-async def test_a_runs_changes_are_those_that_git_has(job: Job, command: str) -> None:
+async def test_the_changes_of_a_run_equal_the_changes_in_a_clone(job: Job, command: str) -> None:
     inside = command.replace("git rm -q --cached vendor/outer; ", "")
     used = await job.use(shell(inside), shell("git status --short"), shell("true"))
     assert [run["refused"] for run in used.runs] == [[], [], []], used.runs
-    clone = await job.applied()
-    assert clone.git("write-tree") == job.expected(command)
+    clone = await job.apply_patch_to_clone()
+    assert clone.git("write-tree") == job.tree_of_clone(command)
 
 
 async def test_files_can_take_the_place_of_a_removed_submodule(job: Job) -> None:
     files = "mkdir -p vendor/outer; echo own > vendor/outer/own.txt"
     await job.use(shell("rmdir vendor/outer"), shell(files))
-    expected = job.expected("git rm -q --cached vendor/outer; rm -r vendor/outer", files)
-    assert (await job.applied()).git("write-tree") == expected
+    expected_tree = job.tree_of_clone("git rm -q --cached vendor/outer; rm -r vendor/outer", files)
+    assert (await job.apply_patch_to_clone()).git("write-tree") == expected_tree
 
 
 async def test_later_runs_see_the_links_and_modes_of_earlier_ones(job: Job) -> None:
@@ -259,8 +261,8 @@ async def test_changes_in_a_submodule_are_named_and_never_remove_it(job: Job, co
     assert refused.startswith("vendor/outer")
     assert refused.endswith("changes in the submodule vendor/outer belong to another repository")
     assert "submodule" in used.texts[0]
-    clone = await job.applied()
-    assert clone.git("write-tree") == job.expected("echo y > docs/guide.md")
+    clone = await job.apply_patch_to_clone()
+    assert clone.git("write-tree") == job.tree_of_clone("echo y > docs/guide.md")
     assert (clone.folder / "vendor/outer/deeper/inner/inner.txt").read_bytes() == b"inner\n"
 
 
@@ -270,8 +272,8 @@ async def test_a_run_does_not_replace_the_directory_of_a_submodule(job: Job, ent
     used = await job.use(shell(f"rm -r vendor; {entry}; echo y > docs/guide.md"))
     refused = ["vendor: it would take the place of the submodule vendor/outer"]
     assert used.runs[0]["refused"] == refused
-    clone = await job.applied()
-    assert clone.git("write-tree") == job.expected("echo y > docs/guide.md")
+    clone = await job.apply_patch_to_clone()
+    assert clone.git("write-tree") == job.tree_of_clone("echo y > docs/guide.md")
 
 
 async def test_a_file_can_take_the_place_of_a_directory_with_a_removed_submodule(job: Job) -> None:
@@ -280,25 +282,27 @@ async def test_a_file_can_take_the_place_of_a_directory_with_a_removed_submodule
     assert patch is not None
     clone = clone_repository(job.repository, job.folder / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
-    expected = job.expected("git rm -qr --cached vendor; rm -r vendor .gitmodules; echo x > vendor")
-    assert clone.git("write-tree") == expected
+    expected_tree = job.tree_of_clone(
+        "git rm -qr --cached vendor; rm -r vendor .gitmodules; echo x > vendor"
+    )
+    assert clone.git("write-tree") == expected_tree
 
 
-async def test_files_of_git_are_named_as_not_kept(job: Job) -> None:
+async def test_files_below_git_are_reported_as_not_kept(job: Job) -> None:
     used = await job.use(shell("mkdir new; cd new; git init -q; echo x > a; ln -s a .GIT"))
     (refused,) = used.runs[0]["refused"]
     assert refused.endswith("files in .git belong to git")
     assert used.texts[0].split("new or changed files: ")[1].splitlines()[0] == "new/a"
 
 
-async def test_a_submodule_stays_when_only_its_empty_directory_goes(job: Job) -> None:
+async def test_removing_an_empty_directory_does_not_remove_its_submodule(job: Job) -> None:
     await job.use(shell("find . -mindepth 1 -type d -empty -not -path './.git/*' -delete"))
     patch = await job.workspace.patch()
     assert patch is not None
     assert patch.content == b""
 
 
-async def test_files_of_the_request_go_where_the_links_lead(
+async def test_files_of_the_request_are_written_through_links(
     linked: Repository, uploads: Uploads, tmp_path: Path
 ) -> None:
     base = await uploads.base(linked.bundle())

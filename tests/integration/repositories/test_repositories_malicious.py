@@ -1,4 +1,4 @@
-"""Repositories that are broken, too large, or made to do harm: each ends with a clear reason."""
+"""Repositories that are broken, too large or harmful: each job ends with a clear reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from worker.repositories.refs import is_full_name
 LARGE = 128 * 2**20
 
 
-def nothing_is_left(folder: Path) -> bool:
-    """No half of a mirror or a layer, and nothing in the making."""
+def is_empty_store(folder: Path) -> bool:
+    """Whether no mirror, no layer and no temporary file remains."""
     return not any(list((folder / name).glob("*")) for name in ("mirrors", "layers", "making"))
 
 
@@ -37,24 +37,24 @@ def nothing_is_left(folder: Path) -> bool:
         (b"# v2 git bundle\n" + b"x" * 2**21 + b"\n\n", "names take more than 2097152 bytes"),
     ],
 )
-async def test_a_bundle_that_is_none(uploads, content: bytes, reason: str) -> None:
+async def test_bytes_that_are_no_bundle(uploads, content: bytes, reason: str) -> None:
     with pytest.raises(RepositoryRefused, match=reason):
         await uploads.commit(content)
-    assert nothing_is_left(uploads.folder)
+    assert is_empty_store(uploads.folder)
 
 
-async def test_a_bundle_that_is_cut_off_or_changed(project: Repository, uploads) -> None:
+async def test_a_truncated_or_changed_bundle(project: Repository, uploads) -> None:
     project.commit({f"f{n}.txt": b"%d\n" % n * 100 for n in range(50)})
     bundle = project.bundle()
     middle = len(bundle) - 400
     for content in (bundle[:-30], bundle[:middle] + b"\xff" * 8 + bundle[middle + 8 :]):
         with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
             await uploads.commit(content)
-    assert nothing_is_left(uploads.folder)
+    assert is_empty_store(uploads.folder)
 
 
 async def test_a_bundle_without_its_pack_names_no_commit(project: Repository, uploads) -> None:
-    """The header has refs to commits that are in no pack."""
+    """The header names refs to commits that no pack contains."""
     commit = project.commit({"a.txt": b"1\n"})
     bundle = project.bundle()
     with pytest.raises(RepositoryRefused, match="an invalid ref"):
@@ -85,7 +85,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_name_of_a_ref_is_no_command_and_no_option(
+async def test_a_ref_name_is_neither_a_command_nor_an_option(
     project: Repository, uploads, name: bytes
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"}).encode()
@@ -97,20 +97,20 @@ async def test_a_name_of_a_ref_is_no_command_and_no_option(
         await uploads.commit(harmful)
     with pytest.raises(RepositoryRefused, match="an invalid ref"):
         await uploads.commit(harmful, "evil")
-    assert nothing_is_left(uploads.folder)
+    assert is_empty_store(uploads.folder)
 
 
-def test_names_of_refs_are_judged_as_git_judges_them() -> None:
+def test_ref_names_are_valid_exactly_if_git_accepts_them() -> None:
     signs = [chr(code) for code in range(1, 256)]
     parts = (".", "..", "@", "@{", "a.lock", "-a", "a.", ".a", "a/b", "a//b", "a/", "\u202f", "{")
     for name in (
         f"refs/heads/{part}{more}" for part in (*signs, *parts) for more in ("", "x", "/x")
     ):
-        judged = subprocess.run(["git", "check-ref-format", name], check=False)
-        assert is_full_name(name) == (judged.returncode == 0), repr(name)
+        git_check = subprocess.run(["git", "check-ref-format", name], check=False)
+        assert is_full_name(name) == (git_check.returncode == 0), repr(name)
 
 
-async def test_a_branch_whose_name_is_no_text_is_one_nevertheless(
+async def test_a_branch_name_may_have_bytes_that_are_not_utf_8(
     project: Repository, uploads
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
@@ -145,27 +145,25 @@ async def test_a_bundle_of_a_shallow_clone(project: Repository, uploads, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["..", ".", ".git", ".GIT", "git~1", "a/b"])
-async def test_a_tree_with_a_name_that_leads_elsewhere(
-    project: Repository, uploads, name: str
-) -> None:
+async def test_a_tree_with_an_unsafe_name(project: Repository, uploads, name: str) -> None:
     project.commit_tree(f"100644 blob {project.blob(b'x')} {name}")
     with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
         await uploads.commit(project.bundle("main"))
-    assert nothing_is_left(uploads.folder)
+    assert is_empty_store(uploads.folder)
 
 
 @pytest.mark.parametrize("name", ["..", ".git"])
-async def test_a_tree_below_a_name_that_leads_elsewhere(
-    project: Repository, uploads, name: str
-) -> None:
+async def test_a_tree_below_an_unsafe_name(project: Repository, uploads, name: str) -> None:
     project.commit({"hooks/post-checkout": b"#!/bin/sh\n"})
     project.commit_tree(f"040000 tree {project.tree()} {name}")
     with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
         await uploads.commit(project.bundle("main"))
 
 
-async def test_a_tree_with_one_name_twice(project: Repository, uploads) -> None:
-    """A link and a folder of one name: a checkout that followed the link would write elsewhere."""
+async def test_a_tree_with_a_duplicate_name(project: Repository, uploads) -> None:
+    """A link and a folder have the same name: a checkout that follows the link would write
+    elsewhere.
+    """
     project.commit({"inside.txt": b"x\n"})
     link = project.blob(b"/tmp")
     project.commit_tree(f"120000 blob {link} name\n040000 tree {project.tree()} name")
@@ -182,7 +180,7 @@ async def test_gitmodules_that_would_run_a_command(project: Repository, uploads)
         await uploads.commit(project.bundle("main"))
 
 
-async def test_files_too_many(project: Repository, uploads) -> None:
+async def test_too_many_files(project: Repository, uploads) -> None:
     project.commit({f"f{n}.txt": b"" for n in range(11)})
     bundle = project.bundle()
     with pytest.raises(RepositoryRefused, match=r"more than 10 files.*FETTLE_REPO_FILES"):
@@ -192,7 +190,7 @@ async def test_files_too_many(project: Repository, uploads) -> None:
 
 
 async def test_a_tree_of_trees_that_has_a_million_files(project: Repository, uploads) -> None:
-    """Seven objects, each with the one before ten times: nobody lists them all."""
+    """Seven objects; each contains the object before ten times. No code may list all files."""
     project.commit({f"f{n}": b"" for n in range(10)})
     for _ in range(6):
         rows = "\n".join(f"040000 tree {project.tree()} d{n}" for n in range(10))
@@ -201,21 +199,21 @@ async def test_a_tree_of_trees_that_has_a_million_files(project: Repository, upl
         await uploads.base(project.bundle("main"))
 
 
-async def test_a_bundle_too_large(project: Repository, uploads) -> None:
+async def test_a_bundle_that_is_too_large(project: Repository, uploads) -> None:
     project.commit({"a.txt": b"1\n"})
     with pytest.raises(RepositoryRefused, match=r"bytes; a repository has at most 100"):
         await uploads.commit(project.bundle(), repo_bytes=100)
 
 
-async def test_files_too_large_together(project: Repository, uploads) -> None:
+async def test_files_that_are_too_large_together(project: Repository, uploads) -> None:
     project.commit({"a.txt": b"0" * 600_000, "b.txt": b"1" * 600_000})
     with pytest.raises(RepositoryRefused, match=r"1200000 bytes together.*FETTLE_REPO_BYTES"):
         await uploads.base(project.bundle(), repo_bytes=1_000_000)
     assert not list((uploads.folder / "layers").iterdir())
 
 
-async def test_one_file_of_few_bytes_that_unpacks_to_many(tmp_path: Path, uploads) -> None:
-    """A blob of zeros, which git streams to a pack without looking at it as a whole."""
+async def test_a_small_object_that_unpacks_to_a_large_file(tmp_path: Path, uploads) -> None:
+    """A blob of zeros, which git streams to a pack without loading it completely."""
     project = create_repository(tmp_path / "bomb")
     packer = zlib.compressobj(1)
     digest = hashlib.sha1(header := b"blob %d\0" % LARGE)
@@ -233,8 +231,8 @@ async def test_one_file_of_few_bytes_that_unpacks_to_many(tmp_path: Path, upload
     assert not list((uploads.folder / "layers").iterdir())
 
 
-async def test_faults_that_old_tools_left_are_taken(project: Repository, uploads) -> None:
-    """As in the history of well-known repositories."""
+async def test_faults_of_old_tools_are_accepted(project: Repository, uploads) -> None:
+    """The history of well-known repositories has such faults."""
     tree = project.tree(project.commit({"a.txt": b"1\n"}))
     text = f"tree {tree}\nauthor A <a@x> 1300000000 +051800\ncommitter A <a@x> 1 +0000\n\nx\n"
     commit = project.git(
@@ -254,4 +252,4 @@ async def test_a_fetch_that_takes_too_long(project: Repository, uploads) -> None
     project.commit({f"f{n}.bin": bytes(range(256)) * n for n in range(200)})
     with pytest.raises(RepositoryRefused, match="longer than"):
         await uploads.commit(project.bundle(), repo_seconds=0.001)
-    assert nothing_is_left(uploads.folder)
+    assert is_empty_store(uploads.folder)

@@ -1,4 +1,4 @@
-"""What a job changed over a commit: a patch and a bundle."""
+"""The changes of a job against a commit: a patch and a bundle."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def full(project: Repository) -> Repository:
     return project
 
 
-def expected(full: Repository, folder: Path) -> str:
-    """The tree that a user of git gets by the same changes."""
+def expected_tree(full: Repository, folder: Path) -> str:
+    """The tree that a user of git gets with the same changes."""
     clone = clone_repository(full, folder)
     clone.git("rm", "--quiet", "--force", *REMOVED)
     clone.commit(CHANGED)
@@ -57,13 +57,13 @@ async def test_git_apply_on_a_clone_gives_the_same_tree(
     patch = await base.patch(CHANGED, REMOVED)
     clone = clone_repository(full, tmp_path / "clone")
     clone.git("apply", "--index", "-", stdin=patch.content)
-    assert clone.git("write-tree") == expected(full, tmp_path / "expected")
+    assert clone.git("write-tree") == expected_tree(full, tmp_path / "expected")
     assert b"rename from old/name.txt\nrename to new/name.txt\n" in patch.content
     assert b"GIT binary patch" in patch.content
     assert clone.git("ls-files", "--stage", "run.sh").startswith("100755")
 
 
-async def test_counts_are_those_that_git_shows(full: Repository, uploads) -> None:
+async def test_counts_equal_the_counts_of_git(full: Repository, uploads) -> None:
     base = await uploads.base(full.bundle())
     patch = await base.patch(CHANGED, REMOVED)
     numstat = full.raw("apply", "--numstat", "-", stdin=patch.content).decode().splitlines()
@@ -73,7 +73,7 @@ async def test_counts_are_those_that_git_shows(full: Repository, uploads) -> Non
     assert patch.deletions == sum(int(row[1]) for row in rows if row[1] != "-")
 
 
-async def test_the_same_change_is_the_same_patch_and_bundle_on_each_machine(
+async def test_the_same_change_gives_the_same_patch_and_bundle_on_each_machine(
     full: Repository, uploads, tmp_path: Path
 ) -> None:
     bundle = full.bundle()
@@ -89,14 +89,14 @@ async def test_the_same_change_is_the_same_patch_and_bundle_on_each_machine(
     assert commits[0] == commits[1]
 
 
-async def test_nothing_changed_is_an_empty_patch(full: Repository, uploads) -> None:
+async def test_without_changes_the_patch_is_empty(full: Repository, uploads) -> None:
     base = await uploads.base(full.bundle())
     same = {"src/app.py": FILES["src/app.py"]}
     patch = await base.patch(same, frozenset({"never-there.txt"}))
     assert (patch.content, patch.files, patch.insertions, patch.deletions) == (b"", 0, 0, 0)
 
 
-async def test_renames_are_looked_for_among_few_files(project: Repository, uploads) -> None:
+async def test_renames_are_detected_only_among_few_files(project: Repository, uploads) -> None:
     """Git compares each removed file with each new file."""
     old = {f"old/{n}": b"".join(b"%d %d\n" % (n, line) for line in range(20)) for n in range(201)}
     project.commit(old)
@@ -120,10 +120,10 @@ async def test_names_below_git_are_dropped(full: Repository, uploads) -> None:
     assert b"git " not in patch.content.lower().replace(b"diff --git ", b"")
 
 
-async def test_line_ends_are_those_that_git_adds(
+async def test_line_ends_are_converted_as_git_add_does(
     project: Repository, uploads, tmp_path: Path
 ) -> None:
-    """By `.gitattributes`; a file that the commit has with CR LF keeps it."""
+    """By `.gitattributes`; a file that has CR LF in the commit keeps it."""
     mixed = b"".join(b"%d\r\n" % n for n in range(30))
     rules = (
         b"* text=auto\n*.bat text eol=crlf\n*.raw -text\n*.u16 text working-tree-encoding=UTF-16\n"
@@ -190,13 +190,13 @@ async def test_the_bundle_is_one_commit_that_a_clone_can_fetch(
     clone = clone_repository(full, tmp_path / "clone")
     clone.git("fetch", "--quiet", str(tmp_path / "job.bundle"), "fettle/j1:fettle/j1")
     assert clone.git("rev-parse", "fettle/j1^") == base.commit
-    assert clone.tree("fettle/j1") == expected(full, tmp_path / "expected")
+    assert clone.tree("fettle/j1") == expected_tree(full, tmp_path / "expected")
     assert clone.git("log", "-1", "--format=%an|%ae|%cn|%at|%B", "fettle/j1") == (
         "Fettle|f@example.org|Fettle|1700000000|Fix it\n\nFor good.\n"
     )
 
 
-async def test_what_a_job_changes_goes_into_no_mirror(full: Repository, uploads) -> None:
+async def test_the_changes_of_a_job_do_not_enter_the_mirror(full: Repository, uploads) -> None:
     base = await uploads.base(full.bundle())
     mirror = next((uploads.folder / "mirrors").iterdir())
     before = sorted(path for path in mirror.rglob("*"))

@@ -1,4 +1,4 @@
-"""A commit is pushed to a host as a branch that is not there yet, and as nothing else."""
+"""A commit is pushed to a host as a new branch, and changes no other ref."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def forge(tmp_path: Path) -> Iterator[GitServer]:
         yield server
 
 
-def opened(forge: GitServer, folder: Path, **settings: object) -> tuple[Repositories, RemoteOrigin]:
+def open_repositories(
+    forge: GitServer, folder: Path, **settings: object
+) -> tuple[Repositories, RemoteOrigin]:
     setting_values = {"repo_hosts": (forge.listed,), **settings}
     repositories = Repositories(folder / "kept", RepositorySettings.model_validate(setting_values))
     return repositories, RemoteOrigin(
@@ -37,7 +39,7 @@ def opened(forge: GitServer, folder: Path, **settings: object) -> tuple[Reposito
     )
 
 
-async def base(repositories: Repositories, origin: RemoteOrigin) -> CommitBase:
+async def load_base(repositories: Repositories, origin: RemoteOrigin) -> CommitBase:
     repo = Repo(url=origin.site.url)
     return await repositories.base(repo, await repositories.commit(repo))
 
@@ -49,13 +51,13 @@ async def push(origin: RemoteOrigin, base_commit: CommitBase, text: bytes = b"2\
     return tip(bundle)
 
 
-async def test_a_shallow_mirror_sends_the_one_commit_although_the_branch_has_moved(
+async def test_a_shallow_mirror_sends_one_commit_although_the_branch_has_moved(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     for number in range(3):
         project.commit({"a.txt": b"%d\n" % number, "large.bin": os.urandom(300_000)})
-    repositories, origin = opened(forge, tmp_path, repo_commits=2)
-    base_commit = await base(repositories, origin)
+    repositories, origin = open_repositories(forge, tmp_path, repo_commits=2)
+    base_commit = await load_base(repositories, origin)
     project.commit({"later.txt": b"1\n"})
     commit = await push(origin, base_commit)
     assert project.git("rev-parse", "fettle/j") == commit
@@ -67,21 +69,21 @@ async def test_a_change_that_is_larger_than_one_request(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    repositories, origin = opened(forge, tmp_path)
+    repositories, origin = open_repositories(forge, tmp_path)
     large = os.urandom(5_000_000)
-    await push(origin, await base(repositories, origin), large)
+    await push(origin, await load_base(repositories, origin), large)
     assert project.raw("show", "fettle/j:a.txt") == large
 
 
 @pytest.mark.parametrize("theirs", ["main", "main~1"])
-async def test_a_branch_that_is_there_is_not_touched(
+async def test_an_existing_branch_is_not_changed(
     project: Repository, forge: GitServer, tmp_path: Path, theirs: str
 ) -> None:
-    """Neither one that the new commit follows, which a push could move without force."""
+    """Not even a branch that the new commit follows, which git would move without force."""
     project.commit({"a.txt": b"0\n"})
     project.commit({"a.txt": b"1\n"})
-    repositories, origin = opened(forge, tmp_path)
-    base_commit = await base(repositories, origin)
+    repositories, origin = open_repositories(forge, tmp_path)
+    base_commit = await load_base(repositories, origin)
     project.git("branch", "fettle/j", theirs)
     with pytest.raises(RepositoryRefused, match="declined the branch: stale info"):
         await push(origin, base_commit)
@@ -98,12 +100,12 @@ async def test_a_branch_that_is_there_is_not_touched(
         (502, True, "could not be reached"),
     ],
 )
-async def test_what_a_host_answers_to_a_push(
+async def test_refusals_of_a_push_by_a_host(
     project: Repository, forge: GitServer, tmp_path: Path, status: int, passing: bool, reason: str
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    repositories, origin = opened(forge, tmp_path)
-    base_commit = await base(repositories, origin)
+    repositories, origin = open_repositories(forge, tmp_path)
+    base_commit = await load_base(repositories, origin)
     for refused in ("GET", "POST"):
         forge.pushing = lambda method, _, at=refused: status if method == at else None
         with pytest.raises(RepositoryRefused, match=reason) as raised:
@@ -111,12 +113,14 @@ async def test_what_a_host_answers_to_a_push(
         assert isinstance(raised.value, RepositoryUnavailable) == passing
 
 
-async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
+async def test_an_unreachable_host_and_a_host_that_redirects(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    repositories, origin = opened(forge, tmp_path, repo_hosts=(forge.listed, "http://127.0.0.1:1"))
-    base_commit = await base(repositories, origin)
+    repositories, origin = open_repositories(
+        forge, tmp_path, repo_hosts=(forge.listed, "http://127.0.0.1:1")
+    )
+    base_commit = await load_base(repositories, origin)
     closed_origin = replace(origin, site=repositories.hosts.site("http://127.0.0.1:1/project"))
     with pytest.raises(RepositoryUnavailable, match="could not be reached"):
         await push(closed_origin, base_commit)
@@ -137,8 +141,8 @@ async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
     ],
     ids=["spaces", "brackets", "stale"],
 )
-def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, reason: str) -> None:
-    """It is read where all jobs of the worker wait for it."""
+def test_any_message_of_a_host_is_parsed_quickly(errors: str, reason: str) -> None:
+    """The parser runs in the worker's event loop, so all jobs wait for it."""
     started = time.monotonic()
     message = str(push_failed("https://git.test/a", "x", errors))
     assert time.monotonic() - started < 2
@@ -156,7 +160,7 @@ def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, reason
         "failed to lock",
     ],
 )
-def test_a_hosts_own_trouble_with_a_branch_passes(reason: str) -> None:
+def test_a_temporary_fault_of_a_host_is_an_outage(reason: str) -> None:
     errors = f" ! [remote rejected] fettle/j -> fettle/j ({reason})\nerror: failed to push\n"
     assert isinstance(push_failed("https://git.test/a", "x", errors), RepositoryUnavailable)
 
@@ -165,7 +169,7 @@ def test_a_hosts_own_trouble_with_a_branch_passes(reason: str) -> None:
     "words",
     ["Internal API unreachable", "Internal API error (503)", "API is not accessible"],
 )
-def test_a_hook_of_gitlab_that_fails_passes(words: str) -> None:
+def test_a_failing_hook_of_gitlab_is_an_outage(words: str) -> None:
     declined = " ! [remote rejected] fettle/j -> fettle/j (pre-receive hook declined)\n"
     refusal = push_failed("https://git.test/a", "x", f"remote: GitLab: {words}\n{declined}")
     assert isinstance(refusal, RepositoryUnavailable)
@@ -176,9 +180,9 @@ async def test_a_branch_below_a_branch_of_the_host_is_final(
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     project.git("branch", "fettle")
-    repositories, origin = opened(forge, tmp_path)
+    repositories, origin = open_repositories(forge, tmp_path)
     with pytest.raises(RepositoryRefused, match="'refs/heads/fettle' exists") as raised:
-        await push(origin, await base(repositories, origin))
+        await push(origin, await load_base(repositories, origin))
     assert not isinstance(raised.value, RepositoryUnavailable)
 
 
@@ -190,7 +194,7 @@ async def test_a_branch_below_a_branch_of_the_host_is_final(
         "cannot lock ref 'refs/heads/fettle/j': 'refs/heads/fettle' exists; cannot create it",
     ],
 )
-def test_a_branch_that_a_host_does_not_take_is_final(reason: str) -> None:
+def test_a_branch_that_a_host_refuses_is_final(reason: str) -> None:
     errors = f" ! [remote rejected] fettle/j -> fettle/j ({reason})\n"
     refusal = push_failed("https://git.test/a", "x", errors)
     assert isinstance(refusal, RepositoryRefused)

@@ -43,7 +43,7 @@ def forge(tmp_path: Path) -> Iterator[GitServer]:
 
 @dataclass
 class Rebasing:
-    """A change that was made on the first commit of `project`, which a test moves on."""
+    """A change against the first commit of `project`; the test then adds commits to `project`."""
 
     project: Repository
     repositories: Repositories
@@ -64,26 +64,28 @@ class Rebasing:
 
     async def change(
         self,
-        files: Mapping[str, bytes],
+        changed_files: Mapping[str, bytes],
         removed: frozenset[str] = frozenset(),
         sent: Mapping[str, bytes] = NO_FILES,
         kinds: Kinds = PLAIN,
     ) -> JobRecord:
-        """The rebase of this change, which has not begun; `sent` came with the task."""
+        """The rebase of this change, before its start. `sent` are the files that came with the
+        task.
+        """
         commit = await self.repositories.commit(self.repo)
         base = await self.repositories.base(self.repo, commit)
         signed = {"branch": "fettle/old", "message": "x", "author": "A <a@b>", "at": 1}
-        bundle = await base.bundle(files, removed, kinds, **signed)  # type: ignore[arg-type]
+        bundle = await base.bundle(changed_files, removed, kinds, **signed)  # type: ignore[arg-type]
         of = Rebase("old", await self.blobs.put(bundle), commit)
         workspace = await save(self.blobs, sent)
         spec = JobSpec("Fix it", repo=self.repo, rebase=of, workspace=workspace)
         return replace(queued("new"), spec=spec, workspace=workspace)
 
-    async def begun(self, record: JobRecord) -> Begun:
+    async def start_rebase(self, record: JobRecord) -> Begun:
         return await rebase.begin_rebase(record, self.repositories, self.blobs)
 
-    async def files(self, rebase: Begun) -> tuple[dict[str, bytes], set[str]]:
-        """What differs from the new commit."""
+    async def changed_files(self, rebase: Begun) -> tuple[dict[str, bytes], set[str]]:
+        """The files that differ from the new commit."""
         manifest = await load(self.blobs, rebase.workspace)
         assert manifest.base == self.project.git("rev-parse", "main")
         contents = {
@@ -103,14 +105,17 @@ async def test_a_clean_merge_has_both_sides_and_is_a_change_of_the_new_commit(
     changed = {"a.txt": LINES.replace(b"2\n", b"two\n"), "new.txt": b"1\n"}
     record = await rebasing.change(changed, frozenset({"b.txt"}))
     rebasing.project.commit({"a.txt": LINES.replace(b"8\n", b"eight\n"), "other.txt": b"1\n"})
-    begun = await rebasing.begun(record)
+    rebase_start = await rebasing.start_rebase(record)
     both = LINES.replace(b"2\n", b"two\n").replace(b"8\n", b"eight\n")
-    assert await rebasing.files(begun) == ({"a.txt": both, "new.txt": b"1\n"}, {"b.txt"})
-    assert begun.facts == rebase.Rebased(record.spec.rebase.base, ())  # type: ignore[union-attr]
+    assert await rebasing.changed_files(rebase_start) == (
+        {"a.txt": both, "new.txt": b"1\n"},
+        {"b.txt"},
+    )
+    assert rebase_start.facts == rebase.Rebased(record.spec.rebase.base, ())  # type: ignore[union-attr]
     base = await rebasing.repositories.base(
         rebasing.repo, rebasing.project.git("rev-parse", "main")
     )
-    workspace = await ManifestWorkspace.on_commit(rebasing.blobs, begun.workspace, base)
+    workspace = await ManifestWorkspace.on_commit(rebasing.blobs, rebase_start.workspace, base)
     patch = await workspace.patch()
     assert patch is not None
     assert (patch.files, b"+two" in patch.content, b"+eight" in patch.content) == (3, True, False)
@@ -120,9 +125,9 @@ async def test_links_and_modes_are_merged(rebasing: Rebasing) -> None:
     kinds = Kinds({"run.sh": False, "tool": True}, {"b.txt": "a.txt", "new": "../out", "l": "1"})
     record = await rebasing.change({"run.sh": FILES["run.sh"], "tool": b"x\n"}, kinds=kinds)
     rebasing.project.commit({"a.txt": LINES.replace(b"8\n", b"eight\n")})
-    rebase = await rebasing.begun(record)
-    files, removed = await rebasing.files(rebase)
-    assert (files, removed) == ({"run.sh": FILES["run.sh"], "tool": b"x\n"}, set())
+    rebase = await rebasing.start_rebase(record)
+    changed_files, removed = await rebasing.changed_files(rebase)
+    assert (changed_files, removed) == ({"run.sh": FILES["run.sh"], "tool": b"x\n"}, set())
     base = await rebasing.repositories.base(
         rebasing.repo, rebasing.project.git("rev-parse", "main")
     )
@@ -151,12 +156,12 @@ async def test_conflicts_are_marked_in_the_files_and_named(rebasing: Rebasing) -
     record = await rebasing.change(changed)
     rebasing.project.git("rm", "--quiet", "b.txt")
     rebasing.project.commit({"a.txt": LINES.replace(b"5\n", b"cinq\n"), "logo.bin": b"\0elsewhere"})
-    rebase = await rebasing.begun(record)
-    files, removed = await rebasing.files(rebase)
+    rebase = await rebasing.start_rebase(record)
+    changed_files, removed = await rebasing.changed_files(rebase)
     marked = b"<<<<<<< repository\ncinq\n=======\nfive\n>>>>>>> approved-change\n"
-    assert files["a.txt"] == LINES.replace(b"5\n", marked)
-    assert (files["b.txt"], files["logo.bin"]) == (changed["b.txt"], b"\0approved")
-    assert (files["run.sh"], removed) == (changed["run.sh"], set())
+    assert changed_files["a.txt"] == LINES.replace(b"5\n", marked)
+    assert (changed_files["b.txt"], changed_files["logo.bin"]) == (changed["b.txt"], b"\0approved")
+    assert (changed_files["run.sh"], removed) == (changed["run.sh"], set())
     conflict_text = "\n".join(rebase.facts.conflicts)
     for words in (
         "Merge conflict in a.txt",
@@ -167,77 +172,77 @@ async def test_conflicts_are_marked_in_the_files_and_named(rebasing: Rebasing) -
     assert "run.sh" not in conflict_text
 
 
-async def test_no_more_conflicts_are_named_than_a_prompt_can_take(rebasing: Rebasing) -> None:
+async def test_the_number_of_named_conflicts_fits_a_prompt(rebasing: Rebasing) -> None:
     names = [f"n{number}.txt" for number in range(43)]
     record = await rebasing.change(dict.fromkeys(names, b"1\n"))
     rebasing.project.commit(dict.fromkeys(names, b"2\n"))
-    rebase = await rebasing.begun(record)
-    assert len((await rebasing.files(rebase))[0]) == 43
+    rebase = await rebasing.start_rebase(record)
+    assert len((await rebasing.changed_files(rebase))[0]) == 43
     *named_conflicts, last = rebase.facts.conflicts
     assert (len(named_conflicts), last) == (40, "and 3 more")
 
 
-async def test_a_file_that_was_renamed_is_changed_where_it_is_now(rebasing: Rebasing) -> None:
+async def test_a_renamed_file_is_changed_under_its_new_name(rebasing: Rebasing) -> None:
     changed = {"run.sh": b"#!/bin/sh\nset -e\n" + LINES}
     record = await rebasing.change(changed)
     rebasing.project.git("mv", "run.sh", "start.sh")
     rebasing.project.commit()
-    rebase = await rebasing.begun(record)
-    assert await rebasing.files(rebase) == ({"start.sh": changed["run.sh"]}, set())
+    rebase = await rebasing.start_rebase(record)
+    assert await rebasing.changed_files(rebase) == ({"start.sh": changed["run.sh"]}, set())
     assert rebase.facts.conflicts == ()
 
 
-async def test_a_name_that_no_job_can_have_is_said(rebasing: Rebasing) -> None:
+async def test_a_name_that_no_job_can_have_is_reported(rebasing: Rebasing) -> None:
     record = await rebasing.change({"a.txt": LINES + b"10\n"})
     rebasing.project.git("mv", "a.txt", os.fsdecode(b"\xff.txt"))
     rebasing.project.commit()
     with pytest.raises(RepositoryRefused, match=r"has renamed a file of the change to .*udcff"):
-        await rebasing.begun(record)
+        await rebasing.start_rebase(record)
 
 
-async def test_a_binary_file_that_one_side_has_changed_is_the_changes_own(
+async def test_a_binary_file_that_only_the_change_modified_is_kept(
     rebasing: Rebasing,
 ) -> None:
     record = await rebasing.change({"logo.bin": b"\0two"})
     rebasing.project.commit({"a.txt": b"1\n"})
-    rebase = await rebasing.begun(record)
-    assert await rebasing.files(rebase) == ({"logo.bin": b"\0two"}, set())
+    rebase = await rebasing.start_rebase(record)
+    assert await rebasing.changed_files(rebase) == ({"logo.bin": b"\0two"}, set())
     assert rebase.facts.conflicts == ()
 
 
-async def test_where_nothing_is_left_to_do_the_job_says_why(rebasing: Rebasing) -> None:
+async def test_a_rebase_without_changes_names_the_reason(rebasing: Rebasing) -> None:
     record = await rebasing.change({"a.txt": b"1\n"}, frozenset({"b.txt"}))
     with pytest.raises(
         RepositoryRefused, match=r"main of .* is still at .*, the commit of the change of job old"
     ):
-        await rebasing.begun(record)
+        await rebasing.start_rebase(record)
     rebasing.project.git("rm", "--quiet", "b.txt")
     rebasing.project.commit({"a.txt": b"1\n", "c.txt": b"1\n"})
     with pytest.raises(RepositoryRefused, match="already has the full change of job old"):
-        await rebasing.begun(record)
+        await rebasing.start_rebase(record)
 
 
-async def test_each_attempt_begins_on_the_commit_that_is_on_record(rebasing: Rebasing) -> None:
+async def test_each_attempt_starts_from_the_recorded_commit(rebasing: Rebasing) -> None:
     record = await rebasing.change({"a.txt": LINES + b"10\n"})
     rebasing.project.commit({"b.txt": b"1\n"})
-    first = await rebasing.begun(record)
-    assert await rebasing.begun(record) == first
+    first = await rebasing.start_rebase(record)
+    assert await rebasing.start_rebase(record) == first
     rebasing.project.commit({"a.txt": b"1\n"})
-    assert await rebasing.begun(replace(record, workspace=first.workspace)) == first
-    assert (await rebasing.begun(record)).facts.conflicts
+    assert await rebasing.start_rebase(replace(record, workspace=first.workspace)) == first
+    assert (await rebasing.start_rebase(record)).facts.conflicts
 
 
-async def test_files_of_the_task_that_git_ignores_come_along_and_no_others(
+async def test_only_ignored_files_of_the_task_are_carried_over(
     rebasing: Rebasing,
 ) -> None:
     sent = {"test.env": b"KEY=1\n", "note.txt": b"x\n", "gone.txt": b"x\n"}
     record = await rebasing.change({"note.txt": b"y\n"}, sent=sent)
     rebasing.project.commit({"a.txt": b"1\n"})
-    contents, _ = await rebasing.files(await rebasing.begun(record))
+    contents, _ = await rebasing.changed_files(await rebasing.start_rebase(record))
     assert contents == {"test.env": b"KEY=1\n", "note.txt": b"y\n"}
 
 
-async def test_a_shallow_mirror_is_enough_and_the_branch_may_have_been_replaced(
+async def test_a_shallow_mirror_suffices_and_the_branch_may_be_replaced(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     rebasing = Rebasing.on(project, forge, tmp_path, repo_commits=1)
@@ -245,11 +250,11 @@ async def test_a_shallow_mirror_is_enough_and_the_branch_may_have_been_replaced(
     project.git("checkout", "--quiet", "--orphan", "other")
     project.commit({"b.txt": b"1\n"})
     project.git("branch", "--force", "main", "other")
-    rebase = await rebasing.begun(record)
-    assert await rebasing.files(rebase) == ({"a.txt": LINES + b"10\n"}, set())
+    rebase = await rebasing.start_rebase(record)
+    assert await rebasing.changed_files(rebase) == ({"a.txt": LINES + b"10\n"}, set())
 
 
-async def test_an_old_git_is_refused_with_what_is_needed(
+async def test_an_old_git_is_refused_with_the_required_version(
     rebasing: Rebasing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = await rebasing.change({"a.txt": b"1\n"})
@@ -258,4 +263,4 @@ async def test_an_old_git_is_refused_with_what_is_needed(
     with pytest.raises(
         RepositoryRefused, match=r"git 2\.38 or newer, and this worker has 2\.37\.1"
     ):
-        await rebasing.begun(record)
+        await rebasing.start_rebase(record)

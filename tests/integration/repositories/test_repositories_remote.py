@@ -1,4 +1,6 @@
-"""A repository of a host: fetched by the operator's list, with his credential, within bounds."""
+"""A repository on a host: fetched only from listed hosts, with the operator's credential, within
+limits.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from support.servers.web_server import Answer, web_server
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from worker.repositories.base import CommitBase
-from worker.repositories.credentials import credentials as read
+from worker.repositories.credentials import credentials as read_credentials
 from worker.repositories.errors import (
     RepositoriesUnfit,
     RepositoryRefused,
@@ -40,14 +42,14 @@ def forge(tmp_path: Path) -> Iterator[GitServer]:
         yield server
 
 
-def repositories(forge: GitServer, folder: Path, **settings: object) -> Repositories:
-    asked = {"repo_hosts": (forge.listed,), **settings}
-    return Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+def open_repositories(forge: GitServer, folder: Path, **settings: object) -> Repositories:
+    values = {"repo_hosts": (forge.listed,), **settings}
+    return Repositories(folder / "kept", RepositorySettings.model_validate(values))
 
 
-async def base(own: Repositories, url: str, ref: str | None = None) -> CommitBase:
+async def load_base(repositories: Repositories, url: str, ref: str | None = None) -> CommitBase:
     repo = Repo(url=url, ref=ref)
-    return await own.base(repo, await own.commit(repo))
+    return await repositories.base(repo, await repositories.commit(repo))
 
 
 def credentials(folder: Path, text: str, mode: int = 0o600) -> Path:
@@ -59,11 +61,11 @@ def credentials(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 def command_lines() -> list[bytes]:
     """The command lines of all processes of this machine, which every user can read."""
-    found = []
+    lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended
-            found.append(path.read_bytes())
-    return found
+        with contextlib.suppress(OSError):  # the process has ended
+            lines.append(path.read_bytes())
+    return lines
 
 
 async def test_a_branch_a_tag_and_a_commit(
@@ -73,8 +75,8 @@ async def test_a_branch_a_tag_and_a_commit(
     project.git("tag", "--annotate", "v1", "--message", "Release")
     project.git("branch", "team/topic")
     second = project.commit({"a.txt": b"2\n", "b.bin": bytes(range(256))})
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    named = {
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    commits = {
         None: second,
         "HEAD": second,
         "main": second,
@@ -82,15 +84,15 @@ async def test_a_branch_a_tag_and_a_commit(
         "team/topic": first,
         first: first,
     }
-    for ref, commit in named.items():
-        assert await own.commit(Repo(url=url, ref=ref)) == commit
-    found = await base(own, url)
-    assert {path: await found.read(path) for path in found.entries} == {
+    for ref, commit in commits.items():
+        assert await repositories.commit(Repo(url=url, ref=ref)) == commit
+    commit_base = await load_base(repositories, url)
+    assert {path: await commit_base.read(path) for path in commit_base.entries} == {
         "a.txt": b"2\n",
         "b.bin": bytes(range(256)),
     }
     copy = tmp_path / "copy"
-    shutil.copytree(own.layers / found.layer, copy, symlinks=True)
+    shutil.copytree(repositories.layers / commit_base.layer, copy, symlinks=True)
     assert Repository(copy).git("describe") == f"v1-1-g{second[:7]}"
     assert not [path for path in copy.rglob("*") if forge.authority in str(path)]
     assert forge.authority not in (copy / ".git" / "config").read_text()
@@ -102,18 +104,18 @@ async def test_the_last_commits_are_fetched_with_their_tags(
     for number in range(9):
         project.commit({"a.txt": b"%d\n" % number}, f"Number {number}")
         project.git("tag", f"v{number}")
-    own = repositories(forge, tmp_path, repo_commits=3)
-    found = await base(own, forge.url("project/.git"))
+    repositories = open_repositories(forge, tmp_path, repo_commits=3)
+    commit_base = await load_base(repositories, forge.url("project/.git"))
     copy = tmp_path / "copy"
-    shutil.copytree(own.layers / found.layer, copy, symlinks=True)
+    shutil.copytree(repositories.layers / commit_base.layer, copy, symlinks=True)
     layer = Repository(copy)
     assert layer.git("log", "--format=%s").splitlines() == ["Number 8", "Number 7", "Number 6"]
     assert layer.git("tag").split() == ["v6", "v7", "v8"]
     assert layer.git("describe", "--tags") == "v8"
     assert layer.git("status", "--porcelain") == ""
-    patch = await found.patch({"a.txt": b"new\n"}, frozenset())
+    patch = await commit_base.patch({"a.txt": b"new\n"}, frozenset())
     layer.git("apply", "--index", "-", stdin=patch.content)
-    job = await found.bundle(
+    job = await commit_base.bundle(
         {"a.txt": b"new\n"}, frozenset(), branch="fettle/j", message="x", author="A <a@b>", at=1
     )
     (tmp_path / "job.bundle").write_bytes(job)
@@ -121,51 +123,51 @@ async def test_the_last_commits_are_fetched_with_their_tags(
     assert project.git("show", "fettle/j:a.txt") == "new"
 
 
-async def describe(own: Repositories, url: str, ref: str | None = None) -> str:
+async def describe(repositories: Repositories, url: str, ref: str | None = None) -> str:
     """`git describe` of a job's files at this ref."""
-    job = await base(own, url, ref)
+    job = await load_base(repositories, url, ref)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
-        shutil.copytree(own.layers / job.layer, copy, symlinks=True)
+        shutil.copytree(repositories.layers / job.layer, copy, symlinks=True)
         job.release()
         return Repository(copy).git("describe", "--tags", "--always").strip()
 
 
 async def test_tags_follow_the_host(project: Repository, forge: GitServer, tmp_path: Path) -> None:
-    """Moved, deleted, renamed and added ones, also of a commit that the mirror has."""
+    """Tags that were moved, deleted, renamed or added, also for a commit that the mirror has."""
     first = project.commit({"a.txt": b"1\n"})
     project.git("tag", "v1")
     second = project.commit({"a.txt": b"2\n"})
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    assert await describe(own, url) == f"v1-1-g{second[:7]}"
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    assert await describe(repositories, url) == f"v1-1-g{second[:7]}"
     project.git("tag", "--force", "v1", second)
-    assert await describe(own, url) == "v1"
+    assert await describe(repositories, url) == "v1"
     project.git("tag", "--delete", "v1")
-    assert await describe(own, url) == second[:7]
+    assert await describe(repositories, url) == second[:7]
     project.git("tag", "--annotate", "--message", "Release", "v2", first)
-    assert await describe(own, url) == f"v2-1-g{second[:7]}"
-    assert await describe(own, url, second) == f"v2-1-g{second[:7]}"
+    assert await describe(repositories, url) == f"v2-1-g{second[:7]}"
+    assert await describe(repositories, url, second) == f"v2-1-g{second[:7]}"
 
 
 @pytest.mark.parametrize("renamed", [("v1", "v1/rc"), ("v1/rc", "v1")])
-async def test_a_tag_may_take_the_name_of_a_folder_of_tags(
+async def test_a_tag_may_replace_a_folder_of_tags_with_its_name(
     project: Repository, forge: GitServer, tmp_path: Path, renamed: tuple[str, str]
 ) -> None:
     old, new = renamed
     project.commit({"a.txt": b"1\n"})
     project.git("tag", old)
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    assert await describe(own, url) == old
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    assert await describe(repositories, url) == old
     project.git("tag", "--delete", old)
     project.commit({"a.txt": b"2\n"})
     project.git("tag", new)
-    assert await describe(own, url) == new
+    assert await describe(repositories, url) == new
 
 
-async def test_tags_of_every_kind_and_name(
+async def test_tags_of_all_kinds_with_unusual_names(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """Refs to tags, trees and files, in thousands, with names in another encoding than UTF-8."""
+    """Thousands of refs to tags, trees and files, with names that are not UTF-8."""
     commit = project.commit({"a.txt": b"1\n"})
     project.git("tag", "--annotate", "--message", "Inner", "inner", commit)
     project.git("tag", "--annotate", "--message", "Outer", "outer", "inner")
@@ -174,127 +176,130 @@ async def test_tags_of_every_kind_and_name(
     names = ["v@1", "größe", "50%", "a&b;c", "caf\udce9", *(f"n/{each}" for each in range(3_000))]
     created = "".join(f"create refs/tags/{name}\0{commit}\0" for name in names)
     project.git("update-ref", "-z", "--stdin", stdin=os.fsencode(created))
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    job = await base(own, url)
-    packed = os.fsdecode((own.layers / job.layer / ".git" / "packed-refs").read_bytes())
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    job = await load_base(repositories, url)
+    packed = os.fsdecode((repositories.layers / job.layer / ".git" / "packed-refs").read_bytes())
     assert {f"{commit} refs/tags/{name}" for name in names} <= set(packed.splitlines())
-    assert await own.commit(Repo(url=url, ref="outer")) == commit
+    assert await repositories.commit(Repo(url=url, ref="outer")) == commit
     for name, kind in (("tree", "tree"), ("file", "blob")):
         with pytest.raises(RepositoryRefused, match=f"'{name}' leads to a {kind}") as raised:
-            await own.commit(Repo(url=url, ref=name))
+            await repositories.commit(Repo(url=url, ref=name))
         assert not isinstance(raised.value, RepositoryUnavailable)
     mirror = Repository(job.mirror.folder)
     assert mirror.git("for-each-ref", "refs/tags") == project.git("for-each-ref", "refs/tags")
 
 
 @pytest.mark.parametrize("renamed", [("topic", "topic/a"), ("topic/a", "topic")])
-async def test_a_branch_may_take_the_name_of_a_folder_of_branches(
+async def test_a_branch_may_replace_a_folder_of_branches_with_its_name(
     project: Repository, forge: GitServer, tmp_path: Path, renamed: tuple[str, str]
 ) -> None:
     old, new = renamed
     project.commit({"a.txt": b"1\n"})
     project.git("branch", old)
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    await own.commit(Repo(url=url, ref=old))
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    await repositories.commit(Repo(url=url, ref=old))
     project.git("branch", "--delete", old)
     commit = project.commit({"a.txt": b"2\n"})
     project.git("branch", new)
-    assert await own.commit(Repo(url=url, ref=new)) == commit
+    assert await repositories.commit(Repo(url=url, ref=new)) == commit
     with pytest.raises(RepositoryRefused, match="no branch or tag"):
-        await own.commit(Repo(url=url, ref=old))
+        await repositories.commit(Repo(url=url, ref=old))
 
 
-async def test_a_tag_that_goes_while_it_is_fetched_costs_no_job(
+async def test_a_tag_that_is_deleted_during_a_fetch_fails_no_job(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    await own.commit(Repo(url=url))
-    origin = RemoteOrigin(own.hosts.site(url), own.settings)
-    job = await base(own, url)
-    gone = listed_tags({"refs/tags/gone": commit})
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    await repositories.commit(Repo(url=url))
+    origin = RemoteOrigin(repositories.hosts.site(url), repositories.settings)
+    job = await load_base(repositories, url)
+    deleted_tag = listed_tags({"refs/tags/gone": commit})
     with pytest.raises(RepositoryUnavailable, match="refs/tags/gone"):
-        await job.mirror.ensure(origin, commit, gone)
+        await job.mirror.ensure(origin, commit, deleted_tag)
 
 
-async def test_a_host_without_the_branch_that_is_its_head(
+async def test_a_host_whose_head_names_a_missing_branch(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """A renamed or deleted default branch. Its tags are still there."""
+    """The default branch was renamed or deleted, but its tags still exist."""
     commit = project.commit({"a.txt": b"1\n"})
     project.git("tag", "v1")
     project.git("branch", "--move", "main", "trunk")
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    assert await own.commit(Repo(url=url)) == commit
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    assert await repositories.commit(Repo(url=url)) == commit
     project.git("symbolic-ref", "HEAD", "refs/heads/gone")
     with pytest.raises(RepositoryRefused, match="no branch that is its HEAD"):
-        await own.commit(Repo(url=url))
-    assert await own.commit(Repo(url=url, ref="trunk")) == commit
+        await repositories.commit(Repo(url=url))
+    assert await repositories.commit(Repo(url=url, ref="trunk")) == commit
 
 
-async def test_a_later_fetch_cuts_no_history(
+async def test_a_later_fetch_does_not_truncate_the_history(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """Git's own fetch with a depth cuts the history of all commits, also of earlier ones."""
+    """Git's own fetch with a depth truncates the history of all commits, including earlier ones."""
     project.commit({"a.txt": b"0\n"})
     project.git("tag", "v0")
     first = project.commit({"a.txt": b"1\n"})
-    own, url = repositories(forge, tmp_path, repo_commits=2), forge.url("project/.git")
-    await own.commit(Repo(url=url))
+    repositories, url = (
+        open_repositories(forge, tmp_path, repo_commits=2),
+        forge.url("project/.git"),
+    )
+    await repositories.commit(Repo(url=url))
     project.commit({"a.txt": b"2\n"})
-    await own.commit(Repo(url=url))
-    assert await describe(own, url, first) == f"v0-1-g{first[:7]}"
+    await repositories.commit(Repo(url=url))
+    assert await describe(repositories, url, first) == f"v0-1-g{first[:7]}"
 
 
-async def test_what_is_there_is_not_fetched_again_and_a_moved_branch_is(
+async def test_a_known_commit_is_not_fetched_again_but_a_moved_branch_is(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    first = await base(own, url, "main")
-    packs = [each for each in forge.requests if each.startswith("POST")]
-    again = await base(own, url, "main")
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    first = await load_base(repositories, url, "main")
+    packs = [request for request in forge.requests if request.startswith("POST")]
+    again = await load_base(repositories, url, "main")
     assert again.layer == first.layer
     forge.requests.clear()
-    pinned = await own.base(Repo(url=url, ref="main"), first.commit)
+    pinned = await repositories.base(Repo(url=url, ref="main"), first.commit)
     assert (pinned.commit, forge.requests) == (first.commit, [])
     second = project.commit({"a.txt": b"2\n"})
-    assert await own.commit(Repo(url=url, ref="main")) == second
+    assert await repositories.commit(Repo(url=url, ref="main")) == second
     assert packs
 
 
-async def test_jobs_at_one_time_fetch_once(
+async def test_concurrent_jobs_fetch_once(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     commit = project.commit({f"f{n}.txt": b"1\n" for n in range(50)})
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    found = await asyncio.gather(
-        *(own.base(Repo(url=url), commit) for _ in range(4)),
-        *(repositories(forge, tmp_path).base(Repo(url=url), commit) for _ in range(4)),
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
+    bases = await asyncio.gather(
+        *(repositories.base(Repo(url=url), commit) for _ in range(4)),
+        *(open_repositories(forge, tmp_path).base(Repo(url=url), commit) for _ in range(4)),
     )
-    assert len({each.layer for each in found}) == 1
+    assert len({base.layer for base in bases}) == 1
     requests = [request for request in forge.requests if request.startswith("GET")]
-    assert len(requests) == 2  # the commit, and the list of tags
+    assert len(requests) == 2  # for the commit, and for the list of tags
 
 
-async def test_a_credential_goes_to_its_host_by_no_command_line(
+async def test_a_credential_reaches_its_host_but_no_command_line(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     forge.credential = f"me:{SECRET}"
     forge.pause = threading.Event()
     file = credentials(tmp_path, f"# of the team\n\n{forge.authority} me:{SECRET}\n")
-    own = repositories(forge, tmp_path, repo_credentials=file)
-    fetching = asyncio.create_task(base(own, forge.url("project/.git")))
+    repositories = open_repositories(forge, tmp_path, repo_credentials=file)
+    fetching = asyncio.create_task(load_base(repositories, forge.url("project/.git")))
     await asyncio.to_thread(forge.packing.wait, 60)
     lines = command_lines()
     assert any(forge.authority.encode() in line for line in lines)
     assert not any(SECRET.encode() in line for line in lines)
     forge.pause.set()
     await fetching
-    for path in own.folder.rglob("*"):
+    for path in repositories.folder.rglob("*"):
         assert not path.is_file() or SECRET.encode() not in path.read_bytes()
-    assert SECRET not in repr(own)
+    assert SECRET not in repr(repositories)
 
 
 @pytest.mark.parametrize("line", ["", "other.example me:s3cret-token", "{} me:wrong-s3cret-token"])
@@ -304,46 +309,53 @@ async def test_a_wrong_credential(
     project.commit({"a.txt": b"1\n"})
     forge.credential = "me:right"
     file = credentials(tmp_path, line.format(forge.authority))
-    own = repositories(forge, tmp_path, repo_credentials=file)
+    repositories = open_repositories(forge, tmp_path, repo_credentials=file)
     with pytest.raises(RepositoryRefused, match=r"wants a credential.*FETTLE_REPO_CRED") as refused:
-        await own.commit(Repo(url=forge.url("project/.git")))
+        await repositories.commit(Repo(url=forge.url("project/.git")))
     assert SECRET not in str(refused.value)
     assert not isinstance(refused.value, RepositoryUnavailable)
 
 
-async def test_a_credential_is_its_tenants_alone_and_so_is_what_it_has_fetched(
+async def test_only_the_tenant_can_use_its_credential_and_the_fetched_files(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
     forge.credential = f"me:{SECRET}"
     lines = f"[acme]\n{forge.authority} me:{SECRET}\n[wrong]\n{forge.authority} me:other\n"
-    own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
+    repositories = open_repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
     repo = Repo(url=forge.url("project/.git"))
-    found = await own.base(repo, await own.commit(repo, tenant="acme"), tenant="acme")
-    assert found.commit == commit
+    commit_base = await repositories.base(
+        repo, await repositories.commit(repo, tenant="acme"), tenant="acme"
+    )
+    assert commit_base.commit == commit
     for tenant in ("default", "wrong", "acme2"):
         with pytest.raises(RepositoryRefused, match="wants a credential"):
-            await own.commit(repo, tenant=tenant)
-        with pytest.raises(RepositoryRefused, match="wants a credential"):  # by its digits
-            await own.commit(replace(repo, ref=commit), tenant=tenant)
+            await repositories.commit(repo, tenant=tenant)
+        with pytest.raises(RepositoryRefused, match="wants a credential"):  # by its id
+            await repositories.commit(replace(repo, ref=commit), tenant=tenant)
         with pytest.raises(RepositoryRefused, match="wants a credential"):
-            await own.base(repo, commit, tenant=tenant)
+            await repositories.base(repo, commit, tenant=tenant)
 
 
-async def test_what_was_fetched_without_a_credential_or_with_everyones_is_shared(
+async def test_tenants_share_files_fetched_without_a_credential_or_with_a_common_one(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     commit = project.commit({"a.txt": b"1\n"})
     repo = Repo(url=forge.url("project/.git"))
     for lines in ("", f"[*]\n{forge.authority} me:{SECRET}\n"):
         forge.credential = f"me:{SECRET}" if lines else None
-        own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
-        layers = {(await own.base(repo, commit, tenant=each)).layer for each in ("acme", "other")}
+        repositories = open_repositories(
+            forge, tmp_path, repo_credentials=credentials(tmp_path, lines)
+        )
+        layers = {
+            (await repositories.base(repo, commit, tenant=tenant)).layer
+            for tenant in ("acme", "other")
+        }
         assert len(layers) == 1
-        assert len(list(own.folders.mirrors.iterdir())) == (2 if lines else 1)
+        assert len(list(repositories.folders.mirrors.iterdir())) == (2 if lines else 1)
 
 
-def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> None:
+def test_a_file_of_credentials_has_a_section_for_each_tenant(tmp_path: Path) -> None:
     lines = """\
         a.example me:default
         [::1]:8443 me:address
@@ -353,13 +365,15 @@ def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> Non
         [ acme ]
     """
     with pytest.raises(RepositoriesUnfit, match="line 6: a tenant's name has 1 to 63"):
-        read(credentials(tmp_path, lines), "FETTLE_REPO_CREDENTIALS")
-    found = read(credentials(tmp_path, lines.replace("[ acme ]", "[acme]\na.example me:acme")), "X")
-    shown = {
-        tenant: {host: each.credential for host, each in found.of(tenant).items()}
+        read_credentials(credentials(tmp_path, lines), "FETTLE_REPO_CREDENTIALS")
+    grants = read_credentials(
+        credentials(tmp_path, lines.replace("[ acme ]", "[acme]\na.example me:acme")), "X"
+    )
+    credentials_by_tenant = {
+        tenant: {host: grant.credential for host, grant in grants.of(tenant).items()}
         for tenant in ("default", "acme", "other")
     }
-    assert shown == {
+    assert credentials_by_tenant == {
         "default": {
             "a.example": "me:default",
             "[::1]:8443": "me:address",
@@ -368,9 +382,9 @@ def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> Non
         "acme": {"a.example": "me:acme", "b.example": "me:everyones"},
         "other": {"a.example": "me:everyones", "b.example": "me:everyones"},
     }
-    assert "me:" not in repr(found)
+    assert "me:" not in repr(grants)
     with pytest.raises(RepositoriesUnfit, match="tenant default has a line for"):
-        read(credentials(tmp_path, "a.example me:x\nA.example me:y\n"), "X")
+        read_credentials(credentials(tmp_path, "a.example me:x\nA.example me:y\n"), "X")
 
 
 @pytest.mark.parametrize(
@@ -385,21 +399,21 @@ def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> Non
         "*.a.example me:x",
     ],
 )
-def test_a_line_of_credentials_that_could_have_no_effect(tmp_path: Path, line: str) -> None:
-    """A part of another tenant that is not known as such gives its credentials to the wrong one."""
+def test_an_invalid_line_of_credentials_is_refused(tmp_path: Path, line: str) -> None:
+    """If the header of a section were misread, its credentials would go to the tenant before it."""
     lines = f"b.example me:y\n{line}\nc.example me:z\n"
     with pytest.raises(RepositoriesUnfit, match="line 2: ") as unfit:
-        read(credentials(tmp_path, lines), "X")
+        read_credentials(credentials(tmp_path, lines), "X")
     assert "me:" not in str(unfit.value)
 
 
-def test_a_file_of_credentials_as_editors_of_other_systems_write_it(tmp_path: Path) -> None:
+def test_a_file_of_credentials_with_byte_order_mark_and_crlf(tmp_path: Path) -> None:
     lines = "\ufeffa.example me:x\r\n[acme]\r\nb.example\tme:y\r\n"
-    found = read(credentials(tmp_path, lines), "X").by_owner
-    assert found == {"default": {"a.example": "me:x"}, "acme": {"b.example": "me:y"}}
+    credentials_by_owner = read_credentials(credentials(tmp_path, lines), "X").by_owner
+    assert credentials_by_owner == {"default": {"a.example": "me:x"}, "acme": {"b.example": "me:y"}}
 
 
-def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
+def test_a_file_of_credentials_that_other_users_can_read_is_refused(tmp_path: Path) -> None:
     for text, mode, reason in [
         ("host me:x\n", 0o644, "can be read by other users"),
         ("host x\n", 0o600, "line 1: the line must be HOST USER:TOKEN"),
@@ -429,33 +443,35 @@ def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
         ("https://", "is invalid"),
     ],
 )
-async def test_an_address_that_is_not_fetched(
+async def test_an_invalid_or_unlisted_address_is_not_fetched(
     forge: GitServer, tmp_path: Path, url: str, reason: str
 ) -> None:
-    own = repositories(forge, tmp_path)
+    repositories = open_repositories(forge, tmp_path)
     with pytest.raises(RepositoryRefused, match=reason):
-        await own.commit(Repo(url=url.format(forge.authority)))
+        await repositories.commit(Repo(url=url.format(forge.authority)))
     assert forge.requests == []
 
 
-async def test_without_a_list_nothing_is_fetched(forge: GitServer, tmp_path: Path) -> None:
-    own = repositories(forge, tmp_path, repo_hosts=())
+async def test_without_a_list_of_hosts_no_repository_is_fetched(
+    forge: GitServer, tmp_path: Path
+) -> None:
+    repositories = open_repositories(forge, tmp_path, repo_hosts=())
     with pytest.raises(RepositoryRefused, match=r"fetch no repositories.*upload"):
-        await own.commit(Repo(url=forge.url("project/.git")))
+        await repositories.commit(Repo(url=forge.url("project/.git")))
 
 
 async def test_a_redirect_to_another_host_is_not_followed(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """Neither to one that is on the list, for the credential is this host's."""
+    """Not even to another listed host, because the credential belongs to the first host."""
     project.commit({"a.txt": b"1\n"})
     with web_server() as other:
         forge.redirect = other.url("/x").removesuffix("/x")
         file = credentials(tmp_path, f"{forge.authority} me:{SECRET}")
         hosts = (forge.listed, f"http://127.0.0.1:{other.port}")
-        own = repositories(forge, tmp_path, repo_hosts=hosts, repo_credentials=file)
+        repositories = open_repositories(forge, tmp_path, repo_hosts=hosts, repo_credentials=file)
         with pytest.raises(RepositoryRefused, match="redirects to another host"):
-            await own.commit(Repo(url=forge.url("project/.git")))
+            await repositories.commit(Repo(url=forge.url("project/.git")))
         assert other.requested_paths == []
 
 
@@ -465,17 +481,17 @@ async def test_a_repository_that_has_moved_on_its_host_is_found(
     commit = project.commit({"a.txt": b"1\n"})
     forge.moved, forge.credential = {"/old/": "/project/.git/"}, f"me:{SECRET}"
     file = credentials(tmp_path, f"{forge.authority} me:{SECRET}")
-    own = repositories(forge, tmp_path, repo_credentials=file)
-    assert (await base(own, forge.url("old"))).commit == commit
+    repositories = open_repositories(forge, tmp_path, repo_credentials=file)
+    assert (await load_base(repositories, forge.url("old"))).commit == commit
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "0.0.0.0"])
 async def test_a_link_local_address_is_never_reached(
     forge: GitServer, tmp_path: Path, address: str
 ) -> None:
-    own = repositories(forge, tmp_path, repo_hosts=(f"http://{address}",))
+    repositories = open_repositories(forge, tmp_path, repo_hosts=(f"http://{address}",))
     with pytest.raises(RepositoryRefused, match="is not public"):
-        await own.commit(Repo(url=f"http://{address}/x"))
+        await repositories.commit(Repo(url=f"http://{address}/x"))
 
 
 async def test_a_repository_of_sha_256(forge: GitServer, tmp_path: Path) -> None:
@@ -484,137 +500,150 @@ async def test_a_repository_of_sha_256(forge: GitServer, tmp_path: Path) -> None
     project.git("init", "--quiet", "--object-format=sha256", "--template=")
     project.commit({"a.txt": b"1\n"})
     with pytest.raises(RepositoryRefused, match="by SHA-256"):
-        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+        await open_repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
 
 
-async def test_a_branchs_name_does_not_end_a_line(
+async def test_a_line_separator_in_a_branch_name_does_not_end_the_line(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """Where `str.splitlines` knows an end: who pushes a branch chooses the name."""
+    """Any user who can push chooses the name of a branch, and `str.splitlines` splits at these
+    characters.
+    """
     commit = project.commit({"a.txt": b"1\n"})
     project.git("branch", "x\u2028y/HEAD")
     project.git("branch", "x\u0085y/HEAD")
-    assert await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git"))) == commit
+    assert (
+        await open_repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+        == commit
+    )
 
 
-async def test_a_private_address_is_for_hosts_that_are_named_in_full(
+async def test_a_private_address_requires_a_listed_host_without_wildcard(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     url = f"http://any.localhost:{forge.port}/project/.git"
-    wide = repositories(forge, tmp_path, repo_hosts=(f"http://*.localhost:{forge.port}",))
+    wide = open_repositories(forge, tmp_path, repo_hosts=(f"http://*.localhost:{forge.port}",))
     with pytest.raises(RepositoryRefused, match=r"not public|is not known"):
         await wide.commit(Repo(url=url))
     assert forge.requests == []
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-async def test_a_forge_that_fails_may_be_asked_again(
+async def test_a_failure_of_a_forge_is_an_outage(
     forge: GitServer, tmp_path: Path, status: int
 ) -> None:
     forge.status = status
     with pytest.raises(RepositoryUnavailable, match=f"could not be reached: .*{status}"):
-        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+        await open_repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
 
 
-async def test_a_forge_that_refuses(forge: GitServer, tmp_path: Path) -> None:
+async def test_a_refusal_by_a_forge_is_final(forge: GitServer, tmp_path: Path) -> None:
     forge.status = 403
     with pytest.raises(RepositoryRefused, match="answered 403") as refused:
-        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+        await open_repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
     assert not isinstance(refused.value, RepositoryUnavailable)
 
 
-async def test_a_forge_that_is_not_there(forge: GitServer, tmp_path: Path) -> None:
-    own = repositories(forge, tmp_path, repo_hosts=("http://127.0.0.1:1",))
+async def test_an_unreachable_forge_is_an_outage(forge: GitServer, tmp_path: Path) -> None:
+    repositories = open_repositories(forge, tmp_path, repo_hosts=("http://127.0.0.1:1",))
     with pytest.raises(RepositoryUnavailable, match="could not be reached"):
-        await own.commit(Repo(url="http://127.0.0.1:1/project"))
+        await repositories.commit(Repo(url="http://127.0.0.1:1/project"))
 
 
-async def test_a_repository_a_branch_and_a_commit_that_are_not_there(
+async def test_a_missing_repository_branch_or_commit_is_named(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    own = repositories(forge, tmp_path)
+    repositories = open_repositories(forge, tmp_path)
     with pytest.raises(RepositoryRefused, match="has no repository"):
-        await own.commit(Repo(url=forge.url("none/.git")))
+        await repositories.commit(Repo(url=forge.url("none/.git")))
     with pytest.raises(RepositoryRefused, match="has no commits"):
-        await own.commit(Repo(url=forge.url("project/.git")))
+        await repositories.commit(Repo(url=forge.url("project/.git")))
     project.commit({"a.txt": b"1\n"})
     with pytest.raises(RepositoryRefused, match="no branch or tag 'gone'"):
-        await own.commit(Repo(url=forge.url("project/.git"), ref="gone"))
+        await repositories.commit(Repo(url=forge.url("project/.git"), ref="gone"))
     with pytest.raises(RepositoryRefused, match="no longer has the commit"):
-        await own.commit(Repo(url=forge.url("project/.git"), ref="f" * 40))
+        await repositories.commit(Repo(url=forge.url("project/.git"), ref="f" * 40))
 
 
-async def test_a_repository_that_is_too_large_ends_at_its_bytes(
+async def test_a_fetch_ends_at_the_limit_of_bytes(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.bin": os.urandom(24 * 2**20)})
-    own = repositories(forge, tmp_path, repo_bytes=1_000_000)
+    repositories = open_repositories(forge, tmp_path, repo_bytes=1_000_000)
     with pytest.raises(RepositoryRefused, match=r"sent more than 1000000 bytes.*FETTLE_REPO_BYTES"):
-        await own.commit(Repo(url=forge.url("project/.git")))
-    taken = sum(path.stat().st_size for path in own.folder.rglob("*") if path.is_file())
-    assert taken < 2_000_000
+        await repositories.commit(Repo(url=forge.url("project/.git")))
+    stored_bytes = sum(
+        path.stat().st_size for path in repositories.folder.rglob("*") if path.is_file()
+    )
+    assert stored_bytes < 2_000_000
 
 
-async def test_a_forge_that_does_not_answer_ends_at_its_time(
+async def test_a_fetch_ends_at_the_limit_of_time(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     forge.pause = threading.Event()
-    own = repositories(forge, tmp_path, repo_seconds=3)
+    repositories = open_repositories(forge, tmp_path, repo_seconds=3)
     with pytest.raises(RepositoryRefused, match="took longer than 3 s"):
-        await own.commit(Repo(url=forge.url("project/.git")))
+        await repositories.commit(Repo(url=forge.url("project/.git")))
     forge.pause.set()
-    slow = repositories(forge, tmp_path)
-    assert (await base(slow, forge.url("project/.git"))).entries.keys() == {"a.txt"}
+    patient_repositories = open_repositories(forge, tmp_path)
+    assert (await load_base(patient_repositories, forge.url("project/.git"))).entries.keys() == {
+        "a.txt"
+    }
 
 
-async def test_what_a_host_says_is_shown_as_printable_text(tmp_path: Path) -> None:
+async def test_a_message_of_a_host_is_shown_as_printable_text(tmp_path: Path) -> None:
     with web_server() as server:
-        said = b"# service=git-upload-pack\n"
+        service = b"# service=git-upload-pack\n"
         line = b"ERR no \x1b[31mred\x1b[0m\nfatal: second"
-        body = b"%04x%s0000%04x%s" % (len(said) + 4, said, len(line) + 4, line)
+        body = b"%04x%s0000%04x%s" % (len(service) + 4, service, len(line) + 4, line)
         kind = "application/x-git-upload-pack-advertisement"
         server.answers["/x/info/refs?service=git-upload-pack"] = Answer(body, kind)
         listed = f"http://127.0.0.1:{server.port}"
-        own = Repositories(tmp_path, RepositorySettings(repo_hosts=(listed,)))
+        repositories = Repositories(tmp_path, RepositorySettings(repo_hosts=(listed,)))
         with pytest.raises(RepositoryRefused, match=r"no \?\[31mred") as refused:
-            await own.commit(Repo(url=f"{listed}/x"))
+            await repositories.commit(Repo(url=f"{listed}/x"))
         assert str(refused.value).isprintable()
 
 
-async def test_a_host_over_tls_by_the_certificates_that_this_machine_trusts(
+async def test_tls_uses_the_certificates_that_this_machine_trusts(
     project: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate, context = self_signed(tmp_path, "localhost")
     commit = project.commit({"a.txt": b"1\n"})
     with git_server(tmp_path, context) as forge:
-        own = repositories(forge, tmp_path)
+        repositories = open_repositories(forge, tmp_path)
         repo = Repo(url=forge.url("project/.git"))
         with pytest.raises(RepositoryRefused, match="certificate"):
-            await own.commit(repo)
+            await repositories.commit(repo)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        assert await own.commit(repo) == commit
+        assert await repositories.commit(repo) == commit
 
 
 async def test_many_fetches_leave_few_packs(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    repositories, url = open_repositories(forge, tmp_path), forge.url("project/.git")
     for number in range(53):
         project.commit({"a.txt": b"%d\n" % number})
-        await own.commit(Repo(url=url))
+        await repositories.commit(Repo(url=url))
     first = project.git("rev-list", "--max-parents=0", "HEAD")
-    assert len(list(own.folder.glob("mirrors/*/objects/pack/*.pack"))) < 10
+    assert len(list(repositories.folder.glob("mirrors/*/objects/pack/*.pack"))) < 10
     forge.requests.clear()
-    assert await (await own.base(Repo(url=url), first)).read("a.txt") == b"0\n"
+    assert await (await repositories.base(Repo(url=url), first)).read("a.txt") == b"0\n"
     assert forge.requests == []
 
 
-async def test_a_forge_by_repository_name(forge: GitServer, tmp_path: Path) -> None:
-    """Without `.git` in the address, as people copy it; a last `/` names the same mirror."""
+async def test_an_address_may_end_without_git_or_with_a_slash(
+    forge: GitServer, tmp_path: Path
+) -> None:
+    """People copy addresses without `.git`; an address with a trailing `/` names the same
+    mirror.
+    """
     project = create_repository(tmp_path / "app")
     project.commit({"a.txt": b"1\n"})
-    own = repositories(forge, tmp_path)
-    first = await base(own, forge.url("app"))
-    assert (await base(own, forge.url("app/"))).layer == first.layer
+    repositories = open_repositories(forge, tmp_path)
+    first = await load_base(repositories, forge.url("app"))
+    assert (await load_base(repositories, forge.url("app/"))).layer == first.layer

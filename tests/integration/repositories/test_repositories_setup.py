@@ -1,4 +1,6 @@
-"""Setups at their public interface: the installed files become a layer, or the error is clear."""
+"""Setups at their public interface: the installed files become a layer, or the job gets a clear
+error.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,14 @@ LIST = Setup("pip install -r requirements.txt", ("requirements.txt",))
 
 
 class Bench:
-    """Setups of one repository on one machine. `begun` counts those that were made."""
+    """Setups of one repository on one machine. `setup_count` counts the setups that ran."""
 
     def __init__(
         self, uploads: Uploads, project: Repository, index: WebServer, sandbox: LocalSandbox
     ) -> None:
         self.uploads, self.project, self.sandbox = uploads, project, sandbox
         self.index = serve(index, PACKAGES)
-        self.begun = 0
+        self.setup_count = 0
 
     async def base(self) -> CommitBase:
         return await self.uploads.base(self.project.bundle())
@@ -56,11 +58,11 @@ class Bench:
         tenant: str = "default",
         **settings: Any,
     ) -> Installed:
-        asked = RepositorySettings.model_validate({"setup_index": self.index, **settings})
-        setups = Setups(self.uploads.repositories().folders, Indexes.from_settings(asked))
+        values = RepositorySettings.model_validate({"setup_index": self.index, **settings})
+        setups = Setups(self.uploads.repositories().folders, Indexes.from_settings(values))
 
         async def begins() -> None:
-            self.begun += 1
+            self.setup_count += 1
 
         within = Within(self.sandbox, digest, tenant)
         return await setups.install(base or await self.base(), setup, within, begins)
@@ -85,21 +87,19 @@ async def bench(uploads: Uploads, project: Repository, server: WebServer) -> Asy
     await sandbox.close()
 
 
-async def test_one_layer_for_all_commits_with_the_same_list(
-    bench: Bench, server: WebServer
-) -> None:
+async def test_commits_with_the_same_list_share_a_layer(bench: Bench, server: WebServer) -> None:
     first = await bench.installed(LIST)
     bench.project.commit({"greet.py": b"pass\n"})
-    asked = len(server.requested_paths)
+    request_count = len(server.requested_paths)
     assert (await bench.installed(LIST)).layer == first.layer
-    assert len(server.requested_paths) == asked
+    assert len(server.requested_paths) == request_count
     bench.project.commit({"requirements.txt": b"shout\n"})
     assert (await bench.installed(LIST)).layer != first.layer
     assert (await bench.installed(LIST, digest="b")).layer != first.layer
-    assert bench.begun == 3
+    assert bench.setup_count == 3
 
 
-async def test_tenants_with_other_credentials_share_no_layer(
+async def test_tenants_with_different_credentials_share_no_layer(
     bench: Bench, server: WebServer, tmp_path: Path
 ) -> None:
     file = tmp_path / "indexes"
@@ -111,21 +111,20 @@ async def test_tenants_with_other_credentials_share_no_layer(
 
     assert await layer("acme") == await layer("acme")
     assert await layer("default") == await layer("third") != await layer("acme")
-    assert bench.begun == 2
+    assert bench.setup_count == 2
 
 
-async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: Bench) -> None:
+async def test_a_command_sees_all_files_and_only_new_files_remain(bench: Bench) -> None:
     command = (
         "git rev-parse HEAD >made.txt; echo x >greet.py; rm -r tests; mkdir -p node/.bin;"
         "ln -s ../../made.txt node/.bin/made; ln -s /etc/passwd out; ln made.txt hard.txt;"
         "mkdir e; mkdir docs; touch 'docs/#1 [a]*' '#2 ?'"
     )
     base = await bench.base()
-    made = await bench.installed(Setup(command), base)
-    layer = bench.layer(made.layer)
-    left = {str(path.relative_to(layer)) for path in layer.rglob("*")}
-    own = {each for each in left if not each.startswith((".setup", ".git"))}
-    assert own == {
+    installed = await bench.installed(Setup(command), base)
+    layer = bench.layer(installed.layer)
+    paths = {str(path.relative_to(layer)) for path in layer.rglob("*")}
+    assert {path for path in paths if not path.startswith((".setup", ".git"))} == {
         "made.txt",
         "hard.txt",
         "out",
@@ -139,19 +138,21 @@ async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: 
     }
     assert (layer / "made.txt").read_text().strip() == base.commit
     assert str((layer / "node/.bin/made").readlink()) == "../../made.txt"
-    look = (
+    shell_command = (
         "git status --porcelain; cat hard.txt node/.bin/made; cat greet.py; ls tests;head -c 4 out"
     )
-    layers = (made.layer, base.layer)
-    seen = await bench.sandbox.run(Command(("sh", "-c", look), trees=layers), DEFAULT_LIMITS)
-    commits, _, rest = seen.stdout.text.partition("from shout")
+    layers = (installed.layer, base.layer)
+    result = await bench.sandbox.run(
+        Command(("sh", "-c", shell_command), trees=layers), DEFAULT_LIMITS
+    )
+    commits, _, remaining_output = result.stdout.text.partition("from shout")
     assert commits == f"{base.commit}\n" * 2
-    assert rest.endswith("test_greet.py\nuser")
+    assert remaining_output.endswith("test_greet.py\nuser")
     bench.project.commit({"other.txt": b""})
-    assert (await bench.installed(Setup(command))).layer != made.layer
+    assert (await bench.installed(Setup(command))).layer != installed.layer
 
 
-async def test_a_run_after_a_setup_is_a_run_in_a_clone(bench: Bench) -> None:
+async def test_a_run_after_a_setup_behaves_as_in_a_clone(bench: Bench) -> None:
     test = (
         "import os, shout, shop.cart\n\n\ndef test_it():\n"
         "    assert shout.__file__.startswith('/work/.setup/')\n"
@@ -161,39 +162,39 @@ async def test_a_run_after_a_setup_is_a_run_in_a_clone(bench: Bench) -> None:
     files = {**shape, "tests/test_it.py": test, ".gitignore": ".pytest_cache\n"}
     bench.project.commit({path: text.encode() for path, text in files.items()})
     base = await bench.base()
-    made = await bench.installed(LIST, base)
+    installed = await bench.installed(LIST, base)
     workspace = MemoryWorkspace(MemoryRecord())
     await workspace.apply({path: text.encode() for path, text in files.items()})
     ports = ports_over(MemoryRecord(), bench.sandbox, cast("Any", None))
-    tree = Tree(layers=(base.layer,), installed=(made.layer,))
+    tree = Tree(layers=(base.layer,), installed=(installed.layer,))
     ran = await execute(replace(ports, workspace=workspace), Program.verify(["pytest"]), tree)
     assert ran.passed, ran
     assert ran.result.changed == {}
     assert not ran.result.refused
 
 
-async def test_a_file_beside_those_of_a_commit_is_as_it_was_made(bench: Bench) -> None:
+async def test_a_new_file_keeps_its_mode_and_time(bench: Bench) -> None:
     bench.project.commit({"lib/own/a.py": b""})
-    makes = "echo x >lib/own/made; chmod 0100 lib/own/made; touch -d @99 lib/own/made; mkfifo p"
-    made = bench.layer((await bench.installed(Setup(makes))).layer)
-    left = {str(path.relative_to(made)) for path in made.rglob("*")}
-    assert {each for each in left if not each.startswith((".setup", ".git"))} == {
+    command = "echo x >lib/own/made; chmod 0100 lib/own/made; touch -d @99 lib/own/made; mkfifo p"
+    layer = bench.layer((await bench.installed(Setup(command))).layer)
+    paths = {str(path.relative_to(layer)) for path in layer.rglob("*")}
+    assert {path for path in paths if not path.startswith((".setup", ".git"))} == {
         *("lib", "lib/own", "lib/own/made"),
     }
-    at = (made / "lib/own/made").stat()
-    assert (oct(at.st_mode), at.st_mtime, at.st_size) == ("0o100755", 99, 2)
-    assert "/lib/own/made\n" in (made / ".git/info/exclude").read_text()
+    status = (layer / "lib/own/made").stat()
+    assert (oct(status.st_mode), status.st_mtime, status.st_size) == ("0o100755", 99, 2)
+    assert "/lib/own/made\n" in (layer / ".git/info/exclude").read_text()
 
 
 async def test_two_jobs_at_once_install_once(bench: Bench, server: WebServer) -> None:
     base = await bench.base()
     both = await asyncio.gather(*(bench.installed(LIST, base) for _ in range(2)))
-    assert len({each.layer for each in both}) == 1
-    assert [each.seconds for each in both].count(None) == 1
+    assert len({installed.layer for installed in both}) == 1
+    assert [installed.seconds for installed in both].count(None) == 1
     assert len([path for path in server.requested_paths if path.startswith("/files/")]) == 1
 
 
-async def test_a_job_that_is_cancelled_leaves_nothing(bench: Bench) -> None:
+async def test_a_cancelled_setup_leaves_no_files(bench: Bench) -> None:
     making = asyncio.create_task(bench.installed(Setup("touch a; sleep 600")))
     while not list(bench.uploads.folder.glob("making/setup-*")):
         await asyncio.sleep(0.01)
@@ -203,7 +204,7 @@ async def test_a_job_that_is_cancelled_leaves_nothing(bench: Bench) -> None:
     assert list(bench.uploads.folder.glob("making/*")) == []
 
 
-async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
+async def test_unused_layers_are_removed_when_space_is_needed(bench: Bench) -> None:
     first = await bench.installed(LIST)
     second = await bench.installed(Setup("true"), repo_cache_bytes=1)
     assert bench.layer(first.layer).exists()
@@ -214,7 +215,7 @@ async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "settings", "why", "said"),
+    ("command", "settings", "reason", "output"),
     [
         ("echo hm; exit 3", {}, "exit code 3", "hm"),
         ("kill -9 $$", {}, "exit code 137", ""),
@@ -241,16 +242,16 @@ async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
         ("pip install -q shout", {"setup_index": None}, "FETTLE_SETUP_HOSTS", ""),
     ],
 )
-async def test_a_setup_that_fails_says_why(
-    bench: Bench, command: str, settings: dict[str, Any], why: str, said: str
+async def test_a_failed_setup_names_its_reason(
+    bench: Bench, command: str, settings: dict[str, Any], reason: str, output: str
 ) -> None:
     error = await bench.failed(command, **settings)
     assert not isinstance(error, SetupUnavailable)
-    assert why in str(error)
-    assert said in error.output
+    assert reason in str(error)
+    assert output in error.output
 
 
-async def test_a_setup_that_fills_its_disk_says_so(
+async def test_a_setup_that_fills_its_disk_names_the_limit(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "SPACE_BYTES", 32 * MIB)
@@ -271,6 +272,6 @@ async def test_a_workers_full_disk_is_an_outage(
         await bench.installed(Setup("echo x >made"))
 
 
-async def test_an_index_that_gives_no_answer_is_an_outage(bench: Bench) -> None:
+async def test_an_index_that_does_not_answer_is_an_outage(bench: Bench) -> None:
     error = await bench.failed("pip install -q shout", setup_index="http://127.0.0.1:9/simple/")
     assert isinstance(error, SetupUnavailable)

@@ -1,4 +1,4 @@
-"""What a sandbox sends as left by a setup, and what of it reaches the worker's disk."""
+"""The archive that a sandbox sends after a setup, and the files that reach the worker's disk."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ A = entry("a", FOLDER)
         [entry("a")[:10]],
     ],
 )
-def test_an_archive_that_is_up_to_no_good_is_not_kept(tmp_path: Path, entries: list[bytes]) -> None:
+def test_a_harmful_archive_is_not_kept(tmp_path: Path, entries: list[bytes]) -> None:
     (tmp_path / "in").mkdir()
     with pytest.raises(SetupFailed):
         unpack(archive(tmp_path / "in", *entries), tmp_path / "in" / "new", 1_000, 10)
@@ -94,7 +94,7 @@ def test_an_archive_that_is_up_to_no_good_is_not_kept(tmp_path: Path, entries: l
         ([entry("a", content=bytes(40 * MIB), size=41 * MIB)], "it ends in the middle"),
     ],
 )
-def test_an_archive_takes_little_of_the_workers_memory(
+def test_an_archive_needs_little_memory_of_the_worker(
     tmp_path: Path, entries: list[bytes], reason: str
 ) -> None:
     packed = archive(tmp_path, *entries)
@@ -107,7 +107,7 @@ def test_an_archive_takes_little_of_the_workers_memory(
         tracemalloc.stop()
 
 
-def test_what_was_sent_is_there(tmp_path: Path) -> None:
+def test_the_sent_files_are_stored(tmp_path: Path) -> None:
     new = tmp_path / "new"
     entries = (
         entry("a"),
@@ -126,7 +126,7 @@ def test_what_was_sent_is_there(tmp_path: Path) -> None:
     assert (str((new / "d").readlink()), str((new / "b/é").readlink())) == ("/etc", "../a")
 
 
-def test_folders_in_each_other_without_end_are_not_made(tmp_path: Path) -> None:
+def test_endlessly_nested_folders_are_not_made(tmp_path: Path) -> None:
     deep = [entry("/".join("a" * depth), FOLDER) for depth in range(1, 300)]
     with pytest.raises(SetupFailed, match="200 folders are nested"):
         unpack(archive(tmp_path, *deep), tmp_path / "new", 1_000, 1_000)

@@ -24,7 +24,7 @@ QUICK = Limits(wall_seconds=60.0)
 
 
 @pytest.mark.parametrize("paths", [("requirements.txt",), ()])
-async def test_a_container_begins_with_what_a_setup_left(
+async def test_a_container_begins_with_the_files_of_a_setup(
     docker_engine: engines.Engine,
     uploads: Uploads,
     project: Repository,

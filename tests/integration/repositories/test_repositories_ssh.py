@@ -1,4 +1,4 @@
-"""A repository over ssh: by the operator's key and his known hosts, by checked addresses alone."""
+"""A repository over ssh: with the operator's key and known hosts, at checked addresses only."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def host(tmp_path: Path) -> Iterator[SshServer]:
         yield server
 
 
-def opened(host: SshServer, folder: Path, **settings: object) -> Repositories:
+def open_repositories(host: SshServer, folder: Path, **settings: object) -> Repositories:
     setting_values = {**host.settings(), **settings}
     return Repositories(folder / "kept", RepositorySettings.model_validate(setting_values))
 
 
-async def base(repositories: Repositories, url: str) -> CommitBase:
+async def load_base(repositories: Repositories, url: str) -> CommitBase:
     repo = Repo(url=url)
     return await repositories.base(repo, await repositories.commit(repo))
 
@@ -67,24 +67,24 @@ async def test_a_branch_a_tag_and_a_commit(
     first = project.commit({"a.txt": b"1\n"})
     project.git("tag", "--annotate", "v1", "--message", "Release")
     second = project.commit({"a.txt": b"2\n"})
-    repositories, url = opened(host, tmp_path), host.url("project/.git")
+    repositories, url = open_repositories(host, tmp_path), host.url("project/.git")
     for ref, commit in {None: second, "main": second, "v1": first, first: first}.items():
         assert await repositories.commit(Repo(url=url, ref=ref)) == commit
-    assert await (await base(repositories, url)).read("a.txt") == b"2\n"
-    host.forget()
-    again = await repositories.base(Repo(url=url, ref="main"), first)  # as a job that continues
+    assert await (await load_base(repositories, url)).read("a.txt") == b"2\n"
+    host.clear_commands()
+    again = await repositories.base(Repo(url=url, ref="main"), first)  # as a continued job does
     assert (await again.read("a.txt"), host.commands) == (b"1\n", [])
     secret = host.key.read_bytes().splitlines()[2]
     for path in repositories.folder.rglob("*"):
         assert not path.is_file() or secret not in path.read_bytes()
 
 
-async def test_a_branch_is_pushed_once_and_one_that_is_there_is_not_touched(
+async def test_a_branch_is_pushed_once_and_an_existing_branch_is_not_changed(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    repositories, url = opened(host, tmp_path), host.url("project/.git")
-    base_commit = await base(repositories, url)
+    repositories, url = open_repositories(host, tmp_path), host.url("project/.git")
+    base_commit = await load_base(repositories, url)
     later_commit = project.commit({"later.txt": b"1\n"})
     commit = await push(repositories, base_commit, url)
     assert project.git("rev-parse", "fettle/j") == commit
@@ -94,17 +94,17 @@ async def test_a_branch_is_pushed_once_and_one_that_is_there_is_not_touched(
     assert project.git("rev-parse", "fettle/j") == later_commit
 
 
-async def test_a_hosts_own_words_for_a_push_that_it_refuses(
+async def test_the_message_of_a_host_that_refuses_a_push(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    repositories, url = opened(host, tmp_path), host.url("project/.git")
-    base_commit = await base(repositories, url)
-    host.says("ERROR: The key you are authenticating with has been marked as read only.\n")
+    repositories, url = open_repositories(host, tmp_path), host.url("project/.git")
+    base_commit = await load_base(repositories, url)
+    host.refuse_with("ERROR: The key you are authenticating with has been marked as read only.\n")
     with pytest.raises(RepositoryRefused, match=r"cannot be pushed to: .*read only") as raised:
         await push(repositories, base_commit, url)
     assert not isinstance(raised.value, RepositoryUnavailable)
-    host.says(None)
+    host.refuse_with(None)
     hook = project.folder / ".git" / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho Only Ada may push.\nexit 1\n")
@@ -114,13 +114,13 @@ async def test_a_hosts_own_words_for_a_push_that_it_refuses(
 
 
 @pytest.mark.parametrize("case", ["other key", "password", "no key"])
-async def test_a_key_that_the_host_does_not_take(
+async def test_a_key_that_the_host_refuses(
     project: Repository, host: SshServer, tmp_path: Path, case: str
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     key = new_key(tmp_path / "other", "s3cret" if case == "password" else "")
     settings = {"repo_credentials": None} if case == "no key" else host.settings(key)
-    error = await refused(opened(host, tmp_path, **settings), host.url("project/.git"))
+    error = await refused(open_repositories(host, tmp_path, **settings), host.url("project/.git"))
     assert "accepts no key of the operator" in str(error)
     assert "FETTLE_REPO_CREDENTIALS" in str(error)
     assert str(key) not in str(error)
@@ -128,15 +128,15 @@ async def test_a_key_that_the_host_does_not_take(
     assert host.commands == []
 
 
-async def test_a_host_key_that_is_not_known_and_one_that_has_changed(
+async def test_an_unknown_host_key_and_a_changed_host_key(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
     url = host.url("project/.git")
-    unknown = await refused(opened(host, tmp_path, repo_known_hosts=None), url)
+    unknown = await refused(open_repositories(host, tmp_path, repo_known_hosts=None), url)
     assert "known hosts lacks" in str(unknown)
-    host.knows(new_key(tmp_path / "of another"))
-    changed = await refused(opened(host, tmp_path), url)
+    host.write_known_hosts(new_key(tmp_path / "of another"))
+    changed = await refused(open_repositories(host, tmp_path), url)
     assert "has another host key" in str(changed)
     for error in (unknown, changed):
         assert "FETTLE_REPO_KNOWN_HOSTS" in str(error)
@@ -154,20 +154,20 @@ async def test_a_host_key_that_is_not_known_and_one_that_has_changed(
         ("", "Forgejo: Cannot find repository: ada/app"),
     ],
 )
-async def test_what_forges_say_of_a_repository_that_is_not_there(
+async def test_messages_of_forges_about_a_missing_repository(
     host: SshServer, tmp_path: Path, before: str, words: str
 ) -> None:
-    host.says(f"{before}{'remote: ' if before else ''}{words}\n{before}")
-    error = await refused(opened(host, tmp_path), host.url("project/.git"))
+    host.refuse_with(f"{before}{'remote: ' if before else ''}{words}\n{before}")
+    error = await refused(open_repositories(host, tmp_path), host.url("project/.git"))
     assert "has no repository for the operator's credential" in str(error)
     assert words in str(error)
 
 
-async def test_a_repository_a_branch_and_a_commit_that_are_not_there(
+async def test_a_missing_repository_branch_or_commit_is_named(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    repositories, url = opened(host, tmp_path), host.url("project/.git")
+    repositories, url = open_repositories(host, tmp_path), host.url("project/.git")
     assert "has no repository" in str(await refused(repositories, host.url("none/.git")))
     assert "no branch or tag 'gone'" in str(await refused(repositories, url, "gone"))
     assert "no longer has the commit" in str(await refused(repositories, url, "f" * 40))
@@ -178,10 +178,10 @@ async def test_a_server_without_gits_protocol_2(project: Repository, tmp_path: P
     project.git("tag", "--annotate", "v1", "--message", "Release")
     second = project.commit({"a.txt": b"2\n"})
     with ssh_server(tmp_path, protocol_2=False) as host:
-        repositories, url = opened(host, tmp_path), host.url("project/.git")
+        repositories, url = open_repositories(host, tmp_path), host.url("project/.git")
         assert await repositories.commit(Repo(url=url)) == second
         assert "AcceptEnv GIT_PROTOCOL" in str(await refused(repositories, url, "v1"))
-        pushed = await push(repositories, await base(repositories, url), url)
+        pushed = await push(repositories, await load_base(repositories, url), url)
     assert project.git("rev-parse", "fettle/j") == pushed
 
 
@@ -189,10 +189,14 @@ def _hang_up(listening: socket.socket) -> None:
     listening.accept()[0].close()
 
 
-async def test_a_host_that_is_away_and_one_that_hangs_up(host: SshServer, tmp_path: Path) -> None:
+async def test_an_unreachable_host_and_a_host_that_hangs_up(
+    host: SshServer, tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         silent_url = f"ssh://127.0.0.1:{listening.getsockname()[1]}"
-        repositories = opened(host, tmp_path, repo_hosts=(silent_url, "ssh://127.0.0.1:1"))
+        repositories = open_repositories(
+            host, tmp_path, repo_hosts=(silent_url, "ssh://127.0.0.1:1")
+        )
         thread = threading.Thread(target=_hang_up, args=(listening,))
         thread.start()
         errors = [
@@ -205,11 +209,11 @@ async def test_a_host_that_is_away_and_one_that_hangs_up(host: SshServer, tmp_pa
         assert "could not be reached" in str(error)
 
 
-async def test_a_repository_that_is_too_large_ends_at_its_bytes(
+async def test_a_fetch_ends_at_the_limit_of_bytes(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.bin": os.urandom(24 * 2**20)})
-    repositories = opened(host, tmp_path, repo_bytes=1_000_000)
+    repositories = open_repositories(host, tmp_path, repo_bytes=1_000_000)
     error = await refused(repositories, host.url("project/.git"))
     assert "sent more than 1000000 bytes (FETTLE_REPO_BYTES)" in str(error)
     assert (
@@ -218,17 +222,19 @@ async def test_a_repository_that_is_too_large_ends_at_its_bytes(
     )
 
 
-async def test_a_host_that_does_not_answer_ends_at_its_time(
+async def test_a_fetch_ends_at_the_limit_of_time(
     project: Repository, host: SshServer, tmp_path: Path
 ) -> None:
     project.commit({"a.txt": b"1\n"})
-    host.pause(on=True)
-    error = await refused(opened(host, tmp_path, repo_seconds=3), host.url("project/.git"))
+    host.delay_answers(on=True)
+    error = await refused(
+        open_repositories(host, tmp_path, repo_seconds=3), host.url("project/.git")
+    )
     assert "took longer than 3 s" in str(error)
 
 
 async def test_an_address_that_is_never_reached(host: SshServer, tmp_path: Path) -> None:
-    repositories = opened(host, tmp_path, repo_hosts=("ssh://169.254.169.254",))
+    repositories = open_repositories(host, tmp_path, repo_hosts=("ssh://169.254.169.254",))
     error = await refused(repositories, "ssh://169.254.169.254/x")
     assert "is not public" in str(error)
     assert not isinstance(error, RepositoryUnavailable)
@@ -252,11 +258,11 @@ async def test_an_address_that_is_never_reached(host: SshServer, tmp_path: Path)
         ("--upload-pack=touch {mark}", "begins with https:// or ssh://"),
     ],
 )
-async def test_an_address_that_git_never_gets(
+async def test_an_invalid_address_is_never_passed_to_git(
     host: SshServer, tmp_path: Path, url: str, reason: str
 ) -> None:
     mark = tmp_path / "mark"
-    repositories = opened(host, tmp_path)
+    repositories = open_repositories(host, tmp_path)
     error = await refused(repositories, url.format(mark=mark, place=host.authority))
     assert reason in str(error)
     assert "s3cret" not in str(error)
@@ -266,10 +272,12 @@ async def test_an_address_that_git_never_gets(
 @pytest.mark.parametrize(
     "path", ["-x", "--upload-pack=touch%20{mark}", "';touch%20{mark};'", "$(touch%20{mark})", "~-x"]
 )
-async def test_a_path_is_a_path(host: SshServer, tmp_path: Path, path: str) -> None:
+async def test_a_path_is_neither_an_option_nor_a_command(
+    host: SshServer, tmp_path: Path, path: str
+) -> None:
     mark = tmp_path / "mark"
     user = host.url("").removesuffix(f"{host.root}/")
-    await refused(opened(host, tmp_path), f"{user}/{path.format(mark=mark)}")
+    await refused(open_repositories(host, tmp_path), f"{user}/{path.format(mark=mark)}")
     assert [item.partition(" ")[0] for item in host.commands] == ["git-upload-pack"]
     assert not mark.exists()
 
@@ -306,7 +314,7 @@ def test_known_hosts_that_cannot_be_read_stop_the_worker(tmp_path: Path) -> None
             Repositories(tmp_path, RepositorySettings(repo_known_hosts=tmp_path / name))
 
 
-def test_a_worker_announces_what_its_hosts_lack(
+def test_a_worker_announces_missing_keys_and_known_hosts(
     host: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = (
@@ -324,13 +332,13 @@ def test_a_worker_announces_what_its_hosts_lack(
     assert "install Debian's package openssh-client" in missing
 
 
-async def test_without_ssh_a_job_says_what_to_install(
+async def test_a_job_without_ssh_names_the_package_to_install(
     host: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").symlink_to("/usr/bin/git")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    error = await refused(opened(host, tmp_path), host.url("project/.git"))
+    error = await refused(open_repositories(host, tmp_path), host.url("project/.git"))
     assert isinstance(error, RepositoryUnavailable)
     assert "install Debian's package openssh-client" in str(error)
 
@@ -338,9 +346,9 @@ async def test_without_ssh_a_job_says_what_to_install(
 async def test_no_other_key_of_this_machine_is_offered(
     project: Repository, host: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither one of an agent, nor by a configuration of this user's."""
+    """Neither a key of an agent, nor a key from this user's configuration."""
     project.commit({"a.txt": b"1\n"})
     monkeypatch.setenv("GIT_SSH_COMMAND", f"ssh -i {host.key}")
     monkeypatch.setenv("GIT_SSH", "/bin/false")
-    repositories = opened(host, tmp_path, **host.settings(new_key(tmp_path / "other")))
+    repositories = open_repositories(host, tmp_path, **host.settings(new_key(tmp_path / "other")))
     assert "accepts no key" in str(await refused(repositories, host.url("project/.git")))

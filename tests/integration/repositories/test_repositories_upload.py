@@ -1,4 +1,4 @@
-"""An upload becomes a layer: its files, and the output of git in it."""
+"""An upload becomes a layer with its files, in which git works."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = {
 
 
 def in_copy(layer: Path, folder: Path, *args: str) -> str:
-    """Git in a copy of the layer, as a job's code would run it."""
+    """A copy of the layer with git, as a job's code would use it."""
     if not folder.exists():
         shutil.copytree(layer, folder, symlinks=True)
     done = subprocess.run(["git", *args], cwd=folder, capture_output=True, text=True, check=True)
@@ -71,14 +71,14 @@ async def test_git_works_in_a_copy_of_the_layer(
     assert in_copy(layer, copy, "status", "--porcelain") == ""
     assert in_copy(layer, copy, "remote") == ""
     assert in_copy(layer, copy, "fsck", "--strict") == ""
-    (copy / "a.txt").write_bytes(b"2\n")  # as long as before
+    (copy / "a.txt").write_bytes(b"2\n")  # the same length as before
     assert in_copy(layer, copy, "status", "--porcelain") == "M a.txt"
 
 
 async def test_status_reads_no_file_whose_time_and_size_are_the_same(
     project: Repository, uploads, tmp_path: Path
 ) -> None:
-    """So it is quick in a repository of any size: git would not see other bytes there."""
+    """So status is quick in a repository of any size: git does not read these files again."""
     files = {f"d{n % 9}/f{n}.txt": b"1\n" for n in range(300)}
     project.commit(files)
     base = await uploads.base(project.bundle())
@@ -91,10 +91,10 @@ async def test_status_reads_no_file_whose_time_and_size_are_the_same(
     assert in_copy(copy, copy, "status", "--porcelain") == ""
 
 
-async def test_a_bundle_brings_no_configuration_no_hooks_and_no_attributes_file(
+async def test_a_bundle_brings_neither_configuration_nor_hooks_nor_attributes(
     project: Repository, uploads, tmp_path: Path
 ) -> None:
-    """What a repository's own configuration would run stays with whoever sent the bundle."""
+    """The configuration of a repository could run commands, so a bundle does not carry it."""
     mark = tmp_path / "mark"
     project.commit({"a.txt": b"1\n"})
     for name in ("core.fsmonitor", "filter.lfs.smudge", "core.sshCommand"):
@@ -136,7 +136,7 @@ async def test_refs_are_branches_tags_and_commits(project: Repository, uploads) 
 
 
 @pytest.mark.parametrize("ref", ["gone", "f" * 40, "deadbeef"])
-async def test_a_ref_that_is_missing_is_named_with_those_there(
+async def test_a_missing_ref_is_named_with_the_existing_refs(
     project: Repository, uploads, ref: str
 ) -> None:
     project.commit({"a.txt": b"1\n"})
@@ -145,7 +145,7 @@ async def test_a_ref_that_is_missing_is_named_with_those_there(
 
 
 @pytest.mark.parametrize("ref", ["--upload-pack=x", "a..b", "HEAD^", "x y", "a:b", "@{-1}", ""])
-async def test_a_ref_that_is_no_name_is_refused(project: Repository, uploads, ref: str) -> None:
+async def test_an_invalid_ref_name_is_refused(project: Repository, uploads, ref: str) -> None:
     project.commit({"a.txt": b"1\n"})
     with pytest.raises(RepositoryRefused, match="no name of a branch"):
         await uploads.commit(project.bundle(), ref)
@@ -168,7 +168,7 @@ async def test_a_submodule_is_an_empty_directory(project: Repository, uploads) -
     assert await base.read("sub") is None
 
 
-async def test_a_second_job_makes_nothing_anew(project: Repository, uploads) -> None:
+async def test_a_second_job_makes_no_new_layer(project: Repository, uploads) -> None:
     project.commit({"a.txt": b"1\n"})
     first = await uploads.base(project.bundle())
     made_at = uploads.layer(first).stat().st_ino
@@ -183,7 +183,7 @@ async def test_a_second_job_makes_nothing_anew(project: Repository, uploads) -> 
 async def test_layers_of_two_repositories_with_one_commit_differ(
     project: Repository, uploads
 ) -> None:
-    """Their tags and histories may."""
+    """Their tags and histories may differ."""
     project.commit({"a.txt": b"1\n"})
     first = await uploads.base(project.bundle())
     project.git("tag", "secret")
@@ -192,9 +192,7 @@ async def test_layers_of_two_repositories_with_one_commit_differ(
     assert first.layer != second.layer
 
 
-async def test_names_that_collide_where_case_does_not_count_are_two_files(
-    project: Repository, uploads
-) -> None:
+async def test_names_that_differ_only_in_case_are_two_files(project: Repository, uploads) -> None:
     files = {"Name.txt": b"1\n", "name.txt": b"2\n", "a\\b.txt": b"3\n", "né.txt": b"4\n"}
     project.commit(files)
     base = await uploads.base(project.bundle())

@@ -1,4 +1,4 @@
-"""The images that hold layers for the backend `docker`: made once, and removed."""
+"""The images with directory trees for the backend `docker`: made once, and removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import docker
 import pytest
-from support import layers
+from support.directory_trees import make_tree
 from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
@@ -29,11 +29,11 @@ def looking(docker_engine) -> Iterator[docker.DockerClient]:
     client.close()
 
 
-async def test_layers_become_an_image_once_and_go_with_their_layer(
+async def test_trees_become_an_image_once_and_it_is_removed_with_its_tree(
     docker_engine, looking, tmp_path: Path
 ) -> None:
     name = f"base-{secrets.token_hex(4)}"
-    layers.make(tmp_path, name, {"x": b"1"})
+    make_tree(tmp_path, name, {"x": b"1"})
     command = Command(("cat", "x"), trees=(name,))
     for _ in range(2):
         sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, trees_directory=tmp_path)
@@ -56,9 +56,9 @@ async def test_layers_become_an_image_once_and_go_with_their_layer(
     assert first.startswith("fettle-layers:")
 
 
-async def test_nothing_but_the_image_is_left(docker_engine, looking, tmp_path: Path) -> None:
+async def test_only_the_image_remains(docker_engine, looking, tmp_path: Path) -> None:
     name = f"base-{secrets.token_hex(4)}"
-    layers.make(tmp_path, name, {"x": b"1"})
+    make_tree(tmp_path, name, {"x": b"1"})
     sandbox = DockerSandbox(engines.IMAGE, engine=docker_engine.host, trees_directory=tmp_path)
     try:
         layer = (await sandbox.check())[-1]

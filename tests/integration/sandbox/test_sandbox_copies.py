@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from support import layers
+from support.directory_trees import make_tree
 
 from sandbox import policy
 from sandbox.local import LocalSandbox
@@ -63,7 +63,7 @@ async def test_without_an_overlay_runs_begin_with_copies_and_the_doctor_reports_
     assert "memory" in layer.detail
     assert "extended attributes of tmpfs: Operation not supported" in layer.detail
     assert "6.6" in layer.detail
-    layers.make(directory / "layers", "base", {"folder/x": b"1", "folder/y": b"2"})
+    make_tree(directory / "layers", "base", {"folder/x": b"1", "folder/y": b"2"})
     result = await run(old_kernel, "import os; os.rename('folder', 'renamed')")
     assert (result.changed, result.deleted) == (
         {"renamed/x": b"1", "renamed/y": b"2"},
@@ -86,7 +86,7 @@ async def test_a_copy_does_not_count_in_the_limits_of_its_run(
 ) -> None:
     monkeypatch.setattr(policy, "INODES", 100)
     small_files = {f"{number}": b"" for number in range(200)}
-    layers.make(directory, "base", {**small_files, "big": bytes(160 * MIB)})
+    make_tree(directory, "base", {**small_files, "big": bytes(160 * MIB)})
     limits = Limits(
         memory_bytes=64 * MIB, workspace_bytes=8 * MIB, workspace_files=10, wall_seconds=60.0
     )

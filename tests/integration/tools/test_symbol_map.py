@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from support import layers
+from support.directory_trees import make_tree
 from support.servers import docker_engine as engines
 
 from agents.graph.memory_ports import MemoryRecord, ports_over
@@ -76,8 +76,8 @@ HOSTILE = {
 }
 
 
-class Laid:
-    """A workspace that is a layer alone."""
+class TreeWorkspace:
+    """A workspace that consists of a single layer."""
 
     def __init__(self, layer: str) -> None:
         self._layer = layer
@@ -105,9 +105,9 @@ async def make_map(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
             sandbox: LocalSandbox | DockerSandbox = sandbox,
         ) -> str:
             if not (top / "files").exists():
-                layers.make(top, "files", files)
+                make_tree(top, "files", files)
             models: Any = None
-            workspace: Any = Laid("files")
+            workspace: Any = TreeWorkspace("files")
             ports = dataclasses.replace(
                 ports_over(MemoryRecord(), sandbox, models),
                 workspace=workspace,
@@ -130,7 +130,7 @@ async def test_each_language_is_known_by_its_definitions(make_map) -> None:
     assert (await make_map(files, "park a lot")).startswith("rs/lib.rs")
 
 
-async def test_a_hostile_file_costs_only_itself(make_map) -> None:
+async def test_a_hostile_file_affects_no_other_file(make_map) -> None:
     text = await make_map(HOSTILE, "deep.py, deep.js and deep.cpp are slow")
     lines = set(text.splitlines())
     assert {"good.py: good 1", "folder.py/x.py: inside 1"} <= lines
@@ -157,7 +157,7 @@ async def test_a_sandbox_without_grammars_makes_an_empty_map(make_map) -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         top = Path(name) / "layers"
         top.mkdir()
-        layers.make(top, "files", files)
+        make_tree(top, "files", files)
         without_grammars = LocalSandbox(Path("/usr/bin/python3"), pool_size=0, trees_directory=top)
         try:
             assert await make_map(files, "x", without_grammars) == ""

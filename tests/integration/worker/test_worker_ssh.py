@@ -1,4 +1,4 @@
-"""Jobs on a repository over ssh, by real workers: `kill -9`, a branch that is pushed, the key."""
+"""Jobs on a repository over ssh, with real workers: `kill -9`, a pushed branch, the key."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def settings_for(host: SshServer, model: ProviderServer, kind: str) -> dict[str,
     return {**host.settings(), **delivers, "groq_base_url": model.groq_url}
 
 
-def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
+def test_a_job_over_ssh_survives_its_worker_and_is_delivered_once(
     deployment: Deployment, repository: Repository, host: SshServer
 ) -> None:
     model = RepairingModel(replies=SHORT, run="r1")
-    host.pause(on=True)
+    host.delay_answers(on=True)
     with ProviderServer(model.turn) as server:
         settings = settings_for(host, server, "git")
         doomed = deployment.worker(**settings)
@@ -62,7 +62,7 @@ def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
             deployment.wait_until(lambda: host.commands)
             doomed.kill()
             doomed.wait()
-            host.pause(on=False)
+            host.delay_answers(on=False)
             deployment.worker(**settings)
             deployment.wait_until(
                 lambda: service.job(job_id)["status"] not in {"queued", "running"}
@@ -81,7 +81,7 @@ def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
         assert str(host.key) not in visible_text
 
 
-def test_a_pull_request_needs_a_token_before_it_costs_anything(
+def test_a_missing_token_for_a_pull_request_is_reported_before_any_cost(
     deployment: Deployment, host: SshServer
 ) -> None:
     model = RepairingModel(replies=SHORT, run="r1")

@@ -1,4 +1,4 @@
-"""Histories for the checker: jobs that live as `jobs.transitions` has them live, in memory."""
+"""Histories for the checker: jobs change in memory, by `jobs.transitions`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ BOUNDS = RecoveryBounds(lease=2.0, heartbeat=0.5, sweep=0.5)
 
 @dataclass
 class Story:
-    """One deployment: what happens is written into log and reading; `at` is seconds since BEGAN."""
+    """One deployment: each operation is written to the log and to the reading. `at` is in seconds
+    since BEGAN.
+    """
 
     at: float = 0.0
     log: list[Entry] = field(default_factory=list)
@@ -81,8 +83,9 @@ class Story:
     def call(
         self, job_id: str, content: str, pid: int, *, recorded: bool = True, number: int = 1
     ) -> None:
-        """A call of the model; not recorded if its worker dies during the call. `number` counts
-        calls that are repeated for a good reason."""
+        """A call of the model. If its worker dies during the call, it is not recorded. `number`
+        counts calls that are repeated for a good reason.
+        """
         self.log.append(Called(at=self.moment(), key=f"key-{job_id}", said=content, caller=pid))
         self.at += 0.1
         if recorded:
@@ -93,7 +96,7 @@ class Story:
             self.records[job_id] = replace(record, progress_epoch=record.epoch)
 
     def work(self, job_id: str, kind: str, data: dict[str, Any]) -> None:
-        # a retry has the events that it inherits before its first attempt
+        # the events that a retry inherits come before its first attempt
         self._record_event(job_id, NewEvent("", kind, data), self.records[job_id].epoch or None)
 
     def expire(self, job_id: str) -> None:
@@ -141,7 +144,7 @@ class Story:
         self._do(lifecycle.fail(self.records[job_id], self.now, reason=reason, detail=""))
 
     def stream(self, job_id: str, reader: str = "s1", after: int = 0) -> None:
-        """A reader gets everything after `after`."""
+        """A reader receives every event after `after`."""
         self.log.append(Connected(at=self.moment(), job_id=job_id, reader=reader, after=after))
         for event in self.events[job_id][after:]:
             received = Received(
@@ -150,7 +153,7 @@ class Story:
             self.log.append(received)
 
     def reading(self) -> Reading:
-        """What a store would say."""
+        """The content that a store would have."""
         jobs = {
             job_id: job_read(
                 record,
@@ -227,6 +230,6 @@ def a_story() -> Story:
 
 
 def with_job(reading: Reading, job_id: str, **fields: Any) -> Reading:
-    """The reading with something else in a job."""
+    """The reading with other fields in one job."""
     job: JobRead = replace(reading.jobs[job_id], **fields)
     return replace(reading, jobs={**reading.jobs, job_id: job})

@@ -1,6 +1,6 @@
-"""Jobs as a model does them that writes, runs and claims, and whether they may be approved.
+"""Jobs by a model that writes and runs code and makes claims, and whether they may be approved.
 
-The critic of all of them approves. What is approved in the end is decided by the evidence alone.
+The critic approves each of them, so the evidence alone decides.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ CLAIM = "It works as it should."
 
 @dataclass(frozen=True)
 class Case:
-    """The executor's calls, one a reply, and the expected verdict; `calls_when_asked` are its calls
-    if Fettle asks for a verification, `spec` is more fields of the job."""
+    """The executor's calls, one per reply, and the expected verdict. The executor makes
+    `calls_when_asked` if Fettle asks for a verification. `spec` has further fields of the job.
+    """
 
     name: str
     approved: bool
@@ -40,7 +41,7 @@ class Case:
         return f"Do what is asked for in case <{self.name}>."
 
     def reply(self, request: Request) -> Reply:
-        """What the executor answers."""
+        """The executor's reply to a request."""
         calls = [call for message in request.messages for call in message.tool_calls]
         script = self.calls
         if request.last_text.startswith("No `verify`") or self._was_asked(calls):
@@ -54,7 +55,7 @@ class Case:
 
 
 def model(request: Request) -> Reply:
-    """All roles of all cases."""
+    """Reply in every role, for every case."""
     if request.forced_tool == "Plan":
         return Reply(
             tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Check it.", "Say so."]}),)
@@ -62,7 +63,7 @@ def model(request: Request) -> Reply:
     if request.forced_tool == "Verdict":
         return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve"}),))
     text = "\n".join(message.text for message in request.messages)
-    # A follow-up's request names the case of the earlier job, too, and then its own.
+    # The request of a follow-up names the earlier case first, and then the case itself.
     return max(CASES, key=lambda case: text.rfind(f"<{case.name}>")).reply(request)
 
 
@@ -152,7 +153,7 @@ CASES = (
     yes("red-to-green", write("solution.py", BUG), write("test_solution.py", TEST), tests("test_solution.py"), write("solution.py", GOOD), tests("test_solution.py")),
     yes("brought-and-fixed", write("solution.py", GOOD), tests("test_solution.py"), files={"solution.py": BUG, "test_solution.py": TEST}),
     yes("tests-are-the-work", write("test_solution.py", TEST), tests("test_solution.py"), files={"solution.py": GOOD}),
-    # Approved without a verification of the model's own.
+    # Approved without a verification that the model declared.
     yes("default-tests", write("solution.py", GOOD), write("test_solution.py", TEST)),
     yes("default-program", write("solution.py", GOOD), python(USE)),
     yes("failed-then-fixed", write("solution.py", BUG), python(USE), write("solution.py", GOOD)),
@@ -166,7 +167,7 @@ CASES = (
     yes("data-verified", python("import json; json.dump([1, 2], open('out.json', 'w'))"), verify("python", "-c", "import json; assert json.load(open('out.json')) == [1, 2]")),
     yes("a-document", write("essay.md", "# On queues\n"), spec={"evidence": "none"}),
     yes("an-answer", spec={"evidence": "none"}, says="Paris."),
-    # Not approved: no run has used the work.
+    # Not approved: no run used the work.
     no("only-written", write("solution.py", CRASH)),
     no("only-claimed"),
     no("a-document-for-nobody", write("essay.md", "# On queues\n")),
@@ -180,7 +181,7 @@ CASES = (
     no("check-imports-nothing", write("solution.py", CRASH), write("check.py", "print('ok')\n"), verify("python", "check.py")),
     no("package-not-imported", write("pkg/__init__.py", ""), write("pkg/core.py", CRASH), write("tests/test_core.py", EMPTY_TEST), tests("tests")),
     no("another-language", write("sum.pl", "die;\n"), write("check.py", "print('ok')\n"), verify("python", "check.py")),
-    # Not approved: an exit code that says nothing.
+    # Not approved: an exit code that proves nothing.
     no("or-true", write("solution.py", CRASH), shell("python solution.py || true")),
     no("an-operator", write("solution.py", CRASH), verify("python", "solution.py", "||", "true")),
     no("skipped", write("solution.py", CRASH), write("test_solution.py", SKIPPED), tests("test_solution.py")),

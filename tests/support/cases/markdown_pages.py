@@ -1,4 +1,4 @@
-"""Reading the project's Markdown pages: tables by their heading, and links."""
+"""Read the project's Markdown pages: tables by their heading, and links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def table_after(page: Path, heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading line, row by row, without its own head."""
+    """The cells of the first table below a heading, by row, without the header row."""
     lines = iter(page.read_text().splitlines())
     assert heading in lines, f"{page.name} has no heading {heading!r}"
     rows: list[list[str]] = []
@@ -23,13 +23,15 @@ def table_after(page: Path, heading: str) -> list[list[str]]:
 
 
 def links(page: Path) -> list[str]:
-    """Targets of a page's links and images, code blocks left out."""
+    """The targets of a page's links and images, except in code blocks."""
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     return re.findall(r"\]\(([^)\s]+)\)", text)
 
 
 def anchors(page: Path) -> set[str]:
-    """What `#...` may name on a page: its headings, spelled as GitHub does."""
+    """The fragments (`#...`) that a link to the page may have: its headings, in GitHub's
+    spelling.
+    """
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]

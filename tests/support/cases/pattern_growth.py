@@ -1,8 +1,8 @@
-"""How the time of a regular expression grows with its input.
+"""Measure how the time of a regular expression grows with its input.
 
-The inputs are made from the pattern: texts that its beginning matches, followed by many repetitions
-of a text that one of its parts matches, and by a text that it does not match. A pattern that
-backtracks needs much more than twice the time for twice such a text.
+The inputs are made from the pattern: a text that the beginning of the pattern matches, then many
+repetitions of a text that one of its parts matches, then a text that it does not match. If the
+input is twice as long, a pattern that backtracks needs much more than twice the time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Use:
         return f"{self.location} {self.method} {self.pattern!r}"
 
     def growth(self, seconds: float = 120) -> str | None:
-        """`find_growth` in a process of its own, which ends after `seconds`."""
+        """Run `find_growth` in its own process, and end the process after `seconds`."""
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
         child = context.Process(target=lambda: theirs.send(self.find_growth()), daemon=True)
@@ -76,7 +76,9 @@ class Use:
         return None
 
     def _confirmed(self, compiled: Any, text: str | bytes, shorter: float) -> bool:
-        """Whether it is slow again: the machine may have been busy."""
+        """Whether the second measurement is also slow; the machine may have been busy during the
+        first.
+        """
         best = min(self._seconds(compiled, text) for _ in range(3))
         return best > SLOW_SECONDS and best / max(shorter, 1e-6) > SUPERLINEAR
 
@@ -94,7 +96,7 @@ class Use:
 
 
 def inputs(pattern: str | bytes, flags: int) -> Iterator[tuple[str, str, str]]:
-    """(beginning, repeated part, end), each once."""
+    """Inputs without duplicates: (beginning, repeated part, end)."""
     earlier_inputs = set()
     items = list(parser.parse(pattern, flags & ~re.DEBUG))
     for beginning, part in _parts(items):
@@ -107,7 +109,7 @@ def inputs(pattern: str | bytes, flags: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _parts(items: Sequence[Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """A text for what precedes each repetition, and texts to repeat."""
+    """Pairs: a text that leads to a repetition, and a text to repeat."""
     for index, (op, argument) in enumerate(items):
         beginning = before + "".join(_sample(item) for item in items[:index])
         yield before, "".join(_sample(item) for item in items[: index + 1])

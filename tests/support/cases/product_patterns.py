@@ -1,4 +1,4 @@
-"""Every regular expression of the product, with the methods that it is used by."""
+"""Every regular expression of the product, with the methods that the product calls on it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from support.processes.preloaded import REPOSITORY
 PACKAGES = ("agents", "api", "cli", "jobs", "sandbox", "settings", "worker")
 METHODS = ("search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split")
 VARIABLE = "a variable"
-"""The text in place of a name that a function knows."""
+"""The text for a name that is known only when the function runs."""
 
 
 class Names(dict[str, Any]):
-    """The names of a module; a text for those that its functions have."""
+    """The names of a module. A name of a function has the text VARIABLE."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, VARIABLE)
 
 
 def product_patterns() -> list[Use]:
-    """The patterns, by place. A pattern that is a variable's value has the text VARIABLE."""
+    """The patterns, without duplicates. The pattern of a variable has the text VARIABLE."""
     paths = [path for package in PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
     trees = {path: ast.parse(path.read_text()) for path in paths}
     uses = [use for path in paths for use in _of_file(path, trees[path], list(trees.values()))]
@@ -35,7 +35,9 @@ def product_patterns() -> list[Use]:
 
 
 def _key(use: Use) -> tuple[Any, ...]:
-    """Two uses with the same key take the same time. The pattern of a variable is unknown."""
+    """Uses with the same key take the same time. If a pattern is unknown, its location is in the
+    key.
+    """
     location = use.location if VARIABLE in str(use.pattern) else ""
     return (use.pattern, use.flags, use.method, location)
 
@@ -80,7 +82,7 @@ def _names(path: Path) -> Names:
         return Names(re=re)
     try:
         return Names(vars(importlib.import_module(module.removesuffix(".__init__"))))
-    except ImportError:  # it runs in the sandbox and imports modules of the sandbox
+    except ImportError:  # this program runs in the sandbox and imports modules of the sandbox
         return Names(re=re)
 
 

@@ -1,4 +1,4 @@
-"""Problems in HumanEval's form, made up: two that are solved, and one that is not."""
+"""Invented problems in the form of HumanEval: two with a correct solution, one with a wrong one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ GOOD = [problem(0, "return x + 1", 21), problem(1, "import math\n    return math
 WRONG = problem(2, "return x", 21)
 
 
-def written(path: Path, *problems: dict[str, str]) -> Path:
-    """A file of them; gzipped where its name says so."""
+def write_problems(path: Path, *problems: dict[str, str]) -> Path:
+    """Write the problems to a file, compressed if the path ends with `.gz`."""
     text = "".join(json.dumps(problem) + "\n" for problem in problems).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path

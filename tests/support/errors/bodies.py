@@ -1,4 +1,4 @@
-"""Real error bodies of providers, and how each has to be read."""
+"""Real error bodies of providers, and the error that Fettle must read from each of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from agents.errors import ErrorKind as K
 
 @dataclass(frozen=True)
 class Body:
-    """A response, and how its error has to be read. `retry`: seconds, or None for an error that is
-    final; -1: unavailable without a wait."""
+    """A response, and the error that it means. `retry`: the seconds to wait; None: the error is
+    final; -1: the model is unavailable, and the response names no time.
+    """
 
     source: str
     status: int

@@ -1,4 +1,4 @@
-"""Checkpoint savers for tests: one that asks nobody before it writes, one that lists."""
+"""Checkpoint savers for tests: one that writes without a guard, and one that lists checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worker.store import Patience
 
 
 def unfenced(redis: Redis) -> Write:
-    """A `Write` by the script of every other, without a guard."""
+    """A `Write` that uses the script of all writes, but without a guard."""
     commit = Commit(redis)
 
     async def write(commands: Sequence[RedisCommand]) -> None:

@@ -1,6 +1,9 @@
-"""Projects in the shapes that public ones have: the build backend, the layout, and what pytest is
-configured to do. Each names what its editable install makes importable, as pip and the backends of
-November 2026 did it (setuptools 83, hatchling 1.33, flit-core, poetry-core, pdm-backend, uv-build).
+"""Projects in the shapes of public projects: the build backend, the layout, and pytest's
+configuration.
+
+Each shape names the modules that its editable install makes importable, as measured with pip and
+the backends of November 2026 (setuptools 83, hatchling 1.33, flit-core, poetry-core, pdm-backend,
+uv-build).
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ MODULE = ("python", "-m", "pytest")
 
 @dataclass(frozen=True)
 class Shape:
-    """`files` of the project, the `words` of its verification, and what its editable install makes
-    importable. `says`: a part of the reason if the verification fails."""
+    """The `files` of the project, the `words` of its verification, and the modules that its
+    editable install makes importable. `says`: a part of the reason, if the verification fails.
+    """
 
     files: Mapping[str, str]
     words: tuple[str, ...] = PYTEST
@@ -228,7 +232,7 @@ HIDDEN = os.path.lexists(os.path.dirname(os.__file__) + "/sitecustomize.py")
 def test_started():
     assert hasattr(builtins, "started") is ({})
 """
-"""Debian's Python has a `sitecustomize` of its own, which hides the one of a project."""
+"""Debian's Python has its own `sitecustomize`, which hides the `sitecustomize` of a project."""
 START = "import builtins\nbuiltins.started = True\n"
 
 SETTINGS: dict[str, Shape] = {

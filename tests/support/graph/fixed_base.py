@@ -30,7 +30,9 @@ class FixedPatch:
 
 @dataclass(frozen=True)
 class FixedBase:
-    """`texts` are its files, `links` its symbolic links. A patch only names what changed."""
+    """`texts` are its files, `links` its symbolic links. A patch contains only the names of changed
+    files.
+    """
 
     texts: Mapping[str, bytes]
     links: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A graph for tests: ports in memory, a recording that the test writes, a sandbox it chooses."""
+"""A graph for tests: ports in memory, a recording that the test writes, and the test's sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def call(name: str, **args: Any) -> dict[str, Any]:
 
 
 def turn(role: str, expect: str, *reply: Any, after: int | None = None) -> Written:
-    """A recorded turn for a question that contains `expect`; `reply` is texts and tool calls."""
+    """A recorded turn for a request that contains `expect`; `reply` consists of texts and tool
+    calls.
+    """
     written_reply = {
         "content": " ".join(part for part in reply if isinstance(part, str)),
         "tool_calls": [part for part in reply if not isinstance(part, str)],
@@ -52,7 +54,7 @@ PLAN = turn("planner", "The task:", call("Plan", steps=["Write it.", "Run it.", 
 
 
 ASKED = "No `verify` has shown"
-"""What a model is asked that would end a pass with source files and no verification."""
+"""Fettle's request to a model that ends a pass with source files but without a verification."""
 
 
 def verdict(expect: str, decision: str, feedback: str = "", run: str | None = None) -> Written:
@@ -87,16 +89,19 @@ TURNS = [
     turn("executor", "exit code 0", "Second.", after=5),
     verdict("(revision 2)", "approve", run="r6"),
 ]  # fmt: skip
-"""A job of two revisions, to be cut anywhere. Each ends with a file that its verification has not
-seen, so that is run again, and once more without a.py."""
+"""A job of two revisions, which a test may interrupt at any point. Each revision ends with a file
+that its verification has not seen, so the verification runs again, and once more without a.py.
+"""
 RUNS = ["one", "two", "check", "check", "check", "three", "check", "check"]
 MODEL_CALLS = 9
 CALLS = MODEL_CALLS + 6 + 4
-"""What it calls: models, tools, and the runs of its verifications."""
+"""The number of its calls: models, tools, and runs of verifications."""
 
 
 class Crash(BaseException):
-    """No Exception: nothing on the way out may catch it, as nothing catches a kill."""
+    """A crash. It is not an Exception, so that no handler of the product catches it, as in
+    a kill.
+    """
 
 
 def _rename_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -104,7 +109,7 @@ def _rename_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 Planned = RunResult | Exception | Callable[[Mapping[str, bytes]], RunResult]
-"""What a program does; it may be a function of its files."""
+"""The result of a program; it may depend on the program's files."""
 
 
 def needs(path: str, content: bytes | None = None, out: str = "ok\n") -> Planned:
@@ -123,13 +128,14 @@ ANSWERS: dict[str, Planned] = {
     **{code: printed(f"{code}\n", **{code: code.encode()}) for code in ("one", "two", "three")},
     "check": needs("a.py"),
 }
-"""What the programs of TURNS do."""
+"""The results of the programs of TURNS."""
 
 
 @dataclass
 class PlannedSandbox:
-    """Answers each program with the test's result for the last word of its command; a result that
-    is an exception is raised. `files_per_run` are the files of each run."""
+    """Returns a planned result for each program, by the last word of its command. If the planned
+    result is an exception, it is raised. `files_per_run` has the files of each run.
+    """
 
     answers: Mapping[str, Planned]
     ran: list[str] = field(default_factory=list)
@@ -138,7 +144,7 @@ class PlannedSandbox:
     async def run(self, command: Command, limits: Limits) -> RunResult:
         code = command.argv[-1]
         if code == source("changed_code"):
-            return printed("{}")  # these programs are no code that can be parsed
+            return printed("{}")  # TURNS has no code that can be parsed
         self.ran.append(code)
         self.files_per_run.append(command.files)
         answer = self.answers[code]
@@ -150,18 +156,18 @@ class PlannedSandbox:
         return ()
 
     async def close(self) -> None:
-        """Closes no resource."""
+        """Has no resources to close."""
 
 
 @cache
 def _graph() -> Graph:
-    """One for all tests, as a worker has one for all jobs."""
+    """The graph of all tests; a worker has one graph for all jobs, too."""
     return build(InMemorySaver(serde=SERIALIZER))
 
 
 @dataclass
 class Journey:
-    """One job through one graph, by as many attempts as a test makes."""
+    """One job in one graph, with as many attempts as the test starts."""
 
     graph: Graph
     record: MemoryRecord
@@ -208,18 +214,20 @@ class Journey:
         return replace(self.ports, **others)
 
     async def begin(self, job: JobFields, control: RunControl | None = None) -> dict[str, Any]:
-        start = self.ports.workspace.digest  # as a worker does
+        start = self.ports.workspace.digest  # a worker does the same
         return await self._on(initial_state({**job, "start": start}), control)
 
     async def go_on(self) -> dict[str, Any]:
-        """As the next worker would: a workspace as the record has it, the same journal."""
+        """Continue as the next worker would: with the workspace from the record and the same
+        journal.
+        """
         self.ports = self.with_ports(
             workspace=MemoryWorkspace(self.record), sequencer=ToolCallSequencer()
         )
         return await self._on(None)
 
     async def decide(self, action: str, **more: Any) -> dict[str, Any]:
-        """Answer the open review."""
+        """Decide the open review."""
         state = await self.graph.aget_state(self.config)
         return await self.resume(state.interrupts[0].id, action=action, by="Ada", **more)
 
@@ -244,6 +252,6 @@ class Journey:
 
 
 def only(items: Iterable[Any], condition: Callable[[Any], bool] = lambda _: True) -> Any:
-    """The one item that fits."""
+    """The only item that fulfils the condition."""
     (only_item,) = [item for item in items if condition(item)]
     return only_item

@@ -21,7 +21,7 @@ ANSWERS: dict[str, RunResult | Exception] = {
     "more": printed("of more\n"),
     "whole": printed("of the whole\n"),
 }
-"""What they print, and the files that they leave."""
+"""The output and the files of each program."""
 
 
 def step(does: str, *after: int) -> dict[str, Any]:
@@ -37,7 +37,7 @@ PLAN = plan(step("Write count.py."), step("Write draw.py."), step("Join them.", 
 
 
 def branch(number: int, *programs: str, path: str = "", content: str = "") -> list[Written]:
-    """The turns of one that takes a step: perhaps a file, programs, an answer."""
+    """The turns of a branch that does a step: perhaps a file, then programs, then an answer."""
     expected_text = f"Do step {number} of this plan"
     first = [call("write_file", path=path, content=content)] if path else []
     turns = []
@@ -65,7 +65,7 @@ MODEL_CALLS = 9
 
 @dataclass
 class MeetingSandbox(PlannedSandbox):
-    """Holds each of the first programs of the branches until both are at work."""
+    """Delays the first program of each branch until both branches run."""
 
     together: Sequence[str] = ("one", "two")
     both: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,4 +1,4 @@
-"""Planted calls: serialized values that name an importable call, which must never be made."""
+"""Planted calls: serialized values that name an importable call, which Fettle must never make."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTENSIONS = range(8)
 
 @dataclass(frozen=True)
 class Planted:
-    """A call in an extension of this code, alone or inside another value."""
+    """A call in a LangGraph extension of this code, alone or inside another value."""
 
     code: int
     inside: str = ""
@@ -56,6 +56,6 @@ def _extension(code: int, *content: Any) -> ormsgpack.Ext:
 
 
 def planted_extensions() -> Sequence[Planted]:
-    """Calls in each extension, and in values that are allowed."""
+    """Calls in each extension, alone and inside values that are allowed."""
     alone = [Planted(code) for code in EXTENSIONS]
     return [*alone, Planted(1, inside="list"), Planted(2, inside="message")]

@@ -1,4 +1,7 @@
-"""What the contract tests of the ports need of each kind of port. Add a kind to `Harness`."""
+"""The operations that the contract tests need for each kind of port.
+
+Add a new kind of port to `Harness`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def _cap(tokens: int | None, dollars: str | None) -> Cap:
 
 
 OF_THE_JOB = {"submitted", "started", "given_back", "lease_lost", "cancelled"}
-"""Events of the job's lifecycle, which the graph does not emit."""
+"""The events of a job's lifecycle, which the graph does not emit."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,13 @@ class Held:
 
 @dataclass
 class MemoryHarness:
-    """One job on record, in memory."""
+    """One job in memory."""
 
     record: MemoryRecord = field(default_factory=MemoryRecord)
     switch: MemoryCancel = field(default_factory=MemoryCancel)
 
     async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
-        """A new attempt at the job; the one before it is dead."""
+        """Start a new attempt at the job; the previous attempt is dead."""
         return Held(
             MemoryJournal(self.record),
             MemoryEvents(self.record),
@@ -122,7 +125,9 @@ class StoreHarness:
         await self.operations.cancel(self.job_id, "ann")
 
     async def _claimed(self) -> JobRecord:
-        """Claim the job for a new attempt; the attempt before gives it back with its results."""
+        """Claim the job for a new attempt. The previous attempt first returns the job with its
+        results.
+        """
         loaded = await self.operations.store.load(self.job_id)
         assert loaded is not None
         if loaded.record.lease is not None:

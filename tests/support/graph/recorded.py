@@ -1,4 +1,4 @@
-"""The model's side of jobs, as tests write it down. Turns match by a part of the last message."""
+"""The model's side of jobs, as tests write it. A turn matches by a part of the last message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def calls(name: str, **args: Any) -> dict[str, Any]:
 
 
 def says(text: str) -> dict[str, Any]:
-    """A reply in words: the executor's answer."""
+    """A reply of the executor in words."""
     return {"content": text}
 
 

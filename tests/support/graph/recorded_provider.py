@@ -1,5 +1,8 @@
-"""The demo's recordings as a provider over HTTP: `python -m lab.provider --script
-recorded_provider:play`, or a ProviderServer of a test. The true clients speak to it."""
+"""The demo's recordings as a provider over HTTP, for the real client libraries.
+
+Start it with `python -m lab.provider --script recorded_provider:play`, or as the ProviderServer of
+a test.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "agents" / "recordings"
 
 
 def play(request: Request) -> Turn:
-    """The turn of all recordings that fits the request."""
+    """The first turn of all recordings that matches the request."""
     role = {"Plan": "planner", "Verdict": "critic"}.get(request.forced_tool or "", "executor")
     for turn in turns():
         after = turn.after in {None, request.replies_so_far}
@@ -25,13 +28,13 @@ def play(request: Request) -> Turn:
 
 
 def refuse(_request: Request) -> Turn:
-    """What a provider says to a key that it does not know."""
+    """The reply to an unknown key."""
     return Refusal(401, "Invalid API Key")
 
 
 @cache
 def turns() -> list[RecordedTurn]:
-    """All of them; those that name their place first."""
+    """All turns; exact matches and turns with a position come first."""
     names = sorted(path.stem for path in FOLDER.glob("demo-*.yaml"))
     all_turns = [turn for name in names for turn in load(FOLDER, name).turns]
     return sorted(all_turns, key=lambda turn: (turn.match != "exact", turn.after is None))

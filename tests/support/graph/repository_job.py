@@ -96,9 +96,10 @@ def project(folder: Path) -> Repository:
 
 @dataclass
 class RepairingModel:
-    """The model's side of the job. `requests` are the requests; the executor's reply number `slow`,
-    from 0, takes `seconds`, and in place of the reply `refused` the provider refuses. `verdict` is
-    the critic's, which rests on `run`."""
+    """The model's side of the job. `requests` are the requests of all roles. The executor's reply
+    number `slow`, counted from 0, takes `seconds`; instead of the reply number `refused`, the
+    provider refuses. `verdict` is the critic's verdict, which is based on `run`.
+    """
 
     slow: int | None = None
     seconds: float = 0.0

@@ -1,4 +1,6 @@
-"""A repository with tests that need a package, and a model that uses it in every kind of run."""
+"""A repository with tests that need a package, and a model that uses the package in every kind of
+run.
+"""
 
 from __future__ import annotations
 

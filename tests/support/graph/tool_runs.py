@@ -1,4 +1,4 @@
-"""Tools as an executor calls them: through the graph, by a recording that the test writes."""
+"""Call tools as an executor does: through the graph, with a recording that the test writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JOB = job_fields("Use the tools.", steps=("Use them.",), max_revisions=1)
 
 @dataclass(frozen=True)
 class Used:
-    """What came of the calls: the words to the model, the events, the files."""
+    """The result of the calls: the texts for the model, the events, the files."""
 
     texts: list[str]
     messages: list[ToolMessage]
@@ -50,7 +50,7 @@ async def use(
     tools: tuple[Body, ...] = (),
     **ports: Any,
 ) -> Used:
-    """Have a model make these calls, one a reply; the calls of a list are in one reply. `tools`
+    """Let a model make these calls, one per reply; the calls of a list are in one reply. `tools`
     are offered in addition to the usual tools.
     """
     reply_calls = [reply if isinstance(reply, list) else [reply] for reply in replies]
@@ -65,7 +65,7 @@ async def use(
 
 
 async def used(journey: Journey, job: JobFields | None) -> Used:
-    """Begin the job, or go on with it after a crash."""
+    """Start the job, or continue it after a crash if `job` is None."""
     state = await (journey.begin(job) if job else journey.go_on())
     messages = [message for message in state["messages"] if isinstance(message, ToolMessage)]
     return Used([str(message.text) for message in messages], messages, journey)

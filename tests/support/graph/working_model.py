@@ -1,4 +1,4 @@
-"""A model that does its job in every role, behind a provider's protocol."""
+"""A model that does its work in every role, over a provider's protocol."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from lab.provider import Reply, Request, ToolCall
 
 
 def works(request: Request, code: str = "print(6 * 7)", answer: str = "It prints 42.") -> Reply:
-    """A job of four calls: a plan, a run, an answer, a verdict."""
+    """The scripted reply to a request of a job with four calls: a plan, a run, an answer, a
+    verdict.
+    """
     if request.forced_tool == "Plan":
         return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
     if request.forced_tool == "Verdict":

@@ -1,4 +1,4 @@
-"""Whether events tell what their kind declares: no less, and nothing that is not declared."""
+"""Compare the data of events with the declarations of their kinds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from jobs.model.events import Event
 from jobs.view.job import render_event
 
 
-def as_declared(events: Iterable[Event]) -> None:
-    """Fails where one does not: a client made of the API's description could not read it."""
+def assert_declared(events: Iterable[Event]) -> None:
+    """Fail if an event lacks a declared field or has an undeclared field. A client that was
+    generated from the API's description could not read such an event.
+    """
     for event in events:
         Described.model_validate(render_event(event))
         undeclared = event.data.keys() - KINDS[event.kind].__annotations__.keys()

@@ -1,4 +1,4 @@
-"""An event of each kind, with all that it may have."""
+"""An event of each kind, with all optional fields."""
 
 from __future__ import annotations
 

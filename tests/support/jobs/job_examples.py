@@ -1,4 +1,4 @@
-"""Jobs for tests: specs, records in each state, operations whose hints can be read."""
+"""Jobs for tests: specs, records in each state, and operations with readable hints."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VERIFIED = {
 
 @dataclass
 class JobService:
-    """Operations over a store, and the hints they sent."""
+    """Operations over a store, and the hints that they sent."""
 
     store: RedisStore
     lease_ms: int = 15_000
@@ -54,32 +54,32 @@ class JobService:
         )
 
     async def submit(self, task: str = "add 1 and 1", **fields: Any) -> JobRecord:
-        """A job that waits."""
+        """Submit a job, which then waits."""
         submitted = await self.operations.submit(TENANT, JobSpec(task, **fields), by="ann")
         assert isinstance(submitted, Submission)
         return submitted.record
 
     async def running(self, **fields: Any) -> JobRecord:
-        """A job that a worker holds."""
+        """Submit a job and claim it for a worker."""
         return await self.claim((await self.submit(**fields)).id)
 
     async def claim(self, job_id: str, **how: Any) -> JobRecord:
-        """A claim that must be granted."""
+        """Claim a job; fails if the claim is refused."""
         return job(await self.operations.claim(job_id, "worker-1", **how))
 
     async def record(self, job_id: str) -> JobRecord:
-        """A job as it stands."""
+        """The present record of a job."""
         loaded = await self.store.load(job_id)
         assert loaded is not None
         return loaded.record
 
     async def kinds(self, job_id: str) -> list[str]:
-        """What was said of a job."""
+        """The kinds of a job's events, in order."""
         return [event.kind for event in await self.store.events(job_id)]
 
 
 def job(answer: JobRecord | Submission | Refusal) -> JobRecord:
-    """The record of an operation that must apply."""
+    """The record after an operation; fails if the operation was refused."""
     record = answer.record if isinstance(answer, Submission) else answer
     assert isinstance(record, JobRecord), record
     return record
@@ -91,18 +91,18 @@ def lease_of(record: JobRecord) -> LeaseRef:
 
 
 def review(name: str = "r1", *, unproven: str | None = None) -> Review:
-    """A question to a person; `unproven`: why the work is not verified."""
+    """A review; `unproven` is the reason why the work is not verified."""
     payload = {"plan": ["one", "two"], "answer": "42", "unproven": unproven}
     return Review(name, ReviewKind.REVIEW, payload, NOW)
 
 
 def decision(name: str = "r1", action: Action = Action.APPROVE, **fields: Any) -> Decision:
-    """A person's answer."""
+    """The decision of the person `bob`."""
     return Decision(name, action, "bob", **fields)
 
 
 def queued(job_id: str = "j1", **fields: Any) -> JobRecord:
-    """A record that was just submitted."""
+    """The record of a job that was just submitted."""
     change = lifecycle.submit(
         job_id, TENANT, JobSpec("add 1 and 1", **fields), NOW, by="ann", request_id="req"
     )
@@ -110,7 +110,7 @@ def queued(job_id: str = "j1", **fields: Any) -> JobRecord:
 
 
 def claimed(record: JobRecord, now: int = NOW, *, alone: bool = False) -> JobRecord:
-    """The record under a lease."""
+    """The record with a lease."""
     change = lifecycle.claim(record, now, worker="worker-1", policy=Policy(), alone=alone)
     assert isinstance(change, Change)
     return change.after

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what `jobs` keeps: every field of a record, by its annotation."""
+"""Hypothesis strategies for the records of `jobs`: every field of a record, by its annotation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.model.record import GraphFormat, JobRecord
 from jobs.model.review import Review
 
 texts = st.text(max_size=20)
-"""Text without lone surrogates: what UTF-8 can carry."""
+"""Text without lone surrogates, which can be encoded as UTF-8."""
 times = st.integers(1, 2**40)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
@@ -45,7 +45,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 def instances_of(kind: Any, **strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Instances with any value in every field, but for those that have strategies of their own."""
+    """Instances with any value in every field; `strategies` replaces the strategy of a field."""
     hints = get_type_hints(kind)
     derived = {
         each.name: values_of(hints[each.name])
@@ -60,7 +60,7 @@ events = instances_of(NewEvent)
 
 
 def _leased(record: JobRecord) -> JobRecord:
-    """The lease runs to the time when the job is due."""
+    """The lease ends at the time when the job is due."""
     return replace(record, lease=record.lease and replace(record.lease, until=record.due_at))
 
 

@@ -1,4 +1,4 @@
-"""Hypothesis' walks over jobs in a real Redis."""
+"""Hypothesis' state machines over jobs in a real Redis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobs.store.redis_store import RedisStore, connect
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Begins each walk with an empty Redis at `url`."""
+    """A state machine that begins each walk with an empty Redis at `url`."""
 
     url = ""
 
@@ -37,7 +37,9 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def walks(examples: int, steps: int) -> settings:
-    """So many walks of so many steps; the environment's WALKS multiplies them."""
+    """Settings for this number of walks and steps; the environment variable WALKS multiplies the
+    walks.
+    """
     return settings(
         max_examples=examples * int(os.environ.get("WALKS", "1")),
         stateful_step_count=steps,

@@ -1,4 +1,4 @@
-"""The application over a real Redis, in this process, and a worker's part played by the test."""
+"""The application over a real Redis, in this process. The test plays the worker."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RESULT = Result(answer="it works", approved_by="critic")
 
 
 def settings_for(redis_url: str, folder: Path, **changed: Any) -> ApiSettings:
-    """Settings over a test's own Redis and directory."""
+    """Settings for a test's own Redis and directory."""
     broker = f"{redis_url}?db=1" if "unix" in redis_url else redis_url
     plain = {"redis_url": redis_url, "broker_url": broker, "data_dir": folder / "data"}
     plain["allowed_hosts"] = ("fettle.test",)
-    plain["redis_seconds"] = 4.0  # the most that it may be: a disk may be busy with others
+    plain["redis_seconds"] = 4.0  # the maximum of the setting: a disk may be busy with other tests
     return ApiSettings(**{**plain, **changed})
 
 
@@ -40,7 +40,7 @@ def text(content: str, **more: Any) -> dict[str, Any]:
 
 
 def a_run(number: int = 1, **changed: Any) -> dict[str, Any]:
-    """What a `run_finished` event says."""
+    """The data of a `run_finished` event."""
     return {
         "id": f"run-{number}",
         "number": number,
@@ -74,33 +74,33 @@ class Front:
     async def submit(
         self, task: str = "add 1 and 1", by: httpx.AsyncClient | None = None, **body: Any
     ) -> str:
-        """Submit a job by a client, else with the development key; returns its id."""
+        """Submit a job with a client, by default with the development key. Returns its id."""
         answer = await (by or self.client).post("/jobs", json={"task": task, **body})
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
     async def job(self, job_id: str) -> dict[str, Any]:
-        """The whole job."""
+        """The job with all its fields."""
         answer = await self.client.get(f"/jobs/{job_id}")
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
     async def claim(self, job_id: str) -> LeaseRef:
-        """Be the worker that holds the job."""
+        """Claim the job, as a worker does."""
         record = done(await self.services.operations.claim(job_id, "worker-1"))
         return LeaseRef(job_id, record.epoch)
 
     async def add_events(
         self, lease: LeaseRef, *facts: tuple[str, dict[str, Any]], **writes: Any
     ) -> None:
-        """Put events on record as an attempt does."""
+        """Append events to a job, as an attempt does."""
         events = [
             NewEvent(f"{kind}:{i}:{lease.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
         ]
         await self.services.store.write(lease.job_id, lease.epoch, Writes(events=events, **writes))
 
     async def run(self, lease: LeaseRef, number: int = 1, **changed: Any) -> None:
-        """Put a run on record."""
+        """Append a run to a job."""
         fact = NewEvent(f"run:{number}", "run_finished", a_run(number, **changed))
         await self.services.store.write(lease.job_id, lease.epoch, Writes(events=[fact]))
 
@@ -111,7 +111,7 @@ class Front:
         return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
 
     async def paused(self, review_id: str = "r1", *, succeeded: bool = True, **body: Any) -> str:
-        """A job that waits for a person; returns its id."""
+        """A job that waits for a person's decision. Returns its id."""
         job_id = await self.submit(review=True, **body)
         lease = await self.claim(job_id)
         run = a_run(succeeded=succeeded)
@@ -132,7 +132,9 @@ class Front:
         result: Result = RESULT,
         **counts: int,
     ) -> str:
-        """A job on a repository whose open review, or result, has a patch and a bundle; its id."""
+        """A job on a repository. Its open review, or its result, has a patch and a bundle. Returns
+        its id.
+        """
         repo = {"url": "https://git.example.org/team/app.git"}
         job_id = await self.submit(review=not is_ended, repo=repo)
         lease = await self.claim(job_id)
@@ -153,12 +155,12 @@ class Front:
         return job_id
 
     async def finish(self, job_id: str) -> None:
-        """Work a job to its end."""
+        """Finish a job."""
         lease = await self.claim(job_id)
         done(await self.services.operations.succeed(lease, RESULT, "added"))
 
     async def key(self, *scopes: str, **more: Any) -> str:
-        """A new key's secret."""
+        """Create a key. Returns its secret."""
         body = {"name": "ada", "scopes": list(scopes), **more}
         answer = await self.client.post("/keys", json=body)
         assert answer.status_code == 201, answer.text
@@ -172,18 +174,20 @@ class Front:
 
 
 def done(changed: JobRecord | Refusal) -> JobRecord:
-    """The record; a refusal fails the test."""
+    """The record of an operation; fails if the operation was refused."""
     assert isinstance(changed, JobRecord), changed
     return changed
 
 
 def charge(call: str, role: str, cost_usd: str | None, cached: int = 0) -> Charge:
-    """What a model call cost."""
+    """The charge of a model call."""
     return Charge(call, role, "groq:m", 100, 10, cost_usd, cached)
 
 
 def client_of(app: FastAPI, secret: str | None = DEVELOPMENT_KEY) -> httpx.AsyncClient:
-    """A client within this process; a failure of the application comes as its answer."""
+    """A client of the application in this process. A failure of the application becomes a
+    response.
+    """
     headers = {"X-API-Key": secret} if secret else {}
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://fettle.test", headers=headers)

@@ -17,7 +17,7 @@ WATCH = """addEventListener("securitypolicyviolation", (event) =>
 
 @dataclass
 class Visitor:
-    """One person's window. `wrong` collects violations of the policy and errors of scripts."""
+    """The window of one person. `wrong` collects violations of the policy and errors of scripts."""
 
     context: BrowserContext
     page: Page
@@ -30,22 +30,22 @@ class Visitor:
         return self.page
 
     def sign_in(self, key: str) -> None:
-        """By the form."""
+        """Sign in with the form."""
         self.go("/app/sign-in")
         self.page.fill("#key", key)
         self.page.keyboard.press("Enter")
         self.page.wait_for_url("**/app")
 
     def new_page(self) -> Page:
-        """Another tab, as closely watched."""
+        """Open another tab, with the same checks."""
         page = self.context.new_page()
-        page.on("console", self._heard)
+        page.on("console", self._record_message)
         page.on("pageerror", lambda error: self.wrong.append(f"script: {error}"))
         page.on("dialog", self._dialog)
         self.page = page
         return page
 
-    def _heard(self, message: Any) -> None:
+    def _record_message(self, message: Any) -> None:
         text = message.text
         if message.type == "error" and ("CSP" in text or "Content Security Policy" in text):
             self.wrong.append(text)
@@ -58,7 +58,7 @@ class Visitor:
 
 @contextmanager
 def visiting(browser: Browser, url: str, **how: Any) -> Iterator[Visitor]:
-    """A window of its own; fails where its pages broke the policy or a script failed."""
+    """A separate window; fails if its pages violated the policy or a script failed."""
     context = browser.new_context(**{"viewport": DESK, **how})
     context.set_default_timeout(15_000)
     context.add_init_script(WATCH)

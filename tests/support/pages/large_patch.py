@@ -47,7 +47,7 @@ def patch_of_30_files(folder: Path) -> bytes:
 
 
 def pictured(page: Page, name: str) -> None:
-    """A picture for people, where a folder is named for it."""
+    """Save a screenshot if the environment names a folder for screenshots."""
     if folder := os.environ.get("FETTLE_TEST_PICTURES"):
         page.screenshot(path=f"{folder}/{name}.png")
 

@@ -24,7 +24,7 @@ class Visit:
     token: str = field(default="", repr=False)
 
     async def sign_in(self, key: str = DEVELOPMENT_KEY, **more: str) -> httpx.Response:
-        """By the form; the form token is that of the first page."""
+        """Sign in with the form, and use the form token of the first page."""
         answer = await self.http.post("/app/sign-in", data={"key": key, **more})
         if answer.status_code == 303:
             self.token = form_token((await self.http.get("/app")).text)
@@ -34,14 +34,14 @@ class Visit:
         return await self.http.get(path, **more)
 
     async def post(self, path: str, **more: Any) -> httpx.Response:
-        """As htmx does."""
+        """Post as htmx does."""
         headers = {"X-Form-Token": self.token, "HX-Request": "true"}
         return await self.http.post(path, headers=headers, **more)
 
 
 @asynccontextmanager
 async def browser(app: FastAPI, scheme: str = "http") -> AsyncIterator[httpx.AsyncClient]:
-    """A client that keeps cookies and wants pages."""
+    """A client that keeps cookies and asks for HTML."""
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     address = f"{scheme}://fettle.test"
     async with httpx.AsyncClient(transport=transport, base_url=address, headers=HTML) as client:
@@ -58,6 +58,6 @@ async def visiting(app: FastAPI, key: str = DEVELOPMENT_KEY) -> AsyncIterator[Vi
 
 
 def form_token(html: str) -> str:
-    """What a page's posts bring along; '' where nobody is signed in."""
+    """The form token that each post of a page contains; '' if no user is signed in."""
     match = re.search(r'"X-Form-Token": "([^"]+)"', html.replace("&#34;", '"'))
     return match.group(1) if match else ""

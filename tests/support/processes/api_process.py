@@ -1,4 +1,4 @@
-"""`python -m api` as a real process on a free port, for tests of what only a server can show."""
+"""`python -m api` as a real process on a free port, for behaviour that only a server has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def api_environment(redis_url: str, folder: Path, **changed: str) -> dict[str, s
 
 
 def run_until_refused(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """A process that is expected to end by itself; all that it said is its `stderr`."""
+    """Run a process that is expected to end by itself; its `stderr` is its full output."""
     log = Path(env["HOME"]) / "refused.log"
     with log.open("wb") as out:
         code = start_process("api", env, out).wait(60)
@@ -53,12 +53,12 @@ class ApiProcess:
     url: str = ""
 
     def logged(self) -> list[dict[str, Any]]:
-        """Everything it has said; a last line without an end is on its way."""
+        """The parsed log. An incomplete last line is ignored."""
         lines = self.log.read_text(errors="replace").split("\n")[:-1]
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def open_files(self) -> int:
-        """How many files and sockets it holds."""
+        """The number of files and sockets that the process has open."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     def client(self, secret: str = DEVELOPMENT_KEY) -> httpx.AsyncClient:
@@ -66,12 +66,12 @@ class ApiProcess:
         return httpx.AsyncClient(base_url=self.url, headers={"X-API-Key": secret}, timeout=10)
 
     def stop(self, seconds: float = 10) -> int:
-        """SIGTERM, and its exit code."""
+        """Send SIGTERM; return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
     def wait_until_listening(self, seconds: float = 30) -> None:
-        """Read its address from its log."""
+        """Read the process's address from its log."""
         ends = time.monotonic() + seconds
         while not self.url:
             assert self.process.poll() is None, self.log.read_text()
@@ -83,7 +83,7 @@ class ApiProcess:
 
 @contextlib.contextmanager
 def running(env: dict[str, str], log: Path) -> Iterator[ApiProcess]:
-    """A process that listens, until the block ends."""
+    """Run a process that listens until the block ends."""
     with log.open("wb") as out:
         process = start_process("api", env, out)
     api = ApiProcess(process, log)
@@ -100,7 +100,7 @@ def running(env: dict[str, str], log: Path) -> Iterator[ApiProcess]:
 async def stream(
     client: httpx.AsyncClient, job_id: str, **headers: str
 ) -> AsyncIterator[httpx_sse.EventSource]:
-    """A job's event stream."""
+    """Open a job's event stream."""
     path = f"/jobs/{job_id}/events"
     async with httpx_sse.aconnect_sse(client, "GET", path, headers=headers) as source:
         yield source

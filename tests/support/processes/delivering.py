@@ -24,14 +24,14 @@ from settings.base import DEVELOPMENT_KEY
 SECRET = "s3cret-token"
 SHORT = ((*REPLIES[2], ToolCall("verify", {"command": ["python", "-m", "pytest"]})),)
 CHANGED = "days/count.py"
-"""What it changes."""
+"""The path of the file that the job changes."""
 CALLS = 4
-"""The model's, of a job that the critic approves: one plan, two of the executor, one verdict."""
+"""The number of model calls of an approved job: one plan, two of the executor, one verdict."""
 
 
 @dataclass
 class Delivering:
-    """`project` is a clone, as a user has it; `bare` the forge's repository."""
+    """`project` is a clone, as a user has it; `bare` is the forge's repository."""
 
     deployment: Deployment
     service: Service
@@ -66,7 +66,7 @@ class Delivering:
             time.sleep(0.02)
 
     def job(self, job_id: str, status: str = "succeeded") -> dict[str, Any]:
-        """The job, once it is in this status."""
+        """Wait until the job has this status; return the job."""
         final = {"succeeded", "failed", "cancelled", status}
         self.until(lambda: self.service.job(job_id)["status"] in final)
         job = self.service.job(job_id)
@@ -74,7 +74,7 @@ class Delivering:
         return job
 
     def branches(self) -> dict[str, str]:
-        """The forge's branches, without main: commits by name."""
+        """The forge's branches except main, with their commits."""
         rows = self.bare.git("for-each-ref", "--format=%(refname:short) %(objectname)")
         refs = dict(row.split() for row in rows.splitlines())
         return {name: commit for name, commit in refs.items() if name.startswith("fettle/")}
@@ -82,7 +82,7 @@ class Delivering:
 
 @contextlib.contextmanager
 def delivering(folder: Path, kind: str = "github") -> Iterator[Delivering]:
-    """The deployment, without a worker, and a forge of this kind."""
+    """A deployment without a worker, and a forge of this kind."""
     model = RepairingModel(replies=SHORT, run="r1")
     (folder / "forge" / "team").mkdir(parents=True)
     local = project(folder / "local")

@@ -33,7 +33,7 @@ from settings.base import FleetSettings
 
 TENANT = "default"
 TEST_SECONDS = 20.0
-"""How long a test waits for Redis; the machine may be busy."""
+"""The longest time in seconds that a test waits for Redis; the machine may be busy."""
 MORTAL = "2"
 """The lease seconds of a worker that a test kills. Others have a longer lease: a pause of two
 seconds on a busy machine must not look like a crash."""
@@ -49,7 +49,7 @@ class Deployment:
     workers: list[Process] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     bucket: Bucket | None = None
-    """The workers' artifact store in place of a directory, if a test has set one up."""
+    """The workers' artifact store, if a test uses one instead of a directory."""
 
     @property
     def redis_url(self) -> str:
@@ -85,7 +85,7 @@ class Deployment:
             "FETTLE_HEARTBEAT_SECONDS": "0.5",
             "FETTLE_SWEEP_SECONDS": "0.5",
             "FETTLE_DRAIN_SECONDS": "5",
-            "FETTLE_MUTATIONS": "0",  # each is one more run of a verification
+            "FETTLE_MUTATIONS": "0",  # each mutation is one more run of a verification
             **self.env,
             **{f"FETTLE_{name.upper()}": value for name, value in settings.items()},
         }
@@ -110,11 +110,11 @@ class Deployment:
             client.set(FLEET, fleet.dump(record))
 
     async def ready(self, workers: int = 1, seconds: float = 30) -> None:
-        """Wait until that many workers are ready."""
+        """Wait until this number of workers is ready."""
         await self.logged('"worker ready"', workers, seconds)
 
     async def logged(self, text: str, times: int = 1, seconds: float = 30) -> None:
-        """Wait until the workers' logs contain the text that many times."""
+        """Wait until the workers' logs contain the text this number of times."""
         try:
             async with asyncio.timeout(seconds):
                 while self.logs().count(text) < times:
@@ -165,7 +165,7 @@ class Deployment:
             hints.close()
 
     def wait_until(self, holds: Callable[[], object], seconds: float = 120) -> None:
-        """Look until it holds; for tests that are clients of a front."""
+        """Wait until the condition holds; for tests that use the HTTP API only."""
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, self.logs()
@@ -180,7 +180,7 @@ class Deployment:
     async def wait_for_event(
         self, operations: Operations, job_id: str, kind: str, times: int = 1, seconds: float = 20
     ) -> None:
-        """Wait until a job has that many events of a kind."""
+        """Wait until a job has this number of events of a kind."""
         try:
             async with asyncio.timeout(seconds):
                 while (await self.kinds(operations, job_id)).count(kind) < times:

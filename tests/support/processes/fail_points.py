@@ -1,21 +1,22 @@
-"""Fail points: named places at which a process of a test kills itself, as `kill -9` would.
+"""Fail points: named points at which a process of a test kills itself, as `kill -9` would.
 
-`FETTLE_FAIL_POINT=NAME` or `NAME:N` names one, and the process dies when it gets there for the N-th
-time; with `NAME:N:stuck` its thread hangs there for good instead. `install` puts them around the
-writes of the store: no code of the product knows of them.
+`FETTLE_FAIL_POINT=NAME` or `NAME:N` selects a fail point. The process dies when it reaches the
+point for the Nth time. With `NAME:N:stuck`, its thread hangs at the point forever instead.
+`install` puts the fail points around the writes of the store; the product has no code for them.
 
-Each is right before or right after a write, since a crash between two writes has the same effect.
+Each fail point is directly before or after a write, because a crash between two writes has the same
+effect.
 
 | before_, after_ | the write |
 |---|---|
-| claim | the lease: before it, a hint was taken and no worker has the job |
+| claim | the lease; before it, a worker has taken the hint, but no worker has the job |
 | journal | a finished model call or tool call, with its cost and its events |
 | checkpoint | a step of the graph, or the result of one of its nodes |
-| pause | the question to a person |
-| release | the job goes back to the queue: a drain, a retry, a lease that ran out |
+| pause | the review that asks a person |
+| release | the job returns to the queue: a drain, a retry, an expired lease |
 | end | the final state |
-| accept, decision, cancel | a new job, a person's Decision, a cancel, as the API takes them |
-| hint | workers are sent a hint; after it, the caller has no answer yet |
+| accept, decision, cancel | a new job, a person's decision, a cancel, in the API |
+| hint | the hint to the workers; after it, the caller still has no answer |
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from jobs.transitions.change import Change
 NAMED = "FETTLE_FAIL_POINT"
 _TESTS = Path(__file__).resolve().parents[2]
 INHERITED = f"{Path(__file__).parent / 'mortal'}:{_TESTS}:{_TESTS.parent}"
-"""The module path of processes that such a process starts: their interpreters install it, too."""
+"""The module path of the processes that a process with a fail point starts. Their interpreters
+install the fail point, too.
+"""
 _STEPS = {
     Status.RUNNING: "claim",
     Status.AWAITING_REVIEW: "pause",
@@ -73,7 +76,7 @@ class FailPoint:
 
 
 def install(fail_point: str) -> None:
-    """Have this process, and those that it starts, die at the point."""
+    """Let this process, and every process that it starts, die at the fail point."""
     os.environ["PYTHONPATH"] = INHERITED
     point = FailPoint(fail_point)
     create, commit, write = RedisStore.create, RedisStore.commit, RedisStore.write
@@ -86,7 +89,7 @@ def install(fail_point: str) -> None:
     async def dying_commit(
         self: RedisStore, before: JobRecord, change: Change, **kwargs: Any
     ) -> bool:
-        with point.surround(*_written(before.status, change.after.status)):
+        with point.surround(*_passed_points(before.status, change.after.status)):
             return await commit(self, before, change, **kwargs)
 
     async def dying_write(self: RedisStore, job_id: str, epoch: int, writes: Writes) -> None:
@@ -109,8 +112,8 @@ def install(fail_point: str) -> None:
             setattr(kind, name, method)
 
 
-def _written(before: Status, after: Status) -> Iterator[str]:
-    """What a change of a job is for a worker, and for the API."""
+def _passed_points(before: Status, after: Status) -> Iterator[str]:
+    """The fail points that a change of a job passes, in a worker and in the API."""
     yield "cancel" if after is Status.CANCELLED else "decision"
     if before is not after:
         yield "end" if after.final else _STEPS[after]

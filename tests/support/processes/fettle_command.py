@@ -1,4 +1,4 @@
-"""The `fettle` command as a stranger runs it: a process of its own, in a pipe or on a terminal."""
+"""The `fettle` command as a user runs it: in its own process, in a pipe or on a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ REAPER = Path(__file__).with_name("reaper.py")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """No settings and no model keys of this machine; everything temporary below `home`."""
+    """An environment without settings and model keys of this machine; all temporary files are below
+    `home`.
+    """
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -55,7 +57,7 @@ def fettle(*args: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Complete
 
 @dataclass
 class Running:
-    """A command under way. `text` is all that it has printed so far."""
+    """A running command. `text` is all that it has printed so far."""
 
     reaper: subprocess.Popen[bytes]
     report: Path
@@ -63,7 +65,7 @@ class Running:
     text: str = ""
     terminal: bool = False
     orphans: int = 0
-    """After its end: the processes that it had not collected."""
+    """After the end of the command: the number of ended processes that it had not collected."""
     _raw: bytearray = field(default_factory=bytearray)
 
     def wait_for(self, expected_text: str, seconds: float = 60) -> None:
@@ -78,18 +80,18 @@ class Running:
         os.write(self.output, keys.encode())
 
     def interrupt(self, signum: int = signal.SIGINT) -> None:
-        """What Ctrl-C does: the signal goes to the whole foreground group."""
+        """Send a signal to the whole foreground group, as Ctrl-C does."""
         os.killpg(self.reaper.pid, signum)
 
     def kill(self) -> None:
-        """SIGKILL to the command alone."""
+        """Send SIGKILL to the command only."""
         pid = self.pid
-        assert pid, "it has not begun"  # kill(2) would take that for all of us
+        assert pid, "it has not begun"  # os.kill(0) would kill the group of the test
         os.kill(pid, signal.SIGKILL)
 
     @property
     def pid(self) -> int:
-        """The command's own; 0 before it has begun."""
+        """The pid of the command; 0 before its start."""
         content = self.report.read_text() if self.report.exists() else ""
         return int(json.loads(content)["pid"]) if content else 0
 
@@ -99,7 +101,7 @@ class Running:
         return (int(content[11]) + int(content[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_until_caught(self, signum: int, seconds: float = 60) -> None:
-        """Wait until a signal that would end any program is the command's own affair."""
+        """Wait until the command handles a signal that would end any other program."""
         deadline = time.monotonic() + seconds
         while not self._caught() >> (signum - 1) & 1:
             assert time.monotonic() < deadline, f"does not catch {signum}:\n{self.text}"
@@ -112,7 +114,7 @@ class Running:
         return int(content.partition("SigCgt:")[2].split()[0], 16)
 
     def end(self, seconds: float = 60) -> int:
-        """Wait for the end; returns the exit code, and fails if a process remains."""
+        """Wait for the end; return the exit code. Fails if a process of the command remains."""
         deadline = time.monotonic() + seconds
         while self._read(0.2):
             assert time.monotonic() < deadline, f"does not end:\n{self.text}"
@@ -138,7 +140,7 @@ class Running:
 def started(
     *args: str, cwd: Path, env: Mapping[str, str], terminal: bool = False, grace: float = 0.0
 ) -> Iterator[Running]:
-    """Start a command under the reaper; it is ended with the block, if it still runs."""
+    """Start a command under the reaper. The command ends with the block, if it still runs."""
     report = cwd / f"report-{time.monotonic_ns()}.json"
     own_end, command_end = pty.openpty() if terminal else os.pipe()
     argv = [sys.executable, str(REAPER), str(report), str(grace), str(FETTLE), *args]

@@ -1,9 +1,10 @@
-"""`fork_server.py FD PACKAGE LAZY...`: its children are our programs, with everything loaded.
+"""A fork server: its children run our programs with all modules loaded.
 
-To load a worker or an API takes two seconds of processor time, and a session starts a hundred. Each
-message on the socket FD asks for a child that becomes `python -m PACKAGE`, with an environment and
-a log of its own; the socket that comes along gets its pid, then its exit code. When FD closes, all
-end. LAZY are modules that PACKAGE loads only when they are wanted.
+Start it with `fork_server.py FD PACKAGE LAZY...`. A worker or an API needs two seconds of processor
+time to load its modules, and a session starts a hundred of them. Each message on the socket FD
+requests a child that becomes `python -m PACKAGE`, with its own environment and log. The message
+also contains a socket, which receives the child's pid and later its exit code. When FD closes, the
+server ends. LAZY are modules that PACKAGE imports lazily.
 """
 
 from __future__ import annotations
@@ -26,27 +27,31 @@ MOST_BYTES = 100_000
 
 
 class Server:
-    """One thread, no files but the sockets; `serve` returns in each child."""
+    """A server with one thread and without open files except its sockets. `serve` returns in each
+    child.
+    """
 
     def __init__(self, control: int) -> None:
         self._control = control
         self._children: dict[int, tuple[int, int]] = {}
-        """pidfd -> pid and the socket that wants its exit code."""
+        """pidfd -> pid, and the socket that receives the exit code."""
 
     def serve(self) -> dict[str, Any]:
-        """Fork until the socket closes; returns in a child, with the program that it must run."""
+        """Fork until the socket closes. Returns in a child, with the program that the child must
+        run.
+        """
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         while True:
             for descriptor, _ in poll.poll():
                 if descriptor != self._control:
                     poll.unregister(descriptor)
-                    self._bury(descriptor)
+                    self._report_exit(descriptor)
                     continue
                 order, log, channel = self._receive_order()
                 pid = os.fork()
                 if pid == 0:
-                    self._let_go(log, channel)
+                    self._close_other_files(log, channel)
                     return order
                 os.close(log)
                 os.write(channel, f"{pid} ".encode())
@@ -58,7 +63,7 @@ class Server:
         control = socket.socket(fileno=self._control)
         try:
             data, (log, channel), _, _ = socket.recv_fds(control, MOST_BYTES, 2)
-        except ValueError:  # no message came: the caller has closed the socket
+        except ValueError:  # there is no message: the caller has closed the socket
             for pid, _ in self._children.values():
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
@@ -66,7 +71,7 @@ class Server:
             control.detach()
         return json.loads(data), log, channel
 
-    def _bury(self, pidfd: int) -> None:
+    def _report_exit(self, pidfd: int) -> None:
         pid, channel = self._children.pop(pidfd)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         with contextlib.suppress(BrokenPipeError):
@@ -74,7 +79,7 @@ class Server:
         os.close(channel)
         os.close(pidfd)
 
-    def _let_go(self, log: int, channel: int) -> None:
+    def _close_other_files(self, log: int, channel: int) -> None:
         """Close all descriptors of the server and of other children; the child keeps its log."""
         for pidfd, (_, child_channel) in self._children.items():
             os.close(pidfd)
@@ -87,11 +92,10 @@ class Server:
 
 
 def main(control: int, package: str, *lazy: str) -> None:
-    """Load, serve; in a child, be the program."""
-    sys.path[0] = str(REPOSITORY)  # as `python -m` has it
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C ends the tests, and this server after them
+    """Load the modules and serve; in a child, become the program."""
+    sys.path[0] = str(REPOSITORY)  # `python -m` does the same
+    # Ctrl-C ends the tests first, and the tests end this server.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in (f"{package}.main", *lazy):
         importlib.import_module(module)
     gc.collect()

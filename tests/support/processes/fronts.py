@@ -27,12 +27,12 @@ from lab.drills.chaos.oplog import (
 from settings.base import DEVELOPMENT_KEY
 
 NO_ANSWER = httpx.TransportError
-"""Whatever keeps an answer from coming: it may or may not have been done."""
+"""Errors after which a request may or may not have had its effect."""
 
 
 @contextlib.contextmanager
 def front(deployment: Deployment, name: str = "api", **changed: str) -> Iterator[ApiProcess]:
-    """An API process of the deployment; `changed` are settings without their prefix."""
+    """An API process of the deployment. `changed` are settings without their prefix."""
     settings = {"broker_url": deployment.broker_url, "rate_limit": "100000/minute", **changed}
     url = settings.pop("redis_url", deployment.redis_url)
     with running(
@@ -43,7 +43,7 @@ def front(deployment: Deployment, name: str = "api", **changed: str) -> Iterator
 
 @contextlib.asynccontextmanager
 async def caller(url: str, log: OperationLog | None = None) -> AsyncIterator[Caller]:
-    """A caller of the service at `url`, with as many connections as it wants."""
+    """A caller of the service at `url`, without a limit on its connections."""
     async with httpx.AsyncClient(
         base_url=url,
         headers={"X-API-Key": DEVELOPMENT_KEY},
@@ -55,7 +55,7 @@ async def caller(url: str, log: OperationLog | None = None) -> AsyncIterator[Cal
 
 @dataclass(frozen=True)
 class Caller:
-    """Sends the request and logs its answer; None means that no answer came."""
+    """Sends requests and logs their answers. None means that no answer came."""
 
     client: httpx.AsyncClient
     log: OperationLog
@@ -63,7 +63,7 @@ class Caller:
     async def submit(self, key: str, **body: Any) -> httpx.Response | None:
         """POST /jobs with an Idempotency-Key."""
         requested_at = Moment.now()
-        answer = await self._ask("/jobs", body, {"Idempotency-Key": key})
+        answer = await self._post("/jobs", body, {"Idempotency-Key": key})
         status = answer.status_code if answer is not None else None
         job_id = answer.json()["id"] if answer is not None and status == 202 else None
         name = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:8]
@@ -72,8 +72,8 @@ class Caller:
         )
         return answer
 
-    async def submit_until_told(self, key: str, seconds: float = 60, **body: Any) -> str:
-        """The same again, as a client should, until it is accepted; returns the job's id."""
+    async def submit_until_accepted(self, key: str, seconds: float = 60, **body: Any) -> str:
+        """Repeat the request, as a client should, until it is accepted. Returns the job's id."""
         async with asyncio.timeout(seconds):
             while True:
                 answer = await self.submit(key, **body)
@@ -83,9 +83,9 @@ class Caller:
                 await asyncio.sleep(0.1)
 
     async def decide(self, job_id: str, review_id: str, **body: Any) -> httpx.Response | None:
-        """POST /jobs/{id}/review for the review that is named."""
+        """POST /jobs/{id}/review for the named review."""
         requested_at = Moment.now()
-        answer = await self._ask(f"/jobs/{job_id}/review", {"review_id": review_id, **body})
+        answer = await self._post(f"/jobs/{job_id}/review", {"review_id": review_id, **body})
         status = answer.status_code if answer is not None else None
         self.log.add(
             Decided(
@@ -101,13 +101,13 @@ class Caller:
     async def cancel(self, job_id: str) -> httpx.Response | None:
         """POST /jobs/{id}/cancel."""
         requested_at = Moment.now()
-        answer = await self._ask(f"/jobs/{job_id}/cancel", {})
+        answer = await self._post(f"/jobs/{job_id}/cancel", {})
         status = answer.status_code if answer is not None else None
         self.log.add(Cancelled(asked=requested_at, status=status, job_id=job_id))
         return answer
 
     async def follow(self, job_id: str, reader: str, after: int = 0) -> list[int]:
-        """The numbers of the events of one stream, until it ends or breaks."""
+        """Yield the numbers of a stream's events, until the stream ends or breaks."""
         numbers: list[int] = []
         self.log.add(Connected(job_id=job_id, reader=reader, after=after))
         headers = {"Last-Event-ID": str(after)} if after else {}
@@ -124,7 +124,7 @@ class Caller:
                     )
         return numbers
 
-    async def _ask(
+    async def _post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> httpx.Response | None:
         try:

@@ -1,7 +1,7 @@
-"""Workers and APIs as processes of their own, forked from one that has loaded everything.
+"""Workers and APIs as separate processes, forked from a process that has loaded all modules.
 
-What runs is `python -m PACKAGE` from its first line, with its own environment; only the imports are
-shared. What an interpreter itself reads when it starts wants a fresh one: see `start_process`.
+The program is `python -m PACKAGE` from its first line, with its own environment; only the imports
+are shared. If a variable changes the interpreter itself, `start_process` starts a new interpreter.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ LAZY = {
     ),
     "api": ("uvloop", "httptools", "kombu.transport.redis"),
 }
-"""What is loaded only when it is wanted, and wanted by most tests."""
+"""The modules that a package imports lazily, and that most tests need."""
 OF_THE_INTERPRETER = ("PYTHON", "LD_")
 
 
 class Process(Protocol):
-    """What tests want of a process; `subprocess.Popen` has it."""
+    """The operations on a process that tests use; `subprocess.Popen` has them, too."""
 
     returncode: int | None
 
@@ -55,8 +55,11 @@ class Process(Protocol):
 def start_process(
     package: str, env: Mapping[str, str], log: IO[bytes], *, release: Path = REPOSITORY
 ) -> Process:
-    """`python -m PACKAGE` with this environment; its output goes to the log. Another release, in
-    a folder of its own, gets an interpreter of its own, and so does a program that sets one up."""
+    """Start `python -m PACKAGE` with this environment; its output goes to the log.
+
+    A release in another folder gets a new interpreter, and so does an environment that changes the
+    interpreter.
+    """
     if release == REPOSITORY and not any(name.startswith(OF_THE_INTERPRETER) for name in env):
         return Forked(_server(package)[0], env, log)
     argv = [sys.executable, "-m", package]
@@ -64,7 +67,7 @@ def start_process(
 
 
 class Forked:
-    """A child of the server, which collects the child and reports its exit code."""
+    """A child of the server. The server collects the child and reports its exit code."""
 
     def __init__(self, server: socket.socket, env: Mapping[str, str], log: IO[bytes]) -> None:
         self.returncode: int | None = None
@@ -73,23 +76,23 @@ class Forked:
         with child_end:
             order = json.dumps({"env": dict(env)}).encode()
             socket.send_fds(server, [order], [log.fileno(), child_end.fileno()])
-        self._hear(1, None)
+        self._read_words(1, None)
         self.pid = int(self._received.split()[0])
 
     def poll(self) -> int | None:
-        """The exit code, if it has ended."""
-        self._hear(2, 0)
+        """The exit code, or None while the process runs."""
+        self._read_words(2, 0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code; raises subprocess.TimeoutExpired."""
-        self._hear(2, timeout)
+        """Wait for the exit code. Raises subprocess.TimeoutExpired."""
+        self._read_words(2, timeout)
         if self.returncode is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
         return self.returncode
 
     def send_signal(self, sig: int) -> None:
-        """Where it has ended, nothing."""
+        """Send a signal; no effect if the process has ended."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, sig)
@@ -97,8 +100,8 @@ class Forked:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def _hear(self, words: int, timeout: float | None) -> None:
-        """Wait for this number of words of the server: the pid, the exit code."""
+    def _read_words(self, words: int, timeout: float | None) -> None:
+        """Wait for this number of words from the server: the pid, then the exit code."""
         if self.returncode is not None:
             return
         poll = select.poll()
@@ -116,7 +119,7 @@ class Forked:
 
 @cache
 def _server(package: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """The session's server of forks; it ends when `own_end` of its socket is closed."""
+    """The session's fork server; it ends when `own_end` of its socket is closed."""
     own_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     argv = [sys.executable, fork_server.__file__, str(child_end.fileno()), package]
     env = {"PATH": os.environ["PATH"]}

@@ -1,10 +1,10 @@
 """Runs a command and reports the processes that outlive it: `reaper.py REPORT GRACE COMMAND...`.
 
-Every orphan below becomes this process' child (PR_SET_CHILD_SUBREAPER), even if it has left its
-session or group, so no process can hide. REPORT gets {"pid"}, then {"pid", "code", "orphans",
-"left"}: `orphans` counts the processes that had ended and that the command had not collected;
-`left` names the processes that still lived GRACE seconds after the command's end, and that this
-process then kills.
+Every orphan of the command becomes a child of this process (PR_SET_CHILD_SUBREAPER), even if it has
+left its session or group, so no process can hide. The file REPORT first contains {"pid"}, and later
+{"pid", "code", "orphans", "left"}. `orphans` is the number of ended processes that the command had
+not collected. `left` are the commands of the processes that still lived GRACE seconds after the
+command's end; this process kills them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def main() -> None:
     report, grace, argv = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, lambda *_: None)  # meant for the command, which hears it too
+        # The command receives these signals, too, and decides what happens.
+        signal.signal(signum, lambda *_: None)
     process = subprocess.Popen(argv)
     report.write_text(json.dumps({"pid": process.pid}))
     code = process.wait()
@@ -38,7 +39,7 @@ def main() -> None:
 
 
 def survivors(grace: float) -> list[str]:
-    """What lives after the grace period."""
+    """The processes that still live after the grace period."""
     deadline = time.monotonic() + grace
     while time.monotonic() < deadline and reap()[1]:
         time.sleep(0.02)
@@ -50,7 +51,7 @@ def survivors(grace: float) -> list[str]:
 
 
 def reap() -> tuple[int, list[int]]:
-    """Collect children that have ended; returns their number, and those that live."""
+    """Collect the children that have ended. Returns their number, and the live children."""
     ended_count = 0
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:

@@ -34,14 +34,13 @@ from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 KILL = "worker-kill"
 TWICE = ("open('n', 'a').write('1'); print('one')", "open('n', 'a').write('2'); print('two')")
-"""Two runs that leave a file of their own: `12`, if each was kept once."""
+"""Two runs, each of which adds a digit to a file: the file is `12` if each run was kept once."""
 
 
 @dataclass(frozen=True)
 class Work:
     """The replies of a job's model: a plan, one run for each of `codes`, an answer, an approval.
-
-    Each reply takes `seconds`. `instead` replaces the nth reply, from 1.
+    Each reply takes `seconds`. `instead` replaces the nth reply, counted from 1.
     """
 
     codes: tuple[str, ...] = ("print(6 * 7)",)
@@ -124,13 +123,13 @@ class Scene:
         return next(worker for worker in self.deployment.workers if worker.pid == pid)
 
     async def holder_pid(self, name: str) -> int:
-        """The process that has the job's lease, which may be an isolated one."""
+        """The pid of the process that has the job's lease; this may be an isolated process."""
         record = await self.deployment.until(self.operations, self.ids[name], Status.RUNNING)
         assert record.lease is not None
         return int(record.lease.worker.split(":")[1])
 
     async def holders(self, job_id: str) -> list[int]:
-        """The processes that had a job's lease, in order."""
+        """The processes that have had the job's lease, in order."""
         events = await self.operations.store.events(job_id)
         return [int(e.data["worker"].split(":")[1]) for e in events if e.kind == "started"]
 
@@ -139,7 +138,7 @@ class Scene:
         return await self.deployment.until(self.operations, self.ids[name], seconds=seconds)
 
     async def wait_for_success(self, *names: str, seconds: float = 60) -> None:
-        """Wait until the jobs have ended; fails if a job has not succeeded."""
+        """Wait until the jobs have ended. Fails if a job did not succeed."""
         for name in names:
             job = await self.end(name, seconds)
             details = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
@@ -150,7 +149,7 @@ class Scene:
         return await self.deployment.kinds(self.operations, self.ids[name])
 
     def kill(self, worker: Process, *, last: bool = False) -> None:
-        """`kill -9`. `last`: there is no other worker."""
+        """`kill -9` a worker. `last`: no other worker remains."""
         worker.kill()
         worker.wait()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=last))
@@ -222,22 +221,22 @@ async def until(
 
 
 def processes(argument: str) -> set[int]:
-    """The processes of this machine with this argument."""
+    """The processes of this machine that have this argument."""
     pids = set()
     for process_path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             if argument.encode() in (process_path / "cmdline").read_bytes().split(b"\0"):
                 pids.add(int(process_path.name))
     return pids
 
 
 def sleeps(seconds: str) -> str:
-    """Code that becomes `sleep SECONDS`; a unique number identifies the process."""
+    """Code that becomes `sleep SECONDS`. A unique number identifies the process."""
     return f"import os; os.execv('/bin/sleep', ['sleep', '{seconds}'])"
 
 
 def waits_for_signal(mark: str) -> str:
-    """Code that waits for SIGUSR1; `mark` is an argument that identifies the process."""
+    """Code that waits for SIGUSR1. The argument `mark` identifies the process."""
     waits = "import signal; signal.sigwait([signal.SIGUSR1]); print('asked')"
     return (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); "

@@ -1,6 +1,6 @@
-"""A worker's part that sends webhooks, as a process that a test can kill.
+"""The part of a worker that sends webhooks, as a process that a test can kill.
 
-Arguments: Redis' address, the receiver's, the secret. It begins when its stdin ends.
+Arguments: the address of Redis, the receiver's address, the secret. It starts when its stdin ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from worker.egress.webhooks import MAX_RESPONSE_BYTES, Endpoint, parse_key
 
 
 async def main(redis_url: str, url: str, secret: str) -> None:
-    """Send until killed."""
+    """Send until the process is killed."""
     store = RedisStore(connect(redis_url, seconds=20))
     transport = Transport(5.0, MAX_RESPONSE_BYTES, private=True)
     endpoint = Endpoint(httpx.URL(url), (parse_key(secret),), transport)

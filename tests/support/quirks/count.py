@@ -1,6 +1,8 @@
-"""Runs all rows of the table and counts how they end, by wire format; `-v` shows those that differ.
+"""Run all rows of the table and count their outcomes by wire format.
 
 python tests/support/quirks/count.py [-v] [WORDS OF AN ID]
+
+`-v` shows the rows with an unexpected outcome.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ TESTS = Path(__file__).parents[2]
 
 
 async def main(arguments: list[str]) -> None:
-    """Print a line for each wire format: jobs that succeeded, that named the true reason, and
-    that ended otherwise than expected."""
+    """Print a line for each wire format: the number of jobs that succeeded, that named the true
+    reason, and that had another outcome than expected.
+    """
     from integration.quirks.table import ROWS  # noqa: PLC0415
     from support.quirks.job import problems, run_row  # noqa: PLC0415
 

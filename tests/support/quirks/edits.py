@@ -1,4 +1,4 @@
-"""Edits that quirks are composed from: conditions on bodies, edits of replies and of responses."""
+"""The parts that quirks consist of: conditions on bodies, edits of replies, edits of responses."""
 
 from __future__ import annotations
 

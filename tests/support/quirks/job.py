@@ -31,18 +31,18 @@ from worker.results import failure_reason
 
 TASK = "Print six times seven."
 FILES = {"note.txt": b"one\ntwo\n"}
-"""The files that the job begins with."""
+"""The files that the job starts with."""
 LONGEST_SECONDS = 20.0
 _certificates = functools.cache(httpx.create_ssl_context)
 
 
 @dataclass(frozen=True)
 class QuickOptions(ModelOptions):
-    """The operator's settings, with hardly a wait between two tries."""
+    """The operator's settings, with nearly no wait between two tries."""
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """As in production, but for the waits."""
+        """The policy of production, with short waits."""
         policy: RetryPolicy = ModelOptions.retry_policy.fget(self)  # type: ignore[attr-defined]
         return replace(policy, first_wait_seconds=0.002, longest_wait_seconds=0.002)
 
@@ -76,7 +76,7 @@ async def run_row(row: Row, folder: Path) -> Ran:
 
 
 async def _tried(row: Row, journey: Journey) -> tuple[Outcome | None, str, str]:
-    """The outcome, its state and its message, after as many attempts as the row allows."""
+    """The outcome, its state and its message, after at most the attempts that the row allows."""
     for attempts_left in reversed(range(row.attempts)):
         journey.ports = journey.with_ports(last_try=row.attempts > 1 and not attempts_left)
         try:
@@ -134,7 +134,9 @@ def _end_of_error(error: Exception) -> tuple[str, str]:
 
 
 def problems(row: Row, ran: Ran) -> Sequence[str]:
-    """In which respects a job's end differs from the expected one; empty if it does not."""
+    """The differences between a job's end and the expected end; empty if there are no
+    differences.
+    """
     faults = []
     succeeded = ran.state == "succeeded"
     if ran.state not in row.end.states:

@@ -1,10 +1,10 @@
-"""Quirk: one way in which a server differs from a plain one. Quirks of a row apply in its order.
+"""Quirk: one difference of a server from an ordinary server. A row applies its quirks in order.
 
 A server answers a request in three steps, and a quirk may change each of them:
 
-refuse  the request, before any model reads it: `Refusal`, `Raw` or None
-say     the model's turn: another `Reply`, or another kind of `Turn`
-send    the response: its events, its head, its pauses
+refuse  refuse the request before the model reads it: `Refusal`, `Raw` or None
+say     replace the model's turn by another `Reply` or another kind of `Turn`
+send    change the response: its events, its head, its pauses
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """A request. `role` is planner, executor or critic; `count` numbers all requests of the server
-    from 1, `again` those of the same role with the same number of tool results from 0."""
+    """A request. `role` is planner, executor or critic. `count` numbers all requests of the server
+    from 1. `again` numbers the requests of one role with the same number of tool results from 0.
+    """
 
     request: Request
     role: str
@@ -69,7 +70,7 @@ def always(received: ReceivedRequest) -> bool:
 
 @dataclass(frozen=True)
 class Quirk:
-    """See the module."""
+    """One difference of a server; see the docstring of the module."""
 
     refuse: Callable[[ReceivedRequest], Turn | None] = lambda _received: None
     say: Callable[[ReceivedRequest, Reply], Turn] = lambda _received, reply: reply
@@ -100,7 +101,7 @@ def answers(
 
 
 def plays(when: When, turn: Turn) -> Quirk:
-    """Another turn in place of the model's, such as `Cut()` or `Hang(1)`."""
+    """Another turn instead of the model's turn, such as `Cut()` or `Hang(1)`."""
     return Quirk(refuse=lambda received: turn if when(received) else None)
 
 
@@ -139,24 +140,24 @@ def has(*fields: str) -> When:
 
 
 def first(count: int = 1, of: When = always) -> When:
-    """For the first tries of each step of the job."""
+    """For the first `count` tries of each step of the job."""
     return lambda received: of(received) and received.again < count
 
 
 def both(*conditions: When) -> When:
-    """For requests that fulfil all conditions."""
+    """For requests that fulfil all these conditions."""
     return lambda received: all(condition(received) for condition in conditions)
 
 
 def second_call(received: ReceivedRequest) -> bool:
-    """For the executor's requests that send a tool's result back."""
+    """For the executor's requests that return a tool's result."""
     return received.role == "executor" and received.has_result
 
 
 SECOND_CALL_ONCE = both(second_call, first())
-"""For the first of these requests."""
+"""For the first request that returns a tool's result."""
 
 
 def first_call(received: ReceivedRequest) -> bool:
-    """For the executor's requests before a tool's result."""
+    """For the executor's requests before the first tool result."""
     return received.role == "executor" and not received.has_result

@@ -1,4 +1,4 @@
-"""Sentences of servers, with which more than one file refuses a request."""
+"""Refusal sentences of servers that several files use."""
 
 from __future__ import annotations
 

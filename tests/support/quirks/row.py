@@ -1,4 +1,4 @@
-"""Row: one quirk of a server, and how a small job has to end there."""
+"""Row: one quirk of a server, and the expected end of a small job on this server."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from lab.provider.request import Wire
 
 @dataclass(frozen=True)
 class End:
-    """How a job may end: `states` are `succeeded`, `fails` (for good) and `waits` (it is tried
-    again later by a worker).
-
-    Unless it succeeded, `words` must be in its message; `without` must not. Case does not count.
+    """How a job may end. `states` are `succeeded`, `fails` (for good) and `waits` (a worker tries
+    the job again later). Unless the job succeeded, its message must contain `words` and must not
+    contain `without`. The comparison ignores case.
     """
 
     states: tuple[str, ...]
@@ -57,8 +56,10 @@ def succeeds_or_fails(*words: str) -> End:
 
 @dataclass(frozen=True)
 class Ran:
-    """What happened to a job. `message` is empty if it succeeded; `programs` are the programs that
-    ran; `requests` are those to the row's server, `to_stand_in` those to its stand-in."""
+    """The observed result of a job. `message` is empty if the job succeeded. `programs` are the
+    programs that ran. `requests` are the requests to the row's server, `to_stand_in` those to its
+    stand-in.
+    """
 
     state: str
     message: str
@@ -87,36 +88,38 @@ def _true(ran: Ran) -> bool:
 
 @dataclass(frozen=True)
 class Row:
-    """A server with `quirks` around `model` (by default one that does its job), and the job's end.
-
-    `name` is the model that is configured, `stand_in` the quirks of a second server, with the model
-    `stand_in_name`, that comes next in the chain; None: there is none. `options` are fields of
-    `ModelOptions`, and `address` is another base URL for `name`, in which `{url}` is the server's
-    (`{tls_url}` with https). A job that succeeds has the answer `answer` and has run `programs`;
-    `check` is what else must be true of it. `plan` is the source of its plan: `model`, or `default`
-    if the planner's reply could not be read. `attempts`: as often a worker tries the job. Without
-    `strict` the server does not look at ids and names (`support.quirks.strict`). `listed` is the
-    server's list of models (`GET /v1/models`).
-    """
+    """A server with `quirks` around `model`, and the end of a job on this server."""
 
     title: str
     wire: Wire
     name: str
+    """The configured model."""
     quirks: Sequence[Quirk]
     end: End = SUCCEEDED
     model: Model = competent
+    """By default a model that does its job."""
     stand_in: Sequence[Quirk] | None = None
+    """The quirks of a second server, with the next model of the chain; None: no second server."""
     stand_in_name: str = "groq:llama-3.3-70b-versatile"
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `ModelOptions`."""
     address: str | None = None
+    """Another base URL for `name`; `{url}` in it is the server's URL (`{tls_url}` with https)."""
     most_requests: int = 12
     answer: str = ANSWER
+    """The answer of the job if it succeeds."""
     programs: Sequence[str] = (CODE,)
+    """The programs that the job has run if it succeeds."""
     plan: str = "model"
+    """The source of the plan: `model`, or `default` if the planner's reply could not be read."""
     attempts: int = 1
+    """The number of times that a worker tries the job."""
     strict: bool = True
+    """Whether the server checks ids and names (`support.quirks.strict`)."""
     check: Check = _true
+    """A further condition that the job must fulfil."""
     listed: Any = None
+    """The server's list of models (`GET /v1/models`)."""
 
     @property
     def id(self) -> str:

@@ -33,7 +33,7 @@ def competent(received: ReceivedRequest) -> Turn:
 
 
 def calls(*tool_calls: ToolCall) -> Model:
-    """A competent model that makes these calls as the executor, one after the other."""
+    """A competent model that, as the executor, makes these calls one after the other."""
 
     def model(received: ReceivedRequest) -> Turn:
         done = sum(message.speaker == "tool" for message in received.request.messages)
@@ -95,7 +95,7 @@ class QuirkyServer:
 
 
 def role_of(tools: Sequence[str]) -> str:
-    """The role that offers these tools."""
+    """The role of a request that offers these tools."""
     if {"Plan", "ParallelPlan", "Questions"} & {*tools}:
         return "planner"
     return "critic" if "Verdict" in tools else "executor"

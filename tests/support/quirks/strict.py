@@ -1,4 +1,4 @@
-"""What a strict server refuses in a request, by wire format: ids, names, arguments, blanks.
+"""The rules of a strict server for requests, by wire format: ids, names, arguments, blanks.
 
 All servers of the table have these rules, as the providers' own servers do.
 """
@@ -19,7 +19,7 @@ _GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 
 
 def objection(wire: Wire, body: Body) -> str | None:
-    """Why a strict server refuses the body, or None."""
+    """The reason for which a strict server refuses the body; None if it accepts the body."""
     return next(_RULES[wire](body), None)
 
 

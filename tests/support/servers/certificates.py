@@ -1,4 +1,4 @@
-"""A certificate that signs itself, for a server on loopback."""
+"""A self-signed certificate for a server on loopback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(folder: Path, host: str) -> tuple[Path, ssl.SSLContext]:
-    """The file of a self-signed certificate, and the TLS context of a server that has it."""
+    """The file of a self-signed certificate, and the TLS context of a server with this
+    certificate.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = dt.datetime.now(dt.UTC)

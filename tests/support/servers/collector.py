@@ -1,4 +1,4 @@
-"""A service that collects traces, on loopback, and an environment that has libraries use it."""
+"""A service on loopback that collects traces, and an environment that makes libraries send them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ class Collector:
     received: list[str] = field(default_factory=list)
 
     def environment(self) -> dict[str, str]:
-        """Variables of libraries that send data of a job to this server, or that replace Fettle's
-        broker and log levels."""
+        """Variables that make libraries send data of a job to this server, or that replace Fettle's
+        broker and log levels.
+        """
         return {
             "LANGSMITH_TRACING": "true",
             "LANGCHAIN_TRACING_V2": "true",
@@ -37,13 +38,13 @@ class Collector:
             "CELERY_CONFIG_MODULE": "a_module_that_does_not_exist",
             "CELERY_LOADER": "a_module_that_does_not_exist:Loader",
             "FLOWER_PORT": "1",
-            "PYTHONUNBUFFERED": "1",  # has tests start an interpreter that has loaded no library
+            "PYTHONUNBUFFERED": "1",  # makes tests start an interpreter that has loaded no library
         }
 
 
 @contextlib.contextmanager
 def collector() -> Iterator[Collector]:
-    """Collects until the block ends."""
+    """A service that collects until the block ends."""
     received: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +54,7 @@ def collector() -> Iterator[Collector]:
                 received.append(self.requestline)
 
         def log_message(self, *_: object) -> None:
-            """Tests look at `received`."""
+            """Logs no line: tests look at `received`."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,10 +1,9 @@
-"""A Docker engine for tests, with the sandboxes' image: one a session, by the project's own
-scripts.
+"""A Docker engine for tests, with the sandboxes' image: one engine per session.
 
-As root, `deploy/engine.sh` starts the engine. Another user names an engine that he may use, for
-example a rootless one: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without an engine,
-pytest does not collect the tests of the backend `docker`, and the session's header says so. Tests
-that kill an engine need their own: without root they are skipped, with the reason.
+If the user is root, `deploy/engine.sh` starts the engine. Other users name an engine that they may
+use, for example a rootless engine: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without an
+engine, pytest does not collect the tests of the backend `docker`, and the session's header says so.
+Tests that kill an engine need their own engine; without root they are skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from typing import Any
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 IMAGE = "fettle-sandbox"
-GIVEN = os.environ.get("FETTLE_TEST_ENGINE")
+ENGINE_ADDRESS = os.environ.get("FETTLE_TEST_ENGINE")
 OWN = os.geteuid() == 0
-AVAILABLE = OWN or GIVEN is not None
+AVAILABLE = OWN or ENGINE_ADDRESS is not None
 BACKENDS = ("docker",) if AVAILABLE else ()
 """Parameters of a test; empty if no engine is available."""
 
@@ -38,9 +37,9 @@ class Engine:
 
 
 def header() -> str:
-    """What the session reports about the backend `docker`."""
-    if GIVEN is not None:
-        note = f"docker: tested with the engine at {GIVEN}"
+    """The line in the session's header about the backend `docker`."""
+    if ENGINE_ADDRESS is not None:
+        note = f"docker: tested with the engine at {ENGINE_ADDRESS}"
         missing = "; an engine's death (test_faults_engine.py) NOT tested: run as root"
         return note if OWN else note + missing
     if OWN:
@@ -50,7 +49,7 @@ def header() -> str:
 
 @contextmanager
 def started(config: Mapping[str, Any]) -> Iterator[Engine]:
-    """An engine of one's own, without an image; `config` is its daemon.json."""
+    """A separate engine without an image. `config` is its daemon.json."""
     folder = Path(tempfile.mkdtemp(prefix="fettle-engine-"))
     (folder / "daemon.json").write_text(json.dumps(config))
     try:
@@ -62,12 +61,12 @@ def started(config: Mapping[str, Any]) -> Iterator[Engine]:
 
 @contextmanager
 def shared(folder: Path) -> Iterator[Engine]:
-    """The session's engine. `folder` is common to the processes of one session: the first of them
-    makes it, the last one ends it.
+    """The session's engine. `folder` is common to the processes of one session: the first process
+    starts the engine, the last process ends it.
     """
-    if GIVEN is not None:
-        build(GIVEN)
-        yield Engine(GIVEN, None)
+    if ENGINE_ADDRESS is not None:
+        build(ENGINE_ADDRESS)
+        yield Engine(ENGINE_ADDRESS, None)
         return
     with _counted(folder, 1) as users:
         location_file = folder / "engine"
@@ -86,12 +85,12 @@ def shared(folder: Path) -> Iterator[Engine]:
 
 
 def build(host: str, image: str = IMAGE, **environment: str) -> None:
-    """Have the sandboxes' image there, current."""
+    """Build the sandboxes' image on this engine, unless the current image exists."""
     script("sandbox-image.sh", image, DOCKER_HOST=host, **environment)
 
 
 def script(name: str, *words: str, **environment: str) -> str:
-    """What one of the project's scripts prints."""
+    """Run one of the project's scripts; return its output."""
     done = subprocess.run(
         [DEPLOY / name, *words],
         env={**os.environ, **environment},
@@ -106,8 +105,9 @@ def script(name: str, *words: str, **environment: str) -> str:
 
 @contextmanager
 def _counted(folder: Path, change: int) -> Iterator[int]:
-    """The number of processes that use the engine, after this process began or ended its use; the
-    others wait for the lock."""
+    """The number of processes that use the engine, after this process started or ended its use.
+    Other processes wait for the lock.
+    """
     with (folder / "engine.users").open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)

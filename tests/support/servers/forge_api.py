@@ -1,4 +1,4 @@
-"""The calls of GitHub's and GitLab's API that open a request, as a forge on loopback has them."""
+"""The calls of GitHub's and GitLab's API that open a request, on loopback."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ PATH = "team/app"
 
 @dataclass
 class ForgeApi:
-    """A forge of one repository, `team/app`, with one request a branch. It wants `token`; `trouble`
-    may answer in its place: it gets the method, and the moment `before` or `after`."""
+    """A forge with one repository, `team/app`, and one request per branch. It requires `token`.
+    `trouble` may answer instead of the forge; it receives the method, and the moment `before` or
+    `after` the call has had its effect.
+    """
 
     kind: str
     authority: str

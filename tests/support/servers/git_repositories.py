@@ -1,4 +1,4 @@
-"""Git repositories that a test makes, in a folder of its own, as a user of git would."""
+"""Git repositories of a test, each in its own folder, made with git's commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Repository:
     folder: Path
 
     def git(self, *args: str, stdin: bytes = b"") -> str:
-        """Run git in the repository; returns its output without the last line's end."""
+        """Run git in the repository. Returns its output without the last line end."""
         return self.raw(*args, stdin=stdin).decode(errors="surrogateescape").removesuffix("\n")
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:
@@ -45,14 +45,14 @@ class Repository:
             (self.folder / path).write_bytes(content)
 
     def commit(self, files: Mapping[str, bytes] | None = None, message: str = "Change") -> str:
-        """Commit the files and all else that changed; the commit's id."""
+        """Commit these files and all other changes; returns the commit's id."""
         self.write(files or {})
         self.git("add", "--all", "--force")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         return self.git("rev-parse", "HEAD")
 
     def commit_tree(self, rows: str) -> str:
-        """A commit of a tree that git's own commands would refuse: `MODE KIND ID NAME`, by line."""
+        """Commit a tree that git's own commands would refuse. Each row is `MODE KIND ID NAME`."""
         content = b"".join(
             f"{int(mode, 8):o} {name}\0".encode() + bytes.fromhex(oid)
             for mode, _, oid, name in (row.split(" ", 3) for row in rows.splitlines())
@@ -66,7 +66,7 @@ class Repository:
         return self.git("hash-object", "-w", "--stdin", stdin=content)
 
     def bundle(self, *refs: str) -> bytes:
-        """A bundle of these refs; of all, and HEAD."""
+        """A bundle of these refs, or of all refs and HEAD."""
         return self.raw("bundle", "create", "--quiet", "-", *(refs or ("--all", "HEAD")))
 
     def tree(self, commit: str = "HEAD") -> str:
@@ -82,6 +82,6 @@ def create_repository(folder: Path) -> Repository:
 
 
 def clone_repository(repository: Repository, folder: Path) -> Repository:
-    """A clone, with the whole history."""
+    """A clone with the full history."""
     repository.git("clone", "--quiet", "--no-hardlinks", str(repository.folder), str(folder))
     return Repository(folder)

@@ -1,4 +1,4 @@
-"""A git server on loopback: `git http-backend`, as a forge has it, behind a small HTTP server."""
+"""A git server on loopback: `git http-backend` behind a small HTTP server, as forges have."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from typing import Any
 from support.servers.web_server import listening
 
 Api = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Any, Mapping[str, str]]]
-"""From method, path with query, headers and body to status, JSON and headers."""
+"""A function of method, path with query, headers and body, which returns status, JSON and headers.
+"""
 
 
 @dataclass
 class GitServer:
-    """Serves the repositories below `root`, by their folders. `credential` is the `USER:TOKEN` that
-    the server requires; `status` is the answer to each request, `redirect` sends each request to
-    another address, and `moved` maps the beginning of a path to another path; `pause` holds the
-    packs back, and `packing` is set when a client requests a pack. `requests` are methods and
-    paths.
+    """Serves the repositories below `root`, by their folders.
 
-    `pushing` is called for each request of a push with the method and the moment, `before` or
-    `after` git has done it; if it returns a status, the server answers with that. `pushed` counts
-    the bytes of these requests. `sent` changes answers that have a pack. `api` answers the paths
-    below `/api`."""
+    `credential` is the `USER:TOKEN` that the server requires. `status` is the answer to each
+    request, `redirect` sends each request to another address, and `moved` maps the beginning of a
+    path to another path. `pause` delays the packs, and `packing` is set when a client requests a
+    pack. `requests` are methods and paths. `pushing` is called for each request of a push with the
+    method and the moment, `before` or `after` git has handled the request; if it returns a status,
+    the server answers with this status. `pushed` counts the bytes of these requests. `sent` changes
+    answers that have a pack. `api` answers the paths below `/api`.
+    """
 
     root: Path
     port: int = 0
@@ -57,7 +58,7 @@ class GitServer:
 
     @property
     def listed(self) -> str:
-        """The host as an operator lists it."""
+        """The line for this host in an operator's list."""
         return self.authority if self.tls else f"http://{self.authority}"
 
     def url(self, name: str) -> str:
@@ -164,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Tests have no use for a log."""
+        """Writes no log."""
 
 
 def _backend(root: Path, request: BaseHTTPRequestHandler, body: bytes) -> bytes:
@@ -182,7 +183,7 @@ def _backend(root: Path, request: BaseHTTPRequestHandler, body: bytes) -> bytes:
         "CONTENT_TYPE": request.headers["Content-Type"] or "",
         "CONTENT_LENGTH": str(len(body)),
         "REMOTE_ADDR": "127.0.0.1",
-        "REMOTE_USER": "me",  # or it takes no push
+        "REMOTE_USER": "me",  # without this variable, git refuses pushes
     }
     return subprocess.run(
         ["git", "http-backend"], env=environment, input=body, capture_output=True, check=False

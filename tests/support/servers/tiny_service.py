@@ -64,7 +64,7 @@ def stream(*events: str) -> Answer:
 
 @contextmanager
 def serving(answer: Callable[[ReceivedRequest], Answer] | None = None) -> Iterator[TinyService]:
-    """The server, for the length of a block; `answer` replaces the scripted answers."""
+    """Run the server until the block ends; `answer` replaces the scripted answers."""
     service = TinyService("")
     with listening(_handler(answer or service.answer)) as port:
         service.url = f"http://127.0.0.1:{port}"
@@ -100,7 +100,9 @@ def _handler(answer: Callable[[ReceivedRequest], Answer]) -> type[BaseHTTPReques
 
 
 def _read(content_type: str, text: bytes) -> Any:
-    """JSON; with the `files` of a form that has it as its part `job`."""
+    """Parse a JSON body. For a form, return the JSON of its part `job`, and add the form's
+    `files`.
+    """
     if not content_type.startswith("multipart/form-data"):
         return json.loads(text) if text else None
     form = message_from_bytes(f"Content-Type: {content_type}\r\n\r\n".encode() + text)
@@ -144,5 +146,5 @@ JOB = {
 
 
 def job(**changes: Any) -> dict[str, Any]:
-    """A job in the shape of `GET /jobs/{id}`, with changes."""
+    """A job in the shape of `GET /jobs/{id}`, with these fields changed."""
     return {**json.loads(json.dumps(JOB)), **changes}

@@ -1,4 +1,4 @@
-"""TLS in front of a server that has none; it remembers what clients sent through it."""
+"""TLS in front of a server without TLS; it records the data that clients send."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ HOST = "localhost"
 
 @dataclass
 class TlsFront:
-    """`certificate` is the file by which clients can verify it as HOST."""
+    """Clients can verify the front as HOST with the file `certificate`."""
 
     certificate: Path
     port: int = 0
     handshakes: int = 0
     received: bytearray = field(default_factory=bytearray)
-    """What all clients have sent, decrypted."""
+    """All data that clients have sent, decrypted."""
 
 
 @contextmanager
 def tls_front(folder: Path, port: int) -> Iterator[TlsFront]:
-    """TLS on loopback, by a certificate of its own, in front of `port`."""
+    """TLS on loopback in front of `port`, with a new certificate."""
     folder.mkdir(parents=True)
     certificate, context = self_signed(folder, HOST)
     front = TlsFront(certificate)
@@ -43,7 +43,7 @@ def tls_front(folder: Path, port: int) -> Iterator[TlsFront]:
         front.port = server.sockets[0].getsockname()[1]
 
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda *_: None)  # a client that refuses the certificate
+    loop.set_exception_handler(lambda *_: None)  # the client has refused the certificate
     loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

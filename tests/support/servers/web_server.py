@@ -23,7 +23,7 @@ class Answer:
 
 @dataclass
 class WebServer:
-    """`answers` by path; a function gets the request's headers."""
+    """`answers` by path; an answer may be a function of the request's headers."""
 
     port: int
     answers: dict[str, Answer | Callable[[Mapping[str, str]], Answer]]
@@ -38,7 +38,7 @@ class WebServer:
 def listening(
     handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None
 ) -> Iterator[int]:
-    """A server of these handlers, for the length of a block; its port."""
+    """Run a server with these handlers until the block ends; yields its port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     if tls is not None:
@@ -73,7 +73,7 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
                 self.wfile.write(answer.body)
 
         def log_message(self, *_: object) -> None:
-            """Tests have no use for a log."""
+            """Writes no log."""
 
     server = WebServer(0, {})
     with listening(Handler, tls) as server.port:

@@ -18,9 +18,9 @@ from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")
 EVENT_SECONDS = 5.0
-"""For an event that arrives, also on a busy machine."""
+"""The wait in seconds for an event that arrives, even on a busy machine."""
 NO_EVENT_SECONDS = 0.2
-"""For an event that never arrives: the test waits all of it."""
+"""The wait in seconds for an event that never arrives: the test needs the full time."""
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ async def run_with_ends(
         docker_container.END_SECONDS = seconds  # `quick` restores it
         engine.containers[container].attached.close()
         if event is not None:
-            engine.tell(container, event[0], **({"exitCode": event[1]} if event[1] else {}))
+            engine.send_event(container, event[0], **({"exitCode": event[1]} if event[1] else {}))
     return await run
 
 
@@ -61,5 +61,5 @@ async def test_a_container_that_exits_with_0_or_still_runs_was_cut_off(
         assert (await run_with_ends(engine, backend, event, ("die", "137"))).end is End.KILLED
         with pytest.raises(SandboxUnavailable, match="connection to a run's container was cut"):
             await run_with_ends(engine, backend, event, event)
-        assert engine.steps.count("events") == 1  # the engine was not taken for lost
+        assert engine.steps.count("events") == 1  # the engine did not count as lost
         await backend.close()

@@ -5,7 +5,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from support import layers
+from support.directory_trees import make_tree
 
 from sandbox.docker.garbage_collection import MACHINE
 from sandbox.docker.image import SandboxImage
@@ -24,8 +24,8 @@ LABELS = {MACHINE: "here", MADE_FROM: "sha256:1", TREES_LABEL: "a b"}
 
 def test_the_first_tree_is_on_top_and_links_are_not_followed(tmp_path: Path) -> None:
     below = {"x": b"below", "d/deep": b"1", "e": b"a file", "link": "/etc", "run": b"#!/bin/sh"}
-    layers.make(tmp_path, "top", {"x": b"top", "d": b"a file", "e/in": b"2"})
-    layers.make(tmp_path, "below", below)
+    make_tree(tmp_path, "top", {"x": b"top", "d": b"a file", "e/in": b"2"})
+    make_tree(tmp_path, "below", below)
     (tmp_path / "below" / "pipe").touch()
     data = b"".join(unite_trees(tmp_path, ("top", "below")).archive())
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:

@@ -1,4 +1,6 @@
-"""What an interpreter reads that a process with a fail point starts: see `fail_points.py`."""
+"""Installs the fail point in an interpreter that a process with a fail point starts: see
+`fail_points.py`.
+"""
 
 from __future__ import annotations
 
