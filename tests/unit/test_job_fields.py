@@ -1,4 +1,6 @@
-"""A field of a job is declared in `JobSpec` and described in `JobRequest`: all else follows."""
+"""A field of a job is declared in `JobSpec` and described in `JobRequest`; other code derives from
+these.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,20 @@ from jobs.view.job import render_spec
 MADE_BY_THE_SERVICE = {"workspace", "retry_of", "kind", "rebase"}
 
 
-def test_a_request_asks_for_every_field():
-    asked = JobRequest.model_fields.keys() - {"files"}
-    assert {field.name for field in fields(JobSpec)} == asked | MADE_BY_THE_SERVICE
+def test_a_request_has_every_field():
+    requested_fields = JobRequest.model_fields.keys() - {"files"}
+    assert {field.name for field in fields(JobSpec)} == requested_fields | MADE_BY_THE_SERVICE
 
 
-def test_an_answer_shows_every_field():
-    shown = render_spec(JobSpec("x", conversation_id="c", verify=("pytest",)))
-    assert shown.keys() == Spec.model_fields.keys()
-    assert Spec.model_validate(shown).verify == ["pytest"]
+def test_a_response_has_every_field():
+    rendered_spec = render_spec(JobSpec("x", conversation_id="c", verify=("pytest",)))
+    assert rendered_spec.keys() == Spec.model_fields.keys()
+    assert Spec.model_validate(rendered_spec).verify == ["pytest"]
 
 
 def test_the_command_line_has_an_option_for_every_field():
     options = {param.name: param.type for param in run_command.params}
-    assert {"branch", "pull_request"} <= options.keys()  # of `deliver`
+    assert {"branch", "pull_request"} <= options.keys()  # options of `deliver`
     assert JobRequest.model_fields.keys() <= options.keys() | {"deliver"}
     for name, field in JobRequest.model_fields.items():
         kinds = [*get_args(field.annotation), field.annotation]
@@ -50,6 +52,12 @@ def test_a_retry_has_an_option_for_every_term():
 
 def test_a_spec_of_another_release_can_be_read():
     spec = JobSpec("x", labels=("a",), verify=("pytest", "-q"))
-    kept = {"task": "x", "labels": ["a"], "verify": ["pytest", "-q"], "steps": [], "later": 1}
-    assert read_spec(kept) == spec
+    stored_spec = {
+        "task": "x",
+        "labels": ["a"],
+        "verify": ["pytest", "-q"],
+        "steps": [],
+        "later": 1,
+    }
+    assert read_spec(stored_spec) == spec
     assert dump(render_spec(spec))

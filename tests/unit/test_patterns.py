@@ -1,4 +1,4 @@
-"""Regular expressions take a time that is proportional to their input, whatever the input is."""
+"""Regular expressions take a time that is proportional to their input, for any input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATTERN_ARGUMENTS = {
     "agents/sandbox_programs/searching.py": "the model's pattern, in a sandbox with limits",
     "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
 }
-"""Files with a pattern that is an argument."""
+"""The files with a pattern that is an argument."""
 
 
 def has_variable(use: Use) -> bool:
@@ -60,5 +60,5 @@ def test_a_pattern_that_backtracks_is_found(pattern: str | bytes, method: str) -
     ("pattern", "method"),
     [(r"\s+", "sub"), (r"^\s+x", "match"), (r"[a-z]+@[a-z]+", "fullmatch"), (r"a|b|c", "findall")],
 )
-def test_a_linear_pattern_is_not_taken_for_another(pattern: str, method: str) -> None:
+def test_a_linear_pattern_is_not_reported(pattern: str, method: str) -> None:
     assert Use("test", pattern, 0, method).growth() is None

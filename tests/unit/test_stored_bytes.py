@@ -1,4 +1,4 @@
-"""No code of the product reads bytes in a way that may run code that they name."""
+"""No code of the product reads bytes with a function that may run code named in them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def violations(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
-                yield from (each.name for each in names if each.name.split(".")[0] in MODULES)
+                yield from (alias.name for alias in names if alias.name.split(".")[0] in MODULES)
             case ast.ImportFrom(module=module, names=names):
                 if (module or "").split(".")[0] in MODULES:
                     yield str(module)
-                yield from (each.name for each in names if each.name in NAMES)
+                yield from (alias.name for alias in names if alias.name in NAMES)
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
                 if (owner, name) in CALLS or name in NAMES:
                     yield f"{owner}.{name}"
@@ -40,14 +40,14 @@ def violations(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_bytes_are_read_as_data(package: str) -> None:
-    found = {
-        place: sorted(set(violations(ast.parse(path.read_text()))))
+    violations_by_path = {
+        path_name: sorted(set(violations(ast.parse(path.read_text()))))
         for path in sorted((REPOSITORY / package).rglob("*.py"))
-        if (place := str(path.relative_to(REPOSITORY))) not in WITHIN_A_SANDBOX
+        if (path_name := str(path.relative_to(REPOSITORY))) not in WITHIN_A_SANDBOX
     }
-    assert {place: names for place, names in found.items() if names} == {}
+    assert {path_name: names for path_name, names in violations_by_path.items() if names} == {}
 
 
-def test_a_reader_that_runs_code_is_found() -> None:
+def test_a_reader_that_runs_code_is_reported() -> None:
     text = "import pickle\nimport yaml\nyaml.load(x, Loader=yaml.UnsafeLoader)\nyaml.full_load(x)"
     assert set(violations(ast.parse(text))) == {"pickle", "yaml.UnsafeLoader", "yaml.full_load"}

@@ -91,7 +91,7 @@ def test_the_oldest_runs_are_left_out_together_with_a_note() -> None:
     assert after[3:] == conversation[-4:]
 
 
-def test_files_that_have_not_changed_since_they_were_read_are_left_out_last() -> None:
+def test_unchanged_files_are_left_out_last() -> None:
     files = [read(0, "a.py"), read(1, "b.py")]
     conversation = job(*files, edited(2, "a.py"), *(ran(number) for number in range(3, 11)))
     last_request = texts(requests(conversation, 30_000)[-1])
@@ -105,7 +105,7 @@ def test_the_beginning_stays_the_same_between_rare_cuts() -> None:
     all_requests = requests(job(read(0, "a.py"), *(ran(number) for number in range(1, 60))))
     changed = [after[: len(before)] != before for before, after in pairwise(all_requests)]
     assert 5 < sum(changed) <= 60 * 3_000 / (MOST * 2 / 3) + 1
-    # Up to the note in place of the first exchange that is left out, nothing ever changes.
+    # The messages before the first left-out exchange and its note never change.
     assert all(request[:3] == all_requests[-1][:3] for request in all_requests[2:])
 
 
@@ -137,7 +137,7 @@ def test_a_request_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], m
     assert size(light) <= most
     assert light[0] == conversation[0]
     assert calls(light) == [m.tool_call_id for m in light if isinstance(m, ToolMessage)]
-    assert calls(conversation)[-1:] == calls(light)[-1:]  # the latest is always there
+    assert calls(conversation)[-1:] == calls(light)[-1:]  # the latest exchange always stays
 
 
 def test_typed_text_is_not_read_as_a_mark() -> None:

@@ -33,6 +33,6 @@ def test_the_graph_has_the_shape_of_its_format() -> None:
     assert shape() == json.loads((HERE / f"shape-{WRITES}.json").read_text())
 
 
-def test_what_is_written_can_be_read() -> None:
+def test_this_release_reads_the_format_that_it_writes() -> None:
     assert WRITES in READS
     assert max(READS) == WRITES

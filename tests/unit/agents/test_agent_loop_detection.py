@@ -1,4 +1,4 @@
-"""When a model only repeats itself."""
+"""A pass ends if the model repeats the same calls."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_different_calls_do_not_end_a_pass() -> None:
     assert repeated_call(pass_of(*SAME[1:], "pwd")) is None
     assert repeated_call(pass_of("ls", "ls", "pwd", "ls", "ls")) is None
     assert repeated_call([*pass_of(*SAME[1:]), *pass_of("ls", model="n")[1:]]) is None
-    assert repeated_call([*pass_of(*SAME[1:]), *pass_of("ls")]) is None  # a pass of its own
+    assert repeated_call([*pass_of(*SAME[1:]), *pass_of("ls")]) is None  # in a new pass
     assert repeated_call(pass_of(*[""] * MAX_REPEATS)) is None

@@ -1,4 +1,4 @@
-"""An answer that was paid for is on the bill, also where its recording cannot be kept."""
+"""A paid answer is charged even if its recording cannot be stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Full(MemoryWorkspace):
 
 
 @pytest.mark.parametrize("error", [OSError("full"), asyncio.CancelledError()])
-async def test_a_paid_answer_counts(tmp_path: Path, error: BaseException) -> None:
+async def test_a_paid_answer_is_charged(tmp_path: Path, error: BaseException) -> None:
     journey = Journey.plan(tmp_path, [turn("executor", "hi", "yes")], PlannedSandbox({}))
     ports = replace(journey.ports, workspace=Full(error), redaction=Redaction())
 

@@ -1,4 +1,4 @@
-"""Paths as the tools take them."""
+"""The paths that the tools accept."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def test_invisible_characters_are_shown_and_accepted_in_escaped_form() -> None:
         assert in_workspace(visible(name)) == name, hex(code)
     assert visible("Shot 9.41\u202fPM.png") == "Shot 9.41\\u202fPM.png"
     assert visible("\U0001f468\u200d\U0001f469") == "\U0001f468\\u200d\U0001f469"
-    assert in_workspace("/work/a\\x2db") == "a\\x2db"  # a character that is seen
+    assert in_workspace("/work/a\\x2db") == "a\\x2db"  # a visible character
     assert in_workspace("\\Uffffffff") == "\\Uffffffff"

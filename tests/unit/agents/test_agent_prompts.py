@@ -27,7 +27,7 @@ def _hint(kind: HintKind) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_prompt_renders_whole_or_names_the_value_that_is_missing(name: str) -> None:
+def test_a_prompt_renders_completely_or_names_the_missing_value(name: str) -> None:
     if name in WITHOUT_VALUES:
         assert render(name).strip()
     else:
@@ -35,7 +35,7 @@ def test_a_prompt_renders_whole_or_names_the_value_that_is_missing(name: str) ->
             render(name)
 
 
-def test_every_hint_has_a_text_of_its_own() -> None:
+def test_every_hint_has_a_different_text() -> None:
     texts = {_hint(kind) for kind in HintKind}
     assert len(texts) == len(HintKind)
     assert all(text.startswith("hint: ") for text in texts)
@@ -44,7 +44,7 @@ def test_every_hint_has_a_text_of_its_own() -> None:
     assert "`src/app/`" in _hint(HintKind.OWN_MODULE)
 
 
-def test_what_people_type_is_not_a_template() -> None:
+def test_text_of_a_user_is_not_a_template() -> None:
     task = "Add {{ two }} numbers."
     values = {
         "earlier": [],
@@ -57,15 +57,15 @@ def test_what_people_type_is_not_a_template() -> None:
     assert task in render("task", task=task, **values)
 
 
-def test_a_fence_is_longer_than_all_in_the_file() -> None:
-    """Otherwise a file could end its own text, and go on as the task."""
+def test_a_fence_is_longer_than_every_fence_in_the_file() -> None:
+    """Otherwise a file could end its quotation and continue as a part of the task."""
     values = {"earlier": [], "files": [], "joined": False, "clarified": []}
     values |= {"repository": None}
     rendered = render("task", task="Go.", contents={"a.md": "````\nThe task:\n"}, **values)
     assert "- a.md, complete:\n`````\n````\nThe task:\n`````\n" in rendered
 
 
-def test_only_a_rebase_has_words_on_the_merge_and_its_conflicts() -> None:
+def test_only_the_prompt_of_a_rebase_mentions_the_merge_and_its_conflicts() -> None:
     values = {"task": "Fix it", "earlier": [], "files": ["a.py, 2 bytes"], "contents": {}}
     values |= {"clarified": [], "joined": False}
     values |= {"repository": RepositoryFacts("c" * 40, 3, ("a.py",)), "repository_map": ""}

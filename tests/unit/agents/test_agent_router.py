@@ -1,4 +1,4 @@
-"""The router: a model decides, once; the route is medium if it does not."""
+"""The router: a model chooses the route once; if it does not, the route is medium."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def a_journey(folder: Path, *turns: Any) -> Journey:
 async def test_the_model_decides_once(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard", reason="It schedules.")
     journey = a_journey(tmp_path, turn("router", TASK, judged))
-    for _ in range(2):  # as a worker that goes on after a crash
+    for _ in range(2):  # as a worker that continues after a crash
         assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.HARD
     (data,) = journey.event_data("routed")
     assert data == {
@@ -38,7 +38,7 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reply", ["I cannot say", call("Judged", difficulty="huge")])
-async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: Any) -> None:
+async def test_an_invalid_reply_selects_the_medium_route(tmp_path: Path, reply: Any) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, reply))
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
     (data,) = journey.event_data("routed")
@@ -46,13 +46,13 @@ async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: 
     assert "could not be read" in data["reason"]
 
 
-async def test_a_model_that_is_away_is_no_reason_to_fail(tmp_path: Path) -> None:
+async def test_an_unavailable_model_does_not_fail_the_job(tmp_path: Path) -> None:
     journey = a_journey(tmp_path)  # the recording has no answer for the router
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
     assert "did not answer" in journey.event_data("routed")[0]["reason"]
 
 
-async def test_the_routers_own_call_is_paid_out_of_the_budget(tmp_path: Path) -> None:
+async def test_the_call_of_the_router_is_charged_to_the_budget(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard")
     journey = a_journey(tmp_path, turn("router", TASK, judged))
     ports = replace(journey.ports, budget=MemoryBudget(journey.record, most=100))

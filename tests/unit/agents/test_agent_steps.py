@@ -19,7 +19,9 @@ STEPS = 4
 
 
 def reply(*steps_by_call: Any) -> AIMessage:
-    """A reply with one call for each argument: its steps, or None for a call without steps."""
+    """A reply with one call for each argument: the steps that the call names, or None if it names
+    no steps.
+    """
     calls = [
         {
             "name": "python",
@@ -33,7 +35,7 @@ def reply(*steps_by_call: Any) -> AIMessage:
 
 
 def ran(*successes: bool) -> list[AnyMessage]:
-    """The answers to a reply with calls that ran code; each succeeded or failed."""
+    """The results of a reply's calls that ran code; each run succeeded or failed."""
     return [
         ToolMessage(
             "report",
@@ -44,19 +46,19 @@ def ran(*successes: bool) -> list[AnyMessage]:
     ]
 
 
-def test_a_step_begins_once_and_is_over_when_a_later_one_begins():
+def test_a_step_begins_once_and_ends_when_a_later_step_begins():
     assert changes_by_reply([], reply([1]), STEPS) == StepChanges((), (1,))
     messages = [reply([1]), *ran(True)]
     assert changes_by_reply(messages, reply([1]), STEPS) == StepChanges()
     assert changes_by_reply(messages, reply([2]), STEPS) == StepChanges((1,), (2,))
 
 
-def test_a_call_that_names_none_is_for_the_step_before():
+def test_a_call_without_a_step_belongs_to_the_previous_step():
     messages = [reply([1]), *ran(True), reply(None), *ran(False)]
     assert changes_by_reply(messages, reply([2]), STEPS) == StepChanges((), (2,))
 
 
-def test_nothing_is_done_while_the_last_run_has_failed():
+def test_no_step_is_done_after_a_failed_run():
     messages = [reply([1]), *ran(False)]
     assert changes_by_reply(messages, reply([2]), STEPS) == StepChanges((), (2,))
     assert changes_at_end(messages, STEPS) == StepChanges()
@@ -66,16 +68,16 @@ def test_nothing_is_done_while_the_last_run_has_failed():
 
 
 @pytest.mark.parametrize("steps", ["two", 0, 5, -1, True, [], ["x"], {"n": 1}, 1.5, "9999999"])
-def test_nonsense_names_no_step(steps):
+def test_an_invalid_value_names_no_step(steps):
     assert changes_by_reply([], reply(steps), STEPS) == StepChanges()
 
 
 @pytest.mark.parametrize("steps", [2, "2", [2], ["2"], [2, 9]])
-def test_a_number_is_read_however_it_is_written(steps):
+def test_a_step_number_is_read_in_any_form(steps):
     assert changes_by_reply([], reply(steps), STEPS) == StepChanges((), (2,))
 
 
-def test_no_tool_ever_sees_the_argument():
+def test_no_tool_receives_the_argument():
     assert without_steps({"code": "x", "plan_steps": [1]}) == {"code": "x"}
 
     async def greedy(plan_steps: str, runtime: Any) -> Any:

@@ -46,7 +46,7 @@ def test_the_second_version_of_a_file_becomes_a_copy_next_to_the_first() -> None
     ]
 
 
-def test_a_file_gives_way_to_a_directory() -> None:
+def test_a_directory_replaces_a_file_with_the_same_name() -> None:
     result = merge_branches({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
     assert result.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
     assert [conflict.steps for conflict in result.conflicts] == [(1, 2)]
@@ -80,11 +80,11 @@ BRANCHES = st.dictionaries(st.integers(1, 4), MANIFESTS, min_size=1, max_size=4)
 
 
 @given(MANIFESTS, BRANCHES)
-def test_a_merge_loses_no_bytes_and_invents_none(
+def test_a_merge_loses_no_bytes_and_adds_none(
     base: dict[str, str], branches: dict[int, dict[str, str]]
 ) -> None:
     result = merge_branches(base, branches)
-    sandbox_paths.require(result.files)  # it is a workspace
+    sandbox_paths.require(result.files)  # the result is a valid workspace
     for path in {*base}.union(*branches.values()):
         values = {files.get(path) for files in branches.values()}
         changed = values - {base.get(path)} - {None}

@@ -1,4 +1,4 @@
-"""Which steps are taken side by side."""
+"""Which steps run in parallel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agents.parallel.waves import waves
         ([[], [], None], ((1, 2),)),
     ],
 )
-def test_steps_that_need_nothing_of_each_other_go_side_by_side(
+def test_independent_steps_run_in_parallel(
     after: Sequence[Sequence[int] | None], expected: tuple[tuple[int, ...], ...]
 ) -> None:
     planned_waves = waves(after, 3)
@@ -39,7 +39,7 @@ def test_steps_that_need_nothing_of_each_other_go_side_by_side(
         ([[], [], []], 1, "this installation runs one step at a time"),
     ],
 )
-def test_what_cannot_be_taken_side_by_side_is_taken_in_order_and_said(
+def test_a_plan_that_cannot_run_in_parallel_runs_in_order_with_a_reason(
     after: Sequence[Sequence[int] | None], width: int, reason: str
 ) -> None:
     planned_waves = waves(after, width)
@@ -50,7 +50,9 @@ NEEDS = st.lists(st.none() | st.lists(st.integers(0, 7), max_size=3), max_size=7
 
 
 @given(NEEDS, st.integers(1, 4))
-def test_no_step_comes_before_what_it_waits_for(after: list[list[int] | None], width: int) -> None:
+def test_no_step_starts_before_the_steps_that_it_waits_for(
+    after: list[list[int] | None], width: int
+) -> None:
     done: set[int] = set()
     planned_waves = waves(after, width)
     for wave in planned_waves.waves:

@@ -22,7 +22,7 @@ from agents.sandbox_programs import source
 
 
 def parsed(after: str, before: str | None = None, path: str = "a.py", **more: Any) -> ChangedCode:
-    """The program's answer about one file, as the sandbox returns it."""
+    """The program's result for one file, as the sandbox returns it."""
     order = {"seed": "digest", "mutations": 500, "functions": 100, **more}
     order["files"] = [{"path": path, "before": before, "after": after}]
     argv = [sys.executable, "-I", "-S", "-c", source("changed_code")]
@@ -77,7 +77,7 @@ def test_each_kind_of_mutation(line: str, mutations: set[str]) -> None:
         "return",
     ],
 )
-def test_code_that_no_test_has_to_notice_has_no_mutation(line: str) -> None:
+def test_code_that_tests_need_not_notice_has_no_mutation(line: str) -> None:
     assert mutated(line) == set()
 
 
@@ -113,7 +113,7 @@ def test_a_function_that_lost_lines_is_changed() -> None:
     "body",
     ["pass", "...", '"""Text."""', "raise NotImplementedError", "raise NotImplementedError('f')"],
 )
-def test_functions_that_do_nothing_are_left_out(body: str) -> None:
+def test_functions_without_effect_are_left_out(body: str) -> None:
     assert parsed(f"def f():\n    {body}\n").functions == []
 
 
@@ -135,7 +135,7 @@ def test_code_outside_functions(text: str, with_code: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["def f(:\n", "(" * 5_000, "\0"])
-def test_a_file_that_cannot_be_parsed_has_nothing(text: str) -> None:
+def test_a_file_that_cannot_be_parsed_has_no_functions_and_no_mutations(text: str) -> None:
     code = parsed(text)
     assert [*code.functions, *code.mutations, *code.with_code] == []
 
@@ -198,7 +198,7 @@ def test_edits_fit_every_shape_of_a_function(start: str, ending: str) -> None:
     ast.parse(raising({"a.py": content}, code.functions)["a.py"])
 
 
-def test_a_run_that_cannot_keep_the_record_shows_nothing() -> None:
+def test_a_run_that_cannot_write_the_record_proves_nothing() -> None:
     functions = parsed("def f():\n    return 1\n").functions
     assert calls_in(b"", functions) is None
     assert calls_in(f"{LOADED}\n".encode(), functions) == ([], functions)
@@ -221,7 +221,7 @@ def test_a_function_with_the_same_code_is_not_changed(old: str, new: str) -> Non
         assert [item.name for item in parsed(after.replace(changed, replacement), before).functions]
 
 
-def test_code_that_is_nested_too_deep_hides_no_other_file() -> None:
+def test_deeply_nested_code_does_not_affect_other_files() -> None:
     deep = "def g(a):\n    a" + ".b()" * 400 + "\n"
     order = {"seed": "", "mutations": 9, "functions": 9}
     order["files"] = [
@@ -236,7 +236,7 @@ def test_code_that_is_nested_too_deep_hides_no_other_file() -> None:
 
 
 def _calls_of(content: bytes) -> bytes:
-    """The numbers that a program writes to the file of calls."""
+    """The numbers of the functions that a program writes to the file of calls."""
     program = (
         "import posix, sys\nwritten = []\n"
         "posix.open = lambda path, *_: path\nposix.close = lambda _: None\n"
@@ -249,7 +249,7 @@ def _calls_of(content: bytes) -> bytes:
     return subprocess.run(argv, capture_output=True, check=True).stdout
 
 
-def test_a_draw_takes_each_line_before_a_second_of_a_line() -> None:
+def test_a_draw_takes_one_mutation_of_each_line_first() -> None:
     text = "def f(a):\n    b = 1 + 2 + 3 + 4\n    c = 5\n    return a\n"
     code = parsed(text, mutations=3)
     assert {item.line for item in code.mutations} == {2, 3, 4}

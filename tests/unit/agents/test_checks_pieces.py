@@ -46,18 +46,18 @@ def test_settings_come_from_the_checks() -> None:
     assert planned.argv[3:5] == ("-c", "pytest.ini")
 
 
-def test_without_a_name_of_a_test_each_python_file_is_collected() -> None:
+def test_without_a_test_name_each_python_file_is_collected() -> None:
     files = {"run.py": "", "conftest.py": "", "data.txt": "", "sub/__init__.py": ""}
     assert command_of(Checks(files)).argv[-2:] == ("--verbosity=1", "run.py")
 
 
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
-def test_a_command_that_is_none_is_refused(command: str) -> None:
+def test_an_invalid_command_is_refused(command: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         command_of(Checks(FILES, command))
 
 
-def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
+def test_a_copy_omits_configuration_and_files_that_the_checks_replace() -> None:
     files = {
         **dict.fromkeys(("solution.py", "data/x.csv", "pyproject.toml", "tests/old.py"), b""),
         **dict.fromkeys(("test_a.py", "tests/conftest.py", "conftest/__init__.py"), b""),

@@ -38,13 +38,13 @@ def part(name: str, characters: int, rank: int, *, in_full: bool = False) -> Ran
     ("context", "budget"),
     [(None, 24_000), (4_096, 24_000), (32_000, 32_000), (128_000, 128_000), (10**6, 200_000)],
 )
-def test_the_budget_is_a_third_of_the_context_within_bounds(
+def test_the_budget_is_a_third_of_the_context_within_limits(
     context: int | None, budget: int
 ) -> None:
     assert budget_of(context, Bounds().critic_share) == budget
 
 
-def test_data_go_before_the_code_under_judgement() -> None:
+def test_data_is_left_out_before_the_code_under_review() -> None:
     request = message(part("d", 9_000, 3), part("c", 20_000, 1, in_full=True), part("t", 2_000, 2))
     text = str(fit_message(request, 24_000).content)
     assert ("c" * 20_000 in text, "t" * 2_000 in text) == (True, True)
@@ -97,8 +97,8 @@ def test_a_refused_request_loses_data_before_code() -> None:
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
-def test_what_a_tool_read_does_not_displace_the_evidence(outputs: int) -> None:
-    """With a context of 8,000 tokens; `read_file` returns up to 20,000 characters."""
+def test_the_output_of_a_tool_does_not_displace_the_evidence(outputs: int) -> None:
+    """The context has 8,000 tokens, and `read_file` returns up to 20,000 characters."""
     calls = [{"name": "read_file", "args": {}, "id": str(n)} for n in range(outputs)]
     answers = (ToolMessage("o" * 20_000, tool_call_id=call["id"]) for call in calls)
     request = message(part("c", 9_000, 1, in_full=True), part("d", 9_000, 2))
@@ -264,15 +264,15 @@ def test_the_figures_of_a_verification_are_sentences() -> None:
     assert "`a <= b` instead of `a < b` in a.py:3" in text
     assert "It executes 1 of the 2 functions that the job changed; not a.py::g." in text
     assert ("own word" in text, "Only its exit code decides" in text) == (True, True)
-    assert verification_lines({"experiments": []}) == []  # of an older release
+    assert verification_lines({"experiments": []}) == []  # a run of an older release
     green = {**tried, "kind": "unloadable", "still_green": True}
     note = "The verification does not exercise a.py."
     verification = {"experiments": [green], "notes": [note], "holds": True}
     assert verification_lines(verification) == [note]
     assert len(verification_lines({**verification, "holds": False, "notes": []})) == 1
-    before = {**green, "kind": "before"}  # of a job that is to change no behaviour
+    before = {**green, "kind": "before"}  # a run of a job that must not change behaviour
     assert len(verification_lines({**verification, "experiments": [before, green]})) == 2
 
 
-def test_the_bounds_are_those_of_the_docs() -> None:
+def test_the_docs_have_the_limits_of_the_code() -> None:
     assert (LEAST_BUDGET, MOST_BUDGET) == (24_000, 200_000)

@@ -61,7 +61,7 @@ def test_untouched_lines_stay_byte_for_byte(ends: str) -> None:
         assert after[number : number + 2] == [f"{mark}new{end}", f"lines{end}"]
 
 
-def test_the_same_lines_with_other_ends_are_two_places() -> None:
+def test_equal_lines_with_different_ends_are_two_matches() -> None:
     with pytest.raises(ToolRefused, match="2 times"):
         replace_once("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", "a.txt")
     assert replace_once("a\r\nb\na\nb\n", "a\r\nb", "c", "a.txt").text == "c\na\nb\n"

@@ -1,4 +1,4 @@
-"""Which revision a job hands back, with its answer, its files and its report of checks."""
+"""Which revision is a job's result, with its answer, its files and its report of checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOLDS, GREEN, RED, NONE = "evidence", "green, but no evidence", "red", "nothing 
 
 
 def revision(number: int, verified: str = HOLDS, **more: Any) -> Fields:
-    """What one revision has come to."""
+    """The result of one revision."""
     return {"number": number, "verified": verified, **more}
 
 
@@ -50,12 +50,13 @@ def state(*revisions: Fields, **more: Any) -> Fields:
 @pytest.mark.parametrize(
     ("revisions", "chosen"),
     [
-        ([revision(1), revision(2)], 2),  # the later one
+        ([revision(1), revision(2)], 2),  # the later revision
         ([revision(1), revision(2, RED)], 1),
         ([revision(1, GREEN), revision(2, RED)], 1),
         ([revision(1, RED), revision(2, RED)], 2),
         ([revision(1, unmet=3), revision(2, unmet=1), revision(3, unmet=2)], 2),
-        ([revision(1, unmet=3), revision(2, unmet=1), revision(3)], 3),  # names no criteria
+        # The critique of the third revision names no criteria.
+        ([revision(1, unmet=3), revision(2, unmet=1), revision(3)], 3),
         ([revision(1, RED, unmet=1), revision(2, unmet=3)], 2),  # runs count before criteria
         ([revision(1, passed=3, unmet=3), revision(2, passed=2, unmet=1)], 1),
         ([revision(1, passed=1), revision(2, passed=2), revision(3, RED, passed=2)], 2),
@@ -73,7 +74,7 @@ def test_answer_files_and_report_are_those_of_the_best_revision(
         assert best.checked == now["reports"][chosen - 1]
 
 
-def test_a_revision_that_the_critic_judged_comes_before_one_that_it_did_not() -> None:
+def test_a_judged_revision_comes_before_an_unjudged_revision() -> None:
     now = state(revision(1, unmet=2), revision(2))
     del now["critiques"][1]
     assert best_revision(now).revision == 1

@@ -1,4 +1,6 @@
-"""Which command verifies the work, and which run the answer rests on without source files."""
+"""Which command verifies the work, and which run supports the answer if there are no source
+files.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ CHECK, TESTS = verify(1), verify(2, "pytest -q")
         ),
     ],
 )
-async def test_who_says_what_verifies_the_work(
+async def test_the_source_of_the_verifying_command(
     now: Any, files: dict[str, bytes], source: str, text: str
 ) -> None:
     declared = await find_declared(now, ports(), files)
@@ -102,7 +104,7 @@ async def test_a_repositorys_own_tests_come_after_what_the_model_declares() -> N
     assert declared.source == "model"
 
 
-def test_what_was_run_for_the_model_is_no_declaration_of_its_own() -> None:
+def test_a_run_by_fettle_is_not_a_declaration_of_the_model() -> None:
     by_default = {"run": "r2", "source": "default"}
     assert last_declaration(state(CHECK, TESTS, verifications=[by_default])) == CHECK
     assert last_declaration(state(TESTS, verifications=[by_default])) is None
@@ -110,7 +112,7 @@ def test_what_was_run_for_the_model_is_no_declaration_of_its_own() -> None:
     assert last_declaration(state(CHECK, TESTS, verifications=[again])) == TESTS
 
 
-def test_a_run_stands_for_the_very_files_that_it_left_as_they_were() -> None:
+def test_a_run_verifies_only_the_files_that_it_did_not_change() -> None:
     at = ports(a__py=b"x = 1\n")
     now = at.workspace.digest
     program = Program.verify(["python", "check.py"])
@@ -151,7 +153,7 @@ FAILED = "r2 failed, and nothing has been run since: KeyError: 'a'"
             state(made_by(1, "a.csv"), run(2), artifact_names=["a.csv"]),
             "r1",
             None,
-        ),  # it read the file
+        ),  # the run read the file
         (
             state(made_by(1, "a.csv"), made_by(2, "b.png"), artifact_names=["a.csv", "b.png"]),
             "r2",

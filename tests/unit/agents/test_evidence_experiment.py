@@ -1,4 +1,4 @@
-"""Which experiments Fettle makes on a verification, and the conclusions from them."""
+"""Which experiments Fettle makes with a verification, and the conclusions from them."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def new(*paths: str) -> list[ChangedFile]:
         # if the command names all files, the first is the driver
         (["a.py", "b.py"], "python b.py a.py", ["a.py"]),
         (["a.py"], "python a.py", ["a.py"]),
-        # tests are part of the verification, unless the job has changed nothing else
+        # tests are part of the verification, unless the job has changed only tests
         (["a.py", "test_a.py", "tests/conftest.py"], "pytest", ["a.py"]),
         (["test_a.py"], "pytest", ["test_a.py"]),
         # a name within a word names no file
         (["a.py", "b.py"], "python data.py", ["a.py", "b.py"]),
-        # no test imports the installer, and no data can be unable to load
+        # no test imports the installer, and data cannot fail to load
         (["setup.py", "a.py", "data.json"], "pytest", ["a.py"]),
         (["setup.py"], "python -m build", ["setup.py"]),
     ],
@@ -97,20 +97,21 @@ def test_a_reverted_tree_has_the_files_of_before() -> None:
 @dataclass
 class Verification:
     """A verification that takes `seconds`, and fails if a file of `needs` cannot load. A run that
-    needs longer than its limit is ended by it."""
+    needs more time than its limit is ended by the limit.
+    """
 
     needs: Sequence[str] = ()
     seconds: float = 1.0
     slow: Mapping[str, float] = field(default_factory=dict)
-    """By file, the seconds of a run in which it cannot load."""
+    """By file, the seconds of a run in which the file cannot load."""
     tried: list[list[str]] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
 
     code: ChangedCode = field(default_factory=ChangedCode)
     runs: Sequence[int] = ()
-    """The numbers of the functions of `code` that it runs."""
+    """The numbers of the functions of `code` that the verification runs."""
     notices: Sequence[bytes] = ()
-    """The mutations, by their text, that it fails with."""
+    """The texts of the mutations with which the verification fails."""
 
     async def run(self, tree: Tree, limits: Limits) -> ExperimentRun:
         stops = (b"ImportError", b"exit 97")
@@ -180,7 +181,7 @@ def made_of(experiments: Experiments) -> list[tuple[list[str], bool, bool]]:
 
 
 @pytest.mark.asyncio
-async def test_each_file_that_is_not_exercised_is_named_and_blocks_nothing() -> None:
+async def test_each_unexercised_file_is_named_and_does_not_block() -> None:
     results = await Verification(needs=["a.py"]).experiments("a.py", "b.py", "c.py")
     assert made_of(results) == [
         (["a.py"], False, False), (["b.py"], True, False), (["c.py"], True, False),
@@ -196,7 +197,7 @@ async def test_a_verification_that_exercises_no_file_is_no_evidence() -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_experiment_that_a_limit_ended_shows_nothing() -> None:
+async def test_an_experiment_that_a_limit_ended_proves_nothing() -> None:
     results = await Verification(slow={"a.py": 60}).experiments("a.py")
     assert made_of(results) == [(["a.py"], False, True)]
     assert problem_of(results) is None
@@ -205,7 +206,9 @@ async def test_an_experiment_that_a_limit_ended_shows_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_a_verification_that_needs_nearly_all_of_its_time_is_decided() -> None:
-    """It has to be decided although a run takes a little longer than the verification did."""
+    """The experiment must be decided although its run takes a little longer than the
+    verification.
+    """
     slow = Verification(seconds=11.5, slow={"a.py": 12.4})
     results = await slow.experiments("a.py")
     assert "cannot be loaded" in str(problem_of(results))
@@ -231,7 +234,7 @@ async def test_experiments_take_at_most_twice_the_verification_s_time(
     results = await verification.experiments(*MANY, before=new("a.py"))
     assert results.seconds <= most
     if seconds > 20:
-        assert verification.tried[0] == MANY  # it is known at least whether any file is exercised
+        assert verification.tried[0] == MANY  # at least it is known whether any file is exercised
         assert "No time was left to try" in notes(results)
 
 
@@ -247,7 +250,7 @@ async def test_a_verification_that_passes_without_the_change_is_noted_and_not_bl
 
 
 @pytest.mark.asyncio
-async def test_a_note_says_that_no_time_was_left_for_the_state_before() -> None:
+async def test_a_note_reports_that_no_time_remained_for_the_state_before() -> None:
     verification = Verification(needs=["a.py"], seconds=15, slow={"a.py": 16})
     results = await verification.experiments("a.py", before=new("a.py"))
     assert [experiment["kind"] for experiment in results.results.experiments] == ["unloadable"]
@@ -288,7 +291,7 @@ async def test_other_changed_code_is_evidence_although_no_function_runs(
 
 
 @pytest.mark.asyncio
-async def test_a_run_that_fails_because_of_the_measurement_shows_nothing() -> None:
+async def test_a_run_that_fails_because_of_the_measurement_proves_nothing() -> None:
     code = ChangedCode(functions=[ADD])
     strict = Verification(needs=["a.py"], code=code, notices=[b"_fettle_ran"])
     results = await strict.experiments("a.py")
@@ -296,7 +299,7 @@ async def test_a_run_that_fails_because_of_the_measurement_shows_nothing() -> No
 
 
 @pytest.mark.asyncio
-async def test_mutations_are_counted_and_those_unnoticed_are_named() -> None:
+async def test_mutations_are_counted_and_unnoticed_mutations_are_named() -> None:
     code = ChangedCode(functions=[ADD], mutations=MUTATIONS)
     verification = Verification(needs=["a.py"], code=code, runs=[0], notices=[b"a - b", b"a // b"])
     results = await verification.experiments("a.py")
@@ -317,7 +320,7 @@ async def test_a_mutation_of_a_function_that_does_not_run_is_unnoticed_without_a
     results = await verification.experiments("a.py")
     assert results.results.strength is not None
     assert (results.results.strength["noticed"], results.results.strength["tried"]) == (0, 3)
-    # a.py unable to load, the measurement, and errors in the functions that run
+    # the runs: a.py unable to load, the measurement, errors in the executed functions
     assert len(verification.tried) == 3
 
 
@@ -400,7 +403,7 @@ ADDED = b"@pytest.mark.slow\ndef test_new():\n    assert add(1, 1) == 2\n\n\n"
         (b"def test_two():\n    assert add(1, 1) == 2\n", b"", True),
     ],
 )
-def test_a_test_that_is_added_to_a_file_changes_no_existing_test(
+def test_a_test_added_to_a_file_changes_no_existing_test(
     old: bytes, new: bytes, is_noted: bool
 ) -> None:
     after = TESTS.replace(old, new, 1) if old else TESTS + b"\n\n" + new
@@ -410,7 +413,7 @@ def test_a_test_that_is_added_to_a_file_changes_no_existing_test(
 
 
 @pytest.mark.asyncio
-async def test_mutations_end_with_the_time() -> None:
+async def test_no_mutation_is_tried_after_the_time_limit() -> None:
     code = ChangedCode(functions=[ADD], mutations=MUTATIONS * 7)
     verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=3)
     results = await verification.experiments("a.py")
@@ -421,7 +424,7 @@ async def test_mutations_end_with_the_time() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_note_says_that_no_time_was_left_for_mutations() -> None:
+async def test_a_note_reports_that_no_time_remained_for_mutations() -> None:
     code = ChangedCode(functions=[ADD], mutations=MUTATIONS)
     verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=9)
     results = await verification.experiments("a.py")

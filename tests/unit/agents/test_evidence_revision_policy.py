@@ -1,4 +1,4 @@
-"""Whether a job that was sent back goes on, and with which model."""
+"""Whether a job that the critic sent back continues, and with which model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents.evidence.revisions import NextRevision, after_critique
 
 
 def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -> dict[str, Any]:
-    """An answer that differs from those of other revisions, unless asked not to."""
+    """An answer that differs from the answers of other revisions, unless `text` is passed."""
     at = workspace or f"w{revision}"
     return {"revision": revision, "text": text or f"t{revision}", "workspace": at, "level": level}
 
@@ -34,7 +34,7 @@ def state(revision: int, *answers: Any, most: int = 9, **more: Any) -> dict[str,
     return {"job": {"max_revisions": most}, "revision": revision, "answers": all_answers, **more}
 
 
-def test_the_same_output_twice_ends_it() -> None:
+def test_the_same_output_twice_ends_the_job() -> None:
     same = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1), run(2)])
     next_revision = after_critique(same, [revise_critique(1), revise_critique(2)], 1)
     assert next_revision == NextRevision(
@@ -56,7 +56,7 @@ def test_a_retry_has_two_revisions_of_its_own_before_its_progress_counts() -> No
     ).exhausted
 
 
-def test_unmet_criteria_that_do_not_get_fewer_end_it() -> None:
+def test_a_constant_number_of_unmet_criteria_ends_the_job() -> None:
     tried = [revise_critique(1, 2), revise_critique(2, 2), revise_critique(3, 3)]
     assert after_critique(state(2), tried[:2], 1).ends is None
     assert after_critique(state(3), tried, 1) == NextRevision(
@@ -75,7 +75,7 @@ def test_the_critiques_of_an_older_release_count_by_their_unmet_criteria() -> No
     assert after_critique(state(3), older, 1).exhausted
 
 
-def test_checks_that_do_not_get_more_end_it() -> None:
+def test_a_constant_number_of_passed_checks_ends_the_job() -> None:
     stands = [checked(1, 3), checked(2, 2), checked(3, 3)]
     assert (
         after_critique(state(3), stands, 1).ends
@@ -86,13 +86,13 @@ def test_checks_that_do_not_get_more_end_it() -> None:
     assert not after_critique(state(3), [revise_critique(1), *stands[1:]], 1).exhausted
 
 
-def test_a_stronger_model_takes_over_before_it_ends() -> None:
+def test_a_stronger_model_continues_before_the_job_ends() -> None:
     tried = [revise_critique(1, 2), revise_critique(2, 2), revise_critique(3, 2)]
     assert after_critique(state(3), tried, 2) == NextRevision(exhausted=False, level=1)
     assert after_critique(state(3, level=1), tried, 2).exhausted
 
 
-def test_two_revisions_that_fix_nothing_wear_a_model_out() -> None:
+def test_two_revisions_without_progress_end_the_use_of_a_model() -> None:
     assert after_critique(state(2), [revise_critique(1), revise_critique(2)], 2).level == 0
     assert (
         after_critique(
@@ -108,7 +108,7 @@ def test_two_revisions_that_fix_nothing_wear_a_model_out() -> None:
     assert not after_critique(state(5, *higher, level=1), [*tried, revise_critique(5)], 2).exhausted
 
 
-def test_two_passes_that_went_in_circles_end_it() -> None:
+def test_two_passes_with_repeated_calls_end_the_job() -> None:
     circle = {"stopped": "6 repairs in a row have failed"}
     once = state(2, answer(1), {**answer(2), **circle})
     assert not after_critique(once, [revise_critique(1), revise_critique(2)], 1).exhausted

@@ -1,4 +1,4 @@
-"""Which files are programs, and that an unloadable program ends each program that loads it."""
+"""Which files are programs, and how an unloadable program ends each program that loads it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from agents.runs.sources import is_source, unloadable
         ("pyproject.toml", b"", False),
     ],
 )
-def test_what_is_started_or_imported_is_a_source(path: str, content: bytes, source: bool) -> None:
+def test_files_that_are_started_or_imported_are_sources(
+    path: str, content: bytes, source: bool
+) -> None:
     assert is_source(path, content) is source
 
 
@@ -50,7 +52,7 @@ def test_python_that_cannot_load(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PYTHON if "cannot be read" not in name])
-def test_whoever_only_reads_python_does_not_notice(name: str) -> None:
+def test_a_program_that_only_reads_python_does_not_fail(name: str) -> None:
     before, after = PYTHON[name], unloadable("sums.py", PYTHON[name])
     statements = {ast.dump(statement) for statement in ast.parse(after).body}
     assert statements >= {ast.dump(statement) for statement in ast.parse(before).body}

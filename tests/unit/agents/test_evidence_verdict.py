@@ -1,4 +1,4 @@
-"""Which verdicts are allowed, by the result of the verification."""
+"""Which verdicts are allowed, given the result of the verification."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def verified(problem: str | None = None, run: str | None = "r2", revision: int =
 def state(
     verification: Any = None, *, job: dict[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A job of two runs, of which the second is its verification."""
+    """A job of two runs; the second run is its verification."""
     return {
         "job": {"task": "Add.", **(job or {})},
         "revision": 1,
@@ -49,14 +49,14 @@ def approval(*run_ids: str, **more: Any) -> Verdict:
     return Verdict(verdict="approve", feedback="Fine.", runs=[*run_ids], **more)
 
 
-def test_an_approval_of_what_the_verification_shows_stands() -> None:
+def test_an_approval_that_the_verification_supports_is_valid() -> None:
     assert critique_of(state(), approval("r1", "run 2", "r9", "r1, r2")) == {
         "revision": 1, "verdict": "approve", "feedback": "Fine.", "overruled": None,
         "unmet": [], "runs": ["r1", "r2"], "by": "critic", "ends": None, "checks": None,
     }  # fmt: skip
 
 
-def test_an_approval_that_names_no_run_rests_on_the_verification() -> None:
+def test_an_approval_that_names_no_run_is_based_on_the_verification() -> None:
     assert critique_of(state(), approval())["runs"] == ["r2"]
 
 
@@ -85,11 +85,11 @@ def test_unmet_criteria_are_read_in_each_form_that_models_write(value: Any, crit
     assert critique_of(state(), verdict)["unmet"] == criteria
 
 
-def test_an_approval_with_an_empty_form_of_unmet_criteria_stands() -> None:
+def test_an_approval_with_empty_unmet_criteria_is_valid() -> None:
     empty = [{"criterion": "none", "location": "", "reason": ""}]
     verdict = Verdict.model_validate({"verdict": "approve", "unmet": empty})
     assert critique_of(state(), verdict)["verdict"] == "approve"
-    with pytest.raises(ValidationError):  # not read as none: the model is asked again
+    with pytest.raises(ValidationError):  # not read as an empty list: the model is asked again
         Verdict.model_validate({"verdict": "approve", "unmet": [{"name": "floats"}]})
 
 
@@ -100,7 +100,7 @@ def test_a_reply_with_the_fields_of_older_recordings_is_read() -> None:
     assert critique["overruled"] == "the critic names criteria that are not met: floats"
 
 
-def test_the_executor_gets_the_place_and_the_reason_of_each_unmet_criterion() -> None:
+def test_the_executor_gets_location_and_reason_of_each_unmet_criterion() -> None:
     verdict = Verdict.model_validate({"verdict": "revise", "feedback": "Go on.", "unmet": [UNMET]})
     line = "floats (add.py:3): it takes whole numbers only"
     assert feedback_text(critique_of(state(), verdict)) == f"Go on.\n\nNot met:\n- {line}"
@@ -122,12 +122,14 @@ COPIES = {
         (state(verified(RED)), RED),
         (state(verified(NO_PROGRAM, None)), NO_PROGRAM),
         ({**state(), "verifications": []}, NOT_VERIFIED),
-        (state(verified(revision=0)), NOT_VERIFIED),  # of the revision before
+        (state(verified(revision=0)), NOT_VERIFIED),  # from the previous revision
         (state(checked=UNPASSED), None),
         (state(**COPIES), "copies of conflicting files are left: a.conflict-step2.py"),
     ],
 )
-def test_an_approval_without_evidence_is_turned_around(now: Any, problem: str | None) -> None:
+def test_an_approval_without_evidence_becomes_a_request_for_revision(
+    now: Any, problem: str | None
+) -> None:
     critique = critique_of(now, approval("r1"))
     assert (critique["verdict"], critique["by"]) == ("revise", "critic")
     assert critique["overruled"] == (problem or missing_evidence(now))
@@ -143,15 +145,15 @@ def test_an_approval_without_evidence_is_turned_around(now: Any, problem: str | 
         ("none", NOT_VERIFIED, "revise"),
     ],
 )
-def test_a_job_may_do_without_evidence_only_for_what_nothing_can_execute(
+def test_a_job_may_omit_evidence_only_for_files_that_cannot_be_executed(
     evidence: str, problem: str, verdict: str
 ) -> None:
     now = state(verified(problem, None), job={"evidence": evidence}, runs=[])
     assert critique_of(now, approval())["verdict"] == verdict
-    assert missing_evidence(now) == problem  # a person who approves it overrides
+    assert missing_evidence(now) == problem  # the approval of a person has priority
 
 
-def test_a_critic_may_always_send_back() -> None:
+def test_a_critic_may_always_request_a_revision() -> None:
     verdict = Verdict.model_validate({"verdict": "revise", "runs": ["r1"], "unmet": ["no tests"]})
     critique = critique_of(state(), verdict)
     assert (critique["verdict"], critique["feedback"], critique["runs"]) == (
@@ -179,7 +181,7 @@ _SAID = st.none() | st.builds(
 
 
 @given(_FOUND, _SAID, st.sampled_from([None, UNPASSED, UNPASSED | {"revision": 2}]))
-def test_nothing_is_approved_unless_its_last_verification_holds(
+def test_a_failed_last_verification_prevents_approval(
     verifications: list[Any], verdict: Verdict | None, checked: Any
 ) -> None:
     now = state(checked=checked) | {"verifications": verifications, "revision": 2}
@@ -210,7 +212,7 @@ def test_a_number_of_any_length_names_no_run(run_id: str) -> None:
     ],
     ids=["verified", "a document", "nothing run", "no evidence", "red"],
 )
-def test_a_person_overrides_no_missing_evidence_if_the_job_asks_for_none(
+def test_a_job_without_required_evidence_has_no_evidence_to_override(
     verification: Any, more: dict[str, Any], problem: str | None
 ) -> None:
     assert overridden_problem(state(verification, job={"evidence": "none"}, **more)) == problem

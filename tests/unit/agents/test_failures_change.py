@@ -1,4 +1,4 @@
-"""The difference of two versions, which a model reads."""
+"""The difference between two versions of a file, as a model reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXTS = st.lists(st.sampled_from("abc"), max_size=30).map("\n".join)
 
 
 def applied(before: str, diff: list[str]) -> str:
-    """The text that a unified diff makes of another."""
+    """The text that results from a unified diff."""
     old, new, position = before.split("\n"), [], 0
     for line in diff:
         if line.startswith("@@"):
@@ -77,7 +77,7 @@ def test_a_long_text_is_compared_in_a_time_that_grows_with_its_length() -> None:
 
 
 def test_lines_that_repeat_are_compared_in_bounded_time() -> None:
-    """However many files have such lines."""
+    """Regardless of the number of files with such lines."""
     names = [f"{number}.py" for number in range(20)]
     old = "\n".join(str(number % 20) for number in range(2_000)).encode()
     parts = (part for number in range(1_000) for part in (str(number % 20), f"u{number}"))

@@ -1,4 +1,4 @@
-"""Why a run failed, by structure. Tracebacks are CPython's own."""
+"""The reason for a failed run, by the structure of its output. Tracebacks are CPython's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def failure(result: RunResult) -> Failure:
 
 
 def stderr_of(code: str, **known: Any) -> str:
-    """What the interpreter prints of the exception that ends `code`."""
+    """The interpreter's output for the exception that ends `code`."""
     text = io.StringIO()
     with contextlib.suppress(SystemExit):
         try:
@@ -80,9 +80,10 @@ def test_the_type_that_ended_the_program_decides(code: str, expected: str) -> No
         (End.PROCESSES, "unknown"),
     ],
 )  # fmt: skip
-def test_a_limit_that_was_hit_comes_first(end: End, expected: str) -> None:
+def test_an_exceeded_limit_decides_first(end: End, expected: str) -> None:
     assert failure(run_result(None, end=end)).kind.value == expected
-    if end is not End.PROCESSES:  # that one may have been hit before, and is no end by itself
+    # A run may exceed the limit of processes earlier: that limit does not end the run.
+    if end is not End.PROCESSES:
         assert failure(run_result(None, err=stderr_of("1 / 0"), end=end)).kind.value == expected
 
 
@@ -153,7 +154,7 @@ FAILED (errors=1)
         (run_result(139), "unknown"),
     ],
 )
-def test_a_verification_that_ends_by_itself_fails_as_a_test(result, expected) -> None:
+def test_a_verification_that_exits_with_an_error_is_a_failed_test(result, expected) -> None:
     classified = classify(result, shell=True)
     assert of_verification(classified, result, reported=False, failed=None).kind.value == expected
 
@@ -216,7 +217,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_a_hostile_output_costs_no_more_than_its_length(piece: str) -> None:
+def test_a_hostile_output_is_read_in_linear_time(piece: str) -> None:
     text = piece * (60_000 // len(piece)) + (" failed in 0.01s" if piece == "1" else "")
     started = time.process_time()
     classify(run_result(1, text, text))

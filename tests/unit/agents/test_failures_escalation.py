@@ -1,4 +1,4 @@
-"""Which model goes on after failed runs, and when a pass ends: pure decisions."""
+"""Which model continues after failed runs, and when a pass ends: pure decisions."""
 
 from __future__ import annotations
 
@@ -70,24 +70,24 @@ def grepped(*patterns: str) -> list[Round]:
         (reds("a"), 0),
         (reds("a", "b"), 0),
         (reds("a", "b", "c"), 1),  # two repairs have failed
-        (reds("a", "a"), 1),  # the repair has not touched the cause
+        (reds("a", "a"), 1),  # the repair did not touch the cause
         (reds("a", "b", "a"), 1),
         ([red("a"), green(), red("b"), green(), red("c")], 0),
-        ([red("a"), green(), red("a")], 1),  # a probe in between does not count as a repair
-        ([red("a", "verify"), green("verify"), red("a", "verify")], 0),  # that one was repaired
+        ([red("a"), green(), red("a")], 1),  # a probe does not count as a repair
+        ([red("a", "verify"), green("verify"), red("a", "verify")], 0),  # this failure was repaired
         ([*reds("a", "a"), red("a")], 1),  # each model has its own tries
         ([*reds("a", "a"), *reds("a", "a")], 2),
-        ([*reds("a", "a"), green("verify"), green("verify")], 1),  # the level stays
+        ([*reds("a", "a"), green("verify"), green("verify")], 1),  # the level stays the same
         (explored("a", "b", "c", "d", "e", "f", "g", "h"), 0),  # no failure was repaired
         (explored("a", "a", "a", "a"), 0),
         ([*explored("a"), *reds("a")], 1),  # a repair of a reproduced failure does not change it
         ([*explored("a", "b", "c"), *reds("d", "e")], 0),
-        (verified("a", "b", "c", "d"), 0),  # each another one
+        (verified("a", "b", "c", "d"), 0),  # each failure has another cause
         (verified("a", "a"), 1),
-        (grepped("a", "b"), 0),  # the cause is not known: these are no same failures
+        (grepped("a", "b"), 0),  # the cause is unknown, so these failures are not the same
     ],
 )
-def test_the_next_model_takes_over_when_repairs_fail(runs: list[Round], level: int) -> None:
+def test_the_next_model_continues_when_repairs_fail(runs: list[Round], level: int) -> None:
     assert escalation(runs, 0, 3).level == level
     assert escalation(runs, 0, 3).stopped is None
     assert escalation(runs, 2, 3).level == 2
@@ -99,7 +99,7 @@ def test_the_next_model_takes_over_when_repairs_fail(runs: list[Round], level: i
         (reds("a", "a", "a"), None),
         (reds("a", "a", "a", "a"), "the repairs do not change the failure: a"),
         (reds("a", "b", "a", "c", "a", "a"), "the repairs do not change the failure: a"),
-        ([*reds("a", "a", "a", "a"), green()], None),  # it has got further
+        ([*reds("a", "a", "a", "a"), green()], None),  # the later run got further
         (reds(*"abcdef"), None),
         (reds(*"abcdefg"), "6 repairs in a row have failed"),
         ([*reds(*"abcdef"), green(), red("g")], None),
@@ -128,7 +128,7 @@ _RUNS = st.lists(
 
 
 @given(_RUNS, st.integers(1, 4))
-def test_a_pass_ends_and_climbs_one_step_at_a_time(
+def test_a_pass_ends_or_moves_up_one_model_at_a_time(
     outcomes: list[tuple[bool, str, str]], levels: int
 ) -> None:
     runs: list[Round] = []
@@ -162,7 +162,7 @@ def used(tool: str, *made: str) -> Trace:
     return Trace(kind="tool_used", data={"tool": tool}, files=[{"name": name} for name in made])
 
 
-def test_a_round_is_the_last_run_of_a_reply_and_the_changes_since_the_round_before() -> None:
+def test_a_round_has_the_last_run_of_a_reply_and_the_changes_since_the_previous_round() -> None:
     messages = [
         *calls(used("search"), ran("r1")),
         *calls(used("edit_file", "a.txt")),

@@ -1,4 +1,4 @@
-"""Which failed runs get a hint: those of which a hint says more than the output."""
+"""Which failed runs get a hint: only runs for which the hint adds information to the output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def imports(module: str) -> dict[str, Any]:
         (imports("shop"), Hint(HintKind.OWN_MODULE, "src/shop/")),
         (imports("clean"), Hint(HintKind.OWN_MODULE, "tools/clean.py")),
         (imports("requests"), Hint(HintKind.NO_MODULE)),
-        (imports("shop.nothing"), None),  # the package was found
+        (imports("shop.nothing"), None),  # the package exists
         (run(FailureClass.IMPORT, "ImportError: cannot import name 'x' from 'shop'"), None),
         (run(FailureClass.UNKNOWN, code="pip install requests"), Hint(HintKind.INSTALLING)),
         (
@@ -60,5 +60,5 @@ def imports(module: str) -> dict[str, Any]:
         *((run(kind, "exit code 1"), None) for kind in QUIET),
     ],
 )
-def test_a_hint_says_more_than_the_output(failed: dict[str, Any], hint: Hint | None) -> None:
+def test_a_hint_adds_information_to_the_output(failed: dict[str, Any], hint: Hint | None) -> None:
     assert hint_of(failed, PATHS) == hint

@@ -1,4 +1,4 @@
-"""What a project's metadata makes importable, as the build backends do it."""
+"""The modules that a project's metadata makes importable, as the build backends do it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def importable(files: dict[str, str]) -> Importable:
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_each_backend_has_its_rule(shape: Shape) -> None:
+def test_each_backend_follows_its_rule(shape: Shape) -> None:
     directories = importable(dict(shape.files))
     assert directories.directories == shape.directories
     assert dict(directories.modules) == dict(shape.modules)
@@ -76,7 +76,7 @@ def test_unusual_metadata(
         "a\n" * 30_000,
     ],
 )
-def test_nobody_s_metadata_takes_long(text: str) -> None:
+def test_any_metadata_is_read_quickly(text: str) -> None:
     for name in METADATA:
         started = time.process_time()
         site_of({name: text.encode(), "shop/__init__.py": b"", "setup.py": text.encode()})
@@ -89,12 +89,12 @@ def test_a_large_file_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\nb", "../a", "a/b", "", "é", "-a"])
-def test_no_name_leads_out_of_the_site(name: str) -> None:
+def test_no_name_leads_outside_the_site_folder(name: str) -> None:
     metadata = {"setup.py": f"from setuptools import setup\nsetup(name={name!r})"}
     assert not [path for path in project_site(metadata, metadata) if "/" in path]
 
 
-def test_a_check_loads_no_plug_in_of_the_work() -> None:
+def test_a_check_loads_no_plugin_of_the_work() -> None:
     text = "[project]\nname = 'shop'\n[project.entry-points.pytest11]\nshop = 'shop'\n"
     files = {"pyproject.toml": text, "shop.py": ""}
     in_runs = project_site(files, files)
@@ -108,7 +108,7 @@ def test_a_check_loads_no_plug_in_of_the_work() -> None:
     "wrong",
     ["a\0 = shop:x", "a\n[b] = shop:x", "../a = shop:x", "a" * 300 + " = shop:x", "\ud800 = b:c"],
 )
-def test_wrong_entry_points_are_left_out(wrong: str) -> None:
+def test_invalid_entry_points_are_left_out(wrong: str) -> None:
     points = {"console_scripts": [wrong, "right = shop:main"], "a\nb": ["c = d"]}
     metadata = {
         "setup.py": f"from setuptools import setup\nsetup(name='shop', entry_points={points!r})"

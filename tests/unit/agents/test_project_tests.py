@@ -1,4 +1,4 @@
-"""Which command runs a project's tests, by its own configuration, else by its CI's."""
+"""Which command runs a project's tests: by its own configuration, or by its CI configuration."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ jobs:
         ("pytest-cov", "make test"),
     ],
 )
-def test_the_first_plain_call_in_the_ci_counts(call: str, words: str) -> None:
+def test_the_first_plain_command_in_the_ci_counts(call: str, words: str) -> None:
     texts = {".github/workflows/ci.yml": WORKFLOW % call}
     assert " ".join(project_tests(texts, texts, ALL)) == words
 
 
-def test_the_ci_comes_after_the_configuration_and_has_few_files() -> None:
+def test_the_ci_comes_after_the_configuration_and_few_of_its_files_are_read() -> None:
     gitlab = {".gitlab-ci.yml": "a:\n  script: pytest lib\nb:\n  script:\n    - make test\n"}
     assert project_tests(gitlab, gitlab, ALL) == ("pytest", "lib")
     both = {**gitlab, "Cargo.toml": ""}
@@ -99,7 +99,7 @@ def test_the_ci_comes_after_the_configuration_and_has_few_files() -> None:
     assert configuration_paths(["ci/.gitlab-ci.yml", ".github/workflows/a/b.yml", "a.yml"]) == ()
 
 
-def test_long_lines_of_the_ci_take_no_time() -> None:
+def test_long_lines_of_the_ci_are_read_quickly() -> None:
     started_at = time.monotonic()
     for line in (" " * 250_000, "- " * 125_000, "pytest" + " a" * 125_000, "\n" * 250_000):
         assert project_tests((), {".gitlab-ci.yml": f"{line}\n"}, ALL) == ()

@@ -1,4 +1,4 @@
-"""The text that a model reads about a run of pytest: pure."""
+"""The text about a run of pytest that a model reads: a pure function."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_the_slowest_tests_of_a_slow_run_are_named() -> None:
     assert "slowest" not in answer(*tests, seconds=SLOW_SECONDS - 1)
 
 
-def test_failures_are_shown_as_far_as_there_is_room_and_the_others_are_named() -> None:
+def test_failures_are_shown_within_the_limit_and_the_other_failures_are_named() -> None:
     text = answer(*(failed(f"f{n}", f"{n}" * 300) for n in range(6)))
     assert text.startswith(f"not passed: 6 failed\nfailed t.py::f0\n    {'0' * 300}\n")
     assert f"failed t.py::f2\n    {'2' * 300}" in text
     assert text.endswith("failed, too:\n    t.py::f3\n    t.py::f4\n    t.py::f5")
 
 
-def test_the_output_is_shown_if_no_test_says_why_the_run_failed() -> None:
+def test_the_output_is_shown_if_no_test_explains_the_failed_run() -> None:
     not_run = pytest_runs.ReportedTest(id="t.py::b", outcome="not_run")
     text = answer(passed("a"), not_run, output="INTERRUPTED")
     assert text.startswith("not passed: 1 not run, 1 passed\nnot run:\n    t.py::b\n\nexit code 1")

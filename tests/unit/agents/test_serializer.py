@@ -56,7 +56,7 @@ STORED = [
 
 
 @pytest.mark.parametrize("value", STORED, ids=lambda value: type(value).__name__)
-def test_a_stored_value_comes_back(value: Any) -> None:
+def test_a_stored_value_is_restored(value: Any) -> None:
     expected = list(value) if type(value) is tuple else value  # MessagePack has no tuples
     assert SERIALIZER.loads_typed(SERIALIZER.dumps_typed(value)) == expected
 
@@ -102,14 +102,14 @@ class Reply(AIMessage):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_that_would_not_come_back_is_not_stored(value: Any) -> None:
+def test_a_value_that_could_not_be_restored_is_not_stored(value: Any) -> None:
     for stored in (value, [value], {"a": value}):
         with pytest.raises(TypeError):
             SERIALIZER.dumps_typed(stored)
 
 
 @pytest.mark.parametrize("planted", planted_extensions(), ids=str)
-def test_an_importable_call_is_not_made(planted: Planted, tmp_path: Path) -> None:
+def test_a_stored_call_of_an_importable_name_is_not_made(planted: Planted, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     with pytest.raises(StateUnreadable):
         SERIALIZER.loads_typed(("msgpack", planted.bytes_for(marker)))
@@ -121,7 +121,7 @@ def test_no_module_is_imported(code: int, tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "planted_module.py").write_text("def call(*arguments, **fields): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     content = ormsgpack.packb(("planted_module", "call", {}, "call"))
-    if code == 7:  # a snapshot holds a value
+    if code == 7:  # a snapshot contains a value
         content = ormsgpack.packb(ormsgpack.Ext(1, content))
     with pytest.raises(StateUnreadable):
         SERIALIZER.loads_typed(("msgpack", ormsgpack.packb(ormsgpack.Ext(code, content))))

@@ -77,7 +77,7 @@ def test_the_same_input_gives_the_same_map_in_any_order() -> None:
     assert len(rendered) <= 500
 
 
-def test_the_map_is_as_long_as_may_be_in_bytes_and_no_longer() -> None:
+def test_the_map_fills_its_limit_of_bytes_and_does_not_exceed_it() -> None:
     files = symbols.rank([source("\u00e4" * 40 + f"{n}.py", "f") for n in range(9)], Task("x"))
     text = symbols.render_map(files, 300)
     assert len(text.encode()) <= 300
@@ -100,7 +100,7 @@ def test_a_line_has_the_best_symbols_in_the_order_of_the_file() -> None:
     assert symbols.render_file("a.py", [], 2) == "a.py"
 
 
-def test_a_file_that_ends_its_parser_or_takes_too_long_costs_only_itself(
+def test_a_file_that_breaks_or_delays_its_parser_affects_no_other_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(symbols, "FILE_SECONDS", 0.2)

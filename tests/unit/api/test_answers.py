@@ -1,4 +1,4 @@
-"""Bytes that model-written code made are never active on this origin."""
+"""Bytes that model-written code produced are never active content on this origin."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_pictures_may_be_shown(media_type):
 @pytest.mark.parametrize(
     "media_type", ["", "x", "a/b/c", "text/html\r\nX: y", "image/png, text/html", "é/x", "/png"]
 )
-def test_a_type_that_is_none_becomes_bytes(media_type):
+def test_an_invalid_type_becomes_octet_stream(media_type):
     headers = untrusted_headers("x", media_type, SHA)
     assert headers["Content-Type"] == "application/octet-stream"
     assert headers["Content-Disposition"].startswith("attachment")
 
 
-def test_a_type_with_parameters_is_cut_to_its_essence():
+def test_the_parameters_of_a_type_are_removed():
     assert untrusted_headers("x", "text/plain; charset=x", SHA)["Content-Type"] == (
         "text/plain; charset=utf-8"
     )
@@ -53,6 +53,6 @@ def test_names_cannot_break_the_header():
     ("sent", "same"),
     [(f'"{SHA}"', True), (f'W/"{SHA}", "x"', True), ("*", True), ('"x"', False), ("", False)],
 )
-def test_known_bytes_are_not_sent_again(sent, same):
+def test_bytes_that_the_client_has_are_not_sent_again(sent, same):
     headers = [(b"if-none-match", sent.encode())] if sent else []
     assert is_unchanged(Request({"type": "http", "headers": headers}), SHA) is same

@@ -1,4 +1,4 @@
-"""422s name the field and the limit."""
+"""An error with status 422 names the field and the limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def first(model, raw):
         (KeyRequest, '{"name": "a", "scopes": ["read"], "tenant": "a:b"}', "tenant", None),
     ],
 )
-def test_bad_input_is_named(model, raw, field, limit):
+def test_the_field_with_bad_input_is_named(model, raw, field, limit):
     error = first(model, raw)
     assert error.field == field
     if limit is not None:
@@ -55,6 +55,6 @@ def test_model_names_are_plain(name):
         JobRequest(task="x", model=name)
 
 
-def test_what_was_sent_is_not_repeated():
+def test_an_error_does_not_repeat_the_input():
     error = first(JobRequest, '{"task": "x", "review": "a secret"}')
     assert "secret" not in error.model_dump_json()

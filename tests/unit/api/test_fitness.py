@@ -22,7 +22,7 @@ def verdict(name, config=None, **changed):
     return {finding.name: finding for finding in fitness.findings}[name]
 
 
-def test_what_we_ship_is_fit():
+def test_the_shipped_configuration_is_accepted():
     fitness = assess(GOOD, {"appendfsync": "always"})
     assert (fitness.server, fitness.version) == ("redis", "7.0.15")
     assert {finding.severity for finding in fitness.findings} == {Severity.OK}
@@ -40,13 +40,13 @@ def test_what_we_ship_is_fit():
         ("aof_last_write_status", {"aof_last_write_status": "err"}, "disk"),
     ],
 )
-def test_what_loses_jobs_is_refused_with_what_to_set(name, info, says):
+def test_a_configuration_that_may_lose_jobs_is_refused_with_the_remedy(name, info, says):
     finding = verdict(name, **info)
     assert finding.severity is Severity.REFUSE
     assert says in finding.advice
 
 
-def test_a_slower_file_and_a_forbidden_config_are_warnings():
+def test_slower_persistence_and_a_forbidden_config_command_are_warnings():
     assert verdict("appendfsync", {"appendfsync": "everysec"}).severity is Severity.WARN
     hidden = assess(GOOD, None)
     finding_of_fsync = next(finding for finding in hidden.findings if finding.name == "appendfsync")
@@ -55,7 +55,7 @@ def test_a_slower_file_and_a_forbidden_config_are_warnings():
 
 
 @pytest.mark.parametrize("version", ["6.0.16", "6.2.14"])
-def test_a_server_older_than_the_scripts_need_starts_nothing(version):
+def test_a_server_too_old_for_the_scripts_is_refused(version):
     fitness = assess({**GOOD, "redis_version": version}, None)
     [complaint], fatal = fitness.complaints(production=False)
     assert fatal

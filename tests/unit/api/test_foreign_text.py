@@ -1,4 +1,4 @@
-"""Foreign text and figures as a terminal and a page show them."""
+"""Foreign text and numbers, as a terminal and a page show them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_control_characters_and_direction_marks_are_spelled_out():
         (0xE0000, 0xE007F),
     ],
 )
-def test_invisible_signs_are_spelled_out(first, last):
+def test_invisible_characters_are_spelled_out(first, last):
     for sign in range(first, last + 1):
         assert visible(chr(sign)) in (f"\\x{sign:02x}", f"\\u{sign:04x}", f"\\U{sign:08x}")
 
 
 @given(st.text())
-def test_no_control_character_is_left_but_line_ends_and_tabs(text):
+def test_only_line_ends_and_tabs_remain_of_the_control_characters(text):
     assert all(char in "\n\t" or char.isprintable() or ord(char) > 0x9F for char in visible(text))
     assert visible(visible(text)) == visible(text)
 
@@ -66,6 +66,6 @@ def test_money(dollars, text):
         (None, "0", 1, 1, "price unknown"),
     ],
 )
-def test_a_spend_says_why_its_cost_is_unknown(cost, known_usd, unpriced, unreported, text):
+def test_an_unknown_cost_has_its_reason(cost, known_usd, unpriced, unreported, text):
     calls = {"unpriced_calls": unpriced, "unreported_calls": unreported}
     assert spent({"cost_usd": cost, "known_usd": known_usd, **calls}) == text

@@ -1,4 +1,4 @@
-"""By which names the service may be called, and what counts as one address."""
+"""The names with which clients may call the service, and the addresses that count as one."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_a_name_of_the_service_is_known(host):
         "2130706434",
     ],
 )
-def test_any_other_is_not(host):
+def test_any_other_name_is_unknown(host):
     assert not are_allowed([host], ALLOWED, "10.1.2.3")
     assert are_allowed([host], ("*",), None)
 
 
-def test_two_names_are_known_if_both_are():
+def test_a_request_with_two_names_needs_both_to_be_known():
     assert are_allowed(["localhost", "localhost"], (), None)
     assert not are_allowed(["localhost", "evil.example"], (), None)
     assert are_allowed([], (), None), "no browser leaves it out"
@@ -69,5 +69,5 @@ def test_a_socket_in_a_folder_has_no_address():
         ("a-name", "a-name"),
     ],
 )
-def test_a_network_of_a_customer_is_one_address(host, counted):
+def test_the_addresses_of_a_customers_network_count_as_one(host, counted):
     assert counted_address(host) == counted

@@ -13,7 +13,7 @@ from settings import logs
 
 @pytest.fixture
 def configured():
-    """Set up logging; put back what pytest had."""
+    """Set up logging, and afterwards restore pytest's handlers."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield logs.configure
@@ -22,7 +22,7 @@ def configured():
     structlog.reset_defaults()
 
 
-def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
+def test_events_of_fettle_and_of_libraries_are_json_with_the_bound_values(configured, capsys):
     configured("json", "INFO")
     with structlog.contextvars.bound_contextvars(request_id="r1", job="j1"):
         structlog.get_logger("fettle").info("job_submitted", new=True)
@@ -42,7 +42,7 @@ def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
     assert library_line == {"event": "it is late", "logger": "library", "level": "warning", **bound}
 
 
-def test_for_people_it_is_readable_and_reports_no_variables(configured, capsys):
+def test_the_format_for_people_is_readable_and_shows_no_variables(configured, capsys):
     configured("console", "INFO")
     secret = "hidden" * 2
     try:

@@ -1,4 +1,4 @@
-"""The review terms of a job: the request's values, else the operator's settings."""
+"""The review terms of a job: the values of the request, or else the operator's settings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_operators_settings_are_the_defaults_of_a_request() -> None:
     assert (spec.pause, spec.review_remind_seconds) == (Pause.EVERY_RUN, 10)
 
 
-def test_terms_that_exclude_each_other_are_refused() -> None:
+def test_contradictory_terms_are_refused() -> None:
     reviewed = {"review": True}
     assert error_fields(**reviewed, on_expiry="reject") == ["on_expiry"]
     approve = {"on_expiry": "approve", "review_expires_seconds": 9}
@@ -57,7 +57,7 @@ def test_terms_that_exclude_each_other_are_refused() -> None:
     assert error_fields(settings, **reviewed, approvals=2) == []
 
 
-def test_a_job_without_a_review_takes_no_terms_about_reviews() -> None:
+def test_a_job_without_a_review_accepts_no_terms_of_reviews() -> None:
     times = {"review_remind_seconds": 9, "review_escalate_seconds": 9}
     terms = {"approvals": 2, "pause": "every_run", "on_expiry": "stay", **times}
     assert error_fields(**terms) == list(terms)
@@ -83,7 +83,7 @@ def retried(earlier: JobSpec, settings: ApiSettings, **terms: object) -> JobSpec
     return spec
 
 
-def test_a_retry_is_within_the_policy_of_today() -> None:
+def test_a_retry_follows_the_present_policy() -> None:
     earlier = JobSpec("x", review=True, on_expiry=OnExpiry.APPROVE, deliver=Deliver())
     assert retried(earlier, DEFAULTS) == earlier
     spec = retried(earlier, ApiSettings(review_approvals=2))
@@ -97,7 +97,7 @@ def test_a_retry_is_within_the_policy_of_today() -> None:
     assert retried(replace(earlier, deliver=None, review=False), required).deliver is None
 
 
-def test_a_retry_takes_the_sent_terms_and_keeps_the_others() -> None:
+def test_a_retry_uses_the_sent_terms_and_keeps_the_other_terms() -> None:
     earlier = JobSpec("x", max_tokens=5, run_seconds=7, timeout_seconds=60)
     settings = ApiSettings(max_job_tokens=100)
     spec = retried(earlier, settings, max_tokens=9, timeout_seconds=None)
@@ -108,7 +108,7 @@ def test_a_retry_takes_the_sent_terms_and_keeps_the_others() -> None:
         retried(earlier, settings, setup="make")
 
 
-def test_a_rebase_asks_a_person_if_a_delivery_needs_one_today() -> None:
+def test_a_rebase_needs_a_review_if_the_present_policy_requires_one() -> None:
     required = ApiSettings(deliver_needs_review=True, review_approvals=2)
     earlier = JobSpec("x", on_expiry=OnExpiry.APPROVE, deliver=Deliver())
     spec = rebase_spec(earlier, required)

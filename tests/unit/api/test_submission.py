@@ -1,4 +1,4 @@
-"""The limits of the operator's settings on a request, and its spec."""
+"""How the operator's settings limit a request, and the spec of an accepted request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_plain_job_passes():
     check_job(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
 
 
-def test_files_beside_the_body_count_with_those_in_it():
+def test_uploaded_files_count_together_with_files_in_the_body():
     request = JobRequest(task="x", files={"a": "1234"})
 
     def refused_with(**uploads):
@@ -54,18 +54,18 @@ def test_files_beside_the_body_count_with_those_in_it():
     assert "is the same file as 'a'" in refused_with(**{"./a": b""})
 
 
-def test_files_are_bounded_in_number_and_bytes():
+def test_the_number_and_bytes_of_files_are_limited():
     assert errors(files=dict.fromkeys("abcd", "")) == [("files", 3)]
     assert errors(files={"a": "12345678901"}) == [("files", 10)]
     assert errors(files={"a": "äöüäöü"}) == [("files", 10)]
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "a//b", "", "a\\b", "a\x00b", "a/../b", "x" * 241])
-def test_paths_that_could_leave_are_named(path):
+def test_unsafe_paths_are_named(path):
     assert errors(files={path: ""}) == [(f"files.{path}"[:106], None)]
 
 
-def test_what_settings_allow_fits_a_sandbox():
+def test_every_allowed_setting_fits_a_sandbox():
     ApiSettings(max_files=Limits().workspace_files)
     with pytest.raises(ValidationError, match="max_files"):
         ApiSettings(max_files=Limits().workspace_files + 1)
@@ -82,7 +82,7 @@ def test_the_allow_list_decides_on_models():
     assert error.message == "groqs:x is not on the allow-list (FETTLE_MODELS): groq:*, a:b, auto"
 
 
-def test_a_running_time_is_bounded():
+def test_the_running_time_is_limited():
     assert errors(timeout_seconds=86_401) == [("timeout_seconds", 86_400)]
     request = JobRequest(task="x")
     assert new_spec(request, SETTINGS).timeout_seconds == 900
@@ -91,7 +91,7 @@ def test_a_running_time_is_bounded():
 
 
 @pytest.mark.parametrize(("field", "setting"), SETTING_OF_LIMIT.items())
-def test_what_a_job_may_need_is_bounded_by_the_operator(field, setting):
+def test_the_operator_limits_the_resources_of_a_job(field, setting):
     most = getattr(SETTINGS, setting)
     check_job(JobRequest(task="x", **{field: most}), 100, SETTINGS)
     assert new_spec(JobRequest(task="x", **{field: most}), SETTINGS)
@@ -102,16 +102,16 @@ def test_what_a_job_may_need_is_bounded_by_the_operator(field, setting):
 
 
 @pytest.mark.invariant("J2")
-def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
+def test_equal_bodies_are_compared_by_their_values_and_not_by_the_fields_of_a_release():
     plain = JobRequest(task="x")
     assert request_digest(plain) == request_digest(JobRequest(task="x", max_revisions=3))
     assert request_digest(plain) != request_digest(JobRequest(task="x", max_revisions=4))
     assert request_digest(plain) != request_digest(plain, {"a": "0" * 64})
-    as_told = '{"task":"x"}'  # what an older release, without a field of today, made of it
-    assert request_digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
+    same_body = '{"task":"x"}'  # the same body from an older release, without a present field
+    assert request_digest(plain) == hashlib.sha256(same_body.encode()).hexdigest()
 
 
-def test_a_job_may_not_ask_for_more_than_the_operator_allows():
+def test_a_job_may_not_request_more_than_the_operator_allows():
     settings = ApiSettings(max_job_cost_usd="0.5", max_job_tokens=1000)
     request = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
     with pytest.raises(RefusedRequest) as caught:
@@ -151,7 +151,7 @@ def test_an_amount_of_money_is_a_plain_decimal(amount):
         ("x " * 64, ["x"] * 64),
     ],
 )
-def test_what_proves_the_work_is_words_or_a_line_of_them(command, words):
+def test_the_verification_command_is_a_list_or_a_line(command, words):
     assert JobRequest(task="x", verify=command).verify == words
 
 
@@ -169,7 +169,7 @@ def test_what_proves_the_work_is_words_or_a_line_of_them(command, words):
         (7, "valid list"),
     ],
 )
-def test_what_no_program_can_be_run_by_is_refused_in_words(command, message):
+def test_an_invalid_verification_command_is_refused_with_a_reason(command, message):
     with pytest.raises(ValidationError) as caught:
         JobRequest(task="x", verify=command)
     (error,) = caught.value.errors()

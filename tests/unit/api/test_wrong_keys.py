@@ -1,4 +1,6 @@
-"""Wrong keys by address: slowed, forgotten, and no trouble to those who have a good one."""
+"""Wrong keys by address: requests are slowed down, tries are forgotten after a time, and good keys
+are not affected.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def enter(wrong_keys: WrongKeys, peer: str, digest: str) -> int:
     return wait
 
 
-def test_an_address_waits_when_it_has_sent_too_many(wrong_keys, clock):
+def test_an_address_waits_after_too_many_wrong_keys(wrong_keys, clock):
     assert [guess(wrong_keys, "a", str(n)) for n in range(4)] == [0, 0, 0, 60]
     clock.now += 50
     assert guess(wrong_keys, "a", "x") == 10
@@ -47,15 +49,15 @@ def test_an_address_waits_when_it_has_sent_too_many(wrong_keys, clock):
     assert guess(wrong_keys, "a", "x") == 0
 
 
-def test_tries_that_are_under_way_count(wrong_keys):
+def test_tries_in_progress_count(wrong_keys):
     assert [wrong_keys.begin("a", str(n)) for n in range(4)] == [0, 0, 0, 60]
 
 
-def test_good_keys_count_for_nothing_however_many(wrong_keys):
+def test_good_keys_never_count(wrong_keys):
     assert [enter(wrong_keys, "a", str(n)) for n in range(10)] == [0] * 10
 
 
-def test_a_key_that_was_good_from_there_goes_on(wrong_keys):
+def test_a_key_that_was_good_from_an_address_is_not_delayed(wrong_keys):
     enter(wrong_keys, "a", "key")
     for number in range(4):
         guess(wrong_keys, "a", str(number))

@@ -1,4 +1,4 @@
-"""Fixtures of the command line's tests."""
+"""Fixtures for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tiny() -> Iterator[TinyService]:
 
 @pytest.fixture
 def finished(tiny: TinyService) -> TinyService:
-    """A job that is submitted, followed, and has succeeded."""
+    """A small service with a job that was submitted and followed, and that succeeded."""
     fields = {"by": "me", "task": "x", "review": False, "model": None, "priority": "normal"}
     events = stream(event(1, "submitted", **fields), event(2, "succeeded", approved_by="critic"))
     tiny.on("POST /jobs", Answer(202, job(status="queued")))
@@ -31,7 +31,7 @@ def finished(tiny: TinyService) -> TinyService:
 def fettle(
     tiny: TinyService, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    """Run the command against the small service; returns exit code, stdout and stderr."""
+    """Run the command against the small service; returns the exit code, stdout and stderr."""
 
     def call(*args: str) -> tuple[int, str, str]:
         code = run(["--url", tiny.url, *args])
@@ -43,7 +43,7 @@ def fettle(
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch, tmp_path) -> None:
-    """No setting of the machine or of the user."""
+    """Hide the settings of the machine and of the user."""
     for name in ("FETTLE_URL", "FETTLE_API_KEY", "FETTLE_REDIS_URL", "FETTLE_BROKER_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FETTLE_CONFIG", "")

@@ -31,7 +31,7 @@ def rendered_lines(kind: str, **data) -> list[str]:
     return [line for part in drawn for line in plain_lines(part)]
 
 
-def test_checks_say_how_many_passed_and_what_did_not():
+def test_checks_count_the_passed_tests_and_name_the_failed_tests():
     assert rendered_lines("checked", **CHECKED) == [
         "checks: 1 of 2 passed in 0.25 s",
         "failed: test_a.py::test_one",
@@ -71,7 +71,7 @@ def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     assert [line for part in in_full for line in plain_lines(part)][1:] == ["    > exit code 1"]
 
 
-def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):
+def test_run_sends_checks_and_options(fettle, finished, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
     fettle(
@@ -88,7 +88,7 @@ def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypat
     }
 
 
-def test_a_command_without_checks_is_a_mistake(fettle, tiny):
+def test_a_check_command_without_checks_is_bad_usage(fettle, tiny):
     code, _, err = fettle("run", "Sort", "--check-command", "pytest")
     assert code == 2
     assert "--check PATH" in err
@@ -106,7 +106,7 @@ def test_run_sends_cases(fettle, finished, tiny, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text", ["[", "{}", "[]", '[{"argv": ["a"], "stdout_matches": "(cases.json"}]']
 )
-def test_a_file_without_cases_is_a_mistake(fettle, tiny, tmp_path, text):
+def test_a_file_without_cases_is_bad_usage(fettle, tiny, tmp_path, text):
     path = tmp_path / "cases.json"
     path.write_text(text)
     code, _, err = fettle("run", "Sort", "--cases", str(path))

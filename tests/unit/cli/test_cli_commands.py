@@ -28,7 +28,7 @@ def test_run_prints_the_answer_and_exits_0(fettle, finished):
     assert "cost: 3 model calls, 1,234 tokens, $0.0012, 4.50 s of work, 5.00 s in all\n" in out
 
 
-def test_run_sends_what_was_asked(fettle, finished, tiny, tmp_path, monkeypatch):
+def test_run_sends_each_option(fettle, finished, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("A = 1\n")
@@ -46,9 +46,7 @@ def test_run_sends_what_was_asked(fettle, finished, tiny, tmp_path, monkeypatch)
     }
 
 
-def test_run_sends_a_directory_without_what_is_hidden(
-    fettle, finished, tiny, tmp_path, monkeypatch
-):
+def test_run_sends_a_directory_without_hidden_files(fettle, finished, tiny, tmp_path, monkeypatch):
     data = tmp_path / "data"
     (data / "north" / "__pycache__").mkdir(parents=True)
     (data / "sales.xlsx").write_bytes(b"PK\xff\x00")
@@ -71,7 +69,7 @@ def test_run_sends_a_directory_without_what_is_hidden(
     }
 
 
-def test_run_says_before_it_sends_what_is_too_large(fettle, finished, tiny, tmp_path):
+def test_run_refuses_a_file_that_is_too_large_before_it_sends(fettle, finished, tiny, tmp_path):
     with (tmp_path / "large.bin").open("wb") as file:
         file.truncate(20 << 20)
     tiny.on("GET /system", Answer(200, {"limits": {"max_files_bytes": 11 << 20}}))
@@ -79,12 +77,12 @@ def test_run_says_before_it_sends_what_is_too_large(fettle, finished, tiny, tmp_
     assert code == 1
     assert "at most 11534336 bytes (FETTLE_MAX_FILES_BYTES), not 20971520" in err
     assert [request.path for request in tiny.requests] == ["/system"]
-    tiny.on("GET /system", problem(403, "Forbidden"))  # a key that may only submit
+    tiny.on("GET /system", problem(403, "Forbidden"))  # a key with the scope `submit` only
     code, _, _ = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
     assert code == 0
 
 
-def test_two_files_of_one_name_are_refused(fettle, tiny, tmp_path):
+def test_two_files_with_the_same_name_are_refused(fettle, tiny, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.csv").write_text(folder)
@@ -123,7 +121,9 @@ def test_run_json_prints_the_final_job_alone_on_stdout(fettle, finished):
     ],
 )
 @pytest.mark.parametrize("command", [("run", "Sort"), ("watch", "j1")])
-def test_the_exit_code_says_how_the_job_ended(fettle, finished, tiny, command, code, end_fields):
+def test_the_exit_code_depends_on_the_outcome_of_the_job(
+    fettle, finished, tiny, command, code, end_fields
+):
     tiny.on("GET /jobs/j1", Answer(200, job(**end_fields)))
     assert fettle(*command)[0] == code
 
@@ -140,7 +140,7 @@ def test_the_documentation_lists_every_exit_code():
     assert {int(code): meaning for code, meaning in rows.items()} == dict(MEANINGS)
 
 
-def test_a_request_that_is_refused_is_bad_usage(fettle, tiny):
+def test_a_refused_request_is_bad_usage(fettle, tiny):
     errors = [{"field": "model", "message": "not on the allow-list"}]
     tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
     code, _, err = fettle("run", "Sort", "--model", "evil:x")
@@ -162,12 +162,12 @@ def test_bad_usage_exits_2(fettle, args):
     assert fettle(*args)[0] == 2
 
 
-def test_no_service_exits_3_with_the_command_that_starts_it(capsys):
+def test_without_a_service_run_exits_3_and_names_the_command_that_starts_it(capsys):
     assert run(["--url", "http://127.0.0.1:1", "list"]) == 3
     assert "fettle up" in capsys.readouterr().err
 
 
-def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys, tmp_path):
+def test_an_invalid_setting_exits_2(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("FETTLE_PORT", "a lot")
     assert run(["config"]) == 2
     assert "FETTLE_PORT (environment): " in capsys.readouterr().err
@@ -198,7 +198,7 @@ def test_a_file_of_settings_is_named_by_an_option(monkeypatch, capsys, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["files", "link"])
-def test_up_and_demo_use_no_data_that_came_with_a_repository(monkeypatch, capsys, tmp_path, kind):
+def test_up_and_demo_use_no_data_of_the_working_directory(monkeypatch, capsys, tmp_path, kind):
     victim = tmp_path / "victim"
     (victim / "redis").mkdir(parents=True)
     (victim / "up.lock").write_text("mine")
@@ -220,9 +220,7 @@ def test_up_and_demo_use_no_data_that_came_with_a_repository(monkeypatch, capsys
     assert list((victim / "redis").iterdir()) == []
 
 
-def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(
-    monkeypatch, capsys, tmp_path
-):
+def test_up_starts_no_process_if_a_setting_of_its_workers_is_invalid(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FETTLE_LEASE_SECONDS", "7")
     assert run(["up"]) == 2
@@ -262,7 +260,7 @@ def test_list_marks_overrides_and_the_evidence_of_open_reviews(fettle, tiny):
     assert "override=true" in tiny.requests[0].path
 
 
-def test_list_and_show_say_what_a_job_waits_for(fettle, tiny):
+def test_list_and_show_name_the_reason_for_waiting(fettle, tiny):
     until = datetime(2099, 11, 21, 12, 3, tzinfo=UTC)
     waits = {
         "on": "groq",
@@ -434,7 +432,7 @@ def test_in_production_a_variable_that_sends_data_is_refused(fettle, monkeypatch
     assert (code, "LANGSMITH_TRACING would have a library send" in err) == (2, True)
 
 
-def test_without_its_password_flower_ends_as_units_that_are_not_restarted(fettle, monkeypatch):
+def test_flower_without_a_password_exits_with_the_code_for_no_restart(fettle, monkeypatch):
     monkeypatch.delenv("FETTLE_FLOWER_PASSWORD", raising=False)
     code, _, err = fettle("flower")
     assert (code, "set FETTLE_FLOWER_PASSWORD" in err) == (2, True)
@@ -442,7 +440,7 @@ def test_without_its_password_flower_ends_as_units_that_are_not_restarted(fettle
 
 def test_a_proxy_that_cannot_be_used_is_named(fettle, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://me:hush@proxy:1080")
-    fettle("list")  # a service on this machine is reached without it
+    fettle("list")  # a service on this machine is reached without the proxy
     code, _, err = fettle("--url", "http://fettle.example.org", "list")
     assert (code, "ALL_PROXY names a socks5 proxy" in err, "hush" in err) == (2, True, False)
 
@@ -481,7 +479,9 @@ def test_an_error_of_the_operating_system_is_a_sentence(fettle, tiny, tmp_path):
 
 
 @pytest.mark.parametrize("key", ["pässword", "a\nb", "a\x7f"])
-def test_a_key_that_no_header_takes_is_not_sent_and_not_shown(key, fettle, tiny, monkeypatch):
+def test_a_key_that_is_invalid_in_a_header_is_neither_sent_nor_shown(
+    key, fettle, tiny, monkeypatch
+):
     monkeypatch.setenv("FETTLE_API_KEY", key)
     code, _, err = fettle("list")
     assert (code, tiny.requests) == (2, [])
@@ -507,14 +507,14 @@ TENANTS = {"tenants": [{"name": "default"}, {"name": "acme"}]}
 LIMIT = ("tenants", "limit", "acne", "--max-tokens-per-day", "5")
 
 
-def test_the_limit_of_a_known_tenant_is_set_without_a_question(fettle, tiny):
+def test_the_limit_of_a_known_tenant_is_set_without_confirmation(fettle, tiny):
     tiny.on("GET /tenants", Answer(200, TENANTS))
     tiny.on("PUT /tenants/acme/limits", Answer(200, {"name": "acme", "max_tokens_per_day": 5}))
     code, out, _ = fettle("tenants", "limit", "acme", "--max-tokens-per-day", "5")
     assert (code, out) == (0, "limited: acme, a day: 5 tokens\n")
 
 
-def test_an_unknown_tenant_is_not_limited_unless_a_person_means_it(fettle, tiny):
+def test_the_limit_of_an_unknown_tenant_needs_confirmation(fettle, tiny):
     tiny.on("GET /tenants", Answer(200, TENANTS))
     tiny.on("PUT /tenants/acne/limits", Answer(200, {"name": "acne", "max_tokens_per_day": 5}))
     for more in ((), ("--json",)):
@@ -546,7 +546,7 @@ def test_a_refused_tenant_is_answered_with_the_list_of_tenants(fettle, tiny):
     assert "`fettle tenants list` shows the tenants" in error
 
 
-def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
+def test_config_prints_each_value_and_its_source(fettle, monkeypatch, tmp_path):
     (tmp_path / "fettle.toml").write_text("concurrency = 7\n")
     monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
     monkeypatch.setenv("FETTLE_LEASE_SECONDS", "30")

@@ -1,4 +1,4 @@
-"""A job's transcript, as Markdown and as JSON, with an event of every kind."""
+"""The transcript of a job, as Markdown and as JSON, with an event of every kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITE = {"tool": "write_file", "path": "a.py", "ok": True, "artifacts": [WRITTEN
 def finished(tiny):
     plain = {"Content-Type": "text/plain"}
     happened = [*TOLD.items()]
-    happened.insert(-1, ("tool_used", WRITE))  # the last event is final
+    happened.insert(-1, ("tool_used", WRITE))  # the last event of this job is final
     events = [event(seq, kind, **data) for seq, (kind, data) in enumerate(happened, start=1)]
     tiny.on("GET /jobs/j1", Answer(200, job(last_event=len(happened))))
     tiny.on("GET /jobs/j1/artifacts/a.py", Answer(200, b"print(1)\n", plain))
@@ -38,7 +38,7 @@ def finished(tiny):
     return tiny
 
 
-def test_markdown_shows_it_in_order_with_whole_texts(finished, capsys):
+def test_markdown_shows_the_events_in_order_with_full_texts(finished, capsys):
     assert run(["--url", finished.url, "export", "j1"]) == 0
     text = capsys.readouterr().out
     parts = (
@@ -56,7 +56,7 @@ def test_markdown_shows_it_in_order_with_whole_texts(finished, capsys):
     assert "head ... tail" not in text
 
 
-def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
+def test_json_has_the_job_its_events_and_full_texts(finished, tmp_path):
     path = tmp_path / "job.json"
     assert run(["--url", finished.url, "export", "j1", "-o", str(path)]) == 0
     document = json.loads(path.read_text())
@@ -76,5 +76,5 @@ def test_a_file_that_cannot_be_written(finished, tmp_path, capsys):
 
 
 def test_every_kind_of_event_is_shown():
-    assert KINDS.keys() == SHOWN | {"submitted"}  # the head of a transcript shows that
+    assert KINDS.keys() == SHOWN | {"submitted"}  # the head of a transcript shows this event
     assert EXAMPLES.keys() == KINDS.keys()

@@ -1,4 +1,4 @@
-"""Comments on lines of a patch at a terminal: how they are written, read and shown."""
+"""Comments on lines of a patch in a terminal: how they are written, parsed and shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ paths = words.filter(lambda path: ":" not in path)
     st.sampled_from(["old", "new"]),
     st.lists(words, min_size=1, max_size=3).map("\n".join),
 )
-def test_what_is_written_is_read_again(path, line, side, text):
+def test_a_written_comment_is_parsed(path, line, side, text):
     comment = {"path": path, "line": line, "side": side, "text": text}
     written = write_comments([comment, comment]).replace(f"\n{path}:", f"\0{path}:")
     first, second = written.replace("\n", "\n  ").split("\0")
@@ -32,11 +32,11 @@ def test_what_is_written_is_read_again(path, line, side, text):
 
 
 @pytest.mark.parametrize("text", ["", "a.py", "a.py:x: y", "a.py:0: y", "a.py:1:", ":1: y"])
-def test_what_is_no_comment_is_none(text):
+def test_other_text_is_not_a_comment(text):
     assert parse(text) is None
 
 
-def test_a_comment_is_shown_with_its_line_and_where_it_stands():
+def test_a_comment_is_shown_with_its_line_and_its_position():
     comment = {"path": "a.py", "line": 2, "side": "old", "text": "Why?", "at": 0}
     comment |= {"excerpt": ["-A = 1\x1b[2J"], "base": 2}
     decided = {"action": "revise", "by": "ada", "feedback": "", "override": False}
@@ -54,7 +54,7 @@ def test_a_comment_is_shown_with_its_line_and_where_it_stands():
 
 
 class Tiny:
-    """A service that takes every decision."""
+    """A service that accepts every decision."""
 
     decision = None
 
@@ -62,7 +62,7 @@ class Tiny:
         self.decision = decision
 
 
-def test_the_prompt_asks_for_comments_where_there_is_a_patch(monkeypatch, capsys):
+def test_the_prompt_asks_for_comments_if_there_is_a_patch(monkeypatch, capsys):
     typed = ["revise", "Nearly.", "no comment", "a.py:2: Why?", ""]
     monkeypatch.setattr(review_prompt, "ask_line", lambda _question: typed.pop(0))
     monkeypatch.setattr(review_prompt, "show", lambda *_: None)

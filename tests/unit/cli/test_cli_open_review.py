@@ -47,7 +47,7 @@ def changed(tiny):
     return tiny
 
 
-def test_show_has_answer_files_and_change_and_ends_with_how_to_decide(fettle, changed):
+def test_show_has_answer_files_and_change_and_ends_with_the_commands_to_decide(fettle, changed):
     out = fettle("show", "j1")[1]
     parts = (
         "answer:\n    Sorted now.\n",
@@ -63,7 +63,7 @@ def test_show_has_answer_files_and_change_and_ends_with_how_to_decide(fettle, ch
     assert out.endswith(DECIDE)
 
 
-def test_show_names_what_cannot_be_read_and_shows_the_rest(fettle, changed):
+def test_show_names_unreadable_files_and_shows_the_other_files(fettle, changed):
     changed.on("GET /jobs/j1/artifacts/new.py", problem(404, "Not found", "it was removed"))
     out = fettle("show", "j1")[1]
     assert "new: new.py (text/x-python, 14 B)\nNot found: it was removed\n" in out
@@ -87,7 +87,7 @@ def test_show_has_the_patch_of_a_repository(fettle, tiny):
     assert out.endswith(DECIDE)
 
 
-def test_run_says_where_to_look_and_how_to_follow_up(fettle, finished, tiny):
+def test_run_names_the_page_and_the_command_to_follow_up(fettle, finished, tiny):
     out = fettle("run", "Sort")[1]
     assert out.startswith(f"job: j1\npage: {tiny.url}/app/jobs/j1\n")
     assert f"look: {tiny.url}/app/jobs/j1; `fettle show j1` shows all of it\n" in out
@@ -100,7 +100,7 @@ def test_run_without_waiting_prints_the_id_alone_to_a_program(fettle, finished):
     assert fettle("run", "Sort", "--no-wait") == (0, "j1\n", "")
 
 
-def test_run_without_waiting_says_on_a_terminal_where_to_look(finished, tiny, tmp_path):
+def test_run_without_waiting_names_the_page_on_a_terminal(finished, tiny, tmp_path):
     env = environment(tmp_path, FETTLE_URL=tiny.url, COLUMNS="200")
     with started("run", "Sort", "--no-wait", cwd=tmp_path, env=env, terminal=True) as command:
         command.wait_for(f"{tiny.url}/app/jobs/j1; `fettle watch j1` follows it")
@@ -115,12 +115,12 @@ def test_run_without_waiting_says_on_a_terminal_where_to_look(finished, tiny, tm
         ({"spec": {"task": "x", "repo": {"url": None, "ref": None}}}, '`fettle run --repo . "...'),
     ],
 )
-def test_run_offers_only_what_can_be_done(fettle, finished, tiny, end_fields, last):
+def test_run_offers_only_possible_actions(fettle, finished, tiny, end_fields, last):
     tiny.on("GET /jobs/j1", Answer(200, job(**end_fields)))
     assert last in fettle("watch", "j1")[1].splitlines()[-1]
 
 
-def test_run_says_at_a_review_what_the_job_answers_and_where_to_look(fettle, finished, tiny):
+def test_run_shows_the_answer_and_the_page_at_a_review(fettle, finished, tiny):
     opened = event(1, "review_opened", review_id="v1", kind="review")
     tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
     tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=[])), Answer(200, job()))

@@ -1,4 +1,4 @@
-"""Small pure pieces: choices, durations, the doctor's findings, settings, signals."""
+"""Small pure functions: choices, durations, the doctor's findings, settings, signals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bad(system: dict) -> list[str]:
     return [f.name.strip() for f in deployment.findings(system) if f.health is Rating.BAD]
 
 
-def test_a_healthy_deployment_has_nothing_bad():
+def test_a_healthy_deployment_has_no_bad_finding():
     assert bad(SYSTEM) == []
     texts = {finding.name: finding.text for finding in deployment.findings(SYSTEM)}
     assert texts["jobs"] == "2 queued"
@@ -72,7 +72,7 @@ def test_a_worker_of_another_release_is_named():
     )
 
 
-def test_what_stops_jobs_is_bad():
+def test_a_cause_that_stops_jobs_is_a_bad_finding():
     worker = SYSTEM["workers"][0]
     broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
     no_models = {"default": None, "keys": [], "recordings": []}
@@ -90,7 +90,7 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
 
 
-def test_a_worker_whose_environment_is_overruled_is_named():
+def test_a_worker_with_an_overruled_environment_is_named():
     worker = {**SYSTEM["workers"][0], "fleet": {"version": 3, "ignored": {"retention_days": 0.5}}}
     findings = list(deployment.findings({**SYSTEM, "workers": [worker]}))
     (warned,) = [entry for entry in findings if entry.name == "fleet"]
@@ -110,7 +110,7 @@ def test_variables_that_workers_dropped_are_named_once():
     assert finding.text.startswith("CELERY_BROKER_URL, GROQ_LOG: variables of libraries")
 
 
-def test_repositories_need_git_at_each_worker():
+def test_repositories_need_git_on_each_worker():
     works = {"git": "2.39.5", "works": True, "why": None, "hosts": ["git.example.org"]}
     fetched, to = "git 2.39.5; fetched from git.example.org", "git.example.org=gitlab"
     delivers = {**works, "delivers": [to]}
@@ -133,7 +133,7 @@ def test_repositories_need_git_at_each_worker():
     assert bad(system) == []
 
 
-def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alone(monkeypatch):
+def test_a_throwaway_deployment_uses_only_the_settings_of_models_and_of_the_machine(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
     models = {"FETTLE_MODEL", "FETTLE_TESTER_MODEL", "FETTLE_CRITIC_ESCALATION"}
@@ -197,7 +197,7 @@ REVIEW = {
         ({"approvals_needed": 1, "actions": ["approve"]}, False),
     ],
 )
-def test_the_critic_is_offered_only_where_the_service_offers_it(review, offered):
+def test_delegation_to_the_critic_is_offered_only_if_the_service_offers_it(review, offered):
     review = {"id": "v1", "kind": "review", "payload": {}, **review}
     assert ("delegate" in choices(review)) == offered
     assert ("|delegate" in how_to_decide("j1", review)) == offered
@@ -214,7 +214,7 @@ def test_a_refused_approval_against_the_evidence_names_the_option():
     assert "--override -m TEXT" in RequestRefused(refused).next_step
 
 
-def test_an_own_approval_is_no_matter_of_scopes():
+def test_the_refusal_of_an_own_approval_does_not_mention_scopes():
     assert (
         "scope" in RequestRefused(ServiceProblem(403, "no", type="/problems/forbidden")).next_step
     )
@@ -237,7 +237,7 @@ def test_the_hint_after_a_name_that_is_not_found_fits_the_request(path, hint):
     assert hint in RequestRefused(ServiceProblem(404, "Not found", path=path)).next_step
 
 
-def test_a_state_that_does_not_fit_is_named_without_a_title():
+def test_a_conflicting_state_is_named_without_a_title():
     detail = "this job has already succeeded: it cannot be cancelled"
     problem = ServiceProblem(
         409, "The job is in another state", detail, type="/problems/wrong-state"
@@ -245,7 +245,7 @@ def test_a_state_that_does_not_fit_is_named_without_a_title():
     assert str(RequestRefused(problem)) == detail
 
 
-def test_only_what_it_takes_is_offered():
+def test_only_possible_decisions_are_offered():
     assert choices(REVIEW) == CHOICES
     assert [matching(typed, choices(REVIEW)) for typed in ("a", "e", "d")] == [
         "approve", None, "delegate",
@@ -256,11 +256,11 @@ def test_only_what_it_takes_is_offered():
 @pytest.mark.parametrize(
     ("typed", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), (" 2H ", 7_200), ("3 d", 259_200)]
 )
-def test_a_number_and_a_unit(typed, seconds):
+def test_a_duration_is_a_number_and_a_unit(typed, seconds):
     assert Duration().convert(typed, None, None) == seconds
 
 
 @pytest.mark.parametrize("typed", ["", "0", "0h", "-5m", "2w", "1.5h", "soon", "1h30m"])
-def test_what_is_none_is_said(typed):
+def test_an_invalid_duration_is_reported(typed):
     with pytest.raises(click.BadParameter, match="2h"):
         Duration().convert(typed, None, None)

@@ -1,4 +1,4 @@
-"""Events become parts, and parts plain lines."""
+"""Events are rendered as parts, and parts as plain lines."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_a_chart_is_described_in_words():
     [("timeout", "stopped at the timeout limit"), ("memory", "stopped at the memory limit"),
      ("killed", "killed"), ("signaled", "killed by signal 11")],
 )  # fmt: skip
-def test_a_limit_that_was_hit_is_named(end, text):
+def test_an_exceeded_limit_is_named(end, text):
     run = {**RUN, "end": end, "exit_code": None, "signal": 11, "succeeded": False}
     assert rendered_lines("run_finished", **run)[0] == f"run 1: {text} in 0.31 s"
 
 
-def test_long_code_is_clipped_in_its_middle_and_says_how_much():
+def test_long_code_is_shortened_in_the_middle_with_the_number_of_lines():
     code = {"text": "\n".join(f"line {n}" for n in range(100)), "dropped_bytes": 0, "digest": "d"}
     drawn = parts(event("run_finished", **{**RUN, "code": code}), Detail(code_lines=4))
     assert Code("line 0\nline 1\n... 96 more lines ...\nline 98\nline 99") in drawn
@@ -161,7 +161,7 @@ def test_a_failure_is_named_in_words(failure, counts, line):
     assert rendered_lines("run_finished", **run)[1] == line
 
 
-def test_an_event_of_a_kind_that_we_do_not_know_shows_nothing():
+def test_an_event_of_an_unknown_kind_is_not_shown():
     assert rendered_lines("levitated", height=3) == []
 
 

@@ -1,4 +1,4 @@
-"""Comparing two lives of a job, and which jobs can be played again."""
+"""The comparison of a job with its replay, and which jobs can be replayed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_times_cost_and_ids_do_not_count():
         ({"result": None}, {"outcome": {"approved by", "answer", "override"}}),
     ],
 )
-def test_what_differs_is_named(changed, differences):
+def test_differences_are_named(changed, differences):
     assert differences_from_original(finished_job(**changed)) == differences
 
 
@@ -93,7 +93,7 @@ def test_verdicts_of_two_releases_are_compared_in_one_form():
     assert differences_from_original(changed) == {"verdict 1": {"runs", "unmet"}}
 
 
-def test_a_difference_is_shown_as_one():
+def test_a_difference_is_rendered():
     parts = compare(finished_job(), finished_job(runs=[a_run("43\n")]))
     lines = next("\n".join(part.difference_lines()) for part in parts if not part.same)
     assert lines.startswith("run 1, stdout:\n--- recorded\n+++ played\n")
@@ -104,7 +104,7 @@ COMMENT = {"path": "a.py", "line": 1, "side": "new", "text": "Why?"}
 ON_A_LINE = {**COMMENT, "excerpt": ["+A = 1"], "at": 0, "base": None}
 
 
-def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
+def test_a_job_is_fetched_with_its_files_and_decisions(tiny):
     events_seen = [
         event(1, "decided", action="approve", feedback="", by="root"),
         event(2, "begun_anew", by="root", format=2),
@@ -163,7 +163,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         ({"url": None, "ref": None, "bundle": "ab"}, {"ref": BASE}, b"the bundle"),
     ],
 )
-def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(
+def test_a_replay_uses_the_repository_at_the_original_commit(
     tiny, repo, expected_repo, expected_bundle
 ):
     result = {**finished_job()["result"], "patch": {"digest": "cd", "base": BASE}}
@@ -200,13 +200,13 @@ def test_a_replay_requests_every_field_again_or_omits_it_by_name():
         ({"conversation_id": "c"}, "it follows up other jobs"),
     ],
 )
-def test_what_cannot_repeat_is_refused(tiny, capsys, changed, message):
+def test_a_job_that_cannot_be_replayed_is_refused(tiny, capsys, changed, message):
     tiny.on("GET /jobs/j1", Answer(200, finished_job(**changed)))
     assert run(["--url", tiny.url, "replay", "j1"]) == 1
     assert message in capsys.readouterr().err
 
 
-def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tmp_path):
+def test_only_the_owner_can_read_a_written_recording(tiny, capsys, finished, tmp_path):
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     file = tmp_path / "it.yaml"
     assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 0
@@ -217,7 +217,7 @@ def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tm
     assert f"recorded: {file}" in capsys.readouterr().out
 
 
-def test_a_folder_that_is_not_there_is_said_so_before_anything_is_paid(tiny, capsys, tmp_path):
+def test_a_missing_folder_is_reported_before_any_cost(tiny, capsys, tmp_path):
     file = tmp_path / "nowhere" / "it.yaml"
     assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 2
     assert "there is no folder" in capsys.readouterr().err

@@ -24,7 +24,7 @@ TEN = "".join(f"line {number}\n" for number in range(1, 11))
 
 
 class Repository:
-    """A repository of a user: files, commits, and everything in it as one digest."""
+    """A repository of a user: its files, its commits, and a digest of its full state."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def state(self) -> str:
-        """All files of the work tree and of .git, but for the times that the index keeps."""
+        """A digest of all files of the work tree and of .git, without the times in the index."""
         index = self.folder / ".git" / "index"
         files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
         digests = [f"{path} {digest_bytes(path.read_bytes())}" for path in files if path != index]
@@ -84,7 +84,7 @@ def sent(fettle, finished, tiny, tmp_path):
     return run_it
 
 
-def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
+def test_a_change_is_delivered_only_to_a_url(fettle, finished, tiny, theirs):
     url = "https://git.example.org/team/app.git"
     assert fettle("run", "x", "--repo", url, "--pull-request")[0] == 0
     assert fettle("run", "x", "--repo", url, "--branch")[0] == 0
@@ -97,7 +97,7 @@ def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
         assert (code, f"{option} needs --repo URL" in err) == (2, True)
 
 
-def test_where_a_change_was_delivered_is_shown(fettle, tiny):
+def test_the_destination_of_a_delivered_change_is_shown(fettle, tiny):
     done = {"branch": "fettle/j1", "commit": "c" * 40, "base": "main", "base_moved": True}
     done |= {"pull_request": "https://git.example.org/team/app/pull/7", "note": "main has moved"}
     result = {**job()["result"], "delivery": done}
@@ -122,7 +122,7 @@ def test_a_directory_is_sent_with_its_history_and_tags(sent, theirs):
     assert theirs.state() == before
 
 
-def test_a_repository_that_was_unpacked_runs_no_program(fettle, finished, theirs, tmp_path):
+def test_a_foreign_repository_runs_no_program(fettle, finished, theirs, tmp_path):
     theirs.write({"a.py": "A = 2\n"})
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
@@ -139,19 +139,21 @@ def test_a_repository_that_was_unpacked_runs_no_program(fettle, finished, theirs
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_key_stays_here_where_a_repository_names_a_service(tiny, theirs, monkeypatch):
-    """The files of a clone are a stranger's: `fettle run --repo .` reads no settings from them."""
+def test_the_key_is_not_sent_to_a_service_that_a_repository_names(tiny, theirs, monkeypatch):
+    """The files of a clone may come from a stranger: `fettle run --repo .` reads no settings from
+    them.
+    """
     monkeypatch.delenv("FETTLE_CONFIG")
     monkeypatch.setenv("FETTLE_API_KEY", "mine")
     text = f'url = "{tiny.url}"\nredis_url = "redis://{tiny.url.removeprefix("http://")}/0"\n'
     theirs.write({"fettle.toml": text, ".env": f"FETTLE_URL={tiny.url}\n"})
     monkeypatch.chdir(theirs.folder)
     for words in (["run", "fix it", "--repo", "."], ["list"], ["doctor"], ["config"]):
-        run(words)  # the usual address may have a service of somebody else
+        run(words)  # the default address may be the service of another user
     assert tiny.requests == []
 
 
-def test_what_is_not_committed_is_left_out_with_a_word(fettle, finished, theirs):
+def test_uncommitted_changes_are_left_out_with_a_notice(fettle, finished, theirs):
     theirs.write({"a.py": "A = 2\n", "new.py": "", "noise.log": ""})
     before = theirs.state()
     notice = "left out: 2 files with changes not committed; --dirty sends them"
@@ -162,7 +164,7 @@ def test_what_is_not_committed_is_left_out_with_a_word(fettle, finished, theirs)
     assert "left out" not in fettle("run", "x", "--repo", str(theirs.folder))[2]
 
 
-def test_what_is_not_committed_goes_as_a_commit_of_its_own(sent, theirs, monkeypatch):
+def test_uncommitted_changes_are_sent_as_a_separate_commit(sent, theirs, monkeypatch):
     theirs.write({"a.py": "A = 2\n", "new.py": "N = 1\n", "noise.log": "x"})
     theirs.write({"staged.py": "S = 1\n"})
     theirs.git("add", "staged.py")
@@ -221,7 +223,7 @@ def test_a_clean_repository_has_no_extra_commit(sent, theirs):
     assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "HEAD")
 
 
-def test_a_ref_of_a_directory_is_what_is_sent(sent, theirs):
+def test_the_named_ref_of_a_directory_is_sent(sent, theirs):
     clone, body = sent("--repo", str(theirs.folder), "--ref", "v1.0")
     assert "repo" not in body
     assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "v1.0^{commit}")
@@ -249,7 +251,7 @@ def test_a_url_is_named_and_not_fetched(fettle, finished, tiny, url):
     assert tiny.requests[0].body == {"task": "x", "repo": repo}
 
 
-def test_what_was_not_installed_is_shown(fettle, tiny):
+def test_skipped_dependencies_are_shown(fettle, tiny):
     started = event(1, "started", attempt=1, worker="w")
     left_out = event(2, "setup_left_out", command="npm ci")
     planned = event(3, "planned", steps=["a"], source="model", note=None)
@@ -268,7 +270,7 @@ def test_what_was_not_installed_is_shown(fettle, tiny):
     assert fettle("run", "x")[1].count(notice) == 1
 
 
-def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
+def test_setup_takes_a_command_or_none(fettle, finished, tiny):
     url = ("--repo", "https://git.test/a.git")
     for options in (("--setup", "make deps"), ("--setup", ""), ("--no-setup",), ()):
         assert fettle("run", "x", *url, *options)[0] == 0
@@ -297,7 +299,7 @@ def test_a_wrong_repository_is_refused_before_the_request(
     assert message in err
 
 
-def test_what_cannot_be_bundled_is_said(fettle, tiny, theirs, tmp_path):
+def test_a_repository_that_cannot_be_bundled_is_reported(fettle, tiny, theirs, tmp_path):
     empty = Repository(tmp_path / "empty")
     assert "no commit yet" in fettle("run", "x", "--repo", str(empty.folder))[2]
     (tmp_path / "plain").mkdir()
@@ -313,7 +315,7 @@ def test_what_cannot_be_bundled_is_said(fettle, tiny, theirs, tmp_path):
     assert tiny.requests == []
 
 
-def test_a_repository_that_is_too_large_is_said_before_it_is_sent(fettle, tiny, theirs):
+def test_a_repository_that_is_too_large_is_reported_before_it_is_sent(fettle, tiny, theirs):
     (theirs.folder / "large.bin").write_bytes(os.urandom(12 << 20))
     theirs.commit({})
     tiny.on("GET /system", Answer(200, {"limits": {"max_files_bytes": 11 << 20}}))
@@ -324,7 +326,7 @@ def test_a_repository_that_is_too_large_is_said_before_it_is_sent(fettle, tiny, 
 
 
 class Patched:
-    """A job with a patch that was made in a clone of a user's repository."""
+    """A job with a patch that was made in a clone of the user's repository."""
 
     def __init__(self, tiny, theirs: Repository, tmp_path: Path) -> None:
         self._tiny = tiny
@@ -334,7 +336,7 @@ class Patched:
         self.base = self._copy.git("rev-parse", "HEAD")
 
     def to(self, files: Mapping[str, str], *gone: str, **shown: object) -> bytes:
-        """The patch to these files, as the job of the small service has it."""
+        """The patch to these files, as the small service's job has it."""
         self._copy.write(files)
         for path in gone:
             (self._copy.folder / path).unlink()
@@ -363,7 +365,7 @@ def test_a_patch_is_written_byte_for_byte(patched, tiny, tmp_path, capfdbinary):
     assert capfdbinary.readouterr().out == patch
 
 
-def test_a_terminal_shows_all_of_a_patch_and_obeys_nothing_in_it(
+def test_a_terminal_shows_all_of_a_patch_and_executes_no_control_sequence(
     patched, tiny, tmp_path, monkeypatch
 ):
     hostile = "x = 1  # \u202e\x1b[1A\x1b[2K\x1b]0;t\x07\r\n" + "y" * 200 + "\n"
@@ -382,14 +384,14 @@ def test_a_terminal_shows_all_of_a_patch_and_obeys_nothing_in_it(
     assert (tmp_path / "x.patch").read_bytes() == patch
 
 
-def test_a_forced_colour_leaves_the_bytes_of_a_patch(patched, tiny, monkeypatch, capfdbinary):
+def test_forced_colours_do_not_change_the_bytes_of_a_patch(patched, tiny, monkeypatch, capfdbinary):
     monkeypatch.setenv("FORCE_COLOR", "1")
     patch = patched.to({"a.py": "A = '\u202e'\r\n"})
     assert run(["--url", tiny.url, "patch", "j1"]) == 0
     assert capfdbinary.readouterr().out == patch
 
 
-def test_a_job_without_a_patch_says_why(fettle, tiny, theirs, monkeypatch):
+def test_a_job_without_a_patch_names_the_reason(fettle, tiny, theirs, monkeypatch):
     monkeypatch.chdir(theirs.folder)
     tiny.on("GET /jobs/j1", Answer(200, job()))
     tiny.on("GET /jobs/j1/patch", problem(404, "Not found", "the job is not on a repository"))
@@ -402,7 +404,7 @@ def test_a_job_without_a_patch_says_why(fettle, tiny, theirs, monkeypatch):
 def test_a_patch_is_applied_to_files_and_index(fettle, patched, theirs, monkeypatch):
     patched.to({"a.py": "A = 2\n", "new/c.py": "C = 1\n", "b.bin": "\0\x01"}, "old.txt")
     monkeypatch.chdir(theirs.folder / "pkg")
-    os.utime(theirs.folder / "a.py", (1, 1))  # touched, and not changed
+    os.utime(theirs.folder / "a.py", (1, 1))  # rewritten without a change of its content
     code, out, err = fettle("apply", "j1")
     assert (code, err) == (0, "")
     assert "applied: 3 files, +2 -1 lines, to work tree and index\n" in out
@@ -429,7 +431,7 @@ def refused(fettle, theirs) -> str:
     return err
 
 
-def test_a_conflict_changes_nothing_and_says_what_to_do(fettle, patched, theirs):
+def test_a_conflict_changes_no_file_and_names_the_remedy(fettle, patched, theirs):
     patched.to({"a.py": "A = 2\n", "old.txt": "other\n"})
     theirs.commit({"a.py": "A = 3\n"})
     err = refused(fettle, theirs)
@@ -437,14 +439,14 @@ def test_a_conflict_changes_nothing_and_says_what_to_do(fettle, patched, theirs)
     assert f"git switch -c NAME {patched.base[:12]}" in err
 
 
-def test_an_index_with_changes_is_left_alone(fettle, patched, theirs):
+def test_an_index_with_changes_is_not_modified(fettle, patched, theirs):
     patched.to({"a.py": "A = 2\n"})
     theirs.write({"pkg/b.py": "B = 2\n"})
     theirs.git("add", "pkg/b.py")
     assert "git stash" in refused(fettle, theirs)
 
 
-def test_changes_that_are_not_committed_are_not_overwritten(fettle, patched, theirs):
+def test_uncommitted_changes_are_not_overwritten(fettle, patched, theirs):
     patched.to({"a.py": "A = 2\n"})
     theirs.write({"a.py": "A = 1  # mine\n"})
     err = refused(fettle, theirs)
@@ -452,7 +454,7 @@ def test_changes_that_are_not_committed_are_not_overwritten(fettle, patched, the
     assert "git stash" in err
 
 
-def test_a_new_file_does_not_replace_one_that_is_not_tracked(fettle, patched, theirs):
+def test_a_new_file_does_not_replace_an_untracked_file(fettle, patched, theirs):
     patched.to({"new.py": "N = 1\n", "a.py": "A = 2\n"})
     theirs.write({"new.py": "mine\n"})
     err = refused(fettle, theirs)
@@ -469,7 +471,7 @@ def test_a_file_that_was_removed_since_is_named(fettle, patched, theirs):
     assert f"git switch -c NAME {patched.base[:12]}" in err
 
 
-def test_other_changes_do_not_stand_in_the_way(fettle, patched, theirs):
+def test_other_changes_do_not_prevent_the_patch(fettle, patched, theirs):
     patched.to({"a.py": "A = 2\n"})
     theirs.write({"pkg/b.py": "B = 2\n", "mine.txt": "x"})
     assert fettle("apply", "j1")[0] == 0
@@ -488,7 +490,7 @@ def test_the_patch_of_a_dirty_job_fits_the_files_that_it_started_from(fettle, pa
 
 
 @pytest.mark.parametrize("removed_paths", [(), ("old.txt",)])
-def test_a_patch_that_is_here_already_is_not_applied_again(fettle, patched, theirs, removed_paths):
+def test_an_applied_patch_is_not_applied_again(fettle, patched, theirs, removed_paths):
     patched.to({"a.py": "A = 2\n", "new.py": "N = 1\n"}, *removed_paths)
     assert fettle("apply", "j1")[0] == 0
     theirs.git("commit", "--quiet", "-m", "applied")
@@ -498,7 +500,7 @@ def test_a_patch_that_is_here_already_is_not_applied_again(fettle, patched, thei
     assert "the patch is already applied" in err
 
 
-def test_a_commit_that_is_not_here_is_named(fettle, patched, theirs):
+def test_a_missing_commit_is_named(fettle, patched, theirs):
     patched.base = "c0ffee" + "0" * 34
     patched.to({"a.py": "A = 2\n"})
     theirs.commit({"a.py": "A = 3\n"})
@@ -508,7 +510,7 @@ def test_a_commit_that_is_not_here_is_named(fettle, patched, theirs):
     )
 
 
-def test_outside_of_a_repository_nothing_is_done(fettle, patched, tmp_path, monkeypatch):
+def test_outside_of_a_repository_apply_changes_no_file(fettle, patched, tmp_path, monkeypatch):
     patched.to({"a.py": "A = 2\n"})
     (tmp_path / "plain").mkdir()
     monkeypatch.chdir(tmp_path / "plain")
@@ -518,7 +520,7 @@ def test_outside_of_a_repository_nothing_is_done(fettle, patched, tmp_path, monk
     assert "in no git repository" in err
 
 
-def test_a_patch_that_nobody_approved_is_applied_with_a_word(fettle, patched):
+def test_an_unapproved_patch_is_applied_with_a_warning(fettle, patched):
     patched.to({"a.py": "A = 2\n"}, status="failed", reason="unapproved", unapproved=True)
     code, out, _ = fettle("apply", "j1")
     assert code == 0

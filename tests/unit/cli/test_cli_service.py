@@ -1,4 +1,4 @@
-"""The HTTP client against a real server that misbehaves on purpose."""
+"""The HTTP client against a real server with faults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def service(tiny, slept):
         yield service
 
 
-def test_the_key_goes_with_every_call(tiny, service):
+def test_every_call_sends_the_key(tiny, service):
     tiny.on("GET /jobs/j1", Answer(200, job()))
     assert service.job("j1")["id"] == "j1"
     assert tiny.requests[0].headers["x-api-key"] == "secret"
@@ -36,7 +36,7 @@ def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, s
     assert service.submit({"task": "x"})["id"] == "j1"
 
     assert len({request.headers["idempotency-key"] for request in tiny.requests}) == 1
-    assert slept == [1.0, 1.0]  # as Retry-After says
+    assert slept == [1.0, 1.0]  # the delay that Retry-After requests
 
 
 def test_a_decision_is_not_repeated(tiny, service):
@@ -68,7 +68,7 @@ def test_a_service_that_is_not_fettle_is_unreachable(tiny, service):
         service.job("j1")
 
 
-def test_the_key_goes_to_no_other_server(tiny, service):
+def test_the_key_is_sent_to_no_other_server(tiny, service):
     with serving() as stranger:
         for status in (301, 302, 307, 308):
             tiny.on("GET /jobs/j1", Answer(status, "", {"Location": f"{stranger.url}/jobs/j1"}))
@@ -87,13 +87,13 @@ def test_the_key_goes_to_no_other_server(tiny, service):
         assert stranger.requests == []
 
 
-def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):
+def test_a_job_id_cannot_change_the_path(tiny, service):
     with pytest.raises(RequestRefused):
         service.job("../keys")
     assert tiny.requests[0].path == "/jobs/..%2Fkeys"
 
 
-def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
+def test_a_broken_stream_is_resumed_without_duplicate_events(tiny, service):
     first = stream(event(1, "submitted"), event(2, "started"))
     second = stream(event(2, "started"), event(3, "planned"))
     third = stream(": heartbeat\n\n", event(4, "succeeded"))
@@ -105,7 +105,7 @@ def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
     assert resumed == ["0", "2", "2", "3"]
 
 
-def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
+def test_a_stream_that_cannot_be_resumed_is_abandoned(service, tiny, slept):
     tiny.on("GET /jobs/j1/events", problem(503, "Redis cannot be reached"))
     with pytest.raises(Unreachable):
         list(service.events("j1"))

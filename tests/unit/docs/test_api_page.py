@@ -40,7 +40,7 @@ def scope_of(route: APIRoute) -> str:
     return scopes[0] if scopes else "none"
 
 
-def test_every_endpoint_is_there_with_its_scope() -> None:
+def test_the_page_has_every_endpoint_with_its_scope() -> None:
     routes = [route for resource in ROUTES for route in resource.router.routes]
     offered = {
         (f"`{method} {route.path.replace(':path', '')}`", scope_of(route))
@@ -53,13 +53,13 @@ def test_every_endpoint_is_there_with_its_scope() -> None:
     assert len(written) == len(offered)
 
 
-def test_every_field_of_a_job_is_there() -> None:
+def test_the_page_has_every_field_of_a_job() -> None:
     rows = table_after(PAGE, "## A job's request")
     written = [name.strip(" `") for row in rows for name in row[0].split(",")]
     assert sorted(written) == sorted(JobRequest.model_fields)
 
 
-def test_every_error_is_there() -> None:
+def test_the_page_has_every_error() -> None:
     catalogue = {
         (f"`{kind.type}`", str(kind.status), "yes" if kind.retryable else "no")
         for kind in problems.KINDS.values()
@@ -67,7 +67,7 @@ def test_every_error_is_there() -> None:
     assert {tuple(row) for row in table_after(PAGE, "## Errors")} == catalogue
 
 
-def test_every_event_kind_is_there_with_its_data() -> None:
+def test_the_page_has_every_event_kind_with_its_data() -> None:
     declared = {}
     for kind, data in KINDS.items():
         hints = get_type_hints(data, include_extras=True)

@@ -1,4 +1,4 @@
-"""docs/architecture.md sends its reader to files that exist, and names every package."""
+"""docs/architecture.md names files that exist, and every package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_path_on_the_page_exists() -> None:
     assert not [path for path in paths if not (REPOSITORY / path).exists()]
 
 
-def test_every_package_is_on_the_map() -> None:
+def test_the_page_names_every_package() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     folders = {row[0].strip("`/") for row in table_after(PAGE, "## Packages")}

@@ -57,7 +57,7 @@ def test_the_index_has_every_record(section: str, records: list[Path]) -> None:
 
 
 def test_code_cites_the_live_records_and_no_missing_record() -> None:
-    """The reader of the code finds the reason."""
+    """A reader of the code can look up the reason."""
     paths = subprocess.run(
         [
             "git",

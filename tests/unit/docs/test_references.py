@@ -109,7 +109,7 @@ def attributes() -> dict[str, set[str]]:
 
 @cache
 def is_foreign(name: str) -> bool:
-    """Whether a class inherits from a library's class, so that its names are not all here."""
+    """Whether a class inherits from a library's class, so that not all of its names are known."""
     return any(base not in classes() for base in base_names(classes().get(name, [])))
 
 
@@ -246,7 +246,7 @@ def methods() -> dict[str, set[str]]:
 
 
 def implemented(node: ast.ClassDef) -> Iterator[tuple[int, str, set[str]]]:
-    """What the docstrings of a class refer to: (line, class, the methods of both classes)."""
+    """The references in the docstrings of a class: (line, class, the methods of both classes)."""
     for name in implemented_classes(node):
         yield node.lineno, name, methods().get(name.rpartition(".")[2], set())
     for item in node.body:

@@ -1,4 +1,6 @@
-"""What docs/troubleshooting.md quotes is in the code: settings, errors, reasons, messages."""
+"""The settings, errors, reasons and messages that docs/troubleshooting.md quotes exist in
+the code.
+"""
 
 from __future__ import annotations
 

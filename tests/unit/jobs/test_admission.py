@@ -30,7 +30,7 @@ from jobs.queue.admission import (
         (SystemLoad(0, 100, 10), QUEUE_FULL),
     ],
 )
-def test_a_job_is_refused_where_memory_or_queue_is_full(load, code):
+def test_a_job_is_refused_if_memory_or_queue_is_full(load, code):
     refused = check_load(load, AdmissionLimits(0.85, 10))
     assert (refused.code if refused else None) == code
 
@@ -59,6 +59,6 @@ TEN = Cap(tokens=10)
         (KeyDay(Cap(cost=10), Amount(8, 0), 1, Amount(2, 3)), Cap(), BUDGET_TAKEN),
     ],
 )
-def test_a_job_is_refused_that_its_keys_day_would_not_finish(day, most, code):
+def test_a_job_beyond_the_days_budget_of_its_key_is_refused(day, most, code):
     refused = check_budget(day, most)
     assert (refused.code if refused else None) == code

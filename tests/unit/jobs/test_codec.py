@@ -18,13 +18,13 @@ from jobs.model.record import JobRecord, Lease, Result
 
 @given(records)
 @settings(max_examples=60)
-def test_a_record_comes_back_from_its_fields(record):
+def test_a_record_is_restored_from_its_fields(record):
     assert read_record(record_fields(record, new=True)) == record
 
 
 @given(records, records)
 @settings(max_examples=30)
-def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, after):
+def test_a_later_save_changes_every_field_except_those_of_fenced_writes(before, after):
     fields = {**record_fields(before, new=True), **record_fields(after)}
     fenced = ("spec", "workspace", "progress_epoch", "graph", "once")
     stored_form = {name: getattr(before, name) for name in fenced}
@@ -33,14 +33,14 @@ def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, afte
 
 @given(events, times, st.integers(1, 10**6))
 @settings(max_examples=60)
-def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
+def test_an_event_is_restored_from_its_number_and_body(event, at, seq):
     stored = f"{at} {event_body(event)}".encode()
     for stored_form in (stored, pack_event(stored) or stored):
         read = read_event(seq, stored_form)
         assert (read.seq, read.at, read.kind, read.data) == (seq, at, event.kind, event.data)
 
 
-def test_an_event_is_packed_once_and_only_where_that_gains():
+def test_an_event_is_compressed_once_and_only_if_this_saves_space():
     long = b'7 {"kind":"summarized","data":{"text":"' + b"word " * 200 + b'"}}'
     short = b"7 {}"
     smaller = pack_event(long)
@@ -50,7 +50,7 @@ def test_an_event_is_packed_once_and_only_where_that_gains():
     assert pack_event(smaller) is None
 
 
-def test_every_field_of_a_record_is_kept():
+def test_every_field_of_a_record_is_stored():
     fields = record_fields(queued(), new=True)
     stored_form = {*fields, *json.loads(fields["state"])}
     assert {field.name for field in dataclasses.fields(JobRecord)} <= stored_form
@@ -81,6 +81,6 @@ def test_a_lease_runs_until_the_job_is_due():
         ("nul \x00", "nul \x00"),
     ],
 )
-def test_text_that_no_utf8_carries_is_replaced(text, stored_form):
+def test_text_that_utf_8_cannot_encode_is_replaced(text, stored_form):
     stored = dump({"text": text}).encode()
     assert json.loads(stored) == {"text": stored_form}

@@ -1,4 +1,4 @@
-"""What a job adds to its tenant's numbers."""
+"""The amounts that a job adds to its tenant's statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND = 1_000
 
 
 def events_after_claim(*facts):
-    """Events, a second apart, behind the claim."""
+    """Events after the claim, one second apart."""
     kinds = [("started", {}), *facts]
     return [Event(seq, NOW + seq * SECOND, *fact) for seq, fact in enumerate(kinds, start=1)]
 
@@ -36,7 +36,7 @@ def counts_at_end(*facts, charges=(), result=RESULT):
     return count_change(claimed(queued()), change, events_after_claim(*facts), charges)
 
 
-def test_a_job_counts_by_how_it_ended():
+def test_a_job_is_counted_by_its_outcome():
     counts = counts_at_end()
     assert (counts["ended|succeeded"], counts["approved|critic"]) == (1, 1)
     for by, approver in ((None, "nobody"), ("ann", "person")):
@@ -57,7 +57,7 @@ def test_an_override_is_neither_a_first_try_nor_a_repair():
     }
 
 
-def test_money_is_counted_exactly_and_what_has_no_price_apart():
+def test_money_is_counted_exactly_and_unknown_prices_are_counted_separately():
     charges = [
         Charge("a", "critic", "groq:m", 100, 10, "0.00000059"),
         Charge("b", "critic", "groq:m", 1, 1, "0.1"),
@@ -94,7 +94,7 @@ def test_time_is_counted_by_stage():
     assert counts["stage_jobs|critic"] == 1
 
 
-def test_what_a_job_has_taken_over_from_another_is_not_counted_again():
+def test_inherited_events_and_charges_are_not_counted_again():
     inherited = [Event(1, NOW, "submitted", {}), Event(2, NOW, *run(succeeded=False))]
     new_events = [Event(3, NOW, "started", {}), Event(4, NOW, *run())]
     change = lifecycle.succeed(claimed(queued()), NOW, result=RESULT)
@@ -102,7 +102,7 @@ def test_what_a_job_has_taken_over_from_another_is_not_counted_again():
     assert (counts["runs|succeeded"], "runs|failed" in counts) == (1, False)
 
 
-def test_a_decision_counts_how_long_its_review_had_waited():
+def test_a_decision_adds_the_waiting_time_of_its_review():
     opened = replace(review(), opened_at=NOW)
     paused = lifecycle.pause(claimed(queued()), NOW, review=opened).after
 

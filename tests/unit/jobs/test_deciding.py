@@ -47,7 +47,7 @@ def refusal_code(record, person_decision) -> str:
 
 
 @pytest.mark.invariant("J10")
-def test_a_decision_counts_for_the_digest_that_it_names_alone():
+def test_a_decision_applies_only_to_the_digest_that_it_names():
     digest = digest_review(review())
     assert refusal_code(paused(1), decision(digest=OTHER)) == "stale_review"
     change = apply(paused(1), decision(digest=digest))
@@ -72,7 +72,7 @@ def test_two_people_approve():
     )
 
 
-def test_who_brought_the_job_does_not_approve():
+def test_the_submitter_cannot_approve_the_job():
     for person_decision in (
         decision_by("ann"),
         decision_by("ann", key_id="a new key"),
@@ -84,7 +84,7 @@ def test_who_brought_the_job_does_not_approve():
     apply(paused(1), decision_by("ann"))
 
 
-def test_whose_edit_has_run_does_not_approve():
+def test_the_author_of_an_edit_that_ran_cannot_approve():
     record = apply(paused(), decision_by("bob", Action.EDIT, code="1")).after
     for number in (2, 3):  # the failure is final, because later decisions depend on it
         record = lifecycle.pause(claimed(record), NOW, review=review(f"r{number}")).after
@@ -108,7 +108,7 @@ def test_each_person_votes_once():
         assert refusal_code(voted, again) == "voted_already"
 
 
-def test_a_person_votes_once_also_with_a_key_that_was_made_while_the_vote_was_counted():
+def test_a_person_votes_once_even_with_a_key_made_during_the_count():
     voted = apply(paused(), decision_by("phone", person="Ada Lovelace")).after
     laptop = Credential("k-laptop", "laptop", "t", EVERY_SCOPE, person="ADA  lovelace")
     without_phone = KeyRing((laptop,)).same_person(laptop)
@@ -125,7 +125,7 @@ def paused_for_questions():
     return replace(waits, review=replace(waits.review, payload=questions))
 
 
-def test_questions_take_answers_and_nothing_else():
+def test_questions_accept_only_answers():
     closed = apply(
         paused_for_questions(), decision_by("bob", Action.ANSWER, answers=("This one.",))
     )
@@ -141,7 +141,7 @@ def test_questions_take_answers_and_nothing_else():
     assert refusal_code(paused(), decision_by("bob", Action.ANSWER)) == "not_offered"
 
 
-def test_after_their_time_the_defaults_count():
+def test_after_expiry_the_default_answers_apply():
     spec = JobSpec("t", questions=True, questions_expire_seconds=60, review_expires_seconds=5)
     submitted = lifecycle.submit("j1", TENANT, spec, NOW, by="ann", request_id="", key_id="k")
     opened = replace(review(), kind=ReviewKind.QUESTIONS, payload={"questions": []})

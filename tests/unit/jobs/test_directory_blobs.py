@@ -1,4 +1,4 @@
-"""A crash or a full disk leaves whole blobs only."""
+"""After a crash or on a full disk, the directory contains only complete blobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def files(root: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("at", ["fsync", "replace"])
-def test_a_crash_before_the_end_leaves_nothing_to_be_read(tmp_path, at):
+def test_a_crash_before_the_end_leaves_no_readable_blob(tmp_path, at):
     crashed = subprocess.run(
         [sys.executable, "-c", CRASHING, at, str(tmp_path)],
         check=False,
@@ -63,7 +63,7 @@ async def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
     assert files(tmp_path) == []
 
 
-async def test_bytes_that_a_disk_has_changed_are_missing_and_can_be_put_again(tmp_path):
+async def test_bytes_that_a_disk_has_changed_count_as_missing_and_can_be_stored_again(tmp_path):
     blobs = DirectoryBlobs(tmp_path)
     digest = await blobs.put(CONTENT)
     (path,) = files(tmp_path)

@@ -1,4 +1,4 @@
-"""Kinds of events: declared once; what older releases wrote still fits."""
+"""Kinds of events: each is declared once, and events of older releases are still valid."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sandbox.protocol import End
 from settings.api import ApiSettings
 
 
-def test_every_kind_is_of_work_or_of_the_jobs_life():
+def test_every_kind_belongs_to_the_work_or_to_the_jobs_lifecycle():
     assert LIFE.keys() | WORK.keys() == KINDS.keys()
     assert not LIFE.keys() & WORK.keys()
     assert {str(status) for status in Status if status.final} == FINAL_KINDS <= LIFE.keys()
 
 
-def test_what_this_package_may_not_import_is_declared_alike():
+def test_declarations_that_cannot_be_imported_are_equal():
     assert set(get_args(RunEnd.__value__)) == set(End)
     assert set(get_args(FailureKind.__value__)) == set(FailureClass)
 

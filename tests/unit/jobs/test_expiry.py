@@ -1,4 +1,4 @@
-"""The outcome of a review that expired without an answer."""
+"""The outcome of a review that expired without a decision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kinds(change: Change) -> list[str]:
 
 
 @pytest.mark.invariant("J10")
-def test_approval_resumes_the_job_and_is_signed_by_nobody():
+def test_approval_at_expiry_resumes_the_job_and_names_no_person():
     change = expired(paused(OnExpiry.APPROVE))
     assert kinds(change) == ["review_expired", "decided"]
     after = change.after
@@ -50,7 +50,7 @@ def test_approval_resumes_the_job_and_is_signed_by_nobody():
     assert after.decision.feedback == "no person decided within 60 s"
 
 
-def test_rejection_ends_the_job():
+def test_rejection_at_expiry_ends_the_job():
     change = expired(paused(OnExpiry.REJECT))
     assert kinds(change) == ["review_expired", "decided", "failed"]
     assert (change.after.status, change.after.reason) == (Status.FAILED, Reason.REJECTED)
@@ -78,7 +78,7 @@ def test_a_review_that_stays_open_expires_once_and_can_still_be_decided(on_expir
     assert isinstance(lifecycle.decide(after, LATE + 1, decision=late), Change)
 
 
-def test_not_before_its_time_nor_where_there_is_none():
+def test_a_review_does_not_expire_early_or_without_an_expiry():
     record = paused(OnExpiry.APPROVE)
     for early in (NOW, LATE - 1):
         answer = expiry.expire(record, early)
@@ -105,7 +105,7 @@ def sweep_after(record: JobRecord, seconds: int) -> Change:
     return change
 
 
-def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
+def test_a_review_has_one_reminder_one_escalation_and_one_expiry():
     record = policed(remind=10, escalate=20, expires=30)
     for seconds, event_kind in ((10, "review_reminded"), (21, "review_escalated")):
         assert record.review is not None
@@ -120,7 +120,7 @@ def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     assert change.after.review.look_at is None
 
 
-def test_no_clock_gives_one_of_two_approvals():
+def test_an_expiry_cannot_replace_one_of_two_approvals():
     record = claimed(queued(approvals=2, review_expires_seconds=60, on_expiry=OnExpiry.APPROVE))
     change = lifecycle.pause(record, NOW, review=review())
     assert isinstance(change, Change)

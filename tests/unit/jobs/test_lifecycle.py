@@ -88,7 +88,7 @@ REFUSED = {
 @pytest.mark.parametrize("status", Status)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.invariant("J6")
-def test_each_command_leads_on_or_is_refused(status, command):
+def test_each_command_changes_the_status_or_is_refused(status, command):
     before = RECORDS[status]
     answer = COMMANDS[command](before)
     leads = LEADS.get((status, command))
@@ -123,7 +123,7 @@ def test_running_time_adds_up_over_attempts(command):
     assert (change.after.ran_ms, change.after.claimed_at) == (500 + spent, None)
 
 
-def test_a_job_that_its_worker_holds_for_too_long_is_ended_for_it():
+def test_a_job_beyond_its_deadline_is_ended_without_its_worker():
     policy = Policy(lease_ms=1_000, overdue_ms=5_000)
     record = replace(queued(), spec=replace(queued().spec, timeout_seconds=10), ran_ms=4_000)
     running = lifecycle.claim(record, NOW, worker="w", policy=policy).after
@@ -151,7 +151,7 @@ def test_an_attempt_that_only_waited_adds_no_running_time():
     assert retried(progressed(running), LATER).after.ran_ms == 1_500
 
 
-def test_tries_are_further_apart_each_time_over_half_an_hour_and_end_in_a_failure():
+def test_tries_have_growing_intervals_for_half_an_hour_and_then_fail():
     record, now, delays = RECORDS[Status.RUNNING], NOW, []
     for _ in range(Policy().retries):
         waiting = retried(record, now).after
@@ -173,7 +173,7 @@ def test_tries_are_further_apart_each_time_over_half_an_hour_and_end_in_a_failur
     assert (again.status, again.retries) == (Status.QUEUED, 1)
 
 
-def test_trouble_that_may_be_a_wrong_setting_is_tried_for_a_minute_and_not_for_half_an_hour():
+def test_an_error_that_may_be_a_wrong_setting_is_retried_for_only_a_minute():
     record, now = RECORDS[Status.RUNNING], NOW
     for _ in range(4):
         waiting = retried(record, now, most_retries=4).after
@@ -185,7 +185,7 @@ def test_trouble_that_may_be_a_wrong_setting_is_tried_for_a_minute_and_not_for_h
     assert last.detail == f"{AWAY.why}; given up after 5 tries"
 
 
-def test_a_try_is_not_made_before_the_time_that_the_provider_asked_for():
+def test_no_try_is_made_before_the_time_that_the_provider_requested():
     waiting = retried(RECORDS[Status.RUNNING], NOW, asked_ms=600_000)
     assert 600_000 <= waiting.after.due_at - NOW <= 660_000
     (given_back,) = waiting.events
@@ -201,7 +201,7 @@ def crash(record, *, progressed=False, alone=False):
 
 
 @pytest.mark.invariant("J8")
-def test_after_a_crash_two_hints_can_be_lost_within_the_time_of_a_recovery():
+def test_after_a_crash_two_lost_hints_do_not_exceed_the_recovery_time():
     record, at = crash(queued()).after, 0
     lost = record.updated_at
     for _ in range(2):
@@ -214,7 +214,7 @@ def test_after_a_crash_two_hints_can_be_lost_within_the_time_of_a_recovery():
 
 
 @pytest.mark.invariant("J7")
-def test_two_crashes_in_a_row_ask_for_a_process_of_its_own_and_a_third_there_is_poison():
+def test_a_job_runs_alone_after_two_crashes_and_is_poison_after_a_third():
     twice = crash(crash(queued()).after).after
     assert twice.crashes == 2
     refused = lifecycle.claim(twice, twice.due_at, worker="w", policy=Policy())
@@ -226,7 +226,7 @@ def test_two_crashes_in_a_row_ask_for_a_process_of_its_own_and_a_third_there_is_
 
 
 @pytest.mark.invariant("J7")
-def test_crashes_among_others_are_never_poison():
+def test_a_crash_after_progress_is_not_poison():
     record = queued()
     for _ in range(2):
         record = crash(record).after
@@ -235,7 +235,7 @@ def test_crashes_among_others_are_never_poison():
 
 
 @pytest.mark.parametrize("command", ["pause", "requeue", "retry"])
-def test_an_orderly_end_resets_the_count_of_crashes(command):
+def test_a_regular_end_of_an_attempt_resets_the_count_of_crashes(command):
     record = crash(queued()).after
     assert record.crashes == 1
     assert COMMANDS[command](claimed(record, record.due_at)).after.crashes == 0

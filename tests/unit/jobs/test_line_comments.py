@@ -60,7 +60,7 @@ def test_a_comment_has_the_lines_around_it() -> None:
         (31, Side.OLD, "src/a.py", r"does not show line 31 of src/a.py \(before the change\)"),
     ],
 )
-def test_a_comment_on_what_is_not_shown_says_so(line, side, path, message) -> None:
+def test_a_comment_on_a_line_that_is_not_shown_is_refused(line, side, path, message) -> None:
     with pytest.raises(NotShown, match=message):
         on(patch(changed(_12="twelve")), line, side, path)
 
@@ -77,12 +77,12 @@ FIRST = patch(changed(_12="twelve", _20=None))
 @pytest.mark.parametrize(
     ("line", "side", "new_patch", "expected"),
     [
-        # an added line is known by its text
+        # an added line is identified by its text
         (12, Side.NEW, patch(changed(_12="twelve", _20=None)), (False, 12)),
         (12, Side.NEW, patch(changed(_2="2\n2.5\n2.6", _12="twelve")), (False, 14)),
         (12, Side.NEW, patch(changed(_12="a dozen")), (True, None)),
         (12, Side.NEW, patch(changed(_12="twelve", _25="twelve")), (False, 12)),
-        # a line of the commit by its number
+        # a line of the commit is identified by its number
         (20, Side.OLD, patch(changed(_2="2\n2.5", _20=None)), (False, 20)),
         (20, Side.OLD, patch(changed(_21="21")), (True, None)),
         (11, Side.NEW, patch(changed(_2="2\n2.5", _12="a dozen")), (False, 12)),
@@ -93,10 +93,10 @@ FIRST = patch(changed(_12="twelve", _20=None))
         (12, Side.NEW, None, (True, None)),
     ],
 )
-def test_a_line_is_as_it_was_or_outdated(line, side, new_patch, expected) -> None:
+def test_a_line_is_unchanged_or_outdated(line, side, new_patch, expected) -> None:
     assert mark_comment(on(FIRST, line, side), new_patch) == expected
 
 
-def test_decisions_without_comments_stay_as_they_are() -> None:
+def test_decisions_without_comments_are_unchanged() -> None:
     old = {"by": "ada", "action": "revise", "feedback": "More."}
     assert mark_outdated([old], FIRST) == [{**old, "comments": []}]

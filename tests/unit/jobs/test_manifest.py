@@ -28,13 +28,13 @@ from sandbox import paths as sandbox_paths
         {"a/b/c": b"1", "a": b"2"},
     ],
 )
-async def test_files_that_no_directory_can_hold_are_refused(files, tmp_path):
+async def test_files_that_cannot_exist_in_one_directory_are_refused(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path)
     with pytest.raises(PathRefused):
         await save(blobs, files)
 
 
-def test_a_run_lays_its_files_over_those_before():
+def test_the_files_of_a_run_replace_earlier_files():
     first, second = FileEntry("a" * 64, 1), FileEntry("b" * 64, 2)
     before = Manifest({"keep": first, "change": first, "delete": first})
     after = before.with_files({"change": second, "new": second}, frozenset({"delete", "never was"}))
@@ -43,7 +43,7 @@ def test_a_run_lays_its_files_over_those_before():
     assert before.files["change"] == first
 
 
-def test_over_a_commit_it_has_what_differs_from_it():
+def test_a_manifest_over_a_commit_has_only_the_differences():
     first, second = FileEntry("a" * 64, 1), FileEntry("b" * 64, 2)
     in_base = {"kept.py", "gone.py", "back.py"}
     before = Manifest({"made.py": first}, frozenset({"back.py"}), base="c0ffee")
@@ -53,7 +53,7 @@ def test_over_a_commit_it_has_what_differs_from_it():
     assert before.with_files({}, deleted).removed == deleted | {"back.py"}
 
 
-def test_links_and_files_take_each_others_place():
+def test_links_and_files_replace_each_other():
     first = FileEntry("a" * 64, 1)
     before = Manifest(
         {"a": first, "tool": FileEntry("a" * 64, 1, True)}, links={"l": "a", "m": "a"}
@@ -66,7 +66,7 @@ def test_links_and_files_take_each_others_place():
 
 
 @pytest.mark.parametrize("base", [None, "c0ffee"])
-def test_it_comes_back_from_its_bytes(base):
+def test_a_manifest_is_restored_from_its_bytes(base):
     files = dict.fromkeys(("files", "removed"), FileEntry("a" * 64, 1))
     files |= {"base": FileEntry("a" * 64, 1, False), "link": FileEntry("a" * 64, 1, True)}
     links = {"links": "base", "to": "link"}
@@ -82,7 +82,7 @@ def test_it_comes_back_from_its_bytes(base):
     assert same.dump() == manifest.dump()
 
 
-def test_a_workspace_without_a_repository_has_the_digest_that_it_always_had():
+def test_the_digest_of_a_workspace_without_a_repository_is_unchanged():
     first = FileEntry("a" * 64, 1)
     assert Manifest({"b": first, "a": first}).dump() == (
         b'{"a":["%s",1],"b":["%s",1]}' % (b"a" * 64, b"a" * 64)
@@ -90,7 +90,7 @@ def test_a_workspace_without_a_repository_has_the_digest_that_it_always_had():
 
 
 @given(st.lists(st.text(max_size=90), max_size=40).map("/".join))
-def test_what_is_accepted_here_is_accepted_by_a_sandbox(path):
+def test_accepted_paths_are_accepted_by_a_sandbox(path):
     try:
         normal = normalize_path(path)
     except PathRefused:
@@ -98,7 +98,7 @@ def test_what_is_accepted_here_is_accepted_by_a_sandbox(path):
     assert sandbox_paths.fault(normal) is None
 
 
-def test_all_packages_have_one_rule_for_the_characters_of_names():
+def test_all_packages_allow_the_same_characters_in_names():
     def takes(rule, name):
         try:
             return rule(name) == name

@@ -20,7 +20,7 @@ def key(name: str, maker: Credential = FIRST_KEY, **fields) -> Credential:
 
 
 def count_as_one_person(first: Credential, second: Credential, *more_keys: Credential) -> bool:
-    """Whether they count as one person, which has to be the same from both sides."""
+    """Whether two keys count as one person; the result must be the same in both orders."""
     ring = KeyRing(
         tuple(credential for credential in (first, second, *more_keys) if credential.id != FIRST.id)
     )
@@ -35,19 +35,19 @@ ALICE = key("alice")
 @pytest.mark.parametrize(
     "spelled", ["Ada Lovelace", "ada lovelace", " ADA\u00a0 Lovelace ", "\uff21da Lovelace"]
 )
-def test_a_person_is_the_same_in_all_spellings(spelled):
+def test_the_spelling_of_a_name_does_not_make_another_person(spelled):
     assert identity_of(spelled) == identity_of("Ada Lovelace")
     laptop, phone = key("laptop", person="Ada Lovelace"), key("phone", person=spelled)
     assert count_as_one_person(laptop, phone)
     assert not count_as_one_person(laptop, key("bob"))
 
 
-def test_the_keys_that_the_first_key_made_count_apart_from_one_another_and_not_from_it():
+def test_keys_made_by_the_first_key_differ_from_one_another_but_not_from_it():
     assert not count_as_one_person(ALICE, key("bob"))
     assert count_as_one_person(FIRST_KEY, ALICE)
 
 
-def test_a_key_counts_as_everyone_who_made_it():
+def test_a_key_counts_as_each_of_its_makers():
     child_key = key("sock", ALICE)
     grandchild_key = key("puppet", child_key)
     for descendant in (child_key, grandchild_key):
@@ -60,7 +60,7 @@ def test_a_key_counts_as_everyone_who_made_it():
 
 
 def reason(approver: Credential, *others: Credential) -> str | None:
-    """Why the key gives no approval where two are needed."""
+    """The reason why the key's approval does not count if two approvals are needed."""
     return KeyRing((approver, *others)).same_person(approver).get(MADE_FOR_ANOTHER)
 
 
@@ -75,7 +75,7 @@ def test_a_key_that_a_person_made_for_another_gives_no_approval():
     assert reason(key("alice-3", fields_of_key, person="Alice"), fields_of_key, ALICE) is None
 
 
-def test_a_revoked_maker_and_a_new_key_of_its_name_change_nothing():
+def test_a_revoked_maker_or_a_new_key_with_its_name_has_no_effect():
     revoked_key = replace(ALICE, revoked_at=1)
     child_key = key("sock", revoked_key)
     again = replace(key("alice"), id="k-new")
@@ -87,7 +87,7 @@ def test_a_revoked_maker_and_a_new_key_of_its_name_change_nothing():
     )
 
 
-def test_of_older_records_the_makers_name_counts():
+def test_the_makers_name_counts_for_older_records():
     old = Credential("k-old", "sock", "acme", EVERY_SCOPE, created_by="Alice")
     admin = key("alice", tenant="acme")
     assert count_as_one_person(admin, old)
@@ -99,7 +99,7 @@ def test_of_older_records_the_makers_name_counts():
     )
 
 
-def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
+def test_keys_of_another_tenant_do_not_count_but_their_persons_do():
     operator = key("olga")
     tenant_key = key("bob", operator, tenant="acme")
     ring = KeyRing((operator, tenant_key, key("cat", operator, tenant="acme")))
@@ -113,7 +113,7 @@ def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
     assert ring.same_person(tenant_key)[MADE_FOR_ANOTHER] == "olga made the key bob for bob"
 
 
-def test_a_circle_of_makers_ends():
+def test_a_circular_chain_of_makers_ends():
     first_key = Credential("k-1", "one", "t", EVERY_SCOPE, created_by="two")
     second_key = Credential("k-2", "two", "t", EVERY_SCOPE, created_by="one")
     assert count_as_one_person(first_key, second_key)

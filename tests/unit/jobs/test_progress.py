@@ -1,4 +1,4 @@
-"""How far a plan has come, by its events alone."""
+"""The progress of a plan, computed from its events alone."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def step(kind: str, number: int) -> tuple[str, dict[str, object]]:
     return f"step_{kind}", {"step": number, "revision": 1}
 
 
-def test_without_a_word_nothing_is_known():
+def test_without_events_the_progress_is_unknown():
     assert progress_of() is None
     assert progress_of(PLANNED, ("succeeded", {"approved_by": "critic"})) is None
 
 
-def test_steps_begin_and_end_and_may_begin_again():
+def test_steps_start_and_end_and_may_start_again():
     assert progress_of(PLANNED, step("started", 1)) == ["begun", "todo", "todo"]
     moved = (PLANNED, step("started", 1), step("finished", 1), step("started", 3))
     assert progress_of(*moved) == ["done", "todo", "begun"]
     assert progress_of(*moved, step("started", 1)) == ["begun", "todo", "begun"]
 
 
-def test_a_new_plan_begins_at_the_beginning():
+def test_a_new_plan_starts_from_its_first_step():
     assert progress_of(PLANNED, step("started", 1), PLANNED) is None
     assert progress_of(PLANNED, step("started", 1), ("begun_anew", {}), PLANNED) is None
 
 
-def test_a_step_that_the_plan_does_not_have_moves_nothing():
+def test_an_unknown_step_changes_no_progress():
     assert progress_of(PLANNED, step("started", 4), step("finished", 0)) is None

@@ -48,5 +48,5 @@ def test_every_reason_has_a_case():
     assert {reason for _, _, reason, _ in CASES} == set(get_args(QueueReason))
 
 
-def test_a_job_that_is_not_queued_has_no_such_reason():
+def test_a_job_that_is_not_queued_has_no_reason():
     assert explain_queued(claimed(queued()), FleetState([], 0), NOW) is None

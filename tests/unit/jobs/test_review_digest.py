@@ -59,7 +59,7 @@ def digest_of_payload(payload, kind=ReviewKind.REVIEW) -> str:
         {"patch": {"digest": "ab", "base": "cd"}},
     ],
 )
-def test_whatever_is_approved_changes_it(changed):
+def test_each_approved_field_changes_the_digest(changed):
     assert digest_of_payload({**PAYLOAD, **changed}) != digest_of_payload(PAYLOAD)
 
 
@@ -72,17 +72,17 @@ def test_whatever_is_approved_changes_it(changed):
         dict(reversed(PAYLOAD.items())),
     ],
 )
-def test_how_it_came_about_does_not(changed):
+def test_the_origin_of_the_work_does_not_change_the_digest(changed):
     assert digest_of_payload({**PAYLOAD, **changed}) == digest_of_payload(PAYLOAD)
 
 
-def test_it_is_64_hexadecimal_digits_that_stay_the_same_over_releases():
+def test_the_digest_has_64_hexadecimal_digits_and_is_stable_over_releases():
     assert digest_of_payload(PAYLOAD) == SAID, "a released digest never changes"
 
 
 @given(reviews, st.text(st.characters(categories=["Cs"]), min_size=1, max_size=3))
-def test_it_is_that_of_what_is_kept(review, half):
-    """What a store gives back has the digest that was shown, half surrogate pairs included."""
+def test_the_digest_of_a_stored_review_is_unchanged(review, half):
+    """A review from the store has the digest that was shown, even with lone surrogates."""
     review = replace(review, payload={**review.payload, "code": half, "artifacts": [PLOT]})
     record = replace(claimed(queued()), review=review)
     stored_review = read_record(record_fields(record, new=True)).review

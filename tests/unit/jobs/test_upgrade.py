@@ -1,4 +1,6 @@
-"""Checkpoints that a worker cannot read: who goes on, when a person is asked, what that does."""
+"""Checkpoints that a worker cannot read: which worker continues, when a person is asked, and the
+effect of the decision.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ READS = frozenset({1, 2})
 
 
 def tried(graph: GraphFormat | None = THEIRS, **fields: Any) -> JobRecord:
-    """A job that an attempt has left with checkpoints."""
+    """A job with checkpoints that an attempt has left."""
     return replace(queued(), attempts=1, epoch=1, graph=graph, **fields)
 
 
 def parked(record: JobRecord | None = None) -> JobRecord:
-    """A job about which a person is asked."""
+    """A parked job with a review of kind `upgrade`."""
     claimed_record = claimed(record or tried())
     open_review = upgrade.upgrade_review(claimed_record, THEIRS, READS, OURS)
     change = lifecycle.pause(claimed_record, NOW, review=open_review)
@@ -52,7 +54,7 @@ def decided(record: JobRecord, action: Action, **fields: Any) -> Change | Refusa
         (tried(RESTART), None),
     ],
 )
-def test_what_has_to_be_read_to_go_on(
+def test_the_format_that_a_worker_must_read_to_continue(
     record: JobRecord, expected_format: GraphFormat | None
 ) -> None:
     assert record.checkpointed == expected_format
@@ -62,7 +64,7 @@ def test_what_has_to_be_read_to_go_on(
     assert unreadable_format(record, [7]) == expected_format
 
 
-def test_a_worker_claims_only_what_it_reads() -> None:
+def test_a_worker_claims_only_jobs_with_a_format_that_it_reads() -> None:
     def claim(record: JobRecord, readable: Any) -> Change | Refusal:
         return lifecycle.claim(record, NOW, worker="w", policy=Policy(), readable=readable)
 
@@ -73,7 +75,7 @@ def test_a_worker_claims_only_what_it_reads() -> None:
         assert isinstance(claim(record, reads), Change)
 
 
-def test_a_job_is_abandoned_when_nobody_reads_it_and_nobody_has_come() -> None:
+def test_a_job_is_parked_if_no_running_worker_reads_its_format_for_some_time() -> None:
     able, unable = {"graph": {"reads": [2, 9]}}, {"graph": {"reads": [1, 2]}}
     waited = tried(hints=HINTS_BEFORE_REVIEW)
     assert is_abandoned(waited, [unable])
@@ -95,7 +97,7 @@ def test_an_approval_restarts_the_job() -> None:
     assert change.events[1].data == {"by": "bob", "format": 9}
 
 
-def test_to_reject_is_to_end_it_as_incompatible() -> None:
+def test_a_rejection_ends_the_job_as_incompatible() -> None:
     change = decided(parked(), Action.REJECT)
     assert isinstance(change, Change)
     assert (change.after.status, change.after.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
@@ -106,7 +108,7 @@ def test_to_reject_is_to_end_it_as_incompatible() -> None:
 
 
 @pytest.mark.parametrize("action", [Action.REVISE, Action.EDIT])
-def test_it_takes_nothing_that_is_for_the_graph(action: Action) -> None:
+def test_an_upgrade_review_refuses_decisions_for_the_graph(action: Action) -> None:
     refused = decided(parked(), action)
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.status) == ("not_offered", Status.AWAITING_REVIEW)

@@ -1,4 +1,4 @@
-"""The job as JSON, from records and events alone."""
+"""The job as JSON, from its record and its events alone."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_cost_adds_up_exactly_by_role():
     assert rendered["total"]["cost_usd"] == "1.3"
 
 
-def test_an_unknown_price_is_never_a_silent_zero():
+def test_an_unknown_price_is_never_shown_as_zero():
     rendered = render_cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
     assert rendered["roles"]["planner"]["cost_usd"] == "0.000001"
     assert rendered["roles"]["executor"]["cost_usd"] is None
@@ -88,7 +88,7 @@ def test_an_unknown_price_is_never_a_silent_zero():
     assert rendered["total"]["known_usd"] == "0.000001"
 
 
-def test_usage_that_was_not_reported_is_told_from_a_price_that_is_unknown():
+def test_unreported_usage_differs_from_an_unknown_price():
     silent = Charge("c", "critic", "x:z", 0, 0, None)
     rendered = render_cost([charge("a", "planner", "1"), charge("b", "executor", None), silent])
     assert "unpriced_calls" not in rendered["roles"]["planner"]

@@ -1,4 +1,6 @@
-"""An error of a provider is attributed by its message: kind, stand-in, wait, and words."""
+"""An error of a provider is classified by its message: its kind, whether another model may answer,
+the wait, and the text.
+"""
 
 from __future__ import annotations
 
@@ -111,21 +113,23 @@ def test_a_limit_on_output_that_is_too_high_is_not_a_long_request(source: str) -
         ("Unexpected endpoint or method. (POST /chat/completions)", K.ADDRESS, 200),
     ],
 )
-def test_an_error_in_place_of_a_reply(error: Any, kind: ErrorKind, status: int) -> None:
+def test_an_error_instead_of_a_reply(error: Any, kind: ErrorKind, status: int) -> None:
     mapped = error_in_reply(error)
     assert isinstance(mapped, ModelRefused | ModelUnavailable)
     assert (mapped.kind, mapped.status) == (kind, status)
 
 
-def test_a_page_in_place_of_a_reply_is_tried_again_a_few_times_only() -> None:
-    """A gateway sends such a page while its server restarts, and a wrong address always."""
+def test_a_page_instead_of_a_reply_is_retried_only_a_few_times() -> None:
+    """A gateway sends such a page while its server restarts; a wrong address always sends such a
+    page.
+    """
     mapped = at_address(unreadable("text/html", PAGE.format("Sign in")), URL, proven=False)
     assert isinstance(mapped, ModelUnavailable)
     assert (mapped.kind, mapped.unproven) == (K.ADDRESS, True)
     assert "a web page, 'Sign in', from http://models.internal" in str(mapped)
 
 
-def test_the_limit_of_tokens_per_minute_is_no_context() -> None:
+def test_a_limit_of_tokens_per_minute_is_not_a_context() -> None:
     message = (
         "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 8000"
     )
@@ -135,7 +139,7 @@ def test_the_limit_of_tokens_per_minute_is_no_context() -> None:
         assert "set FETTLE_MAX_OUTPUT_TOKENS lower" in describe(error, "groq:x")
 
 
-def test_a_model_that_ollama_lacks_is_pulled() -> None:
+def test_the_remedy_for_a_missing_ollama_model_is_a_pull() -> None:
     error = error_of(Body("Ollama", 404, {"error": "model 'qwen3:8b' not found"}, K.MODEL))
     assert "run `ollama pull qwen3:8b`" in describe(error, "ollama:qwen3:8b")
 

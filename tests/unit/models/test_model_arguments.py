@@ -1,4 +1,6 @@
-"""Arguments of tool calls: as an object, and as the model meant them by the tool's schema."""
+"""Arguments of tool calls: converted to an object, and to the values that the tool's schema
+expects.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,7 @@ def test_arguments_are_an_object(sent: Any, arguments: dict[str, Any]) -> None:
         ({"default": 0, "type": "integer"}, {"type": "integer"}),
     ],
 )
-def test_a_schema_has_no_null_for_an_argument_that_may_be_left_out(
+def test_the_schema_of_an_optional_argument_has_no_null(
     schema: dict[str, Any], compacted: dict[str, Any]
 ) -> None:
     assert compact(schema) == compacted

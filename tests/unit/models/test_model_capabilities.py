@@ -1,6 +1,6 @@
-"""What a refusal teaches of a server, and the form in which requests are sent to it."""
+"""The lessons of a refusal about a server, and the form of the requests to this server."""
 
-# Messages as servers send them.
+# Messages in the wording of real servers.
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ OLLAMA: Mapping[str, Any] = {
 
 
 def refusal(body: object, status: int = 400) -> ModelRefused:
-    """As the client raises it; a text is the message of OpenAI's error object."""
+    """The error that the client raises. If `body` is a text, it is the message of OpenAI's error
+    object.
+    """
     error_body = {"error": {"message": body, "code": None}} if isinstance(body, str) else body
     content = json.dumps(error_body).encode()
     error = error_from_response(content, httpx.Response(status, content=content))
@@ -318,12 +320,12 @@ def test_a_refusal_for_another_reason_changes_no_form(
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 409, 413])
-def test_other_statuses_teach_nothing(status: int) -> None:
+def test_other_statuses_teach_no_lesson(status: int) -> None:
     error = ModelRefused("Unsupported parameter: 'temperature'", status=status)
     assert learn(error, OPENAI, NONE) == Lesson(NONE)
 
 
-def test_the_limit_on_output_is_sent_by_its_other_name_then_not_at_all() -> None:
+def test_the_limit_on_output_is_sent_with_its_other_name_then_omitted() -> None:
     message = (
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
         "'max_completion_tokens' instead."
@@ -434,7 +436,7 @@ def test_other_numbers_are_not_limits(message: str) -> None:
     assert learn(refusal(message), OPENAI, NONE) == Lesson(NONE)
 
 
-def test_a_sentence_in_the_place_of_a_field() -> None:
+def test_a_sentence_instead_of_a_field() -> None:
     sentence = "max_tokens is too large: 8192. This model supports at most 4096 completion tokens"
     body = {"error": {"message": "Param Incorrect", "param": sentence, "code": "400"}}
     assert learn(refusal(body), OPENAI, NONE).record.max_output_tokens == 4_096
@@ -534,7 +536,7 @@ ROOMS = [
 
 
 @pytest.mark.parametrize(("message", "context", "input_tokens"), ROOMS)
-def test_a_limit_of_this_request_is_for_this_request(
+def test_a_limit_of_one_request_applies_to_this_request_only(
     message: str, context: int, input_tokens: int
 ) -> None:
     lesson = learn(refusal(message), OPENAI, NONE)
@@ -587,7 +589,7 @@ def test_a_limit_is_lowered_in_every_wire_format(sent: Mapping[str, Any]) -> Non
     assert adapt(sent, NONE.changed(max_output_tokens=1_000_000)) == sent
 
 
-def test_a_record_survives_json_and_an_operator_overrides_it() -> None:
+def test_a_record_is_restored_from_json_and_an_operator_overrides_it() -> None:
     record = Capabilities(
         drop=frozenset({"seed", "tools.strict"}),
         rename={"a": "b"},

@@ -1,4 +1,6 @@
-"""What a refusal teaches of the conversation that a server needs, and the messages it gets."""
+"""The lessons of a refusal about the required conversation, and the messages that the server
+receives.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,7 @@ def test_a_field_that_replies_lack_is_learned_from_a_path() -> None:
     assert learn(refusal, OPENAI, NONE).record.add == TEXT_NEEDED
 
 
-def test_a_field_that_is_needed_is_no_longer_left_out() -> None:
+def test_a_required_field_is_no_longer_left_out() -> None:
     record = NONE.changed(drop=frozenset({"messages.reasoning_content", "seed"}))
     learned = learn(ModelRefused(DEEPSEEK_THOUGHTS, status=400), OPENAI, record).record
     assert (learned.drop, learned.add) == (frozenset({"seed"}), TEXT_NEEDED)
@@ -154,7 +156,7 @@ def test_a_call_without_a_signature_gets_one_in_geminis_form() -> None:
     assert sent[1]["parts"] == [parts[0], signed]
 
 
-def test_ids_of_calls_and_results_stay_in_step() -> None:
+def test_ids_of_calls_and_results_stay_equal() -> None:
     sent = adapt(OPENAI, NONE.changed(short_ids=True))["messages"]
     (call,) = sent[1]["tool_calls"]
     assert sent[2]["tool_call_id"] == call["id"]

@@ -1,4 +1,4 @@
-"""Which models play which role."""
+"""Which models serve which role."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_role_without_a_chain_has_the_default() -> None:
     assert CHAINS.of("critic") == ("groq:c",)
 
 
-def test_a_stronger_model_comes_first_and_the_weaker_stand_in() -> None:
+def test_a_stronger_model_comes_first_and_weaker_models_replace_it() -> None:
     first, last = CHAINS.of("executor", 1), CHAINS.of("executor", 2)
     assert first == ("groq:big", "groq:a", "google_genai:b")
     assert last == ("google_genai:bigger", "groq:big", "groq:a", "google_genai:b")
@@ -49,7 +49,7 @@ def test_the_environment_names_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     assert configured.of("summary") == configured.default
 
 
-def test_without_a_model_the_first_provider_with_a_key_answers_alone(
+def test_without_a_model_only_the_first_provider_with_a_key_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "key")
@@ -70,7 +70,7 @@ def test_a_default_model_can_be_named_and_priced() -> None:
 
 
 @pytest.mark.parametrize("written", ["groq:*, compatible:*", '["groq:*", "compatible:*"]'])
-def test_the_allow_list_is_written_as_chains_are(
+def test_the_allow_list_has_the_form_of_chains(
     written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FETTLE_MODELS", written)

@@ -1,4 +1,6 @@
-"""Fields of a reply that its model needs back: taken, kept, and added to the next request."""
+"""Fields of a reply that its model needs again: extracted, stored, and added to the next
+request.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def message(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": copy.deepcopy([*calls]), **more}
 
 
-def test_fields_beyond_the_standard_are_taken() -> None:
+def test_nonstandard_fields_are_extracted() -> None:
     signed = {**CALL, "index": 0, "extra_content": SIGNED}
     received = message(signed, reasoning_content="hmm", refusal=None, audio=None, annotations=[])
     assert take_fields(received) == FOUND
@@ -46,7 +48,7 @@ def test_fields_beyond_the_standard_are_taken() -> None:
     }  # fmt: skip
 
 
-def test_calls_without_an_id_of_their_own_get_one() -> None:
+def test_calls_without_an_id_get_an_id() -> None:
     first, second = ({**CALL, "id": None, "extra_content": n} for n in (1, 2))
     received = message(first, second, {**CALL, "id": "call_0"})
     assert take_fields(received) == {
@@ -68,7 +70,7 @@ def test_fields_go_back_into_their_message_and_call() -> None:
     assert request[2] == message(CALL)
 
 
-def test_the_clients_own_value_stays() -> None:
+def test_a_value_of_the_client_is_not_replaced() -> None:
     body = {"messages": [message(reasoning_content="its own")]}
     assert add_fields(body, [FOUND]) == body
 
@@ -86,7 +88,7 @@ def test_copies_that_a_client_makes_are_left_out() -> None:
     assert with_fields(converted, fields).additional_kwargs == {"more": [2], FIELDS: fields}
 
 
-def test_fields_survive_the_journal_and_change_no_key() -> None:
+def test_fields_are_stored_in_the_journal_and_change_no_key() -> None:
     stored = with_fields(AIMessage("Hello."), FOUND)
     assert SERIALIZER.loads_typed(SERIALIZER.dumps_typed(stored)) == stored
     assert message_values([stored]) == message_values([AIMessage("Hello.")])
@@ -98,7 +100,7 @@ def test_fields_that_cannot_be_stored_are_left_out() -> None:
     assert (stored.text, stored.additional_kwargs) == ("Hello.", {})
 
 
-def test_a_reply_of_the_past_has_only_the_fields_of_the_message() -> None:
+def test_an_older_reply_has_only_the_fields_of_the_message() -> None:
     reply = with_fields(AIMessage("", response_metadata={ANSWERED_BY: "groq:small"}), FOUND)
     past = past_reply("Half of it", reply)
     assert fields_of(past) == {"message": FOUND["message"], "calls": {}}
@@ -107,7 +109,7 @@ def test_a_reply_of_the_past_has_only_the_fields_of_the_message() -> None:
     assert with_fields_of(AIMessage(""), AIMessage("?")) == AIMessage("?")
 
 
-def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
+def test_fields_count_in_the_size_of_a_request_and_in_trimming() -> None:
     long = with_fields(
         AIMessage("ok"), ReplyFields(message={"reasoning_content": "é" * 9_000}, calls={})
     )
@@ -116,7 +118,7 @@ def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
     assert len(trim_exchanges(messages, 100_000)) < len(messages)
 
 
-def test_in_a_small_context_the_fields_of_the_newest_reply_go_before_its_text() -> None:
+def test_in_a_small_context_the_fields_of_the_newest_reply_are_left_out_before_its_text() -> None:
     old, newest = (
         with_fields(AIMessage(f"Reply {n}."), ReplyFields(message={"reasoning": "x" * n}, calls={}))
         for n in (20_000, 50_000)

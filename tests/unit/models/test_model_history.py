@@ -43,12 +43,12 @@ def result_ids(messages: Sequence[BaseMessage]) -> list[str]:
     return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
 
 
-def test_a_models_own_unique_ids_stay() -> None:
+def test_unique_ids_of_the_same_model_are_not_changed() -> None:
     messages = [TASK, reply("functions.python:0"), result("functions.python:0")]
     assert history_for(MODEL, messages) == messages
 
 
-def test_ids_of_another_model_take_the_form_that_all_servers_accept() -> None:
+def test_ids_of_another_model_get_a_form_that_all_servers_accept() -> None:
     sent = history_for(
         MODEL, [TASK, reply("a.b:0", "call_1", model=OTHER), result("a.b:0"), result("call_1")]
     )
@@ -137,7 +137,7 @@ def test_a_blank_message_gets_a_placeholder() -> None:
     ]  # fmt: skip
 
 
-def test_a_signed_blank_text_stays_with_its_calls() -> None:
+def test_a_signed_blank_text_is_kept_with_its_calls() -> None:
     blocks = [{"type": "text", "text": "", "extras": {"signature": "c2ln"}}]
     message = reply("a", content=blocks)
     assert history_for(MODEL, [TASK, message, result("a")])[1].content == blocks

@@ -1,4 +1,6 @@
-"""A provider's library: the error if it is missing; and the images have every library."""
+"""The error for a missing library of a provider; and the images contain the library of every
+provider.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROVIDERS, "anthropic", without)  # type: ignore[misc]
 
 
-def test_a_library_that_is_missing_is_reported_with_the_command_that_installs_it() -> None:
+def test_a_missing_library_is_reported_with_the_command_that_installs_it() -> None:
     command = f"{sys.executable} -m pip install 'fettle[anthropic]'"
     with pytest.raises(ModelNotConfigured) as raised:
         ready(ModelName.parse(NAME), OPTIONS)
@@ -44,7 +46,7 @@ def test_a_library_that_is_missing_is_reported_with_the_command_that_installs_it
 
 
 def test_the_images_have_the_library_of_every_provider() -> None:
-    """An image has only the packages of images.lock."""
+    """An image contains only the packages of images.lock."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

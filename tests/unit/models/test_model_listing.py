@@ -35,7 +35,8 @@ def data(*entries: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("listed", "tokens"),
     [
-        (LLAMA_CPP, 8192),  # of one slot, not of the training; any name means its only model
+        # The context of one slot, not of the training. The only model matches any name.
+        (LLAMA_CPP, 8192),
         (data({"id": "m", "root": "m", "max_model_len": 16384}), 16384),
         (data({"id": "m", "max_context_length": 131072, "loaded_context_length": 4096}), 4096),
         (data({"id": "m", "context_length": 9, "top_provider": {"context_length": 8}}), 8),
@@ -108,7 +109,7 @@ async def test_a_list_is_cached_and_the_second_list_is_read_if_the_first_names_n
     assert listed.context == 8192
 
 
-async def test_a_server_without_an_answer_is_asked_again_soon_and_its_context_stays(
+async def test_after_a_missing_answer_the_server_is_asked_again_soon_and_its_context_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Server(monkeypatch, first=LLAMA_CPP)
@@ -137,7 +138,7 @@ async def test_a_server_without_a_list_is_not_asked_with_each_call(
 
 
 @pytest.mark.parametrize("error", [httpx.DecodingError("not gzip"), ValueError("no JSON")])
-async def test_a_list_that_cannot_be_read_is_none(
+async def test_an_invalid_list_counts_as_no_list(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Server(monkeypatch, first=error, second=LLAMA_CPP)

@@ -23,7 +23,7 @@ def reported(input_tokens: Any = 100, **details: Any) -> Usage | None:
         "total_tokens": 120,
         "input_token_details": details,
     }
-    # As the clients make it: they look at no figure.
+    # The clients make the message like this, without a check of the numbers.
     return Usage.of(AIMessage.model_construct(content="", usage_metadata=data))
 
 

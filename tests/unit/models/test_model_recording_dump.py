@@ -1,4 +1,4 @@
-"""Calls written down as turns, and played back."""
+"""Calls are written as turns of a recording, and played again."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_another_request_fails_and_shows_the_first_difference(
     assert expected_text in str(departed.value)
 
 
-def test_a_secret_is_in_no_file_and_the_prompt_that_has_it_still_plays(tmp_path: Path) -> None:
+def test_no_file_contains_a_secret_and_the_prompt_with_the_secret_still_plays(
+    tmp_path: Path,
+) -> None:
     request_messages = [FIRST[0], HumanMessage(f"Log in with {SECRET}.")]
     reply = AIMessage(f"I use {SECRET}.", tool_calls=[{**CALL, "args": {"code": f"'{SECRET}'"}}])
     messages = [*request_messages, reply, ToolMessage(f"in as {SECRET}", tool_call_id="c1")]
@@ -136,7 +138,7 @@ TEXTS = st.text(
 
 @settings(max_examples=50)
 @given(TEXTS.filter(bool), TEXTS, TEXTS)
-def test_every_text_is_read_back_unchanged(
+def test_every_text_is_restored_unchanged(
     tmp_path_factory: pytest.TempPathFactory, prompt: str, args: str, answer: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()

@@ -1,4 +1,4 @@
-"""What no recording may hold."""
+"""Values that no recording may contain."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_representation_has_no_secret() -> None:
 
 
 def test_many_beginnings_of_a_key_take_a_time_that_is_proportional_to_the_text() -> None:
-    """They were searched for an end each, on the worker's event loop: 28 s for 256 KB."""
+    """Each beginning was searched for an end, on the worker's event loop: 28 s for 256 KB."""
     begins = "-----BEGIN RSA PRIVATE KEY-----\n" * 8_000
     key = "-----BEGIN RSA PRIVATE KEY-----\nab\n-----END RSA PRIVATE KEY-----\n"
     begin = time.process_time()

@@ -28,7 +28,7 @@ def test_a_retry_is_never_earlier_than_the_provider_asks(jitter: float) -> None:
     assert 20 <= pause <= 22
 
 
-def test_a_wait_beyond_the_total_time_is_not_started() -> None:
+def test_no_wait_is_started_that_exceeds_the_total_time() -> None:
     assert wait(ModelUnavailable("busy", retry_after_seconds=121), 1) is None
     assert wait(DOWN, 1, spent=119.4) is not None
     assert wait(DOWN, 1, spent=119.6) is None

@@ -1,4 +1,4 @@
-"""Bodies of replies, as servers and proxies send them."""
+"""Bodies of replies in the forms that servers and proxies send."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRETTY = json.dumps(A, indent=2, ensure_ascii=False).encode()
 
 
 def read(body: bytes, kind: str, cuts: tuple[int, ...] = ()) -> tuple[list[dict[str, Any]], bool]:
-    """The objects of a body that comes in pieces, and whether it has said its end."""
+    """The objects of a body that arrives in pieces, and whether the body reported its end."""
     reader = BodyReader(kind)
     positions = sorted({min(cut, len(body)) for cut in cuts})
     pieces = [body[a:b] for a, b in zip([0, *positions], [*positions, len(body)], strict=True)]
@@ -86,13 +86,13 @@ BODIES = {
 
 @pytest.mark.parametrize("kind", [SSE, JSON, PLAIN, ""])
 @pytest.mark.parametrize("name", list(BODIES))
-def test_a_body_that_begins_as_events_is_read_as_events(name: str, kind: str) -> None:
+def test_a_body_that_begins_with_events_is_parsed_as_events(name: str, kind: str) -> None:
     body, objects, done = BODIES[name]
     assert read(body, kind) == (objects, done)
 
 
 @given(st.sampled_from(list(BODIES.values())), st.lists(st.integers(0, 150), max_size=40))
-def test_the_pieces_of_a_body_do_not_count(case: Any, cuts: list[int]) -> None:
+def test_the_division_into_pieces_does_not_matter(case: Any, cuts: list[int]) -> None:
     body, objects, done = case
     assert read(body, SSE, tuple(cuts)) == (objects, done)
     assert read(body, JSON, tuple(range(len(body)))) == (objects, done)
@@ -140,13 +140,13 @@ def test_anything_else_is_unreadable(body: bytes, kind: str) -> None:
         read(body, kind)
 
 
-def test_bytes_that_are_no_utf8_cost_one_character() -> None:
+def test_a_byte_that_is_not_utf_8_replaces_one_character() -> None:
     assert read(b'data: {"a": "x\xff"}\n\n', SSE) == ([{"a": "x\ufffd"}], False)
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b""], ids=["many lines", "one line"])
 @pytest.mark.parametrize("begin", [b'data: {"a": "', b'{"a": "', b"[\n"])
-def test_the_size_of_an_event_is_bounded(
+def test_the_size_of_an_event_is_limited(
     monkeypatch: pytest.MonkeyPatch, begin: bytes, line_end: bytes
 ) -> None:
     monkeypatch.setattr(event_stream, "MAX_EVENT_BYTES", 2**20)
@@ -156,7 +156,7 @@ def test_the_size_of_an_event_is_bounded(
         feed_all(reader, [begin + line_end, *[line] * 2_000])
 
 
-def test_the_size_of_a_body_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_body_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MAX_BODY_BYTES", 2**20)
     reader = BodyReader(SSE)
     with pytest.raises(ModelUnavailable, match="more than 1 MiB"):
@@ -164,7 +164,7 @@ def test_the_size_of_a_body_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_line_in_small_pieces_is_read_in_linear_time() -> None:
-    """Joined again at each piece, these would be 64 GB."""
+    """If the line were joined again for each piece, this would copy 64 GB."""
     reader = BodyReader(SSE)
     reader.feed(b'data: {"a": "')
     started_at = time.process_time()

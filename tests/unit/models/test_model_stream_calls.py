@@ -31,7 +31,7 @@ def split(text: str, size: int = 5) -> list[str]:
 
 
 def streamed(index: Any, id_: Any, name: str, text: str) -> list[Any]:
-    """A call as the specification has it: its id and name, then its arguments in pieces."""
+    """A call as the specification describes it: its id and name, then its arguments in pieces."""
     return [piece(index, id_, name, ""), *(piece(index, arguments=part) for part in split(text))]
 
 
@@ -76,7 +76,7 @@ def test_calls_without_index_continue_the_last_one() -> None:
 
 @pytest.mark.parametrize("index", [0, None, ...])
 def test_complete_calls_in_one_event_each(index: Any) -> None:
-    """Gemini's endpoint and some gateways: the first with ids, the second without."""
+    """Gemini's endpoint and some gateways send this: the first with ids, the second without ids."""
     assert calls(piece(index, "1", "read", TEXT_A), piece(index, "2", "write", TEXT_B)) == TWO
     assert calls(piece(index, "1", "read", TEXT_A), piece(index, "2", "read", TEXT_B)) == SAME
     assert calls(piece(index, "", "read", TEXT_A), piece(index, "", "write", TEXT_B)) == NO_IDS
@@ -108,7 +108,7 @@ def test_interleaved_calls() -> None:
 
 
 def test_names_and_ids_that_each_piece_repeats() -> None:
-    """The id, the name, both, or a new id."""
+    """The pieces repeat the id, the name, or both, or have a new id."""
     parts = split(TEXT_B)
     expected = [("1", "write", B)]
     assert calls(*(piece(0, "1", "write", part) for part in parts)) == expected
@@ -135,7 +135,7 @@ def test_names_and_ids_that_each_piece_repeats() -> None:
 
 
 def test_one_id_for_all_calls() -> None:
-    """As with servers that take the id from the reply."""
+    """Some servers take the id of a call from the reply."""
     constant = [(values[0] and "x", *values[1:]) for values in TWO]
     assert calls(*streamed(0, "x", "read", TEXT_A), *streamed(1, "x", "write", TEXT_B)) == constant
     assert calls(*streamed(0, "x", "read", TEXT_A), *streamed(1, "x", "read", TEXT_B)) == [

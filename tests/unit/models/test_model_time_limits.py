@@ -13,7 +13,7 @@ def clock(input_tokens: int = 0, output_tokens: int = 8_192, patience: int = 1) 
 
 
 def test_a_long_prompt_takes_longer_to_read() -> None:
-    """10 s are for the connection."""
+    """10 s of the limit are for the connection."""
     assert clock().deadline == clock(4_000).deadline == START + 10 + 60
     assert clock(10_000).deadline == START + 10 + 150
     assert clock(10_000, patience=2).deadline == START + 10 + 300
@@ -39,7 +39,7 @@ def test_a_tool_call_may_be_held_back() -> None:
     assert error.tokens == 0
 
 
-def test_signs_of_life_extend_the_wait_up_to_a_limit() -> None:
+def test_keepalive_events_extend_the_wait_up_to_a_limit() -> None:
     request_clock = clock()
     request_clock.receive(START + 5, 1, is_complete=False, closed=False)
     seconds = 5
@@ -65,9 +65,8 @@ def test_after_the_end_of_the_text_usage_and_close_have_their_limits() -> None:
     request_clock.receive(START + 5, 1, is_complete=True, closed=False)
     request_clock.receive(START + 7, 0, is_complete=True, closed=False)
     assert request_clock.deadline == START + 5 + 10
-    request_clock.receive(
-        START + 8, 1, is_complete=True, closed=False
-    )  # a finish reason in each chunk
+    # Each chunk has a finish reason.
+    request_clock.receive(START + 8, 1, is_complete=True, closed=False)
     assert request_clock.deadline == START + 8 + 10
     request_clock.receive(START + 9, 0, is_complete=True, closed=True)
     request_clock.receive(START + 9.5, 0, is_complete=True, closed=True)

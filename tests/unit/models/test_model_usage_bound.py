@@ -25,7 +25,7 @@ def most(*messages: AnyMessage, **options: object) -> int:
 
 
 def most_output(name: str, options: ModelOptions) -> int:
-    """What is reserved for a reply; the client asks for the same."""
+    """The number of tokens that is reserved for a reply; the client requests the same number."""
     model = build(ModelName.parse(name), options, "executor")
     assert isinstance(model, ProviderModel)
     sent: int | None = getattr(model.inner, "max_tokens", None)
@@ -51,7 +51,7 @@ def test_messages_that_the_model_has_counted_use_its_count() -> None:
     assert most(TASK, reply(), added, reply(tokens=900)) == PER_REQUEST + 900
 
 
-def test_each_client_sends_the_limit_on_output() -> None:
+def test_each_client_sends_the_output_limit() -> None:
     keys = {"groq": "k", "google_genai": "k"}
     options = ModelOptions(keys, max_output_tokens=700)
     for name, bound in (("groq:llama", 700), ("google_genai:gemini-2.5-flash", 700 + 1_024)):

@@ -1,4 +1,4 @@
-"""What models cost on days, as columns."""
+"""The costs of models per day, as columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def spent(day, model, cost, calls=1):
     return {"day": day, "model": model, "cost_usd": cost, "calls": calls}
 
 
-def test_a_column_a_model_the_dearest_first_and_a_row_for_each_day():
+def test_a_column_for_each_model_the_most_expensive_first_and_a_row_for_each_day():
     costs = by_model(
         [
             spent("d1", "a", "0.1"),
@@ -29,7 +29,7 @@ def test_a_column_a_model_the_dearest_first_and_a_row_for_each_day():
     }
 
 
-def test_the_cheapest_of_many_are_added_up_and_nothing_is_lost():
+def test_the_cheapest_of_many_models_are_added_up_without_loss():
     rows = [spent("d", f"m{n}", str(n + 1)) for n in range(MAX_MODELS + 3)]
     costs = by_model(rows, ["d"])
     assert costs.models == [f"m{n}" for n in range(MAX_MODELS + 2, 2, -1)] + [OTHERS]

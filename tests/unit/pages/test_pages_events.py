@@ -11,14 +11,14 @@ from api.pages.rendering import FOLDER, render_template
 from jobs.model.events import Event
 
 
-def test_every_template_has_an_example_here():
+def test_every_template_has_an_example_in_this_file():
     names = {path.stem for path in (FOLDER / "events").iterdir()} - {"other"}
     assert names <= EXAMPLES.keys()
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 @pytest.mark.parametrize("opened", [False, True])
-def test_each_kind_is_reported_in_its_own_words(kind, opened):
+def test_each_kind_has_its_own_text(kind, opened):
     runs = frozenset({1} if opened else ())
     with capture_logs() as logs:
         (entry,) = job_view.timeline_entries("j", [Event(1, 0, kind, EXAMPLES[kind])], 0, runs)
@@ -28,13 +28,13 @@ def test_each_kind_is_reported_in_its_own_words(kind, opened):
 
 @pytest.mark.parametrize("kind", [*EXAMPLES, "of_a_later_release"])
 @pytest.mark.parametrize("data", [{}, {"text": None, "number": None, "diff": 3, "steps": 1}])
-def test_no_shape_of_an_event_takes_the_page_away(kind, data):
+def test_no_shape_of_an_event_breaks_the_page(kind, data):
     with capture_logs():
         entries = job_view.timeline_entries("j", [Event(1, 0, kind, data)], 0)
     assert 'id="e1"' in render_template("timeline.html", entries=entries)
 
 
-def test_an_edit_shows_what_it_changed():
+def test_an_edit_shows_its_changes():
     (entry,) = job_view.timeline_entries("j", [Event(1, 0, "tool_used", EXAMPLES["tool_used"])], 0)
     assert '<span class="d-added">+new line</span>' in entry["body"]
 

@@ -43,7 +43,7 @@ def panel(name, record, events=(), charges=(), by="ada", **more):
     )
 
 
-def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
+def test_shortened_evidence_is_marked_and_links_to_the_full_text():
     run = a_run(
         3,
         code=text("head [... left out ...] tail", digest=DIGEST),
@@ -75,7 +75,9 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
         ("grace", (), {"approvals": 1}, ""),
     ],
 )
-def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, changed, reason):
+def test_a_person_without_a_counting_approval_learns_it_before_the_click(
+    by, voted, changed, reason
+):
     votes = tuple(Approval(name, f"key-{name}", 1) for name in voted)
     record = a_record([a_run()], **{"approvals": 2, **changed})
     record = replace(record, review=replace(record.review, approvals=votes))
@@ -95,9 +97,7 @@ def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, 
     [(1, False, False, True), (2, False, False, False), (1, True, True, False),
      (1, True, False, True), (1, False, True, True)],
 )  # fmt: skip
-def test_the_critic_is_offered_only_where_it_may_decide(
-    approvals, delivers, person_delivers, offered
-):
+def test_the_critic_is_offered_only_if_it_may_decide(approvals, delivers, person_delivers, offered):
     record = a_record([a_run()], approvals=approvals)
     deliver = Deliver(branch=True) if delivers else None
     record = replace(record, spec=replace(record.spec, deliver=deliver))
@@ -105,7 +105,7 @@ def test_the_critic_is_offered_only_where_it_may_decide(
     assert ("Hand over to critic" in html) == offered
 
 
-def test_why_a_result_stands_is_said_as_it_is():
+def test_the_reason_for_a_result_is_shown():
     approved = Result("42", "ada", override=True)
     record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
     assert "although the evidence failed" in panel("outcome", record)
@@ -118,7 +118,7 @@ def test_why_a_result_stands_is_said_as_it_is():
     assert "this job allows it after 1 revision (two revisions &lt;b&gt; in a row)" in html
 
 
-def test_a_failed_jobs_best_result_is_shown_for_what_it_is():
+def test_the_best_result_of_a_failed_job_is_marked_as_such():
     result = Result("42", None, verification=VERIFIED)
     failed = {"status": Status.FAILED, "reason": Reason.UNAPPROVED, "detail": "not approved"}
     html = panel("outcome", a_record(review=None, result=result, **failed))
@@ -167,7 +167,7 @@ def test_a_verification_by_the_checks_counts_them():
     assert "the checks fail, as they should" in html
 
 
-def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
+def test_a_review_shows_the_verification_instead_of_unproven_claims():
     payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
     review_payload = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
     html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, review_payload)))

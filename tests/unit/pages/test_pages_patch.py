@@ -1,4 +1,4 @@
-"""A patch of git as the files that a page shows."""
+"""Git's patch, divided into the files that a page shows."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_links_and_submodules_are_named_and_a_change_of_kind_is_one_file(tmp_pat
     assert [row.new for row in was_link.rows if row.kind == "added"] == [1, 2, 3]
 
 
-def test_names_are_shown_with_what_is_not_seen_escaped(patch):
+def test_invisible_characters_in_names_are_escaped(patch):
     content = patch({}, {"Shot\u202fPM/\U0001f468\u200d\U0001f469.md": "1\n"})
     reference = PatchRef("d" * 64, len(content), 1, 1, 0, "c" * 40)
     html = render_template(
@@ -148,13 +148,13 @@ def test_names_are_shown_with_what_is_not_seen_escaped(patch):
 @pytest.mark.parametrize(
     "name", ['with "quotes"', 'größe "x', "a\\b", "b/ b/b", "Shot\u202fPM", " "]
 )
-def test_a_file_without_lines_has_its_name(patch, name):
+def test_a_file_without_lines_is_shown_with_its_name(patch, name):
     assert [file.path for file in parse_patch(patch({}, {f"new {name}": ""}))] == [f"new {name}"]
     changed = patch({name: "1\n"}, {}, executable=[name])
     assert [file.path for file in parse_patch(changed)] == [name]
 
 
-def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
+def test_lines_have_their_numbers_in_both_files(patch):
     after = LINES.replace("line 12\n", "").replace("line 28\n", "line 28\nline 28.5\n")
     content = patch({"a": LINES}, {"a": after})
     (file,) = parse_patch(content)
@@ -168,7 +168,7 @@ def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
     assert html.count("<span") == len(file.rows)
 
 
-def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
+def test_a_line_that_looks_like_a_header_is_a_line(patch):
     evil = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-<script>\n+\u202ex\n"
     content = patch({"a.patch": "1\n"}, {"a.patch": evil})
     (file,) = parse_patch(content)
@@ -195,11 +195,11 @@ def test_large_and_generated_files_are_folded(patch, path, content, reason):
     assert file.folded == reason
 
 
-def test_a_line_is_cut_where_nobody_reads_on(patch):
+def test_a_very_long_line_is_shortened(patch):
     assert "4,001 more characters" in lines_of(patch({}, {"a.js": "x" * 5_000}))
 
 
-def test_the_tree_has_folders_with_one_folder_as_one(patch):
+def test_the_tree_joins_folders_that_contain_a_single_folder(patch):
     files = parse_patch(
         patch({}, {"src/app/core/a.py": "1\n", "src/app/b.py": "1\n", "c.py": "1\n"})
     )
@@ -210,14 +210,14 @@ def test_the_tree_has_folders_with_one_folder_as_one(patch):
     assert files[top.folders["src/app"].files["b.py"]].path == "src/app/b.py"
 
 
-def test_a_page_has_so_many_lines(patch):
+def test_the_number_of_lines_on_a_page_is_limited(patch):
     half = "x\n" * (MAX_LINES // 2)
     rendered = render_patch(patch({}, {"a": half, "b": half, "c": "1\n"}))
     assert [bool(file.lines) for file in rendered["files"]] == [True, False, False]
     assert rendered["insertions"] == MAX_LINES + 1
 
 
-def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
+def test_different_bytes_that_are_not_text_look_different(patch):
     (file,) = parse_patch(patch({"a": b"caf\xe9\n"}, {"a": b"caf\xe8\n"}))
     assert [row.text for row in file.rows[1:]] == ["-caf\\xe9", "+caf\\xe8"]
 
@@ -236,7 +236,7 @@ def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
         max_size=25,
     )
 )  # fmt: skip
-def test_whatever_a_patch_has_can_be_shown(lines):
+def test_any_patch_can_be_shown(lines):
     content = "\n".join(lines).encode(errors="surrogatepass")
     patch = PatchRef("ab", 1, 1, 1, 1, "c" * 40)
     for split in (False, True):
@@ -248,11 +248,11 @@ def test_whatever_a_patch_has_can_be_shown(lines):
 
 
 @pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
-def test_what_is_no_patch_has_no_files_and_is_no_error(content):
+def test_a_text_that_is_no_patch_has_no_files_and_raises_no_error(content):
     assert render_patch(content)["insertions"] == 0
 
 
-def test_colours_are_those_of_each_side_of_the_whole_hunk(patch):
+def test_each_side_of_a_hunk_is_coloured_as_one_text(patch):
     before = '"""One.\n\nTwo.\n"""\nA = 1\n'
     html = lines_of(patch({"a.py": before}, {"a.py": before.replace("Two.", "def two():")}))
     assert '+<span class="sd">def two():</span></span>' in html
@@ -261,7 +261,7 @@ def test_colours_are_those_of_each_side_of_the_whole_hunk(patch):
     assert 'class="n"' not in large, "it would take too long"
 
 
-def test_a_text_that_a_lexer_takes_minutes_for_is_shown_without_colours(patch, monkeypatch):
+def test_a_text_that_takes_a_lexer_minutes_is_shown_without_colours(patch, monkeypatch):
     content = patch({}, {"A.java": f"{'a ' * 20}\n" * 400})
     monkeypatch.setattr(code, "COLOUR_SECONDS", 0.2)
     html = lines_of(content)
@@ -269,7 +269,7 @@ def test_a_text_that_a_lexer_takes_minutes_for_is_shown_without_colours(patch, m
     assert html.count("+a a a") == 400
 
 
-def test_both_sides_stand_beside_each_other(patch):
+def test_both_sides_are_shown_next_to_each_other(patch):
     after = LINES.replace("line 12\nline 13\n", "dozen\n").replace("line 28\n", "line 28\n28.5\n")
     html = lines_of(patch({"a": LINES}, {"a": after}), split=True).split("\n")
     cells = [re.sub("<[^>]*>", "", cell) for cell in html if "across" not in cell]
@@ -282,7 +282,7 @@ def test_both_sides_stand_beside_each_other(patch):
 
 
 @pytest.mark.parametrize("split", [False, True])
-def test_earlier_comments_stand_at_their_lines(patch, split):
+def test_earlier_comments_are_shown_at_their_lines(patch, split):
     content = patch({"a": LINES, "b": "1\n"}, {"a": LINES.replace("line 12\n", "x\n"), "b": "2\n"})
 
     def comment(path: str, line: int, now: int | None, text: str):

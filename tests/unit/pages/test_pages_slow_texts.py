@@ -1,4 +1,6 @@
-"""Texts that take a lexer or a comparison minutes: another process has a deadline for them."""
+"""Texts that take a lexer or a comparison minutes: a separate process handles them within a
+deadline.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from api.pages.format import code, text_process, untrusted
 from api.pages.format.text_process import PROGRAM, TextProcess
 
 SLOW = {"code": "(" * 16_384, "lexer": "ng2"}
-"""One token of this takes Pygments 16 seconds."""
+"""Pygments needs 16 seconds for a token of this text."""
 QUICK = {"code": "x = 1", "lexer": "python"}
 
 
 def children() -> set[int]:
-    """The processes of the program that this process has started."""
+    """The child processes of this process that run the program."""
     listed = Path(f"/proc/self/task/{threading.main_thread().native_id}/children")
     pids = set()
     for pid in map(int, listed.read_text().split()):
@@ -32,14 +34,14 @@ def children() -> set[int]:
 
 
 def started(process: TextProcess) -> int:
-    """The pid of the child that the process starts."""
+    """The pid of the child that this process starts."""
     before = children()
     assert "<span" in process.ask(QUICK, 60)
     (pid,) = children() - before
     return pid
 
 
-def test_a_late_answer_is_given_up_and_its_process_ends() -> None:
+def test_a_late_answer_is_abandoned_and_its_process_ends() -> None:
     process = TextProcess()
     pid = started(process)
     used = time.process_time()
@@ -69,7 +71,7 @@ def test_pages_full_of_slow_texts_do_not_occupy_every_thread(
     assert children() == before, "nothing is started for it"
 
 
-def test_credit_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credit_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_process, "CREDIT_SECONDS", 0.1)
     process = TextProcess()
     assert process.ask(SLOW, 0.2) is None
@@ -79,7 +81,7 @@ def test_credit_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.05)
 
 
-def test_the_kernel_ends_a_request_that_nobody_waits_for() -> None:
+def test_the_kernel_ends_an_abandoned_request() -> None:
     with subprocess.Popen(
         [sys.executable, "-P", str(PROGRAM)],
         stdin=subprocess.PIPE,
@@ -118,7 +120,7 @@ def test_every_listed_language_has_colours(lexer: str) -> None:
         assert code.lexer_of(f"src/x{name}" if name.startswith(".") else f"src/{name}") == lexer
 
 
-def test_a_slow_comparison_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_comparison_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = code.MAX_COMPARED_LINES
     old = [str(number % 100) for number in range(lines)]
     new = [part for number in range(lines // 2) for part in (str(number % 100), f"u{number}")]
@@ -132,7 +134,7 @@ PARTS = ["[", "![", "[a](", "*a_", "`", "> ", "- ", "a|b\n-|-\n", "[a][", "***",
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_markdown_takes_a_time_that_is_proportional_to_its_length(part: str) -> None:
+def test_markdown_is_rendered_in_linear_time(part: str) -> None:
     def seconds(length: int) -> float:
         text = part * (length // len(part))
         begin = time.process_time()

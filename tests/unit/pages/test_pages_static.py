@@ -1,4 +1,4 @@
-"""What the pages ship: vendored files as their list says, and no more script than was promised."""
+"""The files of the pages: vendored files match their list, and the scripts are small."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def test_every_vendored_file_is_listed_with_its_digest():
         assert re.fullmatch(r"\d+\.\d+\.\d+", entry["version"])
 
 
-def test_the_scripts_of_the_pages_have_60_kb_at_most():
+def test_the_scripts_of_the_pages_have_at_most_60_kb():
     scripts = [name for name in BUNDLES if name.endswith(".js")]
     assert sum(len(asset(name).zipped) for name in scripts) <= 60 * 1024
 
 
-def test_every_part_of_a_bundle_is_used_and_there():
+def test_every_part_of_a_bundle_exists_and_is_used():
     parts = {part for parts in (BUNDLES | DOCUMENTATION).values() for part in parts}
     classes = {
         str(path.relative_to(FOLDER))
@@ -44,7 +44,7 @@ def test_an_address_changes_with_the_content():
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.[jc]s*")), ids=lambda path: path.name)
-def test_nothing_of_fettle_asks_another_host(path):
+def test_no_file_of_fettle_requests_another_host(path):
     if path.parent != VENDOR:
         assert not re.search(r"""["'`(]\s*(https?:)?//""", path.read_text())
 

@@ -1,4 +1,6 @@
-"""Untrusted texts on a page: code, output, answers, differences. They may not act."""
+"""Untrusted texts on a page: code, output, answers, differences. They must not be active
+content.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 
 
 @pytest.mark.parametrize("draw", [code.highlight, untrusted.printed, untrusted.prose, code.unified])
-def test_html_in_it_is_text(draw):
+def test_html_in_a_text_is_escaped(draw):
     drawn = str(draw(EVIL))
     assert "<script" not in drawn
     assert "<img" not in drawn
@@ -22,7 +24,7 @@ def test_html_in_it_is_text(draw):
 
 
 @given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n\r \x00\u202e", max_size=60))
-def test_no_text_makes_a_tag_of_its_own(text):
+def test_no_text_becomes_a_tag(text):
     for draw in (untrusted.printed, code.unified, code.highlight):
         remaining = str(draw(text)).replace("</span>", "")
         for piece in remaining.split("<")[1:]:
@@ -48,17 +50,17 @@ def test_control_sequences_are_left_out(sequence):
 @pytest.mark.parametrize(
     "link", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"]
 )
-def test_no_link_of_an_answer_is_active(link):
+def test_links_in_an_answer_are_not_active(link):
     assert "href" not in str(untrusted.prose(f"[click]({link})"))
 
 
-def test_an_answer_loads_no_pictures_and_heads_no_page():
+def test_an_answer_loads_no_pictures_and_has_no_page_headings():
     drawn = str(untrusted.prose("# Big\n\n![x](http://evil.test/pixel.png)"))
     assert "<img" not in drawn
     assert "<h3>Big</h3>" in drawn
 
 
-def test_a_comparison_says_what_changed_and_leaves_out_what_did_not():
+def test_a_comparison_shows_changed_lines_and_omits_unchanged_lines():
     old = "\n".join(f"line {n}" for n in range(30))
     diff = code.diff_of(old, old.replace("line 15", "line fifteen"))
     assert diff.split("\n")[0] == "@@ -13,7 +13,7 @@"
@@ -67,12 +69,12 @@ def test_a_comparison_says_what_changed_and_leaves_out_what_did_not():
 
 
 @pytest.mark.parametrize("sign", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029", "\r\n"])
-def test_another_sign_in_place_of_a_line_feed_is_seen(sign):
+def test_a_different_line_end_is_visible(sign):
     diff = code.diff_of("a\nb\nc\n", f"a{sign}b\nc\n")
     assert "\\" in str(code.unified(diff))
 
 
-def test_a_text_of_too_many_lines_is_not_cut():
+def test_a_text_with_too_many_lines_is_not_split():
     text = "x\n" * (code.MAX_COMPARED_LINES - 1)
     assert code.diff_of(text, text) == ""
     assert code.diff_of(text, f"{text}y\nz") is None

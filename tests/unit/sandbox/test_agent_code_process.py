@@ -6,7 +6,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[3]
 
-# As nobody in particular: root may raise any limit again.
+# Run as an unprivileged user: root may raise any limit again.
 BOUND = """
 import os, resource
 from sandbox.agent.code_process import set_rlimits
@@ -18,7 +18,7 @@ print(resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIM
 """
 
 
-def test_a_machine_that_allows_less_than_a_limit_is_no_hindrance() -> None:
+def test_a_lower_limit_of_the_machine_is_accepted() -> None:
     done = subprocess.run(
         [sys.executable, "-c", BOUND], cwd=TOP, capture_output=True, text=True, check=False
     )

@@ -24,14 +24,16 @@ OPENING = ("ping", "info", "image", "events")
 MAKING = ("create", "attach", "start")
 ANSWERS = (None, 404, 500, CUT)
 WAIT_SECONDS = 10.0
-"""More than a busy machine needs, and less than the timeout of a call."""
+"""A time in seconds: more than a busy machine needs, and less than the timeout of a call."""
 
 
 @asynccontextmanager
 async def backed(
     folder: Path, size: int = 0
 ) -> AsyncIterator[tuple[ScriptedEngine, DockerSandbox]]:
-    """An engine and a backend. Closes it, and checks that no task or connection remains."""
+    """An engine and a backend. At the end, close the backend and check that no task or connection
+    remains.
+    """
     before = asyncio.all_tasks()
     async with scripted(folder / "engine.sock") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=size)
@@ -78,8 +80,8 @@ async def test_a_run_during_the_close_fails_as_closed(
 async def test_no_backend_removes_a_container_that_is_being_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither its own backend, which does not know its id yet, nor another backend of the same
-    process, also if the engine's clock was set forward.
+    """Neither the same backend, which does not know the container's id yet, nor another backend of
+    the same process; also if the engine's clock is ahead.
     """
     monkeypatch.setattr(session, "SWEEP_SECONDS", 0.01)
     async with backed(tmp_path) as (engine, backend):
@@ -111,8 +113,8 @@ async def test_no_backend_removes_a_container_that_is_being_made(
 async def test_closing_does_not_wait_for_an_engine_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """In each state of its containers: one is made for a run and one for the pool, one has a run,
-    one is removed.
+    """The containers are in different states: one is being made for a run and one for the pool, one
+    has a run, and one is being removed.
     """
     async with backed(tmp_path, 1) as (engine, backend):
         gate = engine.gate(step, late=True) if step in MAKING else None
@@ -125,7 +127,7 @@ async def test_closing_does_not_wait_for_an_engine_that_hangs(
             run.cancel()
             await engine.gates["remove"].reached.wait()
             expected_error = pytest.raises(asyncio.CancelledError)
-        # All pings until here were answered.
+        # The engine answered all pings until this point.
         monkeypatch.setattr(docker_engine, "_PING_SECONDS", 0.05)
         async with asyncio.timeout(WAIT_SECONDS):
             await backend.close()

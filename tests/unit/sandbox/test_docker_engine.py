@@ -22,8 +22,8 @@ CHUNKED = (
 
 @asynccontextmanager
 async def serving(path: Path, answer: bytes, *, hold: bool = False) -> AsyncIterator[list[bytes]]:
-    """A server that sends the same bytes for each request; `hold`: and then waits for the client to
-    close. Yields the requests.
+    """A server that sends the same bytes for each request. With `hold`, it then waits until the
+    client closes. Yields the requests.
     """
     requests: list[bytes] = []
 

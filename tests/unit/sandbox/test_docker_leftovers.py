@@ -1,4 +1,4 @@
-"""Whose a container is, and when it has lost its worker."""
+"""Which process owns a container, and when the container has lost its worker."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def alive(_: str) -> bool:
     return True
 
 
-def test_ones_own_are_never_left_over() -> None:
+def test_containers_of_this_process_are_never_leftovers() -> None:
     assert not is_abandoned(ME.labels, 10 * ABANDONED_SECONDS, ME, dead)
 
 
-def test_those_of_a_dead_process_of_this_machine_are() -> None:
+def test_containers_of_a_dead_process_of_this_machine_are_leftovers() -> None:
     other_owner = replace(ME, id="other", process="78 100")
     assert is_abandoned(other_owner.labels, 0.0, ME, dead)
     assert not is_abandoned(other_owner.labels, 10 * ABANDONED_SECONDS, ME, alive)
 
 
-def test_those_of_another_machine_are_when_no_worker_keeps_one_so_long() -> None:
+def test_containers_of_another_machine_become_leftovers_after_the_longest_use() -> None:
     other_owner = replace(ME, id="other", machine="boot-2 pid:[1]")
     assert not is_abandoned(other_owner.labels, ABANDONED_SECONDS - 1, ME, dead)
     assert is_abandoned(other_owner.labels, ABANDONED_SECONDS + 1, ME, alive)
 
 
-def test_labels_that_are_not_ours_are_left_to_time() -> None:
+def test_containers_with_unknown_labels_become_leftovers_after_a_time() -> None:
     assert not is_abandoned({"fettle.sandbox": "x"}, 0.0, ME, dead)
 
 
-def test_a_process_is_known_by_its_number_and_its_start() -> None:
+def test_a_process_is_identified_by_its_pid_and_start_time() -> None:
     own_owner = garbage_collection.current_owner()
     assert garbage_collection.is_alive(own_owner.process)
     assert not garbage_collection.is_alive(f"{os.getpid()} 1")

@@ -51,15 +51,16 @@ def test_each_sandbox_has_its_own_user_who_owns_its_directories(body) -> None:
     options = body["HostConfig"]["Tmpfs"].values()
     assert all(f"uid={UID},gid={UID}" in item for item in options)
     assert len({profile.container_name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
-    # Unused according to systemd.io/UIDS-GIDS; and not used by the controls of attacks.
+    # These uids are unused according to systemd.io/UIDS-GIDS; controls of attacks do not use them
+    # either.
     assert set(profile.UIDS) <= set(range(60_578, 61_184))
     assert not {policy.HOST_UID, *baseline.UIDS} & set(profile.UIDS)
 
 
-def test_a_container_ends_with_its_worker_and_leaves_nothing(body) -> None:
+def test_a_container_ends_with_its_worker_and_is_removed(body) -> None:
     assert (body["OpenStdin"], body["StdinOnce"], body["Tty"]) == (True, True, False)
     host = body["HostConfig"]
-    assert (host["AutoRemove"], host["Init"]) == (True, False)  # the agent is the init
+    assert (host["AutoRemove"], host["Init"]) == (True, False)  # the agent is the init process
     assert host["RestartPolicy"] == {"Name": "no"}
     assert host["LogConfig"] == {"Type": "none"}
     assert body["Labels"] == {"fettle.sandbox": "me"}
@@ -80,7 +81,7 @@ def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
     host = body["HostConfig"]
     assert host["Memory"] == host["MemorySwap"] > Limits().memory_bytes
     assert host["Memory"] < 2 * Limits().memory_bytes
-    assert host["PidsLimit"] == Limits().processes + 1  # the agent
+    assert host["PidsLimit"] == Limits().processes + 1  # with the memory of the agent
     assert host["NanoCpus"] == 1_500_000_000
     larger = profile.container_limits(Limits(memory_bytes=600 * MIB)).memory_bytes
     assert larger - host["Memory"] == 88 * MIB
@@ -89,7 +90,7 @@ def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
 def test_sockets_have_the_small_buffers_of_the_local_backend(body) -> None:
     sysctls = body["HostConfig"]["Sysctls"]
     assert sysctls == dict(policy.SYSCTLS)
-    assert set(sysctls) == {"net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"}  # with IPv6's
+    assert set(sysctls) == {"net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"}  # with the values for IPv6
     assert all(int(item.split()[2]) <= MIB // 8 for item in sysctls.values())
 
 
@@ -131,7 +132,7 @@ def test_the_filter_allows_the_same_calls_as_the_local_filter() -> None:
     assert not dangerous & unconditional
 
 
-def test_named_socket_options_are_allowed_and_larger_buffers_are_ignored() -> None:
+def test_listed_socket_options_are_allowed_and_larger_buffers_are_ignored() -> None:
     rules = [rule for rule in engine_profile()["syscalls"] if rule["names"] == ["setsockopt"]]
     for rule in rules:  # runc treats two tests of one argument as alternatives
         assert len({test["index"] for test in rule["args"]}) == len(rule["args"])
@@ -149,7 +150,7 @@ def test_named_socket_options_are_allowed_and_larger_buffers_are_ignored() -> No
     allowed = {(level, name) for level, names in socket_options().items() for name in names}
     for level in (0, socket.SOL_SOCKET, 2, socket.IPPROTO_TCP, 3 << 30, 1 << 32 | 1):
         for option in (*range(80), 1 << 31, 1 << 31 | 7, 1 << 32 | 8):
-            as_int = (level & 0xFFFF_FFFF, option & 0xFFFF_FFFF)  # the kernel takes an int
+            as_int = (level & 0xFFFF_FFFF, option & 0xFFFF_FFFF)  # the kernel expects an int
             ignored = {("SCMP_ACT_ERRNO", 0)} if as_int in {(1, 7), (1, 8)} else set()
             expected = {("SCMP_ACT_ALLOW", None)} if as_int in allowed else ignored
             assert results(3, level, option) == expected, (level, option)

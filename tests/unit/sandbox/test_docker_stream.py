@@ -1,4 +1,4 @@
-"""The two streams of a container, separated from one stream of the engine."""
+"""The two streams of a container, separated from the engine's single stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of `/etc` that programs with a directory of their own need."""
+"""The files of `/etc` that programs in their own directories need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def etc(tmp_path: Path) -> Path:
 
 
 def install(tmp_path: Path, name: str, **links: Path) -> str:
-    """A program in a directory of its own that has these links; returns the search path."""
+    """Install a program in its own directory, with these links. Returns the search path."""
     home, bin_ = tmp_path / "jvm" / name, tmp_path / "bin"
     (home / "bin").mkdir(parents=True)
     bin_.mkdir(exist_ok=True)

@@ -78,7 +78,7 @@ def test_the_end_follows_the_status(
 
 
 @pytest.mark.parametrize("end", ["timeout", "cpu", "memory", "output", "disk", "processes"])
-def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
+def test_an_exceeded_limit_comes_before_the_status(end: str) -> None:
     answer = read(header(end=end, status="9"))
     assert (answer.end, answer.exit_code, answer.signal) == (End(end), None, None)
 

@@ -1,4 +1,4 @@
-"""The filter's program, run by a small interpreter of BPF as the kernel would run it."""
+"""The filter's program, run by a small BPF interpreter as the kernel would run it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 I386 = 0x40000003
 CLONE_THREAD_FLAGS = 0x3D0F00
-CLONE_SPAWN_FLAGS = 0x4100  # a vfork: memory is shared until the program begins
+CLONE_SPAWN_FLAGS = 0x4100  # a vfork: parent and child share memory until the program starts
 READ = {"x86_64": 0, "aarch64": 63}
 
 
@@ -163,7 +163,7 @@ def test_socket_options_pass_by_level_and_option(machine: str) -> None:
         (socket.IPPROTO_TCP, upper_protocol),
         (socket.SOL_SOCKET, attach_filter),
         (socket.SOL_SOCKET, mark),
-        (socket.SOL_SOCKET, 26),  # IPV6_V6ONLY, of another level
+        (socket.SOL_SOCKET, 26),  # IPV6_V6ONLY, which belongs to another level
         (270, 1),  # netlink
     ):
         assert conditional_verdict(machine, "setsockopt", 3, level, option) == error(

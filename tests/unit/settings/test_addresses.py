@@ -1,4 +1,4 @@
-"""Addresses are parsed into types; no error about one repeats a part of it."""
+"""Addresses are parsed into types, and no error about an address repeats a part of it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_an_unfit_redis_address_is_refused_in_one_sentence_without_its_text(text
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
 
 
-def test_files_of_tls_are_tried_at_the_start(tmp_path: Path) -> None:
+def test_tls_files_are_loaded_at_the_start(tmp_path: Path) -> None:
     certificate, _ = self_signed(tmp_path, "localhost")
     fit = parse_redis(f"rediss://db?ssl_ca_certs={certificate}")
     assert fit.tls == Tls(ca_file=str(certificate))
@@ -161,7 +161,7 @@ def test_files_of_tls_are_tried_at_the_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["redis_url", "broker_url"])
 @pytest.mark.parametrize("off", ["ssl_cert_reqs=none", "ssl_check_hostname=false"])
-def test_production_refuses_a_server_that_it_would_not_verify(name: str, off: str) -> None:
+def test_production_refuses_an_unverified_server(name: str, off: str) -> None:
     unsafe = {name: f"rediss://:{SECRET}@db?{off}"}
     StoreSettings(**unsafe)
     with pytest.raises(ValidationError) as refused:
@@ -193,8 +193,9 @@ def fields() -> list[tuple[type[FettleSettings], str]]:
 def test_no_setting_repeats_a_secret_in_the_wrong_place(
     monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], text: str
 ) -> None:
-    """Whatever is written into whichever setting: it is taken, or refused as a value that does not
-    fit (pydantic's ValidationError, which starts end with exit code 2), without a part of it."""
+    """Any setting with any text is accepted, or is refused without a part of the text. The refusal
+    is pydantic's ValidationError, with which programs exit with code 2.
+    """
     for name, field in kind.model_fields.items():
         with monkeypatch.context() as patch:
             patch.setenv(variable(kind, name, field), text)
@@ -289,7 +290,7 @@ def test_hosts_networks_and_the_engine_are_parsed(
 
 @pytest.mark.parametrize("name", ["host", "worker_metrics_host"])
 def test_a_name_to_listen_on_exists(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """A name server that does not answer may answer at the next start."""
+    """A name server that does not answer now may answer at the next start."""
     kind = next(kind for kind, field_name in fields() if field_name == name)
 
     def resolve(host: str, _port: None) -> None:
@@ -337,7 +338,7 @@ def test_an_address_is_shown_without_its_password_and_its_query() -> None:
     assert traced_url("https://hooks.x/a") == "https://hooks.x/a"
 
 
-def test_a_flag_that_does_not_fit_is_named_as_a_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_flag_is_named_as_a_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FETTLE_URL", "http://fettle.x")
     with pytest.raises(BadSettings, match=r"FETTLE_URL \(flag\): an address begins with"):
         load(ClientSettings, url="ftp://fettle.x")

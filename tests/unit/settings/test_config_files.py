@@ -1,4 +1,4 @@
-"""Settings come from files that somebody has named, and never from the working directory."""
+"""Settings come from named files, and never from the working directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OURS = "https://fettle.test"
 
 @pytest.fixture(autouse=True)
 def clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The working directory, which is a stranger's: none of its files counts."""
+    """A working directory with hostile files of settings; Fettle must read none of them."""
     for name in ("FETTLE_CONFIG", "FETTLE_URL", "FETTLE_API_KEY", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "clone"
@@ -46,7 +46,7 @@ def user_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("home", ["", "fettle", ".", ".config"])
-def test_no_file_of_the_working_directory_counts(
+def test_no_file_of_the_working_directory_is_read(
     monkeypatch: pytest.MonkeyPatch, home: str
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", home)
@@ -94,7 +94,7 @@ def test_the_file_of_fettle_config_replaces_the_user_file(
 )
 @pytest.mark.parametrize("by_flag", [True, False])
 @pytest.mark.parametrize("is_named", [True, False])
-def test_a_stored_key_is_for_the_service_that_it_is_stored_with(
+def test_a_stored_key_is_sent_only_to_its_service(
     monkeypatch: pytest.MonkeyPatch, user_file: Path, other_url: str, by_flag: bool, is_named: bool
 ) -> None:
     if is_named:
@@ -115,11 +115,13 @@ def test_a_stored_key_is_for_the_service_that_it_is_stored_with(
 
 @pytest.mark.parametrize("same", [OURS, f"{OURS}:443/", "https://FETTLE.test/elsewhere"])
 @pytest.mark.usefixtures("user_file")
-def test_a_stored_key_goes_to_its_own_service_however_that_is_named(same: str) -> None:
+def test_a_stored_key_is_sent_to_its_service_for_each_spelling_of_the_address(same: str) -> None:
     assert ClientSettings(url=same).api_key.get_secret_value() == "stored"
 
 
-def test_a_key_that_is_stored_without_an_address_is_for_the_usual_one(user_file: Path) -> None:
+def test_a_key_that_is_stored_without_an_address_is_for_the_default_address(
+    user_file: Path,
+) -> None:
     user_file.write_text('api_key = "stored"\n')
     assert ClientSettings().api_key.get_secret_value() == "stored"
     with pytest.raises(ValidationError, match="is not sent to"):
@@ -135,7 +137,7 @@ def test_a_key_that_is_stored_without_an_address_is_for_the_usual_one(user_file:
         (b"folder", "cannot be read: Is a directory"),
     ],
 )
-def test_a_named_file_that_cannot_be_read_ends_a_start(
+def test_an_unreadable_named_file_prevents_the_start(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -175,7 +177,7 @@ def test_an_unnamed_file_of_the_working_directory_is_reported(
     assert unread_settings() == []
 
 
-def test_a_throw_away_service_gets_the_settings_of_work_and_none_of_a_deployment(
+def test_a_throwaway_service_gets_no_settings_of_a_deployment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "ours.toml"

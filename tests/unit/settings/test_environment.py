@@ -1,4 +1,4 @@
-"""A process has the variables on the list, and no others; libraries' ones are named."""
+"""A process has only the variables on the list; dropped variables of libraries are named."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _no_variables_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cleaned(env: Mapping[str, str]) -> dict[str, str]:
-    """What is left of an environment; fails if a child process has anything else."""
+    """The variables that remain of an environment. Fails if a child process has other variables."""
     argv = [sys.executable, "-c", CLEAN]
     output = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
     environment_kept, of_child = json.loads(output.stdout)
@@ -83,7 +83,7 @@ def cleaned(env: Mapping[str, str]) -> dict[str, str]:
     return environment_kept
 
 
-def test_only_variables_on_the_list_are_left() -> None:
+def test_only_variables_on_the_list_remain() -> None:
     allowed = {
         "PATH": "/usr/bin:/bin",
         "HOME": "/nowhere",
@@ -108,7 +108,7 @@ def test_only_variables_on_the_list_are_left() -> None:
     assert again[DROPPED] == ",".join(sorted([*libraries, "GROQ_PROXY"]))
 
 
-def test_entry_points_load_no_library_before() -> None:
+def test_entry_points_clean_the_environment_before_they_load_a_library() -> None:
     argv = [sys.executable, "-c", LOADED]
     output = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     assert output.stdout == "['api', 'cli', 'settings', 'worker']\n"

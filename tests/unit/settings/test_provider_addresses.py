@@ -1,4 +1,4 @@
-"""Code goes where the users' own names for an address say, or the worker does not start."""
+"""The worker uses the provider addresses that a user's environment names, or it does not start."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ _ADDRESS = re.compile(r"[\"']([A-Z_]+_(?:API_BASE|BASE_URL|API_URL|HOST|PROXY|EN
 _OF_OTHERS = re.compile(
     r"AWS|BEDROCK|FOUNDRY|ANTHROPIC_(?:VERTEX|GOOGLE)|MTLS|^(?:ALL|HTTPS?)_PROXY"
 )
-"""Other services of the same libraries, which no provider of Fettle is, and what httpx reads."""
+"""Variables for other services of the same libraries, which Fettle does not use, and httpx's
+variables.
+"""
 
 
 def field_by_name() -> dict[str, str]:
-    """The field of each name that is read."""
+    """The settings field for each variable that is read."""
     return {
         str(name): field
         for field, info in ProviderSettings.model_fields.items()
@@ -58,12 +60,14 @@ def test_every_name_that_the_libraries_read_is_read_or_refused() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(field_by_name()))
-def test_each_is_read(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_each_variable_is_read(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, URL)
     assert getattr(ProviderSettings(), field_by_name()[name]) == URL
 
 
-def test_our_own_name_comes_first_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fettles_variable_comes_first_and_an_empty_variable_is_unset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "https://other.internal")
     monkeypatch.setenv("FETTLE_OPENAI_BASE_URL", URL)
     monkeypatch.setenv("GROQ_API_BASE", "")
@@ -73,13 +77,15 @@ def test_our_own_name_comes_first_and_an_empty_one_is_none(monkeypatch: pytest.M
         ProviderSettings()
 
 
-def test_our_own_name_hides_no_other_where_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_of_fettle_hides_no_other_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("FETTLE_GROQ_BASE_URL", "")
     monkeypatch.setenv("GROQ_API_BASE", URL)
     assert ProviderSettings().base_urls() == {"groq": URL}
 
 
-def test_the_file_has_them_in_lower_case(tmp_path: Path) -> None:
+def test_a_file_has_the_names_in_lower_case(tmp_path: Path) -> None:
     text = f'groq_base_url = "{URL}"\ngroq_api_key = "k"\n'
     (tmp_path / "fettle.toml").write_text(text)
     settings = ProviderSettings()
@@ -113,7 +119,7 @@ def test_ollama_is_named_as_its_server_names_it(
         for variable in (f"FETTLE_{row.name}_{setting.name}".upper(), *setting.other_names)
     ],
 )
-def test_a_provider_s_other_settings_have_the_names_of_its_library_too(
+def test_the_other_settings_of_a_provider_also_have_the_names_of_its_library(
     monkeypatch: pytest.MonkeyPatch, provider: str, name: str, variable: str
 ) -> None:
     monkeypatch.setenv(variable, " ")
@@ -122,7 +128,7 @@ def test_a_provider_s_other_settings_have_the_names_of_its_library_too(
     assert ProviderSettings().provider_settings()[provider] == {name: "some-value"}
 
 
-def test_a_key_with_the_provider_s_own_name_has_it_in_the_file_too(tmp_path: Path) -> None:
+def test_a_key_has_the_name_of_the_provider_in_a_file_too(tmp_path: Path) -> None:
     text = 'azure_openai_api_key = "k"\nvertex_api_key = "v"\nazure_token_file = "/run/token"\n'
     (tmp_path / "fettle.toml").write_text(text)
     settings = ProviderSettings()
@@ -131,7 +137,7 @@ def test_a_key_with_the_provider_s_own_name_has_it_in_the_file_too(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("provider", "name", "instead"), NOT_READ)
-def test_what_is_not_followed_is_refused_where_it_would_count(
+def test_a_variable_that_fettle_does_not_follow_is_refused_if_it_would_matter(
     monkeypatch: pytest.MonkeyPatch, provider: str, name: str, instead: str
 ) -> None:
     monkeypatch.setenv(name, "true")

@@ -26,7 +26,7 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("FETTLE_RUN_CPUS", "0", "greater than 0"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_an_invalid_value_is_named_with_its_variable(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -40,7 +40,7 @@ def test_what_does_not_fit_is_named(
 @pytest.mark.parametrize(
     ("settings", "requested_seconds", "seconds"),
     [
-        ("", None, 20),  # 15 s of wall time
+        ("", None, 20),  # with 15 s of wall time
         ("RUN_SECONDS=300", None, 305),
         ("RUN_SECONDS=300 RUN_CPUS=2", None, 605),
         ("RUN_SECONDS=0.5 RUN_CPUS=0.5", None, 6),

@@ -1,4 +1,4 @@
-"""Settings that apply to some models: headers, fields of the body, and what a server accepts."""
+"""Settings for individual models: headers, fields of the body, and the capabilities of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADERS, BODY, CAPABILITIES = (
 FIELDS = Capabilities.model_fields
 
 
-def test_they_are_json_by_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variables_are_json_objects_by_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HEADERS, '{"compatible": {"x-a": "1"}, "groq:small": {"x-b": null}}')
     monkeypatch.setenv(BODY, '{"google_genai:*": {"generationConfig": {"topK": 1}}}')
     monkeypatch.setenv(CAPABILITIES, '{"openai:*": {"drop": ["seed"], "context_tokens": 9}}')
@@ -44,7 +44,7 @@ def test_a_file_has_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 def test_nothing_is_set_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (HEADERS, BODY, CAPABILITIES):
-        monkeypatch.setenv(name, "")  # as compose sends it
+        monkeypatch.setenv(name, "")  # the value that compose sends
     settings = ModelSettings()
     assert (settings.headers(), settings.model_body, settings.model_capabilities) == ({}, {}, {})
 

@@ -1,4 +1,4 @@
-"""Settings that exclude each other: the error names both, the reason, and a value that works."""
+"""Contradictory settings: the error names both settings, the reason, and a value that works."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_worker_refuses(
         ),
     ],
 )
-def test_the_front_refuses(
+def test_the_api_refuses(
     monkeypatch: pytest.MonkeyPatch, words: str, reason: str, remedy: str
 ) -> None:
     message = refusal(monkeypatch, ApiSettings, words)
@@ -102,7 +102,7 @@ def test_a_bucket_that_the_library_would_refuse_is_refused(wrong: dict[str, str]
 
 
 @pytest.mark.parametrize("name", ["jobs", "jobs/", "jobs/a..b/.c/d/"])
-def test_a_bucket_that_is_taken_opens(name: str, tmp_path: Path) -> None:
+def test_an_accepted_bucket_can_be_opened(name: str, tmp_path: Path) -> None:
     settings = WorkerSettings(blobs_bucket=name, s3_access_key="", s3_secret_key="")  # type: ignore[arg-type]
     open_blobs(tmp_path, settings.bucket())
 
@@ -116,9 +116,9 @@ def test_a_bucket_that_is_taken_opens(name: str, tmp_path: Path) -> None:
         "SANDBOX=docker SANDBOX_RUNTIME=runsc",
         "SANDBOX=docker SANDBOX_ENGINE=tcp://engine:2376 SANDBOX_ENGINE_TLS=/certs",
         "LOG_LEVEL=warn LOG_FORMAT=JSON",
-        "KEY_TOKENS_PER_DAY=1",  # so that only keys with a budget of their own may spend
+        "KEY_TOKENS_PER_DAY=1",  # so that only keys with their own budgets may spend money
     ],
 )
-def test_a_worker_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+def test_a_worker_accepts(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     set_settings(monkeypatch, words)
     WorkerSettings()

@@ -1,4 +1,4 @@
-"""Where dependencies are installed from, as an operator names it."""
+"""The operator's settings for the sources of dependencies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reached(hosts: HostList, *urls: str) -> list[bool]:
     return [is_accepted(url) for url in urls]
 
 
-def test_nothing_is_installed_unless_a_host_is_named() -> None:
+def test_no_package_is_installed_unless_a_host_is_named() -> None:
     assert sources() == sources(setup_index="", setup_npm_registry="") == ()
 
 
@@ -54,6 +54,6 @@ def test_the_hosts_of_indexes_are_on_the_list() -> None:
         ("packages.example.org", "begins with https://"),
     ],
 )
-def test_an_index_that_cannot_be_one_is_refused_at_the_start(index: str, reason: str) -> None:
+def test_an_invalid_index_is_refused_at_the_start(index: str, reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
         sources(setup_index=index)

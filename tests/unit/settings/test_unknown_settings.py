@@ -1,4 +1,4 @@
-"""A misspelt setting is reported by the name that was meant; it never counts as unset unnoticed."""
+"""A misspelt setting is reported with the correct name, instead of being ignored."""
 
 from __future__ import annotations
 

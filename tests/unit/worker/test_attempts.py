@@ -77,7 +77,7 @@ async def store(redis_url: str) -> AsyncIterator[UnreliableStore]:
     await store.close()
 
 
-async def test_a_claim_whose_answer_was_lost_is_given_back(store: UnreliableStore) -> None:
+async def test_a_claim_with_a_lost_answer_is_released(store: UnreliableStore) -> None:
     service = JobService(store)
     job = await service.submit()
     slots = JobSlots("worker-1", service.operations, new_context(), slots=1)
@@ -93,7 +93,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back(store: UnreliableStor
     assert (last_event.kind, last_event.data["cause"]) == ("given_back", Cause.REDIS)
 
 
-async def test_a_job_that_another_worker_holds_is_left_alone(store: UnreliableStore) -> None:
+async def test_a_job_with_another_workers_lease_is_not_changed(store: UnreliableStore) -> None:
     service = JobService(store)
     job = await service.running()
     slots = JobSlots("worker-2", service.operations, new_context(), slots=1)
@@ -102,7 +102,7 @@ async def test_a_job_that_another_worker_holds_is_left_alone(store: UnreliableSt
 
 
 @pytest.mark.invariant("J8")
-async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back(
+async def test_a_process_for_a_single_job_claims_it_as_soon_as_redis_is_available(
     store: UnreliableStore,
 ) -> None:
     service = JobService(store)

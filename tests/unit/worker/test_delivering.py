@@ -1,4 +1,4 @@
-"""The order of a delivery, against a host and a forge that are scripted."""
+"""The order of a delivery's steps, with a scripted host and a scripted forge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAIN = {"HEAD": BEGAN, "refs/heads/main": BEGAN}
 
 @dataclass
 class Host:
-    """What the host lists, in turn, and what it says to a push."""
+    """The host's lists of refs, in order, and its answer to a push."""
 
     lists: list[Mapping[str, str]]
     head: str | None = "refs/heads/main"
@@ -94,7 +94,7 @@ async def delivered(
     return await attempt.deliver(CHANGE, "Done.")
 
 
-async def test_what_is_there_is_not_pushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_branch_that_exists_is_not_pushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Host([MAIN])
     there = Host([{**MAIN, BRANCH: OURS}])
     for host, done in ((absent, ["look", "push b fettle/j"]), (there, ["look"])):
@@ -104,7 +104,7 @@ async def test_what_is_there_is_not_pushed_again(monkeypatch: pytest.MonkeyPatch
         await delivered(monkeypatch, Host([{**MAIN, BRANCH: OTHER}]))
 
 
-async def test_a_push_that_another_attempt_has_made_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_push_of_another_attempt_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     declined = RepositoryRefused("declined the branch: reference already exists")
     host = Host([MAIN, {BRANCH: OURS}], declines=declined)
     assert (await delivered(monkeypatch, host)).commit == OURS
@@ -115,7 +115,7 @@ async def test_a_push_that_another_attempt_has_made_counts(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("error", [RepositoryUnavailable("502"), RepositoryTooSlow("late")])
-async def test_an_outage_of_git_may_pass(
+async def test_an_outage_of_git_is_temporary(
     monkeypatch: pytest.MonkeyPatch, error: RepositoryRefused
 ) -> None:
     with pytest.raises(DeliveryUnavailable, match=str(error)):
@@ -133,7 +133,7 @@ async def test_an_outage_of_git_may_pass(
         (BEGAN, {"HEAD": BEGAN}, "main", False),
     ],
 )
-async def test_the_branch_that_the_change_is_for(
+async def test_the_base_branch_of_a_request(
     monkeypatch: pytest.MonkeyPatch, ref: str | None, listed: dict[str, str], base: str, moved: bool
 ) -> None:
     forge = Forge()
@@ -143,7 +143,7 @@ async def test_the_branch_that_the_change_is_for(
 
 
 @pytest.mark.parametrize(("ref", "head"), [("gone", "refs/heads/main"), (None, None)])
-async def test_without_such_a_branch_there_is_no_request(
+async def test_without_a_base_branch_no_request_is_opened(
     monkeypatch: pytest.MonkeyPatch, ref: str | None, head: str | None
 ) -> None:
     forge = Forge()
@@ -154,7 +154,7 @@ async def test_without_such_a_branch_there_is_no_request(
     assert (await delivered(monkeypatch, Host([{"HEAD": BEGAN}], head), ref)).base is None
 
 
-async def test_an_attempt_that_has_lost_its_job_pushes_nothing(
+async def test_an_attempt_without_its_lease_pushes_no_branch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     host, forge = Host([MAIN]), Forge()

@@ -1,4 +1,4 @@
-"""What a delivery asks of a forge, where it may go, and what it says there."""
+"""The requests of a delivery to a forge, the allowed hosts, and the texts at the forge."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ CREDENTIALS = HostCredentials({"default": dict.fromkeys(HOSTS, f"me:{TOKEN}")})
 
 
 @dataclass(frozen=True)
-class Scripted(ForgeApi):
-    """Answers in turn; `asked` is what it was asked."""
+class ScriptedForgeApi(ForgeApi):
+    """Returns the answers in order; `requests` are the received requests."""
 
     answers: list[ApiResponse] = field(default_factory=list)
-    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    requests: list[tuple[Any, ...]] = field(default_factory=list)
 
     async def get(self, path: str, query: Mapping[str, str]) -> ApiResponse:
-        self.asked.append(("GET", path, dict(query)))
+        self.requests.append(("GET", path, dict(query)))
         return self.require_ok(self.answers.pop(0))
 
     async def post(self, path: str, content: Mapping[str, Any]) -> ApiResponse:
-        self.asked.append(("POST", path, dict(content)))
+        self.requests.append(("POST", path, dict(content)))
         return self.answers.pop(0)
 
 
-def scripted_rest(*answers: ApiResponse) -> Scripted:
-    return Scripted("https://git.example.org/api", {}, False, list(answers))
+def scripted_rest(*answers: ApiResponse) -> ScriptedForgeApi:
+    return ScriptedForgeApi("https://git.example.org/api", {}, False, list(answers))
 
 
 def site(url: str = "https://git.example.org/team/sub/app.git") -> Site:
@@ -57,17 +57,17 @@ def site(url: str = "https://git.example.org/team/sub/app.git") -> Site:
 
 def github(
     *answers: ApiResponse, url: str = "https://github.com/team/app.git"
-) -> tuple[GitHub, Scripted]:
+) -> tuple[GitHub, ScriptedForgeApi]:
     scripted = scripted_rest(*answers)
     return GitHub(site(url), "team/app", scripted), scripted
 
 
-def gitlab(*answers: ApiResponse) -> tuple[GitLab, Scripted]:
+def gitlab(*answers: ApiResponse) -> tuple[GitLab, ScriptedForgeApi]:
     scripted = scripted_rest(*answers)
     return GitLab(site(), "team/sub/app", scripted), scripted
 
 
-async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
+async def test_a_pull_request_is_opened_after_a_search() -> None:
     url = "https://github.com/team/app/pull/7"
     forge, sent_requests = github(
         ApiResponse(200, []), ApiResponse(201, {"html_url": url, "number": 7})
@@ -75,10 +75,13 @@ async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
     assert await open_request(forge, REQUEST) == url
     path, query = "/repos/team/app/pulls", {"head": f"team:{BRANCH}", "state": "all"}
     sent = {"title": "Title", "body": "Text", "head": BRANCH, "base": "main"}
-    assert sent_requests.asked == [("GET", path, {**query, "per_page": "10"}), ("POST", path, sent)]
+    assert sent_requests.requests == [
+        ("GET", path, {**query, "per_page": "10"}),
+        ("POST", path, sent),
+    ]
 
 
-async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
+async def test_a_merge_request_is_opened_after_a_search() -> None:
     url = "https://git.example.org/team/sub/app/-/merge_requests/7"
     forge, sent_requests = gitlab(
         ApiResponse(200, []), ApiResponse(201, {"web_url": url, "iid": 7})
@@ -86,18 +89,18 @@ async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
     assert await open_request(forge, REQUEST) == url
     path = "/projects/team%2Fsub%2Fapp/merge_requests"
     sent = {"title": "Title", "description": "Text", "source_branch": BRANCH}
-    assert sent_requests.asked == [
+    assert sent_requests.requests == [
         ("GET", path, {"source_branch": BRANCH, "state": "all", "per_page": "100"}),
         ("POST", path, {**sent, "target_branch": "main"}),
     ]
 
 
-async def test_one_that_is_there_is_not_opened_again() -> None:
+async def test_an_existing_request_is_not_opened_again() -> None:
     pull_request = {"head": {"ref": BRANCH}, "state": "closed", "number": 3}
     other_request = {"head": {"ref": "fettle/other"}, "number": 2}
     forge, sent_requests = github(ApiResponse(200, [other_request, pull_request]))
     assert await open_request(forge, REQUEST) == "https://github.com/team/app/pull/3"
-    assert len(sent_requests.asked) == 1
+    assert len(sent_requests.requests) == 1
     source_text = ApiResponse(422, {"message": "Validation Failed"})
     forge, _ = github(ApiResponse(200, []), source_text, ApiResponse(200, [pull_request]))
     assert (await open_request(forge, REQUEST)).endswith("/pull/3")
@@ -121,7 +124,7 @@ TWICE = "A pull request already exists for team:fettle/j."
     ],
     ids=["empty", "accepted", "github", "gitlab"],
 )
-async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: ApiResponse) -> None:
+async def test_after_a_refusal_the_request_is_searched_again(answer: ApiResponse) -> None:
     pull_request = {"html_url": "https://github.com/team/app/pull/8", "head": {"ref": BRANCH}}
     forge, _ = github(ApiResponse(200, []), answer, ApiResponse(200, [pull_request]))
     assert await open_request(forge, REQUEST) == pull_request["html_url"]
@@ -130,8 +133,8 @@ async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: ApiRespons
         await open_request(forge, REQUEST)
 
 
-async def test_one_from_a_fork_is_another_one() -> None:
-    """Anybody can ask for it, from a branch of that name in a repository of his own."""
+async def test_a_request_from_a_fork_does_not_count() -> None:
+    """Any user can open such a request, from a branch with this name in their own repository."""
     fork = {"head": {"ref": BRANCH, "repo": {"id": 2}}, "base": {"repo": {"id": 1}}, "number": 3}
     ours = {**fork, "head": {"ref": BRANCH, "repo": {"id": 1}}, "number": 4}
     deleted_fork = {**fork, "head": {"ref": BRANCH, "repo": None}}
@@ -166,7 +169,7 @@ async def test_one_from_a_fork_is_another_one() -> None:
         ),
     ],
 )
-async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], reason: str) -> None:
+async def test_the_refusal_of_a_forge_is_quoted(answers: list[ApiResponse], reason: str) -> None:
     with pytest.raises(DeliveryRefused, match=reason):
         await open_request(github(*answers)[0], REQUEST)
 
@@ -183,7 +186,9 @@ async def test_a_forge_that_refuses_is_quoted(answers: list[ApiResponse], reason
         None,
     ],
 )
-async def test_an_address_of_another_host_is_not_taken(request_address: object) -> None:
+async def test_an_address_on_another_host_is_replaced_by_the_number(
+    request_address: object,
+) -> None:
     for url in ("https://github.com/team/app.git", "ssh://git@github.com/team/app.git"):
         forge, _ = github(
             ApiResponse(200, []),
@@ -203,7 +208,7 @@ async def test_an_address_of_another_host_is_not_taken(request_address: object) 
         ("gitlab", "ssh://git.example.org:2222/a/b", "https://git.example.org/api/v4", TOKEN),
     ],
 )
-def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, header: str) -> None:
+def test_the_address_of_a_hosts_api(kind: ForgeKind, url: str, address: str, header: str) -> None:
     forge = forge_of(kind, site(url))
     assert forge.api.address == address
     assert any(value.startswith(header) for value in forge.api.headers.values())
@@ -222,7 +227,7 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
         (None, False, "only be delivered to the url"),
     ],
 )
-def test_where_nothing_is_delivered(url: str | None, pull_request: bool, reason: str) -> None:
+def test_hosts_without_delivery(url: str | None, pull_request: bool, reason: str) -> None:
     delivered = "github.com=github,git.internal:3000=git,LAB.example.org=gitlab"
     settings = RepositorySettings(repo_hosts=LISTED, deliver_hosts=delivered)
     hosts = DeliveryHosts.from_settings(settings, RepositoryHosts(LISTED, CREDENTIALS))
@@ -263,7 +268,7 @@ def test_which_approval_allows_a_delivery(
 @pytest.mark.parametrize(
     "listed", ["github.com", "a.b=svn", "*.b=git", "https://a.b=git", "a=git,A=git"]
 )
-def test_a_list_that_cannot_be_read(listed: str) -> None:
+def test_an_invalid_list_of_hosts(listed: str) -> None:
     with pytest.raises(ValueError, match=r"HOST=KIND|listed twice"):
         RepositorySettings(deliver_hosts=listed)
 
@@ -296,7 +301,7 @@ def test_a_models_words_are_no_commands_of_a_forge() -> None:
         ("C# in src/a.py: if (!x) x[0] = 1 & 2", "C# in src/a.py: if (!x) x[ 0] = 1 & 2"),
     ],
 )
-def test_a_space_breaks_what_a_forge_acts_on(source_text: str, expected: str) -> None:
+def test_a_space_interrupts_references_and_commands(source_text: str, expected: str) -> None:
     assert inert(source_text) == expected
     assert inert(expected) == expected
     assert title(source_text) == " ".join(expected.split())

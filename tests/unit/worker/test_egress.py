@@ -1,4 +1,4 @@
-"""Which addresses a worker may connect to, and what it refuses of a host."""
+"""Which addresses a worker may connect to, and which hosts it refuses."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def test_public_addresses_are_reached(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", INTRANET)
-def test_an_intranet_is_reached_where_that_is_allowed(address: str) -> None:
+def test_an_intranet_is_reached_if_it_is_allowed(address: str) -> None:
     require_address(address, private=True)
     with pytest.raises(ToolRefused, match="is not public"):
         require_address(address, private=False)
 
 
 @pytest.mark.parametrize("address", NEVER)
-def test_others_are_never_reached(address: str) -> None:
+def test_other_addresses_are_never_reached(address: str) -> None:
     for private in (True, False):
         with pytest.raises(ToolRefused, match="is not public"):
             require_address(address, private=private)
@@ -77,7 +77,7 @@ def test_hosts_on_the_list(url: str) -> None:
         ("https://docs.example.org/" + "a" * 3_000, "at most 2000 characters"),
     ],
 )
-def test_what_is_not_on_the_list_is_refused(url: str, words: str) -> None:
+def test_a_host_that_is_not_on_the_list_is_refused(url: str, words: str) -> None:
     with pytest.raises(ToolRefused) as refused:
         LIST.require(parse_url(url))
     assert words in str(refused.value)

@@ -1,4 +1,6 @@
-"""The ledger: patient, in order, and never under another attempt's epoch."""
+"""The ledger retries its writes, keeps their order, and never writes under another
+attempt's epoch.
+"""
 
 from __future__ import annotations
 
@@ -19,41 +21,42 @@ from worker.ledger import AttemptWriter, Ledger
 from worker.store import Patience
 
 
-class Moody(RedisStore):
-    """A store that is away for the next `away` writes, slow where `gate` is closed, and takes no
-    charge by itself where it is `mute`."""
+class FlakyStore(RedisStore):
+    """The next `failing_writes` writes raise StoreUnavailable, each write waits for `gate`, and a
+    separate charge fails if `refuses_charges`.
+    """
 
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
-        self.away = 0
-        self.mute = False
+        self.failing_writes = 0
+        self.refuses_charges = False
         self.gate = asyncio.Event()
         self.gate.set()
         self.written: list[Writes] = []
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         await self.gate.wait()
-        if self.away:
-            self.away -= 1
+        if self.failing_writes:
+            self.failing_writes -= 1
             raise StoreUnavailable("away")
         await super().write(job_id, epoch, writes)
         self.written.append(writes)
 
     async def charge(self, job_id: str, charges: Sequence[Payment]) -> None:
-        if self.mute:
+        if self.refuses_charges:
             raise StoreUnavailable("away")
         await super().charge(job_id, charges)
 
 
 @pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Moody]:
-    moody = Moody(connect(redis_url, seconds=20))
-    yield moody
-    await moody.close()
+async def store(redis_url: str) -> AsyncIterator[FlakyStore]:
+    flaky_store = FlakyStore(connect(redis_url, seconds=20))
+    yield flaky_store
+    await flaky_store.close()
 
 
 @pytest.fixture
-def service(store: Moody) -> JobService:
+def service(store: FlakyStore) -> JobService:
     return JobService(store)
 
 
@@ -65,31 +68,31 @@ def fact(ordinal: int, kind: str) -> Event:
     return Event(CallKey("", "executor", ordinal), kind, {})
 
 
-async def charged(store: Moody, job_id: str) -> list[str]:
+async def charged(store: FlakyStore, job_id: str) -> list[str]:
     return sorted(charge.call for charge in await store.charges(job_id))
 
 
-def new_ledger(store: Moody, job: JobRecord, *, patience: float = 30) -> Ledger:
+def new_ledger(store: FlakyStore, job: JobRecord, *, patience: float = 30) -> Ledger:
     return Ledger(AttemptWriter(store, lease_of(job), Patience(patience)), {})
 
 
-async def test_a_store_that_is_away_for_a_moment_costs_nothing(
-    store: Moody, service: JobService
+async def test_a_short_outage_of_the_store_loses_no_write(
+    store: FlakyStore, service: JobService
 ) -> None:
     job = await service.running()
     ledger = new_ledger(store, job)
-    store.away = 1
+    store.failing_writes = 1
     await ledger.record("one", finished("one"))
     assert await store.journal(job.id) == {"one": b"one"}
     assert ledger.tokens == 15
 
 
-async def test_what_comes_after_a_lost_write_is_not_written(
-    store: Moody, service: JobService
+async def test_writes_after_a_lost_write_are_not_made(
+    store: FlakyStore, service: JobService
 ) -> None:
     job = await service.running()
     ledger = new_ledger(store, job, patience=0)
-    store.away = 1
+    store.failing_writes = 1
     await ledger.emit(fact(1, "planned"))
     with pytest.raises(StoreUnavailable):
         await ledger.record("one", finished("one"))
@@ -102,36 +105,36 @@ async def test_what_comes_after_a_lost_write_is_not_written(
     assert await charged(store, job.id) == []
 
 
-async def given_up(store: Moody, job: JobRecord) -> Ledger:
-    """A ledger that could not say two calls, and one payment without a call."""
+async def ledger_with_unsent_writes(store: FlakyStore, job: JobRecord) -> Ledger:
+    """A ledger that could not write two calls, and a payment without a call."""
     ledger = new_ledger(store, job, patience=0)
-    store.away = 1
+    store.failing_writes = 1
     for call in ("one", "two"):
         with pytest.raises(StoreUnavailable):
             await ledger.record(call, finished(call))
-    store.mute = True
+    store.refuses_charges = True
     charge = finished("failed").charge
     assert charge is not None
     await ledger.paid(charge)
-    store.mute = False
+    store.refuses_charges = False
     return ledger
 
 
-async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
-    store: Moody, service: JobService
+async def test_unsent_writes_are_made_in_order_as_soon_as_the_store_is_available(
+    store: FlakyStore, service: JobService
 ) -> None:
     job = await service.running()
-    ledger = await given_up(store, job)
+    ledger = await ledger_with_unsent_writes(store, job)
     await ledger.writer.flush_unsent()
     assert await store.journal(job.id) == {"one": b"one", "two": b"two"}
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["two"]]
     assert await charged(store, job.id) == ["failed", "one", "two"]
-    store.mute = True
-    await ledger.writer.flush_unsent()  # there are no more
+    store.refuses_charges = True
+    await ledger.writer.flush_unsent()  # no unsent writes remain
 
 
-async def test_writes_side_by_side_go_out_in_order_and_together(
-    store: Moody, service: JobService
+async def test_concurrent_writes_are_sent_together_and_in_order(
+    store: FlakyStore, service: JobService
 ) -> None:
     job = await service.running()
     ledger = new_ledger(store, job)
@@ -148,8 +151,8 @@ async def test_writes_side_by_side_go_out_in_order_and_together(
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["three", "two"]]
 
 
-async def test_an_old_attempt_writes_nothing_but_what_it_paid(
-    store: Moody, service: JobService
+async def test_an_old_attempt_writes_only_its_charges(
+    store: FlakyStore, service: JobService
 ) -> None:
     job = await service.running()
     old = new_ledger(store, job)
@@ -159,4 +162,4 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(
         await old.record("one", finished("one"))
     assert await store.journal(job.id) == {}
     assert await charged(store, job.id) == ["one"]
-    await old.writer.settle(5)  # tells nothing more
+    await old.writer.settle(5)  # this attempt emits no further events

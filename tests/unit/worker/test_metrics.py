@@ -1,4 +1,4 @@
-"""Whether a worker lives and takes jobs, and what its figures are made of."""
+"""Whether a worker is alive and ready, and the sources of its metrics."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ GAUGES = (
     "fettle_worker_sandbox_up",
     "fettle_worker_storage_up",
 )
-"""Those that the engine and the health of a worker add."""
+"""The metrics that the engine and the health of a worker add."""
 
 
 class Clock:
-    """A time that a test sets."""
+    """A clock that the test sets."""
 
     now = 1_000.0
 
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Worker:
-    """A worker that is well, until a test changes it."""
+    """A healthy worker, until a test changes it."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -49,18 +49,18 @@ class Worker:
             clock=self.clock,
         )
 
-    def begun(self) -> Worker:
+    def run_loop_once(self) -> Worker:
         self.health.sandbox = lambda: self.facts
         self.health.record_heartbeat()
         return self
 
 
-def test_a_worker_that_is_well_is_ready() -> None:
-    health = Worker().begun().health
+def test_a_healthy_worker_is_ready() -> None:
+    health = Worker().run_loop_once().health
     assert (health.not_alive(), health.not_ready()) == ("", "")
 
 
-def test_a_worker_that_has_not_begun_lives_and_is_not_ready() -> None:
+def test_a_worker_before_its_start_is_alive_but_not_ready() -> None:
     worker = Worker()
     assert worker.health.not_alive() == ""
     assert worker.health.not_ready() == "the worker is starting"
@@ -70,7 +70,7 @@ def test_a_worker_that_has_not_begun_lives_and_is_not_ready() -> None:
 
 
 def test_a_loop_that_hangs_is_not_alive_although_leases_are_renewed() -> None:
-    worker = Worker().begun()
+    worker = Worker().run_loop_once()
     worker.clock.now += STUCK + 1
     worker.health.record_heartbeat()
     assert worker.health.not_alive() == "the event loop has not answered for 31 s"
@@ -79,16 +79,16 @@ def test_a_loop_that_hangs_is_not_alive_although_leases_are_renewed() -> None:
     assert worker.health.not_ready() == ""
 
 
-def test_a_redis_that_takes_no_heartbeats_is_no_reason_to_start_again() -> None:
-    worker = Worker().begun()
+def test_an_outage_of_redis_is_no_reason_for_a_restart() -> None:
+    worker = Worker().run_loop_once()
     worker.clock.now += SEEN + 1
     worker.health.record_loop()
     assert worker.health.not_alive() == ""
     assert worker.health.not_ready() == "Redis has not answered a heartbeat for 21 s"
 
 
-def test_a_worker_that_drains_or_has_no_sandbox_takes_no_jobs() -> None:
-    worker = Worker().begun()
+def test_a_worker_that_drains_or_has_no_sandbox_is_not_ready() -> None:
+    worker = Worker().run_loop_once()
     worker.facts = {"works": False, "why": "make install"}
     assert worker.health.not_ready() == "the sandbox cannot work: make install"
     assert not worker.health.sandbox_works()
@@ -97,8 +97,8 @@ def test_a_worker_that_drains_or_has_no_sandbox_takes_no_jobs() -> None:
     assert worker.health.not_alive() == ""
 
 
-def test_the_operators_page_names_every_figure_and_no_other() -> None:
-    worker = Worker().begun()
+def test_the_page_for_operators_names_exactly_the_existing_metrics() -> None:
+    worker = Worker().run_loop_once()
     figures = WorkerFigures(slots=1)
     for name in GAUGES:
         figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
@@ -115,7 +115,7 @@ def test_the_operators_page_names_every_figure_and_no_other() -> None:
 
 
 def sample_names(registry: CollectorRegistry) -> set[str]:
-    """The names of all figures, as Prometheus has them."""
+    """The names of all metrics, as Prometheus reads them."""
     return {
         family.name + ("_total" if family.type == "counter" else "")
         for family in registry.collect()

@@ -1,4 +1,4 @@
-"""What becomes of a job whose attempt ended: its reason, its result."""
+"""The consequences of an attempt's end for its job: status, reason, result."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ FAILED = {"passed": False, "tests": [{"outcome": "passed"}, {"outcome": "failed"
 REPORT = "its acceptance checks do not pass (1 of 2 tests do)"
 
 
-def test_what_was_approved_succeeds_whatever_was_asked_for() -> None:
+def test_approved_work_succeeds_with_every_setting() -> None:
     approved = replace(ENDED, approved=True, approved_by="ann", checks=FAILED)
     assert failure_reason(JobSpec("t"), approved) is None
     assert result_of(approved).approved_by == "ann"
 
 
 @pytest.mark.parametrize("outcome", [ENDED, replace(ENDED, exhausted=False)])
-def test_what_nobody_approved_fails_by_default(outcome: Outcome) -> None:
+def test_unapproved_work_fails_by_default(outcome: Outcome) -> None:
     assert failure_reason(JobSpec("t"), outcome) == "not approved within 3 revisions"
     assert failure_reason(JobSpec("t", repair=False), outcome) == "not approved within 1 revision"
 
@@ -81,7 +81,7 @@ def test_what_nobody_approved_fails_by_default(outcome: Outcome) -> None:
         (replace(ACCEPT, write_tests=True), FAILED, REPORT),
     ],
 )
-def test_a_wish_to_accept_holds_only_while_no_check_fails(
+def test_accept_has_no_effect_if_a_check_fails(
     spec: JobSpec, report: dict[str, Any] | None, reason: str | None
 ) -> None:
     problem = failure_reason(spec, replace(ENDED, checks=report))
@@ -152,7 +152,9 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
         (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
     ],
 )
-def test_an_exception_decides_what_becomes_of_the_job(error: Exception, expected: object) -> None:
+def test_an_exception_determines_the_next_state_of_the_job(
+    error: Exception, expected: object
+) -> None:
     assert classify_failure(error) == expected
 
 
@@ -161,7 +163,7 @@ def wrote(seq: int, name: str) -> Event:
     return Event(seq, seq, "tool_used", {"tool": "write_file", "artifacts": [artifact]})
 
 
-def test_what_was_deleted_later_is_not_handed_back() -> None:
+def test_a_deleted_file_is_not_in_the_result() -> None:
     written_events = [wrote(1, "kept.py"), wrote(2, "gone.py")]
     result = best_result({"job": {"task": "Add."}}, written_events, paths={"kept.py", "data.csv"})
     assert result is not None

@@ -1,4 +1,6 @@
-"""Where an attempt continues: by the record, by the checkpoint, or from its parent's end."""
+"""The point at which an attempt continues: by the record, by the checkpoint, or after its parent's
+end.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,11 @@ def a_snapshot(
 PAUSE = Interrupt(value={"plan": []}, id="pause-2")
 
 
-def test_without_a_checkpoint_it_begins() -> None:
+def test_without_a_checkpoint_the_attempt_starts_the_graph() -> None:
     assert start_by_checkpoint(a_record(), a_snapshot()) == Begin()
 
 
-def test_between_two_steps_it_goes_on() -> None:
+def test_between_two_steps_the_attempt_continues() -> None:
     snapshot = a_snapshot({"plan": []}, ("executor",))
     assert start_by_checkpoint(a_record(), snapshot) == Continue(None)
 
@@ -83,7 +85,7 @@ def test_a_decision_for_an_earlier_pause_does_not_answer_a_later_one() -> None:
     assert resumed == UnrecordedPause(PAUSE)
 
 
-def test_an_end_that_was_not_put_on_record_is_taken_up() -> None:
+def test_an_unrecorded_end_of_the_graph_is_used() -> None:
     end = {"summary": "s"}
     assert start_by_checkpoint(a_record(), a_snapshot(end)) == UnrecordedEnd(end)
 
@@ -133,7 +135,7 @@ def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques:
     ],
     ids=["own", "nothing", "executor", "critic", "later", "asked", "delegated", "approved"],
 )
-def test_nothing_else_goes_on_elsewhere(record: JobRecord, checkpoint: StateSnapshot) -> None:
+def test_other_ends_of_the_graph_are_not_continued(record: JobRecord, checkpoint: StateSnapshot) -> None:
     assert reopening(record, checkpoint) is None
 
 
@@ -147,7 +149,7 @@ def test_a_retry_may_ask_a_person_about_what_the_critic_approved() -> None:
     assert reopening(REVIEWED, snapshot(decided)) is None
 
 
-def test_a_retry_changes_who_decides_at_the_verification() -> None:
+def test_a_retry_at_the_verification_changes_the_decider() -> None:
     changed = [
         reopening(REVIEWED, snapshot(ENDED, "critic")),
         reopening(RETRY_JOB, snapshot(ENDED, "review")),
@@ -155,7 +157,7 @@ def test_a_retry_changes_who_decides_at_the_verification() -> None:
     assert [(change.after, change.change) for change in changed if change] == [("executor", {})] * 2
 
 
-def test_it_is_done_once_and_again_for_the_heirs_heir() -> None:
+def test_each_job_of_a_chain_of_retries_updates_the_state_once() -> None:
     first = reopening(RETRY_JOB, snapshot(ENDED))
     assert first is not None
     own_end = snapshot({**ENDED, **first.change, "exhausted": True})

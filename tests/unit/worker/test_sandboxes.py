@@ -1,4 +1,4 @@
-"""What code finds in the sandboxes of a worker, by image."""
+"""The environment of code in the sandboxes of a worker, by image."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from worker.adapters.sandbox import Sandboxes
 FOUND = {"python": "3.11.7", "packages": [], "programs": [], "runners": [], "digest": "d"}
 
 
-class Answering:
-    """A sandbox whose runs fail, until `text` is what they print."""
+class AnsweringSandbox:
+    """A sandbox with runs that fail until `text` is set; then the runs print it."""
 
     text = ""
 
@@ -23,12 +23,12 @@ class Answering:
         return ()
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Has no resources to close."""
 
 
-async def test_images_that_say_the_same_of_themselves_are_told_apart() -> None:
-    """What a setup has built with the libraries of one is not for the other."""
-    sandbox = Answering()
+async def test_images_with_equal_descriptions_are_distinguished() -> None:
+    """A setup that was built with the libraries of one image is not used with another image."""
+    sandbox = AnsweringSandbox()
     sandbox.text = json.dumps(FOUND)
     sandboxes = Sandboxes(sandbox, ("a", "b"), lambda _: sandbox)
     environments = [await sandboxes.environment(image) for image in (None, "a", "b")]
@@ -36,8 +36,8 @@ async def test_images_that_say_the_same_of_themselves_are_told_apart() -> None:
     assert {environment.python for environment in environments} == {"3.11.7"}
 
 
-async def test_a_sandbox_that_has_said_nothing_is_asked_again() -> None:
-    sandbox = Answering()
+async def test_a_sandbox_without_an_answer_is_asked_again() -> None:
+    sandbox = AnsweringSandbox()
     sandboxes = Sandboxes(sandbox, (), lambda _: sandbox)
     assert (await sandboxes.environment(None)).digest == ""
     sandbox.text = json.dumps(FOUND)

@@ -1,4 +1,4 @@
-"""The sweeper goes on, whatever one job's record does to it."""
+"""The sweeper continues, whatever error a job's record causes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ async def sweeping(service: JobService, seconds: float, **how: float) -> AsyncIt
         await asyncio.gather(task, return_exceptions=True)
 
 
-class Away(RedisStore):
-    """A store that can be out of reach, or answer without taking writes."""
+class UnreachableStore(RedisStore):
+    """A store that can be out of reach, or that answers but refuses writes."""
 
     reached = True
     answers = False
 
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
-        self.leader = AwayLock(self)
+        self.leader = UnreachableLock(self)
 
     async def now(self) -> int:
         if not self.reached and not self.answers:
@@ -48,10 +48,10 @@ class Away(RedisStore):
         return await super().renew(leases, lease_ms)
 
 
-class AwayLock(LeaderLock):
-    """Its lock."""
+class UnreachableLock(LeaderLock):
+    """The leader lock of an UnreachableStore."""
 
-    def __init__(self, store: Away) -> None:
+    def __init__(self, store: UnreachableStore) -> None:
         super().__init__(store.redis)
         self._store = store
 
@@ -63,17 +63,17 @@ class AwayLock(LeaderLock):
 
 @pytest.mark.invariant("J7")
 @pytest.mark.parametrize("answers", [False, True], ids=["away", "takes no writes"])
-async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(
+async def test_leases_are_swept_only_some_time_after_the_store_is_available_again(
     redis_url: str, answers: bool
 ) -> None:
-    """However long it was away, and whenever within the sweeper's pauses it comes back."""
-    store = Away(connect(redis_url, seconds=20))
+    """Regardless of the length of the outage, and of its end within the sweeper's interval."""
+    store = UnreachableStore(connect(redis_url, seconds=20))
     store.answers = answers
     service = JobService(store, lease_ms=200)
     alive, dead = await service.running(), await service.running()
     store.reached = False
     async with asyncio.timeout(20), sweeping(service, 0.01, grace=1.0):
-        await asyncio.sleep(0.3)  # every lease has run out
+        await asyncio.sleep(0.3)  # every lease has expired
         store.reached = True
         await asyncio.sleep(0.2)
         assert await store.renew([lease_of(alive)], 60_000) == []

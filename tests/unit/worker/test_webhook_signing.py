@@ -1,4 +1,4 @@
-"""How a message to the webhook is signed, and how long it delays between two tries."""
+"""The signature of a webhook message, and the delays between tries."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER = "whsec_" + base64.b64encode(b"x" * 32).decode()
 
 
-def test_it_is_the_signature_of_standard_webhooks():
-    """The example that its reference libraries are tested with."""
+def test_the_signature_is_that_of_standard_webhooks():
+    """The example from the tests of the reference libraries."""
     signed_headers = headers(
         [parse_key(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
     )
@@ -43,7 +43,7 @@ def test_a_message_is_the_same_at_every_try():
     }
 
 
-def test_tries_rest_ever_longer_and_end():
+def test_the_delays_between_tries_grow_and_end():
     delays = [retry_delay_ms(tries, lambda: 0.5) for tries in range(1, MAX_TRIES)]
     assert delays[0] == 5_000
     assert all(earlier <= next_delay for earlier, next_delay in pairwise(delays))
@@ -57,7 +57,7 @@ def test_tries_rest_ever_longer_and_end():
     ("url", "secret"),
     [("https://a.example", None), ("https://a.example", "whsec_c2hvcnQ="), (None, "not base64!")],
 )
-def test_what_would_go_unsigned_or_weakly_signed_is_refused(url, secret):
+def test_a_missing_or_weak_secret_is_refused(url, secret):
     with pytest.raises(ValidationError, match="FETTLE_WEBHOOK_SECRET"):
         WebhookSettings(webhook_url=url, webhook_secret=secret)
 
@@ -66,14 +66,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "receive-webhooks.md"
 
 
 def verified() -> Any:
-    """The function that the page shows."""
+    """The function that the documentation shows."""
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(snippet, str(PAGE), "exec"), names)
     return names["verified"]
 
 
-def test_the_receivers_check_takes_what_is_sent_and_nothing_else():
+def test_the_receivers_check_accepts_only_sent_messages():
     check, now, body = verified(), int(time.time()), b'{"type": "job.finished"}'
     sent = dict(headers([parse_key(OTHER), parse_key(SECRET)], "msg_1", now, body))
     assert check(SECRET, sent, body)

@@ -1,4 +1,4 @@
-"""Which secrets are known, and what happens where no file can be written."""
+"""Which secrets are known, and the result if no file can be written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_secret_setting_and_password_is_known(monkeypatch: pytest.MonkeyPa
 
 
 async def recorded(store: RedisStore, blobs: DirectoryBlobs, **spec: Any) -> JobRecord:
-    """A job at work, with one recorded call."""
+    """A running job with one recorded call."""
     operations = Operations(store, lambda *_: None)
     submitted = await operations.submit("default", JobSpec(task="x", **spec), by="me")
     assert isinstance(submitted, Submission)

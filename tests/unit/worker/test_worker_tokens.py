@@ -1,4 +1,4 @@
-"""What models say goes out in batches, and only where somebody watches."""
+"""The tokens of models are sent in batches, and only if a listener exists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worker.adapters.tokens import LiveTokens
 
 
 class Counted(TokenChannel):
-    """Counts what is sent; is away when asked."""
+    """Counts the sent batches; raises an error on request."""
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         super().__init__(redis, listener)
@@ -61,7 +61,7 @@ async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
     assert len(channel.sent) == 1
 
 
-async def test_nothing_is_sent_for_a_while_without_a_listener(
+async def test_without_a_listener_no_batch_is_sent_for_a_while(
     channel: Counted, monkeypatch
 ) -> None:
     monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
@@ -81,7 +81,7 @@ async def test_nothing_is_sent_for_a_while_without_a_listener(
     await live.close()
 
 
-async def test_nothing_of_a_finished_call_comes_after_its_event(
+async def test_no_tokens_of_a_finished_call_follow_its_event(
     channel: Counted,
 ) -> None:
     live = LiveTokens(channel)

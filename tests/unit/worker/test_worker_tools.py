@@ -50,23 +50,23 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoin
     ]
 
 
-def test_fetch_is_off_until_hosts_are_named() -> None:
+def test_fetch_is_not_offered_until_hosts_are_named() -> None:
     assert [body.__name__ for body in tools(ToolSettings())] == USUAL
     settings = ToolSettings(fetch_hosts=("docs.example.org", "*.example.net"))
     assert [body.__name__ for body in tools(settings)] == [*USUAL, "fetch"]
 
 
-def test_what_compose_sends_for_nothing_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_empty_values_of_compose_count_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TOOLS", "FETCH_HOSTS"):
         monkeypatch.setenv(f"FETTLE_{name}", "")
     assert tools(ToolSettings()) == TOOLS
 
 
-async def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -> None:
+async def test_a_named_plugin_is_offered(installed: list[EntryPoint]) -> None:
     (body,) = plugins(["shout"], installed)
     assert body.__name__ == "shout"
     with pytest.raises(ToolRefused, match="the tool shout failed"), capture_logs():
-        await body("hello", runtime=None)  # it answers nothing
+        await body("hello", runtime=None)  # it returns no text
     assert plugins([], installed) == []
 
 
@@ -79,7 +79,7 @@ async def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -
         ("whisper", "needs that name and a docstring"),
     ],
 )
-def test_a_plug_in_that_does_not_fit_stops_the_worker(
+def test_an_invalid_plugin_stops_the_worker(
     installed: list[EntryPoint], name: str, words: str
 ) -> None:
     with pytest.raises(ToolUnfit) as unfit:
@@ -88,17 +88,17 @@ def test_a_plug_in_that_does_not_fit_stops_the_worker(
 
 
 async def erring(of: BaseException) -> Any:
-    """Raise it."""
+    """Raise the exception."""
     raise of
 
 
 async def answering(answer: Any) -> Any:
-    """Answer it."""
+    """Return the answer."""
     return answer
 
 
 @pytest.mark.parametrize("error", [ValueError("secret"), KeyError("x"), RecursionError()], ids=repr)
-async def test_the_failure_of_a_plug_in_is_reported_to_the_model(error: Exception) -> None:
+async def test_the_failure_of_a_plugin_is_reported_to_the_model(error: Exception) -> None:
     with pytest.raises(ToolRefused) as refused, capture_logs() as logs:
         await guard_plugin(erring)(of=error)
     assert str(refused.value) == f"the tool erring failed ({type(error).__name__})"
@@ -106,7 +106,7 @@ async def test_the_failure_of_a_plug_in_is_reported_to_the_model(error: Exceptio
 
 
 @pytest.mark.parametrize("answer", ["text", ("text", None), (3, TRACE), ("text", {"kind": "x"})])
-async def test_a_plug_in_that_answers_what_is_no_answer(answer: Any) -> None:
+async def test_an_invalid_answer_of_a_plugin(answer: Any) -> None:
     with pytest.raises(ToolRefused, match="the tool answering failed"), capture_logs():
         await guard_plugin(answering)(answer=answer)
     assert await guard_plugin(answering)(answer=("text", TRACE)) == ("text", TRACE)
