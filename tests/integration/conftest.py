@@ -1,4 +1,4 @@
-"""Fixtures of more than one file here."""
+"""Fixtures of several test folders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from support.servers.web_server import WebServer, web_server
 
 @pytest.fixture
 def server() -> Iterator[WebServer]:
-    """A web server on loopback, with nothing to say yet."""
+    """A web server on loopback, without answers yet."""
     with web_server() as running:
         yield running

@@ -1,4 +1,4 @@
-"""Overload: new jobs are refused in time, and everything else goes on."""
+"""Overload: new jobs are refused in time, and all other requests succeed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def url(server):
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Looks at every request how full the deployment is."""
+    """Check at every request how full the deployment is."""
     monkeypatch.setattr(admission, "LOAD_SECONDS", -1.0)
 
 
@@ -52,9 +52,9 @@ async def test_a_full_queue_refuses_new_jobs_until_it_moves(url, tmp_path):
         assert (await front.client.get("/jobs")).json()["total"] == 3
 
 
-async def test_a_keys_day_takes_as_many_jobs_as_it_is_expected_to_finish(url, tmp_path):
+async def test_a_keys_daily_budget_accepts_as_many_jobs_as_it_can_finish(url, tmp_path):
     async with started(settings_for(url, tmp_path, key_tokens_per_day=1_000)) as front:
-        first = await front.submit()  # what a job costs is not known yet
+        first = await front.submit()  # the cost of a job is not known yet
         lease = await front.claim(first)
         spent = [Charge("c1", "executor", "groq:x", 200, 100, None)]
         await front.services.store.write(first, lease.epoch, Writes(charges=spent))
@@ -81,7 +81,7 @@ async def test_one_tenants_full_queue_refuses_no_other(url, tmp_path):
             assert (await small.post("/jobs", json={"task": "fits"})).status_code == 202
 
 
-async def test_what_waits_for_another_job_fills_no_queue(url, tmp_path):
+async def test_a_job_that_waits_for_another_job_does_not_fill_the_queue(url, tmp_path):
     async with started(settings_for(url, tmp_path, admit_queued=2)) as front:
         paused = await front.paused()
         for _ in range(5):
@@ -93,7 +93,7 @@ async def test_what_waits_for_another_job_fills_no_queue(url, tmp_path):
         await refused(front, 429, "queue-full")
 
 
-async def test_what_was_accepted_is_reported_again_however_full_the_queue_is(url, tmp_path):
+async def test_an_accepted_job_is_reported_again_even_if_the_queue_is_full(url, tmp_path):
     async with started(settings_for(url, tmp_path, admit_queued=1)) as front:
         headers = {"Idempotency-Key": "once"}
         first = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
@@ -103,7 +103,7 @@ async def test_what_was_accepted_is_reported_again_however_full_the_queue_is(url
 
 
 async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_path):
-    """What lets go of something is written beyond `maxmemory`: Redis 7 allows it."""
+    """Writes that free memory may exceed `maxmemory`: Redis 7 allows this."""
     async with started(settings_for(url, tmp_path)) as front:
         redis = front.services.store.redis
         paused, other_job = await front.paused(), await front.submit()
@@ -113,7 +113,7 @@ async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_p
         await redis.config_set("maxmemory", 0)
 
 
-async def test_at_its_limit_each_route_says_full_or_works(url, tmp_path):
+async def test_at_its_limit_each_route_reports_a_full_redis_or_works(url, tmp_path):
     """A Redis that answers is not reported as unreachable; requests that free memory work."""
     async with started(settings_for(url, tmp_path)) as front:
         client, store = front.client, front.services.store
@@ -173,7 +173,7 @@ async def a_replica(_, redis) -> None:
         (a_replica, "it is a replica"),
     ],
 )
-async def test_a_redis_that_refuses_writes_is_said_to_refuse_them_and_why(
+async def test_a_redis_that_refuses_writes_is_reported_with_the_reason(
     server, url, tmp_path, refusing, reason
 ):
     async with started(settings_for(url, tmp_path)) as front:

@@ -1,4 +1,4 @@
-"""Bodies that cost more than they are worth: refused early, while others are served."""
+"""Bodies that are expensive to process: refused early, while other requests are served."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_errors_are_few_and_short_whatever_was_sent(api):
         assert (answer.status_code, len(answer.content) < 2_000) == (422, True)
 
 
-async def test_as_many_files_as_may_be_are_taken(api):
+async def test_the_greatest_allowed_number_of_files_is_accepted(api):
     body = {"task": "x", "files": {f"f{number}.py": '[{,"\\' * 500 for number in range(1_000)}}
     async with api.client() as client:
         answer = await client.post("/jobs", json=body)

@@ -1,4 +1,6 @@
-"""What may be lost is kept apart: it costs the record no write, and its loss costs no job."""
+"""Data that may be lost is stored separately: it causes no write to the record, and its loss loses
+no job.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def record(tmp_path):
         yield server
 
 
-async def test_requests_are_counted_and_hints_kept_without_a_write_to_the_record(
+async def test_requests_are_counted_and_hints_are_stored_without_a_write_to_the_record(
     record, broker, tmp_path
 ):
     settings = settings_for(record.url, tmp_path, broker_url=broker.url, rate_limit="30/hour")
@@ -59,12 +61,12 @@ async def test_without_the_broker_jobs_are_accepted_and_read(record, broker, tmp
         for job_id in accepted:
             assert (await front.client.get(f"/jobs/{job_id}")).status_code == 200
         assert time.monotonic() - started_at < 20
-        async with asyncio.timeout(20):  # the record alone has them all looked at
+        async with asyncio.timeout(20):  # the record alone makes the sweeper look at all jobs
             while len(await front.services.store.due(99)) < len(accepted):
                 await asyncio.sleep(0.05)
 
 
-async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, broker, tmp_path):
+async def test_the_longest_wait_is_that_of_the_first_job_that_could_run(record, broker, tmp_path):
     settings = settings_for(record.url, tmp_path, broker_url=broker.url)
     async with started(settings) as front:
         assert await longest_waits(front) == {"high": 0, "normal": 0, "low": 0}
@@ -108,7 +110,7 @@ async def longest_waits(front) -> dict[str, float]:
 
 
 async def until_waited(front, seconds: float) -> dict[str, float]:
-    """The figures when a job of normal priority has waited longer than that."""
+    """The metrics, as soon as a job of normal priority has waited longer than this."""
     async with asyncio.timeout(20):
         while (waited := await longest_waits(front))["normal"] <= seconds:
             await asyncio.sleep(0.02)

@@ -1,5 +1,6 @@
-"""Clients that two generators make of /openapi.json: every operation has types, and a client works
-against the API and a real worker."""
+"""Clients that two generators make from /openapi.json: every operation has types, and a client
+works with the API and a real worker.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +120,9 @@ def generated(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ge
 
 
 def _as_json(schema: Any) -> Any:
-    """The description without the other media types of what can be JSON: this generator takes the
-    last one of an answer for the only one."""
+    """The description without other media types next to JSON: this generator treats the last media
+    type of an answer as the only one.
+    """
     for methods in schema["paths"].values():
         for operation in methods.values():
             for answer in operation["responses"].values():
@@ -129,7 +131,7 @@ def _as_json(schema: Any) -> Any:
     return schema
 
 
-def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
+def test_a_generated_client_submits_follows_and_reads_a_job(generated: Generated) -> None:
     schemas = generated.schemas
     body = schemas.JobRequest(task="once", model="recording:once", labels=["generated"])
     accepted = generated.submit_job(data=body)
@@ -154,7 +156,7 @@ def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
     assert run.data.end is schemas.RunEnd.EXITED
 
 
-def test_each_schema_has_a_name_and_a_title_of_its_own(described: dict[str, Any]) -> None:
+def test_each_schema_has_a_unique_name_and_title(described: dict[str, Any]) -> None:
     schemas = described["components"]["schemas"]
     titles = Counter(schema["title"] for schema in schemas.values() if "title" in schema)
     assert [title for title, count in titles.items() if count > 1] == []

@@ -1,4 +1,4 @@
-"""The limits of a client without a key: the size and time of a head, connections of an address."""
+"""The limits for a client without a key: size and time of a head, and connections per address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def connected(api) -> Iterator[socket.socket]:
 
 
 def answered(client: socket.socket) -> bytes:
-    """All that comes until the server closes; a reset ends it, too."""
+    """All bytes until the server closes the connection; a reset also ends it."""
     received = b""
     with contextlib.suppress(ConnectionResetError):
         while part := client.recv(65_536):
@@ -94,13 +94,13 @@ def test_a_head_that_fits_is_served(api):
 
 
 @pytest.mark.parametrize("half", [b"", START + b"X-Half: sent", b"\r\n"], ids="abc")
-def test_half_a_head_is_not_waited_for(api, half):
+def test_the_server_does_not_wait_for_the_rest_of_a_head(api, half):
     with connected(api) as client:
         client.sendall(half)
         assert b" 408 " in answered(client)
 
 
-def test_a_head_that_comes_in_drops_is_not_waited_for(api):
+def test_a_head_that_arrives_slowly_is_cut_off(api):
     with connected(api) as client:
         client.settimeout(0.1)
         received, ends = b"", time.monotonic() + PATIENCE
@@ -112,7 +112,7 @@ def test_a_head_that_comes_in_drops_is_not_waited_for(api):
     assert b" 408 " in received
 
 
-def test_a_body_in_drops_after_its_answer_is_not_waited_for(api):
+def test_a_body_that_arrives_slowly_after_its_answer_is_cut_off(api):
     with connected(api) as client:
         client.settimeout(0.1)
         client.sendall(START.replace(b"GET", b"POST") + b"Content-Length: 1000000\r\n\r\n")
@@ -130,7 +130,7 @@ def test_a_body_in_drops_after_its_answer_is_not_waited_for(api):
     assert b" 401 " in received
 
 
-def test_requests_that_wait_for_an_answer_are_few(api):
+def test_the_number_of_pending_requests_is_limited(api):
     request = START + b"\r\n"
     with connected(api) as client:
         client.sendall(request * MAX_PIPELINED)
@@ -142,10 +142,10 @@ def test_requests_that_wait_for_an_answer_are_few(api):
         assert answered(client).count(b"HTTP/1.1 ") <= MAX_PIPELINED + 1
 
 
-def test_an_address_has_so_many_connections(api):
+def test_the_number_of_connections_per_address_is_limited(api):
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(connected(api)) for _ in range(MOST_CONNECTIONS)]
-        for client in clients:  # each has been taken in
+        for client in clients:  # the server has accepted each connection
             client.sendall(START + b"\r\n")
             assert b" 401 " in client.recv(4_096)
         with connected(api) as one_more:
@@ -169,7 +169,7 @@ def _wait_until_served(api) -> None:
         time.sleep(0.02)
 
 
-def test_a_query_of_very_many_parameters_is_not_taken_apart(api):
+def test_a_query_with_very_many_parameters_is_not_parsed(api):
     refused = httpx.get(f"{api.url}/jobs?" + "a&" * 10_000)
     assert (refused.status_code, refused.json()["type"]) == (400, "/problems/bad-request")
     assert httpx.get(f"{api.url}/jobs?" + "a&" * 99).status_code == 401

@@ -19,7 +19,7 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def test_the_workspace_is_reported_as_it_stands_now(front):
+async def test_the_present_workspace_is_reported(front):
     job_id = await front.submit(files={"a.py": "1", "b/c.txt": "two"})
     listed = (await front.client.get(f"/jobs/{job_id}/files")).json()
     assert [(file["path"], file["size"]) for file in listed["files"]] == [
@@ -34,7 +34,7 @@ async def test_the_workspace_is_reported_as_it_stands_now(front):
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
 
-async def test_files_have_every_name_that_git_takes(front):
+async def test_files_may_have_every_name_that_git_accepts(front):
     names = [
         "Shot 9.41\u202fPM.png",
         "a\u00a0b",
@@ -72,7 +72,7 @@ async def test_links_are_listed_and_never_followed(front):
         assert tar.getnames() == ["a.py"]
 
 
-async def test_the_files_of_checks_are_reported_apart_from_the_workspace(front):
+async def test_the_files_of_checks_are_reported_separately_from_the_workspace(front):
     checks = {"files": {"test_a.py": "def test(): pass\n"}}
     job_id = await front.submit(files={"a.py": "1"}, checks=checks)
     listed = (await front.client.get(f"/jobs/{job_id}/files?at=checks")).json()["files"]
@@ -111,7 +111,7 @@ async def test_the_archive_has_regular_files_and_the_same_bytes_each_time(front)
 
 
 @pytest.mark.parametrize("path", ["../a", "%2e%2e/a", "/etc/passwd", "a%00", "a/", "A.PY"])
-async def test_only_the_manifests_names_are_files(front, path):
+async def test_only_names_of_the_manifest_are_files(front, path):
     job_id = await front.submit(files={"a.py": "1", "a/b": "2"})
     assert (await front.client.get(f"/jobs/{job_id}/files/{path}")).status_code == 404
 
@@ -156,7 +156,7 @@ async def test_an_artifact_is_its_newest_version(front):
         assert answer.status_code == status
 
 
-async def test_a_cut_text_can_be_read_whole(front):
+async def test_the_full_text_of_a_shortened_output_can_be_read(front):
     job_id = await front.submit()
     lease = await front.claim(job_id)
     digest = await front.services.blobs.put(b"a long\noutput")
@@ -173,7 +173,7 @@ async def test_a_cut_text_can_be_read_whole(front):
     assert (await front.client.get(f"/jobs/{job_id}/runs/x/code")).status_code == 422
 
 
-async def test_bytes_that_are_gone_are_reported_as_a_problem(front):
+async def test_lost_bytes_are_reported_as_a_problem(front):
     job_id = await front.submit()
     lease = await front.claim(job_id)
     missing = {"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}
@@ -182,7 +182,7 @@ async def test_bytes_that_are_gone_are_reported_as_a_problem(front):
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/bytes-missing")
 
 
-async def test_an_open_review_links_to_what_it_shows(front):
+async def test_an_open_review_links_to_its_artifacts(front):
     job_id = await front.submit(review=True)
     lease = await front.claim(job_id)
     artifact = await front.store_artifact("p.png", b"png", "image/png")
@@ -199,7 +199,7 @@ async def test_an_open_review_links_to_what_it_shows(front):
     assert (await front.client.get(review_payload["runs"][0]["code"]["href"])).text == "print(42)"
 
 
-async def test_a_disk_that_refuses_is_503_and_no_job(redis_url, tmp_path):
+async def test_a_disk_that_refuses_writes_is_a_503_without_a_job(redis_url, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "blobs").write_text("in the way")
     async with started(settings_for(redis_url, tmp_path)) as front:

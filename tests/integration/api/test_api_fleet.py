@@ -1,4 +1,4 @@
-"""The rules for all workers over HTTP, and by `fettle fleet`."""
+"""The rules for all workers over HTTP, and with `fettle fleet`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_rule_is_a_setting_and_can_be_changed():
     assert list(names) == list(FleetRules.__dataclass_fields__)
 
 
-async def test_a_change_is_based_on_a_version_and_signed(front):
+async def test_a_change_names_its_base_version_and_its_author(front):
     fleet = (await front.client.get("/fleet")).json()
     assert (fleet["version"], fleet["changes"]) == (0, [])
     assert values(fleet)["retention_days"] == 30
@@ -74,7 +74,7 @@ async def test_a_change_is_based_on_a_version_and_signed(front):
         ({}, "settings"),
     ],
 )
-async def test_a_value_that_no_worker_could_follow_is_refused(front, wrong, field):
+async def test_a_value_that_workers_cannot_apply_is_refused(front, wrong, field):
     answer = await change(front, 0, **wrong)
     assert answer.status_code == 422, answer.text
     assert [error["field"] for error in answer.json()["errors"]] == [field]
@@ -91,11 +91,12 @@ async def test_a_retention_that_removes_jobs_at_once_is_confirmed(front):
     assert answer.json()["limit"] == 3
     assert (await change(front, 0, accept=2, retention_days=0.000001)).status_code == 409
     assert (await change(front, 0, accept=3, retention_days=0.000001)).status_code == 200
-    assert (await change(front, 1, retention_days=60)).status_code == 200  # longer: no question
+    # A longer retention needs no confirmation.
+    assert (await change(front, 1, retention_days=60)).status_code == 200
 
 
-async def test_a_first_record_with_the_default_retention_is_confirmed_too(front):
-    """As after an upgrade, where jobs are kept for longer by the environment of the workers."""
+async def test_a_first_record_with_the_default_retention_needs_confirmation_too(front):
+    """After an upgrade, the workers' environments may still have a longer retention."""
     store = front.services.store
     job_id = await front.submit()
     await front.client.post(f"/jobs/{job_id}/cancel")

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is never a 500."""
+"""No input leads to a 500."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTS = st.text(min_size=1, max_size=30) | st.sampled_from(["..", ".", "%00", "~
 
 
 def bodies(model):
-    """Bodies with our own fields among others, valid ones among them."""
+    """Bodies with Fettle's fields among other fields; some bodies are valid."""
     field_names = st.sampled_from(sorted(model.model_fields))
     return st.dictionaries(field_names | st.text(max_size=5), VALUES, max_size=8) | VALUES
 

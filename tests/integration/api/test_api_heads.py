@@ -15,7 +15,7 @@ from api.app import ROUTES
 SAME_APART_FROM = {"x-request-id", "date", "set-cookie"}
 STREAMS = {"/jobs/{job_id}/events", "/jobs/{job_id}/files.tar.gz", "/app/jobs/{job_id}/live",
            "/app/jobs/{job_id}/files.tar.gz"}  # fmt: skip
-"""Answers without a length."""
+"""Routes with answers that have no length."""
 
 ELSEWHERE = {
     "/", "/app/", "/app/sign-in", "/app/sign-in/{token}", "/app/static/{digest}/{name}",

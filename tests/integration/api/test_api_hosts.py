@@ -1,4 +1,6 @@
-"""Attacks of a web page: by its name for this machine (DNS rebinding), and by guessing keys."""
+"""Attacks by a web page: with its own name for this machine (DNS rebinding), and by
+guessing keys.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def api(redis_named, tmp_path_factory):
 
 
 def sent(api, request: str, source: str = "127.0.0.1") -> str:
-    """The answer to a request as it is written here."""
+    """The answer to a request that is sent exactly as written here."""
     url = urlsplit(api.url)
     address = (url.hostname, url.port)
     with socket.create_connection(address, timeout=20, source_address=(source, 0)) as client:
@@ -45,7 +47,7 @@ def fetch(api, path: str, host: str, more: str = "", **where: str) -> str:
 
 
 @pytest.mark.parametrize("path", EVERYTHING)
-def test_a_page_of_another_name_reads_nothing(api, path):
+def test_a_page_of_another_name_cannot_read(api, path):
     answer = fetch(api, path, "evil.example:8000", KEY)
     assert answer.startswith("HTTP/1.1 421 ")
     assert "FETTLE_ALLOWED_HOSTS" in answer
@@ -62,13 +64,13 @@ def test_a_page_of_another_name_reads_nothing(api, path):
         "Host: \r\n",
     ],
 )
-def test_a_page_of_another_name_submits_nothing(api, head):
+def test_a_page_of_another_name_cannot_submit(api, head):
     assert sent(api, f"{POST}{head}Connection: close\r\n\r\n{BODY}").startswith("HTTP/1.1 421 ")
     assert '"total":0' in fetch(api, "/jobs", "localhost", KEY)
 
 
 @pytest.mark.parametrize("path", ["/jobs/", "/jobs/x/", "//evil.example/"])
-def test_a_slash_too_many_is_not_redirected(api, path):
+def test_an_additional_slash_is_not_redirected(api, path):
     answer = fetch(api, path, "localhost", KEY)
     assert answer.startswith("HTTP/1.1 404 ")
     assert "location:" not in answer.lower()
@@ -96,7 +98,7 @@ def test_wrong_keys_are_slowed_by_address(api):
     assert [line["peer"] for line in lines] == ["127.0.0.1"]
 
 
-def test_the_sign_in_page_and_its_links_are_guessed_no_faster(api):
+def test_guesses_through_the_sign_in_page_and_its_links_are_slowed_too(api):
     form = "key=wrong"
     kind = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n"
     head = f"POST /app/sign-in HTTP/1.1\r\nHost: localhost\r\n{kind}Connection: close\r\n\r\n{form}"

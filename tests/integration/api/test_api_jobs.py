@@ -60,7 +60,7 @@ async def test_every_field_of_the_body_reaches_the_record(front):
     assert {name: job["spec"][name] for name in request} == request
 
 
-async def test_the_whole_job_is_reported_as_it_goes(front):
+async def test_the_full_job_is_reported_while_it_runs(front):
     job_id = await front.submit(review=True)
     lease = await front.claim(job_id)
     plot = await front.store_artifact("plot.png", b"png", "image/png")
@@ -83,7 +83,7 @@ async def test_the_whole_job_is_reported_as_it_goes(front):
     assert job.attempts == 1
 
 
-async def test_the_best_result_of_a_failed_job_is_reported_and_downloaded_as_any_other(front):
+async def test_the_best_result_of_a_failed_job_is_reported_and_downloaded_like_any_other(front):
     job_id = await front.submit()
     lease = await front.claim(job_id)
     artifact = await front.store_artifact("a.py", b"print(1)", "text/x-python")
@@ -146,7 +146,7 @@ async def test_the_same_key_and_body_are_the_same_job(front):
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a b", "a\tb"])
-async def test_an_idempotency_key_has_its_bounds(front, key):
+async def test_an_idempotency_key_has_a_limited_length(front, key):
     answer = await front.client.post("/jobs", json={"task": "a"}, headers={"Idempotency-Key": key})
     assert answer.status_code == 422
     assert "idempotency-key" in answer.json()["errors"][0]["field"]
@@ -203,7 +203,7 @@ async def test_cancel_is_sticky(front):
     assert events.json()["events"][-1]["data"] == {"by": "development"}
 
 
-async def test_a_cancelled_job_is_retried_as_a_job_of_its_own(front):
+async def test_a_cancelled_job_is_retried_as_a_new_job(front):
     job_id = await front.submit("fix it", labels=["l"])
     early = await front.client.post(f"/jobs/{job_id}/retry")
     assert (early.status_code, early.json()["type"]) == (409, "/problems/wrong-state")
@@ -236,7 +236,7 @@ async def test_an_unknown_conversation_is_404(front):
         assert answer.status_code == 404
 
 
-async def test_a_token_limit_below_one_call_is_refused_with_the_least(front):
+async def test_a_token_limit_below_one_call_is_refused_with_the_smallest_limit(front):
     ask = {"task": "t", "max_tokens": 14_000}
     assert (await front.client.post("/jobs", json=ask)).status_code == 202, "no worker to ask"
     facts = {"call_tokens": 14_192, "models": {"default": "groq:x"}}
@@ -264,7 +264,7 @@ async def test_an_amount_may_be_a_json_number(front):
     assert (await front.client.put(path, json=limits)).json()["max_cost_usd_per_day"] == "2"
 
 
-async def test_a_retry_may_be_on_other_terms(front):
+async def test_a_retry_may_have_other_terms(front):
     job_id = await front.submit("fix it", max_cost_usd="0.1", review=True, labels=["l"])
     await front.client.post(f"/jobs/{job_id}/cancel")
     path, headers = f"/jobs/{job_id}/retry", {"Idempotency-Key": "again"}
@@ -303,7 +303,7 @@ async def test_a_retry_is_checked_like_a_job(front, sent, field):
     assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
-async def test_a_change_reports_no_more_than_its_key_may_know(front):
+async def test_an_answer_to_a_change_reports_only_fields_that_its_key_may_read(front):
     job_id = await front.paused()
     secret = await front.key("submit", "review")
     async with front.with_key(secret) as blind:
@@ -361,7 +361,7 @@ async def test_bodies_that_are_not_json_objects_of_fettle_are_refused(front):
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body"), raw[:20]
 
 
-async def test_too_large_a_body_is_413(redis_url, tmp_path):
+async def test_a_body_that_is_too_large_is_413(redis_url, tmp_path):
     settings = settings_for(redis_url, tmp_path, max_files_bytes=1_000, max_body_bytes=1_000)
     async with started(settings) as front:
         huge = await front.client.post("/jobs", json={"task": "x" * 2_000})
@@ -379,7 +379,7 @@ async def test_too_large_a_body_is_413(redis_url, tmp_path):
         assert chunked.status_code == 413
 
 
-async def test_an_unforeseen_failure_is_a_problem_and_reports_nothing(front):
+async def test_an_unexpected_failure_is_a_problem_without_details(front):
     job_id = await front.submit()
     loaded = await front.services.store.load(job_id)
     torn = record_fields(replace(loaded.record))["state"][:-5]
@@ -395,7 +395,7 @@ async def test_an_unforeseen_failure_is_a_problem_and_reports_nothing(front):
     assert "json" not in answer.json()["detail"].lower()
 
 
-async def test_a_queued_job_says_why_no_worker_is_at_work_on_it(front):
+async def test_a_queued_job_shows_the_reason_why_it_waits(front):
     async def reasons() -> list[str]:
         answers = await front.job(job_id), (await front.client.get("/jobs")).json()["jobs"][0]
         return [job_json["queued"]["reason"] for job_json in answers]

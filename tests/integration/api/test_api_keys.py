@@ -117,7 +117,7 @@ async def test_the_configured_key_cannot_be_revoked_here(front):
     assert (await front.client.delete("/keys/nobody")).status_code == 404
 
 
-async def test_another_tenants_things_do_not_exist(front):
+async def test_objects_of_another_tenant_do_not_exist(front):
     job_id = await front.paused()
     async with front.with_key(
         await front.key("submit", "read", "review", tenant="other")
@@ -133,7 +133,7 @@ async def test_another_tenants_things_do_not_exist(front):
     assert (await front.client.get("/jobs")).json()["total"] == 1
 
 
-async def test_an_admin_governs_its_own_tenant_only(front):
+async def test_an_admin_manages_only_its_own_tenant(front):
     first = (await front.client.post("/keys", json={"name": "m", "scopes": ["read"]})).json()
     async with front.with_key(await front.key("admin", tenant="other")) as admin:
         own_tenant_answer = await admin.post("/keys", json={"name": "x", "scopes": ["read"]})
@@ -145,7 +145,7 @@ async def test_an_admin_governs_its_own_tenant_only(front):
     assert len((await front.client.get("/keys")).json()["keys"]) == 4
 
 
-async def test_a_configured_key_takes_the_place_of_developments(redis_url, tmp_path):
+async def test_a_configured_key_replaces_the_development_key(redis_url, tmp_path):
     secret = "k" * 32
     async with started(settings_for(redis_url, tmp_path, api_key=secret)) as front:
         assert (await front.client.get("/jobs")).status_code == 401
@@ -177,7 +177,7 @@ async def test_one_keys_requests_do_not_count_for_another(redis_url, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["critic", "Critic", "executor", "operator", "development"])
-async def test_no_key_takes_a_name_that_fettle_signs_with(front, name):
+async def test_no_key_may_have_a_name_that_fettle_uses_itself(front, name):
     answer = await front.client.post("/keys", json={"name": name, "scopes": ["review"]})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "name")
 
@@ -246,7 +246,7 @@ async def test_the_operator_limits_tenants(front):
 
 
 @pytest.mark.parametrize("tenant", ["acme", "default"])
-async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
+async def test_only_the_operator_sees_hosts_and_the_counts_of_all_tenants(front, tenant):
     await front.services.store.announce("host-7:pid-42", {"models": {"offered": []}}, 10)
     await front.submit()
     secret = await front.key("read", tenant=tenant)
@@ -263,8 +263,8 @@ async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
     assert (await front.client.get("/models")).json()["workers"] == 1
 
 
-async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch):
-    """Neither events nor tokens, once the time is over that a stream may take to notice."""
+async def test_a_revoked_key_receives_no_more_events(redis_url, tmp_path, monkeypatch):
+    """Neither events nor tokens, after the time that a stream may take to notice the revocation."""
     monkeypatch.setattr(event_stream, "RECHECK_SECONDS", 0.0)
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=4)
     async with started(settings) as front:
@@ -301,7 +301,7 @@ async def test_the_log_names_the_peer_and_no_token(front):
     assert {line["peer"] for line in request_lines} == {"127.0.0.1"}
 
 
-async def test_a_key_belongs_to_a_person_for_good(front):
+async def test_a_key_belongs_to_a_person_permanently(front):
     body = {"name": "laptop", "scopes": ["read"], "person": "  Grace\u00a0 Hopper "}
     created = (await front.client.post("/keys", json=body)).json()
     assert (created["person"], created["created_by"]) == ("Grace Hopper", "development")
@@ -318,7 +318,7 @@ async def test_a_key_belongs_to_a_person_for_good(front):
 @pytest.mark.parametrize(
     "person", ["", "  ", "operator", "\uff23ritic", "DEVELOPMENT ", "a\u200bda", "a\x00", "x" * 101]
 )
-async def test_a_person_has_a_name_of_their_own(front, person):
+async def test_the_name_of_a_person_is_unique(front, person):
     body = {"name": "laptop", "scopes": ["read"], "person": person}
     answer = await front.client.post("/keys", json=body)
     assert answer.status_code == 422

@@ -66,7 +66,7 @@ async def test_comments_go_with_revise_and_are_on_record(front):
         ({"side": "left"}, "comments.0.side", "'old' or 'new'"),
     ],
 )
-async def test_a_comment_on_what_the_patch_does_not_show_is_refused(front, changed, field, reason):
+async def test_a_comment_on_a_line_outside_of_the_patch_is_refused(front, changed, field, reason):
     job_id = await front.patched(PATCH)
     answer = await decide(front, job_id, {**WHY, **changed}, feedback="More.")
     assert answer.status_code == 422, answer.text
@@ -76,7 +76,7 @@ async def test_a_comment_on_what_the_patch_does_not_show_is_refused(front, chang
     assert (await front.job(job_id))["status"] == "awaiting_review", "nothing was decided"
 
 
-async def test_comments_go_with_revise_alone_and_need_a_patch(front):
+async def test_comments_are_accepted_only_with_revise_and_need_a_patch(front):
     job_id = await front.patched(PATCH)
     answer = await decide(front, job_id, WHY, action="approve")
     assert answer.status_code == 422

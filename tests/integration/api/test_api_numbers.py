@@ -33,7 +33,7 @@ async def work(front, *runs, cost: str | None = "0.000001") -> None:
     done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "no"))
 
 
-async def test_what_has_ended_adds_up(front):
+async def test_ended_jobs_are_added_up(front):
     await front.finish(await front.submit())
     await work(front, a_run(succeeded=False, failure={"class": "type"}), a_run(2, revision=2))
     await work(front, cost=None)
@@ -63,7 +63,7 @@ async def test_each_table_is_a_csv(front, table):
     assert all(None not in row and None not in row.values() for row in rows)
 
 
-async def test_bounds_are_named(front):
+async def test_the_limits_of_the_query_are_named(front):
     for query, field in (
         (f"days={DAYS_KEPT + 1}", "days"),
         ("days=0", "days"),

@@ -1,4 +1,4 @@
-"""The API as a process: streams, shutdown, bodies that are not read, a Redis that is away."""
+"""The API as a process: streams, shutdown, unread bodies, and an unavailable Redis."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def client(api):
 
 @pytest.fixture
 async def worker(redis_server):
-    """What a worker does to a job, done by the test."""
+    """The worker of a job, played by the test."""
     store = RedisStore(connect(redis_server.url, seconds=20))
     yield Operations(store, lambda *_: None)
     await store.close()
@@ -91,7 +91,7 @@ async def hold(worker, job_id):
     return LeaseRef(job_id, done(await worker.claim(job_id, "w")).epoch)
 
 
-async def test_a_stream_reports_everything_as_it_happens_and_ends(client, worker):
+async def test_a_stream_reports_every_event_at_once_and_ends(client, worker):
     job_id = await submit(client)
     lines = []
 
@@ -100,7 +100,7 @@ async def test_a_stream_reports_everything_as_it_happens_and_ends(client, worker
             lines.extend([event async for event in source.aiter_sse()])
 
     following = asyncio.create_task(follow())
-    await asyncio.sleep(0.5)  # a quiet heartbeat passes
+    await asyncio.sleep(0.5)  # a heartbeat passes without an event
     lease = await hold(worker, job_id)
     fact = NewEvent("p", "planned", {"steps": ["a\nb"], "source": "model", "note": None})
     await worker.store.write(job_id, lease.epoch, Writes(events=[fact]))
@@ -129,7 +129,7 @@ async def test_a_stream_is_resumed_after_the_last_event(client, worker):
     assert bad.status_code == 422
 
 
-async def test_who_goes_away_frees_everything(api, client):
+async def test_a_client_that_disconnects_frees_its_resources(api, client):
     job_id = await submit(client)
 
     async def figures():
@@ -138,7 +138,7 @@ async def test_who_goes_away_frees_everything(api, client):
         return float(streams.split()[1]), api.open_files()
 
     async with asyncio.timeout(20):
-        while (await figures())[0]:  # those of an earlier test
+        while (await figures())[0]:  # the connections of an earlier test
             await asyncio.sleep(0.02)
     _, before = await figures()
     async with api.client() as stream_client, contextlib.AsyncExitStack() as stack:
@@ -156,7 +156,7 @@ async def test_who_goes_away_frees_everything(api, client):
             streams, files = await figures()
 
 
-async def test_too_large_a_body_is_refused_before_it_is_read(api):
+async def test_a_body_that_is_too_large_is_refused_before_it_is_read(api):
     address = urlsplit(api.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(
@@ -170,8 +170,10 @@ async def test_too_large_a_body_is_refused_before_it_is_read(api):
     writer.close()
 
 
-async def test_who_reads_when_all_is_sent_learns_that_it_was_too_much(api):
-    """As most clients do. The answer came long before; a reset would have taken it back."""
+async def test_a_client_that_reads_after_sending_learns_that_the_body_was_too_large(api):
+    """Most clients read only then. The answer was sent long before; a reset would have discarded
+    it.
+    """
     status, sent = await asyncio.to_thread(sent_before_read, api, 24 * 1024 * 1024)
     assert (status, sent) == (b"HTTP/1.1 413", True)
 
@@ -199,7 +201,9 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
         while not (log_lines := [x for x in api.logged() if x.get("request_id") == "look-me-up"]):
             await asyncio.sleep(0.01)  # the line is written after the answer
     text = api.log.read_text()
-    assert all(json.loads(line) for line in text.split("\n")[:-1])  # the last one may be on its way
+    assert all(
+        json.loads(line) for line in text.split("\n")[:-1]
+    )  # the last line may not be written yet
     assert [(line["event"], line["path"], line["status"]) for line in log_lines] == [
         ("request", f"/jobs/{job_id}", 200)
     ]
@@ -208,14 +212,14 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
 
 
 async def at_once(lines, number):
-    """Whether an event comes sooner than a reader looks by himself."""
+    """Whether an event arrives before a reader's next poll."""
     started_at = time.monotonic()
     while not (await anext(lines)).startswith(f"id: {number}"):
         pass
     return time.monotonic() - started_at < POLL_SECONDS / 2
 
 
-async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
+async def test_streams_report_events_at_once_and_do_not_delay_the_shutdown(
     redis_server, worker, tmp_path
 ):
     env = api_environment(redis_server.url, tmp_path, shutdown_seconds="60")
@@ -228,7 +232,8 @@ async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
                     pass
                 lease, last_seen = await hold(worker, job_id), 2
                 while not await at_once(lines, last_seen):
-                    # the machine may be busy, not again and again: it is the nudge that tells
+                    # the machine may be busy, but not several times in succession: the notification
+                    # causes the event
                     last_seen += 1
                     assert last_seen < 5, "each came with the next look alone"
                     fact = NewEvent(f"e{last_seen}", "summarized", {"text": ""})
@@ -250,11 +255,11 @@ async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
         ("", "127.0.0.1"),
     ],
 )
-async def test_the_log_names_whose_request_it_is_as_a_trusted_proxy_says(
+async def test_the_log_names_the_client_that_a_trusted_proxy_reports(
     redis_server, tmp_path, trusted, peer
 ):
     env = api_environment(redis_server.url, tmp_path, forwarded_allow_ips=trusted)
-    env["FORWARDED_ALLOW_IPS"] = "*"  # of uvicorn: only Fettle's own counts
+    env["FORWARDED_ALLOW_IPS"] = "*"  # a variable of uvicorn: only Fettle's own setting counts
     with running(env, tmp_path / "log") as api:
         async with api.client() as client:
             answer = await client.get("/jobs", headers={"X-Forwarded-For": "203.0.113.9"})
@@ -312,13 +317,13 @@ async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_pa
             for figure in ("redis_up 1", "redis_writable 0", "broker_up 0", "storage_up 1"):
                 assert f"\nfettle_{figure}.0\n" in metrics
             await redis.config_set("min-replicas-to-write", 0)
-            await redis.config_set("maxmemory", 1)  # decisions and ends are taken even so
+            await redis.config_set("maxmemory", 1)  # decisions and ends are accepted even then
             assert (await client.get("/readyz")).status_code == 200
             await redis.aclose()
 
 
 @pytest.mark.parametrize("failure", ["stopped", "killed"])
-async def test_a_redis_that_is_away_is_503_within_five_seconds(failure, tmp_path):
+async def test_an_unavailable_redis_is_a_503_within_five_seconds(failure, tmp_path):
     with (
         redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
         running(api_environment(server.url, tmp_path), tmp_path / "log") as api,
@@ -347,9 +352,8 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(failure, tmp_path
             assert ready.json()["missing"] == ["Redis does not answer"]
             assert "fettle_redis_up 0.0" in metrics.text
             while late := [path for path, _, seconds in refusals if seconds >= 5]:
-                assert (tries := tries + 1) < 4, (
-                    late
-                )  # the machine may be busy, not again and again
+                # The machine may be busy, but not several times in succession.
+                assert (tries := tries + 1) < 4, late
                 refusals = await refusals_of(api, job_id)
             if failure == "stopped":
                 os.kill(server.process.pid, signal.SIGCONT)
@@ -399,21 +403,21 @@ def production_env(url, folder, **changed):
         ({"api_key": "short"}, "at least 24"),
     ],
 )
-def test_production_refuses_a_key_that_is_none(redis_server, tmp_path, changed, says):
+def test_production_refuses_an_invalid_key(redis_server, tmp_path, changed, says):
     process = run_until_refused(production(redis_server, tmp_path, **changed))
     assert process.returncode == 2
     assert says in process.stderr
     assert "Traceback" not in process.stderr
 
 
-async def test_a_redis_that_is_not_there_yet_is_reported_at_once_and_waited_for(tmp_path):
+async def test_the_api_reports_a_missing_redis_at_once_and_waits_for_it(tmp_path):
     (port,) = ports.free(1)
     env = production_env(f"redis://127.0.0.1:{port}/0", tmp_path, api_key="k" * 32)
     log = tmp_path / "log"
     with log.open("wb") as out:
         api = ApiProcess(start_process("api", env, out), log)
     try:
-        async with asyncio.timeout(10):  # it waits for 20 s
+        async with asyncio.timeout(10):  # the API waits for 20 s
             while f"127.0.0.1:{port}" not in log.read_text():
                 await asyncio.sleep(0.02)
         assert '"redis unreachable"' in log.read_text()
@@ -439,7 +443,7 @@ def test_production_refuses_a_redis_that_loses_jobs_until_it_is_repaired(tmp_pat
         assert says in process.stderr
 
 
-async def test_production_runs_with_a_key_on_record_alone(tmp_path):
+async def test_production_needs_only_a_key_on_record(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
         with running(production(server, tmp_path, api_key="k" * 32), tmp_path / "log") as api:
             async with api.client("k" * 32) as client:
@@ -452,7 +456,7 @@ async def test_production_runs_with_a_key_on_record_alone(tmp_path):
                 assert (await client.get("/keys")).status_code == 401, "no development key here"
 
 
-def test_settings_that_are_none_are_reported_plainly(tmp_path):
+def test_invalid_settings_are_reported_plainly(tmp_path):
     process = run_until_refused(
         api_environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999")
     )
@@ -474,7 +478,7 @@ async def test_a_misspelt_setting_is_reported_and_refused_in_production(redis_se
     assert message in process.stderr
 
 
-def test_a_port_that_is_taken_is_reported(redis_server, tmp_path):
+def test_a_used_port_is_reported(redis_server, tmp_path):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -485,7 +489,7 @@ def test_a_port_that_is_taken_is_reported(redis_server, tmp_path):
     assert "address already in use" in process.stderr
 
 
-async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
+async def test_a_body_that_arrives_slowly_is_cut_off(redis_server, tmp_path):
     env = api_environment(redis_server.url, tmp_path, body_seconds="0.3")
     with running(env, tmp_path / "log") as api:
         address = urlsplit(api.url)
@@ -500,7 +504,7 @@ async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
         writer.close()
 
 
-async def test_a_head_request_gets_a_head_and_the_connection_goes_on(api, client):
+async def test_a_head_request_gets_a_head_and_the_connection_stays_open(api, client):
     job_id = await submit(client)
     key = client.headers["x-api-key"]
     address = urlsplit(api.url)

@@ -55,7 +55,7 @@ async def refused(front, job_id):
     return answer.json()["detail"]
 
 
-async def test_a_rebase_is_a_job_on_the_same_terms_that_begins_with_the_change(front):
+async def test_a_rebase_is_a_job_with_the_same_terms_that_starts_from_the_change(front):
     terms = {"verify": ["pytest", "-q"], "setup": "make deps", "review": True, "labels": ["l"]}
     terms |= {"max_cost_usd": "2", "timeout_seconds": 60, "model": "groq:x", "max_revisions": 1}
     first = await changed(
@@ -77,7 +77,7 @@ async def test_a_rebase_is_a_job_on_the_same_terms_that_begins_with_the_change(f
     assert (event.data["rebase_of"], event.data["task"]) == (first, "fix it")
 
 
-async def test_it_goes_onto_the_branch_that_the_change_was_delivered_for(front):
+async def test_a_rebase_targets_the_branch_of_the_delivery(front):
     at_commit = await changed(
         front, result=replace(RESULT, delivery=MOVED), repo={"url": URL, "ref": BASE}
     )
@@ -103,9 +103,7 @@ async def test_the_change_is_kept_as_long_as_the_new_job(front):
     assert (spec.retry_of, spec.rebase) == (job_id, Rebase(first, DIGEST, BASE))
 
 
-async def test_a_rebase_of_what_the_critic_approved_asks_the_person_that_a_delivery_needs_by_now(
-    redis_url, tmp_path
-):
+async def test_a_rebase_needs_a_review_if_the_present_policy_requires_one(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path)) as front:
         first = await changed(front, deliver={"branch": True})
     settings = settings_for(redis_url, tmp_path, deliver_needs_review=True)
@@ -125,7 +123,7 @@ async def test_a_repeated_request_is_the_same_rebase(front):
     assert reused.json()["type"] == "/problems/idempotency-key-reused"
 
 
-async def test_what_cannot_be_rebased_says_why(front):
+async def test_a_job_that_cannot_be_rebased_names_the_reason(front):
     plain = await front.submit()
     assert "the job is queued" in await refused(front, plain)
     await front.finish(plain)
@@ -158,7 +156,7 @@ async def test_a_change_whose_bytes_are_lost_makes_no_job(front):
     assert (await front.client.get("/jobs")).json()["total"] == 1
 
 
-async def test_another_tenant_and_a_key_that_only_reads_rebase_nothing(front):
+async def test_another_tenant_and_a_read_only_key_cannot_rebase(front):
     first = await changed(front)
     for scopes, tenant, status in ((("submit",), "other", 404), (("read",), "default", 403)):
         secret = await front.key(*scopes, tenant=tenant, name=tenant)
@@ -167,7 +165,7 @@ async def test_another_tenant_and_a_key_that_only_reads_rebase_nothing(front):
             assert answer.status_code == status
 
 
-async def test_the_author_of_the_change_gives_no_second_approval(front):
+async def test_the_author_of_the_change_cannot_approve_its_rebase(front):
     async with front.with_key(await front.key("submit", "review")) as ada:
         first = await changed(front, client=ada, review=True, approvals=2)
     async with front.with_key(await front.key("submit", name="grace")) as grace:

@@ -16,7 +16,7 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def test_the_recording_is_the_turns_that_the_calls_have_named(front):
+async def test_the_recording_has_the_turns_of_all_calls(front):
     job_id = await front.submit(record=True)
     path = f"/jobs/{job_id}/recording"
     assert (await front.job(job_id))["spec"]["record"] is True
@@ -39,7 +39,7 @@ async def test_the_recording_is_the_turns_that_the_calls_have_named(front):
     }
 
 
-async def test_the_files_that_a_job_started_with_stay_to_be_read(front):
+async def test_the_initial_files_of_a_job_can_still_be_read(front):
     job_id = await front.submit(files={"a.py": "1"})
     await front.finish(job_id)
     listed = (await front.client.get(f"/jobs/{job_id}/files?at=start")).json()["files"]
@@ -48,7 +48,7 @@ async def test_the_files_that_a_job_started_with_stay_to_be_read(front):
     assert (await front.client.get(f"/jobs/{job_id}/files?at=noon")).status_code == 422
 
 
-async def test_a_follow_up_started_from_the_files_that_the_job_before_it_left(front):
+async def test_a_follow_up_starts_from_the_files_of_the_previous_job(front):
     first = await front.submit(files={"a.py": "1", "b.py": "1"})
     await _finish(front, first, {"a.py": b"1", "b.py": b"1"})
     second = await front.submit(conversation_id=first, files={"b.py": "2"})
@@ -60,7 +60,7 @@ async def test_a_follow_up_started_from_the_files_that_the_job_before_it_left(fr
 
 
 async def _finish(front, job_id, files):
-    """Leave the files, and succeed."""
+    """Store the files, and succeed."""
     lease = await front.claim(job_id)
     workspace = await manifest.save(front.services.blobs, files)
     await front.services.store.write(job_id, lease.epoch, Writes(workspace=workspace))

@@ -1,4 +1,4 @@
-"""A Redis that restarts, or falls silent right after a commit: no caller gets a false answer."""
+"""A Redis that restarts, or hangs right after a commit: no caller gets a false answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REDIS = next(iter(redis_servers.binaries().values()))
 
 @pytest.fixture
 def restartable(tmp_path):
-    """A running server, and a function that starts it again in its place."""
+    """A running server, and a function that restarts it at the same address."""
     with contextlib.ExitStack() as stack:
         first = stack.enter_context(redis_servers.start(REDIS, tmp_path / "redis", tcp=True))
         port = urlsplit(first.url).port
@@ -33,7 +33,7 @@ def restartable(tmp_path):
 
 
 class Falls(RedisStore):
-    """The store with a server that dies as soon as a commit has been answered."""
+    """A store whose server dies as soon as it has answered a commit."""
 
     server: redis_servers.RedisServer
 
@@ -49,7 +49,7 @@ class Falls(RedisStore):
 
 
 def fall(front, server):
-    """Have the server die after the next commit."""
+    """Make the server die after the next commit."""
     store = Falls(front.services.store.redis)
     store.server = server
     operations = Operations(store, lambda *_: None)
@@ -59,7 +59,7 @@ def fall(front, server):
 
 
 @pytest.mark.parametrize("what", ["submit", "review", "reject", "cancel"])
-async def test_what_was_committed_is_reported_although_redis_is_gone(restartable, tmp_path, what):
+async def test_a_commit_is_reported_although_redis_died_afterwards(restartable, tmp_path, what):
     server, restart = restartable
     async with started(settings_for(server.url, tmp_path)) as front:
         job_id = await front.paused()
@@ -83,7 +83,7 @@ async def test_what_was_committed_is_reported_although_redis_is_gone(restartable
 
 
 class Cut(RedisStore):
-    """The store with a connection that breaks after a write, before its answer."""
+    """A store whose connection breaks after a write, before its answer."""
 
     async def create(self, *args, **more):
         await super().create(*args, **more)
@@ -94,7 +94,7 @@ class Cut(RedisStore):
         raise StoreUnavailable("cut")
 
 
-async def test_an_unknown_outcome_says_so_and_the_same_key_reports(redis_url, tmp_path):
+async def test_an_unknown_outcome_is_reported_and_the_same_key_returns_the_job(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path)) as front:
         stopped = await front.submit()
         before, store = front.services, Cut(front.services.store.redis)

@@ -46,7 +46,7 @@ async def refused_json(front, **fields):
     return await refused(await front.client.post("/jobs", json={"task": "fix it", **fields}))
 
 
-async def test_a_url_and_a_ref_are_the_jobs_repository(front):
+async def test_a_job_has_the_repository_of_its_url_and_ref(front):
     job_id = await front.submit(repo={"url": URL, "ref": "main"}, files={"a.py": "1"})
     assert (await front.job(job_id))["spec"]["repo"] == {"url": URL, "ref": "main", "bundle": None}
     record = (await front.services.store.load(job_id)).record
@@ -97,7 +97,7 @@ async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front,
         ("git@git.example.org:2222/app", "ssh://git@git.example.org/2222/app"),
     ],
 )
-async def test_an_address_over_ssh_is_kept_as_a_url(front, url, stored_url):
+async def test_an_ssh_address_is_stored_as_a_url(front, url, stored_url):
     job_id = await front.submit(repo={"url": url})
     assert (await front.job(job_id))["spec"]["repo"]["url"] == stored_url or url
 
@@ -105,13 +105,13 @@ async def test_an_address_over_ssh_is_kept_as_a_url(front, url, stored_url):
 @pytest.mark.parametrize(
     "ref", ["", "--upload-pack=id", "a..b", "a b", "main~1", "a:b", "x.lock", "@{1}", "a*", "/a"]
 )
-async def test_what_is_no_ref_is_refused(front, ref):
+async def test_an_invalid_ref_is_refused(front, ref):
     status, errors = await refused_json(front, repo={"url": URL, "ref": ref})
     assert (status, list(errors)) == (422, ["repo.ref"])
 
 
 @pytest.mark.parametrize("ref", ["main", "feature/a-b", "v1.2", "c0ffee" * 6, "größe"])
-async def test_a_name_of_git_is_a_ref(front, ref):
+async def test_a_valid_ref_name_of_git_is_accepted(front, ref):
     await front.submit(repo={"url": URL, "ref": ref})
 
 
@@ -143,7 +143,7 @@ async def test_a_bundle_that_a_job_started_from_need_not_be_sent_again(front):
     assert await front.services.blobs.get(DIGEST) == BUNDLE
 
 
-async def test_a_digest_gives_nobody_the_bytes_of_another_job(front):
+async def test_a_digest_does_not_give_access_to_another_jobs_bytes(front):
     other_job = await front.submit(files={"a.bundle": "x"})
     for digest in (DIGEST, hashlib.sha256(b"x").hexdigest()):
         reference = {"digest": digest, "job_id": other_job}
@@ -154,7 +154,7 @@ async def test_a_digest_gives_nobody_the_bytes_of_another_job(front):
     assert answer.status_code == 404
 
 
-async def test_a_repository_comes_from_one_place(front):
+async def test_a_repository_has_exactly_one_source(front):
     reference = {"digest": DIGEST, "job_id": "0" * 20}
     assert await refused_json(front, repo={"ref": "main"}) == (
         422,
@@ -174,7 +174,7 @@ async def test_a_repository_comes_from_one_place(front):
     assert "file name" in (await refused(await upload(front, sent[0], as_text)))[1]["bundle"]
 
 
-async def test_what_is_no_bundle_or_too_large_is_refused(redis_url, tmp_path):
+async def test_an_invalid_or_too_large_bundle_is_refused(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path, max_files_bytes=100)) as front:
         answer = await upload(front, *parts(b"PK\x03\x04"))
         assert "git bundle create" in (await refused(answer))[1]["bundle"]
@@ -191,12 +191,12 @@ async def test_what_is_no_bundle_or_too_large_is_refused(redis_url, tmp_path):
         {"conversation_id": "c"},
     ],
 )
-async def test_what_does_not_go_with_a_repository_is_refused(front, fields):
+async def test_fields_that_conflict_with_a_repository_are_refused(front, fields):
     status, errors = await refused_json(front, repo={"url": URL}, **fields)
     assert (status, list(errors)) == (422, list(fields))
 
 
-async def test_a_job_on_a_repository_is_followed_up_by_none(front):
+async def test_a_job_on_a_repository_has_no_follow_up(front):
     job_id = await front.submit(repo={"url": URL})
     status, errors = await refused_json(front, conversation_id=job_id)
     assert (status, list(errors)) == (422, ["conversation_id"])
@@ -247,7 +247,7 @@ async def test_a_setup_goes_with_a_repository_and_a_retry_can_change_it(front):
     assert (await retried(plain, max_tokens=9)).status_code == 202
 
 
-async def test_a_change_is_delivered_to_the_url_alone_and_a_retry_delivers_it_too(front):
+async def test_a_change_is_delivered_only_to_the_url_and_a_retry_delivers_it_too(front):
     job_id = await front.submit(repo={"url": URL}, deliver={"pull_request": True})
     assert (await front.job(job_id))["spec"]["deliver"] == {"branch": True, "pull_request": True}
     await front.client.post(f"/jobs/{job_id}/cancel")
@@ -297,7 +297,7 @@ async def test_a_decision_is_about_one_patch(front):
     assert len(digests) == 2
 
 
-async def test_what_is_not_there_is_a_404_with_the_reason(front):
+async def test_a_missing_file_is_a_404_with_the_reason(front):
     async def explain(job_id, name="patch"):
         answer = await front.client.get(f"/jobs/{job_id}/{name}")
         assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found")
@@ -313,7 +313,7 @@ async def test_what_is_not_there_is_a_404_with_the_reason(front):
     assert "this job does not exist" in await explain("0" * 20)
 
 
-async def test_the_bundle_that_a_job_came_with_can_be_had_back(front):
+async def test_the_uploaded_bundle_of_a_job_can_be_downloaded(front):
     job_id = (await upload(front)).json()["id"]
     assert (await front.client.get(f"/jobs/{job_id}/bundle?at=start")).content == BUNDLE
 

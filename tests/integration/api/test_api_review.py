@@ -47,7 +47,7 @@ async def test_the_open_review_shows_what_a_person_needs(front):
         ({"action": "reject", "feedback": "not this"}, "failed"),
     ],
 )
-async def test_each_action_moves_the_job_on(front, body, status):
+async def test_each_action_continues_or_ends_the_job(front, body, status):
     job_id = await front.paused()
     answer = await decide(front, job_id, **body)
     assert (answer.status_code, answer.json()["status"]) == (202, status)
@@ -58,7 +58,7 @@ async def test_each_action_moves_the_job_on(front, body, status):
     assert record.decision.feedback == body.get("feedback", "")
 
 
-async def test_work_that_paused_goes_on_without_a_word(front):
+async def test_paused_work_continues_without_feedback(front):
     job_id = await front.paused(pause="every_run")
     answer = await decide(front, job_id, action="revise")
     assert (answer.status_code, answer.json()["status"]) == (202, "queued")
@@ -167,14 +167,14 @@ async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front)
         ({"action": "approve", "by": "me"}, "by"),
     ],
 )
-async def test_what_is_missing_is_named(front, body, field):
+async def test_a_missing_field_is_named(front, body, field):
     job_id = await front.paused()
     answer = await decide(front, job_id, **body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
     assert (await front.job(job_id))["status"] == "awaiting_review"
 
 
-async def test_a_decision_names_what_was_looked_at(front):
+async def test_a_decision_names_the_digest_of_the_review(front):
     job_id = await front.paused("r2")
     review = (await front.job(job_id))["review"]
     stale = await decide(front, job_id, action="approve", digest="0" * 64)
@@ -188,7 +188,7 @@ async def test_a_decision_names_what_was_looked_at(front):
     assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "digest")
 
 
-async def test_who_comes_too_late_is_reported_what_was_decided(front):
+async def test_a_late_decision_gets_the_earlier_decision(front):
     job_id = await front.paused("r2")
     await decide(front, job_id, action="revise", feedback="more")
     late = (await decide(front, job_id, action="approve")).json()
@@ -198,7 +198,7 @@ async def test_who_comes_too_late_is_reported_what_was_decided(front):
 
 @contextlib.asynccontextmanager
 async def people(front, *names, by=None, scopes=EVERY, **fields):
-    """A client for each name, with a key that `by` makes, else the first key."""
+    """A client for each name, with a key that `by` makes, by default the first key."""
     async with contextlib.AsyncExitStack() as stack:
         clients = []
         for name in names:
@@ -250,13 +250,13 @@ async def test_nobody_approves_their_own_job_with_keys_that_they_made(front):
 
 
 async def refusal_of(answer):
-    """The field and the message of a body that is refused."""
+    """The field and the message of a refused body."""
     assert answer.status_code == 422, answer.text
     (error,) = answer.json()["errors"]
     return error["field"], error["message"]
 
 
-async def test_the_first_key_brings_no_work_that_two_others_could_not_approve(front):
+async def test_the_first_key_cannot_submit_work_that_needs_two_approvals(front):
     request = {"task": "x", "review": True, "approvals": 2}
     field, message = await refusal_of(await front.client.post("/jobs", json=request))
     assert field == "approvals"
@@ -277,8 +277,8 @@ async def test_the_first_key_brings_no_work_that_two_others_could_not_approve(fr
         assert (await ada.post(f"/jobs/{job_id}/retry")).status_code == 202
 
 
-async def test_work_of_the_first_key_is_approved_by_no_key_that_it_made(front):
-    """A job of an earlier release, which took it."""
+async def test_a_key_that_the_first_key_made_cannot_approve_the_first_keys_work(front):
+    """An earlier release accepted this job."""
     operations = front.services.operations
     spec = JobSpec("x", review=True, approvals=2)
     submission = await operations.submit("default", spec, by="development", key_id=FIRST_ID)
@@ -289,7 +289,7 @@ async def test_work_of_the_first_key_is_approved_by_no_key_that_it_made(front):
             assert (await approve(client, lease.job_id))[:2] == (403, "own-approval")
 
 
-async def test_a_key_that_a_person_made_for_another_approves_nothing(front):
+async def test_a_key_that_was_made_for_another_person_cannot_approve(front):
     async with (
         people(front, "alice", "bob", "carol") as (alice, bob, carol),
         people(front, "x", "y", by=alice) as (first, second),
@@ -311,7 +311,7 @@ async def test_a_key_that_a_person_made_for_another_approves_nothing(front):
         assert (await approve(first, single))[0] == 202, "one approval needs no other person"
 
 
-async def test_work_that_a_key_brought_is_also_its_makers(front):
+async def test_work_of_a_key_counts_as_work_of_its_maker_too(front):
     async with (
         people(front, "alice", "bob", "carol") as (alice, bob, carol),
         people(front, "ci", by=alice) as (author,),
@@ -321,7 +321,7 @@ async def test_work_that_a_key_brought_is_also_its_makers(front):
         assert (await approve(bob, job_id))[0] == (await approve(carol, job_id))[0] == 202
 
 
-async def test_whose_edit_runs_does_not_approve_it_with_another_key(front):
+async def test_the_author_of_an_edit_cannot_approve_it_with_another_key(front):
     async with (
         people(front, "alice", "bob", "carol") as (alice, bob, carol),
         people(front, "bob-2", person="Bob") as (again,),
@@ -363,7 +363,7 @@ async def test_persons_are_shown_with_the_keys_that_signed(front):
     assert record.decision.by == "Grace Hopper and Ada Lovelace", "what the result names"
 
 
-async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
+async def test_waiting_jobs_are_listed_for_persons_who_may_decide(front):
     async with people(front, "ada", "grace") as (ada, grace):
         job_id = await front.paused(approvals=2, by=ada)
         assert (await ada.get("/jobs?waiting=me")).json()["total"] == 0, "their own job"
@@ -403,11 +403,11 @@ async def test_decisions_are_exported_as_json_and_csv(front):
         assert (await other_client.get("/decisions")).json()["total"] == 0
 
 
-async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
+async def test_only_the_operator_sees_the_outbox(redis_url, tmp_path):
     hook = {"webhook_url": "http://127.0.0.1:1/", "webhook_secret": "whsec_" + "A" * 32}
     async with started(settings_for(redis_url, tmp_path, **hook)) as front:
         job_id = await front.paused()
-        await asyncio.sleep(0.002)  # what is reported in one millisecond comes in any order
+        await asyncio.sleep(0.002)  # reports of the same millisecond have no fixed order
         await decide(front, job_id, action="approve")
         deliveries = (await front.client.get("/webhook-deliveries")).json()
         assert [message["type"] for message in deliveries["waiting"]] == [
@@ -427,7 +427,7 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
             assert (await other_client.get("/webhook-deliveries")).status_code == 403
 
 
-async def test_the_critic_does_not_decide_on_what_only_a_person_may_deliver(redis_url, tmp_path):
+async def test_the_critic_cannot_decide_if_a_delivery_needs_a_person(redis_url, tmp_path):
     settings = settings_for(redis_url, tmp_path, deliver_needs_review=True)
     repo = {"url": "https://git.example.org/team/app.git"}
     fields = {"repo": repo, "deliver": {"branch": True}}
@@ -445,7 +445,7 @@ async def test_the_critic_does_not_decide_on_what_only_a_person_may_deliver(redi
         assert (await decide(front, job_id, action="approve")).status_code == 202
 
 
-async def test_a_retry_is_within_the_policy_of_today(redis_url, tmp_path):
+async def test_a_retry_follows_the_present_policy(redis_url, tmp_path):
     repo = {"url": "https://git.example.org/team/app.git"}
     async with started(settings_for(redis_url, tmp_path)) as front:
         async with people(front, "grace") as (grace,):

@@ -1,4 +1,4 @@
-"""The limits of concurrent searches and event streams of a key. Other requests pass."""
+"""The limits of a key's concurrent searches and event streams. Other requests pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _hold(front, stack: contextlib.ExitStack, key: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("query", ["text=add", "waiting=me", "status=queued&label=x"])
-async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
+async def test_a_key_with_too_many_searches_in_progress_gets_a_429(front, query):
     await front.submit(labels=["x"])
     with contextlib.ExitStack() as stack:
         _hold(front, stack, FIRST_ID, OF_A_KEY)
@@ -37,7 +37,7 @@ async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
     assert (await front.client.get(f"/jobs?{query}")).status_code == 200
 
 
-async def test_where_all_slots_are_taken_by_others_it_is_a_503(front):
+async def test_if_other_keys_use_all_slots_a_search_gets_a_503(front):
     with contextlib.ExitStack() as stack:
         for number in range(OF_ALL // OF_A_KEY):
             _hold(front, stack, f"other {number}", OF_A_KEY)
@@ -56,7 +56,7 @@ async def test_a_key_with_too_many_streams_gets_no_more_until_one_ends(front):
     with contextlib.ExitStack() as stack:
         for _ in range(STREAMS - 1):
             stack.enter_context(front.services.streams.hold(FIRST_ID))
-        for _ in range(2):  # it ends after the final event, and gives its slot back
+        for _ in range(2):  # the stream ends after the final event, and frees its slot
             assert "event: succeeded" in (await front.client.get(path)).text
         stack.enter_context(front.services.streams.hold(FIRST_ID))
         refused = await front.client.get(path)

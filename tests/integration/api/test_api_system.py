@@ -24,7 +24,9 @@ async def front(redis_url, tmp_path):
 
 
 async def test_alive_and_ready_need_no_worker_and_no_key(front):
-    """A fleet that is scaled from none must be given its first job, and read meanwhile."""
+    """A fleet that scales from zero needs its first job, and requests must be served during that
+    time.
+    """
     async with client_of(front.app, None) as nobody:
         assert (await nobody.get("/healthz")).json()["status"] == "alive"
         ready = await nobody.get("/readyz")
@@ -34,7 +36,7 @@ async def test_alive_and_ready_need_no_worker_and_no_key(front):
     await front.submit("accepted all the same")
 
 
-async def test_the_system_reports_what_a_doctor_wants(front):
+async def test_the_system_report_has_the_fields_for_the_doctor(front):
     facts = {"version": "0.1.0", "busy": 2, "models": ["groq:x"], "sandbox": {"layers": ["userns"]}}
     await front.services.store.announce("w1", facts, 10)
     await front.submit(priority="high")
@@ -129,7 +131,7 @@ async def test_every_kind_of_problem_explains_itself(front):
         assert (await nobody.get("/problems/none")).status_code == 404
 
 
-async def test_no_page_and_no_method_are_problems_too(front):
+async def test_an_unknown_page_and_an_unknown_method_are_problems_too(front):
     lost = await front.client.get("/nope")
     assert (lost.status_code, lost.headers["content-type"]) == (404, "application/problem+json")
     wrong = await front.client.put("/jobs", json={})
@@ -186,7 +188,7 @@ async def test_the_schema_describes_every_route_its_body_and_its_problems(front)
         ("GET", "/healthz?verbose=1"),
     ],
 )
-async def test_a_parameter_that_nobody_knows_is_refused_by_its_name(front, method, path):
+async def test_an_unknown_parameter_is_refused_with_its_name(front, method, path):
     job_id = await front.submit()
     json = {"task": "x"} if method == "POST" else None
     answer = await front.client.request(method, path.format(id=job_id), json=json)

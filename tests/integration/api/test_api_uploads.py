@@ -65,7 +65,7 @@ async def test_a_repeated_upload_is_the_same_job_unless_a_file_differs(front):
     assert (status, detail["type"]) == (422, "/problems/idempotency-key-reused")
 
 
-async def test_what_is_wrong_is_said_with_the_setting_that_decides(redis_url, tmp_path):
+async def test_a_fault_is_reported_with_the_setting_that_limits(redis_url, tmp_path):
     settings = settings_for(
         redis_url, tmp_path, max_files=2, max_files_bytes=4 * MIB, max_body_bytes=2_000
     )
@@ -76,7 +76,7 @@ async def test_what_is_wrong_is_said_with_the_setting_that_decides(redis_url, tm
         status, detail = await problem(front, JOB, file("a", b"x" * 9 * MIB))
         assert (status, detail["type"]) == (413, "/problems/body-too-large")
         assert "FETTLE_MAX_FILES_BYTES" in detail["detail"]
-        for count in (2, 9):  # beside the one in the JSON
+        for count in (2, 9):  # in addition to the file in the JSON
             status, detail = await problem(front, JOB, *(file(f"f{n}", b"") for n in range(count)))
             assert (status, detail["errors"][0]["field"]) == (422, "files")
             assert "at most 2 files (FETTLE_MAX_FILES)" in detail["detail"]
@@ -89,7 +89,7 @@ async def test_what_is_wrong_is_said_with_the_setting_that_decides(redis_url, tm
         assert "as JSON: send larger files as multipart/form-data" in answer.json()["detail"]
 
 
-async def test_parts_that_make_no_job_are_refused(front):
+async def test_parts_without_a_job_are_refused(front):
     status, detail = await problem(front, file("a", b""))
     assert (status, detail["errors"][0]["field"]) == (422, "job")
     status, detail = await problem(front, JOB, file("../a", BINARY))
@@ -105,7 +105,7 @@ async def test_parts_that_make_no_job_are_refused(front):
     assert (await front.client.post("/jobs", content=b"", headers=plain)).status_code == 400
 
 
-async def test_a_sender_that_falls_silent_is_not_waited_for(redis_url, tmp_path):
+async def test_a_sender_that_falls_silent_is_cut_off(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path, body_seconds=0.3)) as front:
 
         async def slow():
@@ -151,7 +151,7 @@ async def test_a_file_that_a_job_has_need_not_be_sent_again(redis_url, tmp_path)
             assert (answer.status_code, message in answer.text) == (status, True), answer.text
 
 
-async def test_another_tenants_file_is_not_to_be_had_by_its_digest(front):
+async def test_a_digest_does_not_give_access_to_another_tenants_file(front):
     sent = await front.client.post("/jobs", files=[JOB, file("a.bin", BINARY)])
     first = sent.json()["id"]
     digest = hashlib.sha256(BINARY).hexdigest()

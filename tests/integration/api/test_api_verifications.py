@@ -18,7 +18,7 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def test_a_verification_is_a_job_of_its_own_kind(front):
+async def test_a_verification_is_a_separate_kind_of_job(front):
     answer = await front.client.post("/verifications", json={**BODY, "labels": ["hidden"]})
     assert answer.status_code == 202
     receipt = answer.json()
@@ -33,7 +33,7 @@ async def test_a_verification_is_a_job_of_its_own_kind(front):
     assert receipt["checks"] is None
 
 
-async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
+async def test_the_base_is_a_jobs_workspace_with_the_files_applied(front):
     base = await front.submit(files={"solution.py": "old", "data.txt": "kept"})
     answer = await front.client.post("/verifications", json={**BODY, "job_id": base})
     record = (await front.services.store.load(answer.json()["id"])).record
@@ -41,7 +41,7 @@ async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
     texts = {path: await front.services.blobs.get(entry.digest) for path, entry in files.items()}
     assert texts == {"solution.py": b"x = 1\n", "data.txt": b"kept"}
     assert record.conversation_id == record.id
-    # what it names is kept as long as it is, whatever becomes of the base
+    # the files of the base are stored as long as the verification, even if the base is removed
     digests = await front.services.store.redis.smembers(f"fettle:job:{record.id}:blobs")
     assert {entry.digest.encode() for entry in files.values()} <= digests
 
@@ -77,13 +77,13 @@ async def test_another_tenants_job_is_no_base(front):
         ({"checks": CHECKS, "model": "groq:x"}, "model"),
     ],
 )
-async def test_what_cannot_be_is_named(front, body, field):
+async def test_an_impossible_verification_is_refused_with_the_reason(front, body, field):
     answer = await front.client.post("/verifications", json=body)
     assert answer.status_code == 422, answer.text
     assert field in [error["field"] for error in answer.json()["errors"]]
 
 
-async def test_files_that_the_base_has_no_sandbox_for_are_named(front):
+async def test_files_that_conflict_with_the_base_are_named(front):
     base = await front.submit(files={"a": "a file"})
     body = {"job_id": base, "files": {"a/b.py": ""}, "checks": CHECKS}
     answer = await front.client.post("/verifications", json=body)
@@ -91,7 +91,7 @@ async def test_files_that_the_base_has_no_sandbox_for_are_named(front):
     assert answer.json()["errors"][0]["field"] == "files.a/b.py"
 
 
-async def test_a_job_carries_cases_that_can_be_had_back(front):
+async def test_the_cases_of_a_job_can_be_downloaded(front):
     cases = [{"argv": ["a"], "stdout": "1"}, {"argv": ["b"], "name": "b", "files": {"./x": "2"}}]
     checks = {**CHECKS, "cases": cases}
     answer = await front.client.post("/jobs", json={"task": "add", "checks": checks})
@@ -111,7 +111,7 @@ async def test_a_job_carries_cases_that_can_be_had_back(front):
         ({"questions": True, "questions_expire_seconds": 0}, "questions_expire_seconds"),
     ],
 )
-async def test_what_a_job_cannot_carry_is_named(front, body, field):
+async def test_invalid_cases_are_named(front, body, field):
     answer = await front.client.post("/jobs", json={"task": "add", **body})
     assert answer.status_code == 422, answer.text
     assert field in [error["field"] for error in answer.json()["errors"]]

@@ -107,7 +107,7 @@ async def test_a_wrong_program_fails_with_actual_and_expected_output(
         (Case("c", ("yes",), stdout_matches="y.*"), "failed", "more than the limit"),
     ],
 )
-async def test_a_program_without_end_is_stopped(
+async def test_an_endless_program_is_stopped(
     sandbox: LocalSandbox, case: Case, outcome: str, message: str
 ) -> None:
     report = await tried(sandbox, case, limits=replace(LIMITS, wall_seconds=2.0))
@@ -127,7 +127,7 @@ async def test_all_cases_together_have_five_times_the_time_of_one(sandbox: Local
 
 
 class Recorded:
-    """A sandbox that notes what enters it."""
+    """A sandbox that records the files and inputs that enter it."""
 
     def __init__(self, sandbox: LocalSandbox) -> None:
         self._sandbox = sandbox
@@ -144,7 +144,7 @@ class Recorded:
         await self._sandbox.close()
 
 
-async def test_nothing_expected_enters_the_sandbox_of_the_program(sandbox: LocalSandbox) -> None:
+async def test_no_expected_value_enters_the_sandbox_of_the_program(sandbox: LocalSandbox) -> None:
     recorded = Recorded(sandbox)
     secret = {"stdout_matches": "(?:9|secret-1).", "expect_files": {"secret-2.txt": "secret-3"}}
     await judge(recorded, FILES, Checks(cases=(Case("case 1", THREE, **secret),)), LIMITS)
@@ -153,7 +153,7 @@ async def test_nothing_expected_enters_the_sandbox_of_the_program(sandbox: Local
     assert (b"secret-1" in matcher.stdin, matcher.files) == (True, {})
 
 
-async def test_each_case_has_a_copy_of_its_own(sandbox: LocalSandbox) -> None:
+async def test_each_case_has_a_separate_copy(sandbox: LocalSandbox) -> None:
     writes = Case("case 1", ("sh", "-c", "echo x > data.txt; echo y > new.txt"))
     sees = Case("case 2", ("sh", "-c", "cat data.txt; ls"), stdout="5\napp.py\ndata.txt\n")
     report = await judge(sandbox, FILES, Checks(cases=(writes, sees)), LIMITS)

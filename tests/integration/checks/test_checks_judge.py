@@ -206,7 +206,7 @@ async def test_pytest_has_to_report_each_test(sandbox: LocalSandbox, solution: s
     assert not report.passed, report
 
 
-async def test_a_run_without_a_report_says_so(sandbox: LocalSandbox) -> None:
+async def test_a_run_without_a_report_is_reported(sandbox: LocalSandbox) -> None:
     report = await run_checks(sandbox, ENDS_EARLY["os._exit in a call"])
     assert report.problem == (
         "pytest ended without a report: a test, or a limit, ended its process"

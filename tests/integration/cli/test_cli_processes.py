@@ -43,7 +43,9 @@ subprocess.Popen([sys.executable, "-c", {STUBBORN!r}])
 
 
 def end(tmp_path: Path, signum: int | None, *children: str, grace: float = 0) -> dict:
-    """Run a parent with children, end it, and return the processes left after the grace period."""
+    """Run a parent with children and end it. Returns the processes that remain after the grace
+    period.
+    """
     report = tmp_path / "report.json"
     program = PARENT.replace("{rest}", "60" if signum else "0")
     argv = [sys.executable, REAPER, report, str(grace), sys.executable, "-c", program, *children]
@@ -55,13 +57,13 @@ def end(tmp_path: Path, signum: int | None, *children: str, grace: float = 0) ->
     return json.loads(report.read_text())
 
 
-def test_the_end_of_the_block_ends_them_stubborn_ones_and_their_own_children_too(tmp_path):
+def test_the_end_of_the_block_ends_even_stubborn_children_and_their_children(tmp_path):
     output = end(tmp_path, None, SLEEPER, STUBBORN, FORKER)
     assert (output["code"], output["left"]) == (0, [])
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_them(tmp_path, signum):
+def test_a_signal_ends_the_children(tmp_path, signum):
     assert end(tmp_path, signum, SLEEPER, STUBBORN)["left"] == []
 
 
@@ -70,14 +72,14 @@ def test_a_killed_parent_takes_its_children_with_it(tmp_path):
     assert (output["code"], output["left"]) == (-signal.SIGKILL, [])
 
 
-def test_nothing_is_started_for_a_parent_that_has_gone(tmp_path):
+def test_no_child_is_started_for_an_ended_parent(tmp_path):
     argv = [sys.executable, "-I", "-S", processes.PDEATHSIG, "1", "touch", tmp_path / "started"]
     assert subprocess.run(argv, check=False).returncode == 128 + signal.SIGTERM
     assert not (tmp_path / "started").exists()
 
 
-def test_what_has_ended_is_signalled_no_more(monkeypatch):
-    """Once a child is reaped, another process may have its number; that would be killed, too."""
+def test_an_ended_process_gets_no_signal(monkeypatch):
+    """After a child was reaped, another process may have its pid and would be killed."""
     reached = []
     with Signals() as signals:
         children = Processes(signals)
@@ -96,7 +98,7 @@ def test_what_has_ended_is_signalled_no_more(monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(redis_servers.binaries()))
-def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
+def test_every_server_is_started_with_the_shipped_configuration(tmp_path, monkeypatch, name):
     binary = str(redis_servers.binaries()[name])
     monkeypatch.setattr(redis_programs, "choose", lambda _directory: binary)
     (port,) = ports.free(1)
@@ -119,7 +121,7 @@ def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
     assert (tmp_path / "redis" / "redis.conf").stat().st_mode & 0o077 == 0
 
 
-def test_the_broker_writes_nothing_to_a_disk(tmp_path):
+def test_the_broker_writes_no_data_to_a_disk(tmp_path):
     (port,) = ports.free(1)
     server = redis_server.prepare_broker(tmp_path / "broker", port, dict(os.environ))
     with Signals() as signals:

@@ -1,4 +1,4 @@
-"""A recorded job, played again offline by `fettle replay`."""
+"""A recorded job is played again offline with `fettle replay`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def goes_by_the_file(request: Request) -> Turn:
-    """Print the file in each run, and print 0 as well after ada reviewed the work."""
+    """Print the file in each run, and after a review by ada also print 0."""
     more = "print(0)" if "ada reviewed the work" in request.last_text else ""
     return works(request, f"print(open('seven.txt').read())\n{more}")
 
 
 def worked(service: Service) -> str:
-    """A job that ada sends back, then runs code of her own in, then approves: as she is asked
-    behind every run, and again when the checks have passed."""
+    """A job that ada sends back, then edits, and then approves: she is asked after every run, and
+    again when the checks have passed.
+    """
     secret = service.create_key({"name": "ada", "scopes": ["review", "read"]})["secret"]
     spec = {"task": "Print it.", "model": MODEL}
     files = {"seven.txt": b"7", "other.bin": b"\xff\x00"}
@@ -62,7 +63,7 @@ def worked(service: Service) -> str:
     return str(job_id)
 
 
-def test_a_job_is_recorded_and_played_again_with_its_decisions(
+def test_a_job_is_recorded_and_replayed_with_its_decisions(
     deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ProviderServer(goes_by_the_file) as server:

@@ -61,7 +61,7 @@ def module(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
         "a sandbox backend",
     ],
 )
-def test_what_a_recipe_names_exists(title: str) -> None:
+def test_files_and_names_of_a_recipe_exist(title: str) -> None:
     new_files = {"agents/tools/word_count.py"}
     paths = (
         set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:yml|toml))`", recipe(title))) - new_files
@@ -88,7 +88,7 @@ async def test_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
+def test_a_provider_is_registered_everywhere_that_the_recipe_names(name: str) -> None:
     provider = PROVIDERS[name]
     (row,) = (row for row in PROVIDER_ROWS if row.provider == name)
     compose = (REPOSITORY / "docker-compose.yml").read_text()

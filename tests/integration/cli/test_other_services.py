@@ -1,4 +1,4 @@
-"""Another service behind `--url`: each command ends with one sentence."""
+"""Another service behind `--url`: each command ends with a single sentence."""
 
 from __future__ import annotations
 
@@ -106,7 +106,9 @@ STRANGE: dict[str, Answer] = {
 
 COMMON = ("an empty object", "another object", "an empty list", "a page", "accepted")
 KINDS_OF_CALLS = ("list", "show --json", "watch", "delete", "patch", "doctor")
-"""Calls that read a list, an object, a stream, nothing, a file, and go on without a service."""
+"""Calls that read a list, an object, a stream, no body or a file, and calls that continue without a
+service.
+"""
 ODD = (7, "x", [], {}, True, [[1]], -1.5, None)
 MOST_CHANGES = 8
 """The number of changes of one answer, for each call."""
@@ -180,13 +182,13 @@ def test_another_service_is_named_in_one_sentence(call, capsys):
     strange: list[Answer] = []
     with serving(lambda _asked: strange[-1]) as service:
         for name in names:
-            if (call, name) == ("patch", "nothing"):  # a job may have changed nothing
+            if (call, name) == ("patch", "nothing"):  # a job may not have changed any file
                 continue
             strange.append(STRANGE[name])
             code = run(["--url", service.url, *CALLS[call]])
             out, err = capsys.readouterr()
             assert "Traceback" not in out + err, name
-            if call == "doctor" and code == 1:  # it goes on with this machine
+            if call == "doctor" and code == 1:  # the command continues with this machine
                 assert "is not Fettle" in out, (name, out, err)
                 continue
             assert code in (1, 2, NOT_REACHABLE), (name, out, err)

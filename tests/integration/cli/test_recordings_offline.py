@@ -36,7 +36,9 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def fixes(request: Request) -> Turn:
-    """Tests first; then code that fails its verification, and code that does not."""
+    """A model that writes tests first; then code that fails its verification, and code that
+    passes.
+    """
     if FIXED.task not in str(request.body):
         return works(request)
     if request.forced_tool == "Tests":
@@ -54,12 +56,12 @@ def fixes(request: Request) -> Turn:
 
 
 def wrote(content: str) -> Reply:
-    """Writes the solution, and verifies it."""
+    """A turn that writes the solution, and verifies it."""
     write = ToolCall("write_file", {"path": "solution.py", "content": content})
     return Reply(tool_calls=(write, ToolCall("verify", {"command": ["python", "-c", CHECK]})))
 
 
-async def test_what_was_recorded_is_played_back_alike_without_a_network(
+async def test_a_recording_plays_back_equally_without_a_network(
     deployment: Deployment,
 ) -> None:
     folder = deployment.folder / "recordings"
@@ -94,7 +96,7 @@ async def test_what_was_recorded_is_played_back_alike_without_a_network(
 
 
 def facts(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    """The events of the work, without times, prices and who answered."""
+    """The events of the work, without times, prices and the answering models."""
     return [
         (event["kind"], without(event["data"]))
         for event in json.loads(json.dumps([dict(event) for event in events], default=dict))
@@ -103,7 +105,7 @@ def facts(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]
 
 
 def without(data: Any) -> Any:
-    """The same without what differs from one call to the next."""
+    """The data without the fields that differ between two calls."""
     if isinstance(data, dict):
         return {name: without(value) for name, value in data.items() if name not in OF_THE_CALL}
     return [without(item) for item in data] if isinstance(data, list) else data

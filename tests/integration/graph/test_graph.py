@@ -1,4 +1,4 @@
-"""The whole graph, without a service around it."""
+"""The complete graph, without a service around it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from sandbox.protocol import RunResult, SandboxUnavailable
 TASK = "Add two numbers."
 
 
-async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_job_that_succeeds_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING)
     turns = [
         PLAN,
@@ -57,7 +59,7 @@ async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptur
     run = only(journey.event_data("run_finished"))
     assert (run["id"], run["number"], run["revision"], run["by"]) == ("r1", 1, 1, "executor")
     assert run["stdout"] == {"text": "2\n", "dropped_bytes": 0, "digest": None}
-    # A type that LangGraph's serialiser does not know would have been warned of.
+    # LangGraph's serializer would have warned about an unknown type.
     assert not caplog.records
 
 
@@ -71,7 +73,7 @@ LONG = "The sum is 2." + " It was printed with care." * 40
         (False, None, LONG[:100]),
     ],
 )
-async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
+async def test_a_long_answer_is_summarized_if_a_model_is_configured_for_it(
     tmp_path: Path, sums_up: bool, reply_fields: dict[str, Any] | None, answer: str
 ) -> None:
     turns = [
@@ -109,7 +111,7 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     assert (await journey.outcome()).approved
 
 
-async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
+async def test_exhausted_revisions_return_the_best_answer(tmp_path: Path) -> None:
     turns = [
         PLAN,
         turn("executor", TASK, call("python", code="good")),
@@ -128,7 +130,7 @@ async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
     assert "the job counts as failed" in outcome.summary
 
 
-async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
+async def test_an_unreadable_plan_is_replaced_by_the_default_plan(tmp_path: Path) -> None:
     turns = [
         turn("planner", "The task:", "I would rather chat."),
         turn("planner", "does not call Plan", call("Plan", steps=[])),
@@ -146,7 +148,7 @@ async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
+async def test_a_follow_up_sees_the_earlier_conversation(tmp_path: Path) -> None:
     turns = [
         turn(
             "planner",
@@ -170,7 +172,7 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
     assert (await journey.outcome()).answer == "It is one."
 
 
-async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -> None:
+async def test_the_limit_of_steps_ends_a_pass_with_its_present_result(tmp_path: Path) -> None:
     turns = [
         PLAN,
         turn("executor", "", call("python", code="ok")),
@@ -184,7 +186,7 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     assert "limit of 3 model calls" in (await journey.outcome()).answer
 
 
-async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) -> None:
+async def test_a_failure_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) -> None:
     turns = [
         PLAN,
         turn("executor", TASK, call("python", code="ok")),
@@ -202,7 +204,9 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
     assert only(journey.event_data("critiqued"))["revision"] == 1
 
 
-async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_path: Path) -> None:
+async def test_scratch_files_exist_during_a_pass_and_are_not_part_of_the_work(
+    tmp_path: Path,
+) -> None:
     log = {".scratch/log.txt": b"seen"}
     answers: dict[str, Planned] = {
         "look": replace(printed("looked\n"), changed=log),
@@ -239,7 +243,7 @@ async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_pat
     assert again.digest == journey.ports.workspace.digest
 
 
-def test_the_tools_state_the_bounds_of_what_they_show() -> None:
+def test_the_tools_state_the_limits_of_their_output() -> None:
     bounds = Bounds()
     for tool, most in ((shell, bounds.output), (python, bounds.output), (read_file, bounds.read)):
         assert f"{most:,} characters" in (tool.__doc__ or "")

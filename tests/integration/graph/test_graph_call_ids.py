@@ -1,6 +1,6 @@
 """Tool calls of one reply that share an id, or have none: compatible servers send such replies.
 
-The providers' true clients ask a local server; each call has a place of its own all the same.
+The providers' real clients call a local server. Each call still has its own position.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def turns(call_id: str) -> list[Reply]:
 
 @dataclass
 class OneAtATime(PlannedSandbox):
-    """Yields while a program runs, and fails if a second program starts meantime."""
+    """Yields while a program runs, and fails if a second program starts during that time."""
 
     busy: bool = False
 
@@ -58,7 +58,7 @@ class OneAtATime(PlannedSandbox):
 
 
 def ids(value: Any, *names: str) -> Iterator[str]:
-    """The values under these names, anywhere in a request's body."""
+    """The values under these names, at any depth of a request's body."""
     if isinstance(value, dict):
         yield from (value_part for name, value_part in value.items() if name in names)
         value = list(value.values())
@@ -68,7 +68,7 @@ def ids(value: Any, *names: str) -> Iterator[str]:
 
 
 def assert_paired(request: Request) -> None:
-    """Each call of the last reply but one has an id, and an answer under it."""
+    """Check that each call of the last reply but one has an id, and a result with the same id."""
     message = next(
         value_part for value_part in request.body["messages"] if value_part["role"] == "assistant"
     )
@@ -95,7 +95,7 @@ async def finished_journey(
 
 
 @pytest.mark.parametrize(("name", "call_id"), CASES)
-async def test_each_call_has_its_turn_its_number_and_its_answer(
+async def test_each_call_has_its_own_turn_number_and_result(
     tmp_path: Path, name: str, call_id: str
 ) -> None:
     journey, requests, sandbox = await finished_journey(tmp_path, name, call_id)

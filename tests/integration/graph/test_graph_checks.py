@@ -30,7 +30,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @dataclass
 class Counted:
-    """A sandbox, and how many programs it has run."""
+    """A sandbox that counts the programs that it runs."""
 
     inner: LocalSandbox
     runs: int = 0
@@ -43,7 +43,7 @@ class Counted:
         return await self.inner.check()
 
     async def close(self) -> None:
-        """Closes no resource."""
+        """Has no resources to close."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -110,7 +110,8 @@ async def test_the_critic_cannot_approve_while_checks_fail(
     assert (verified["source"], verified["holds"]) == ("checks", True)
     (experiment,) = verified["experiments"]
     assert (experiment["replaced"], experiment["still_green"]) == (["solution.py"], False)
-    assert list(journey.ports.workspace.list()) == ["solution.py"]  # no check was ever in it
+    # The workspace never contained a file of the checks.
+    assert list(journey.ports.workspace.list()) == ["solution.py"]
 
 
 IMPORTS = "import solution\n\n\ndef test_one():\n    assert solution.add\n"
@@ -126,7 +127,7 @@ IMPORTS = "import solution\n\n\ndef test_one():\n    assert solution.add\n"
     ],
     ids=["as they are", "import nothing", "only import", "beside a command of the job's own"],
 )
-async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
+async def test_passed_checks_are_evidence_if_they_fail_without_the_work(
     tmp_path: Path, sandbox: Counted, checks: Checks, project_files: tuple[str, ...], source: str
 ) -> None:
     turns = [PLAN, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve")]
@@ -234,7 +235,7 @@ def test_a_sum():
 """
 
 
-async def test_a_property_that_an_empty_solution_has_stays_if_the_test_needs_the_solution(
+async def test_a_test_that_needs_the_solution_stays_even_if_an_empty_solution_passes_it(
     tmp_path: Path, sandbox: Counted
 ) -> None:
     turns = [
@@ -291,7 +292,7 @@ async def test_questions_wait_for_answers_and_a_blank_answer_gets_the_default(
         "Floats too?",
         "How to round?",
     ]
-    again = await journey.go_on()  # a redelivered job stays paused
+    again = await journey.go_on()  # a second delivery of the hint leaves the job paused
     assert only(again["__interrupt__"]).id == expected_questions.id
     await journey.resume(expected_questions.id, action="answer", by="Ada", answers=["Yes, floats."])
     assert (await journey.outcome()).approved_by == "critic"

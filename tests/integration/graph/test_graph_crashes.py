@@ -1,4 +1,4 @@
-"""Crashes of the graph: it never repeats a finished call or an event."""
+"""Crashes of the graph: no finished call and no event is repeated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sandbox.protocol import Command, Limits, RunResult
 
 @dataclass
 class CrashingJournal(MemoryJournal):
-    """Crashes at the record number `at`, before or after it is made; 0 is never."""
+    """Crashes at the record number `at`, before or after it is written; 0: never."""
 
     on: MemoryRecord
     at: int
@@ -72,7 +72,7 @@ async def journey_with_a_crash(
     return journey, journal, sandbox
 
 
-async def test_a_worker_whose_sandbox_has_other_packages_repeats_no_call(tmp_path: Path) -> None:
+async def test_a_worker_with_other_packages_in_its_sandbox_repeats_no_call(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, TURNS, PlannedSandbox(ANSWERS))
     journal = CrashingJournal(journey.record, at=6, before=False)
     journey.ports = journey.with_ports(journal=journal, environment=SandboxEnvironment("3.11.1"))
@@ -96,7 +96,7 @@ def smooth(tmp_path_factory: pytest.TempPathFactory) -> Journey:
 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
 @pytest.mark.invariant("J13")
-async def test_a_finished_call_is_not_made_again(tmp_path: Path, at: int, smooth: Journey) -> None:
+async def test_a_finished_call_is_not_repeated(tmp_path: Path, at: int, smooth: Journey) -> None:
     journey, journal, sandbox = await journey_with_a_crash(tmp_path, at, before=False)
     assert len(set(journal.keys)) == len(journal.keys) == CALLS
     assert sandbox.ran == RUNS
@@ -107,7 +107,7 @@ async def test_a_finished_call_is_not_made_again(tmp_path: Path, at: int, smooth
 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
 @pytest.mark.invariant("J13")
-async def test_only_the_call_in_flight_is_made_again(
+async def test_only_the_call_in_flight_is_repeated(
     tmp_path: Path, at: int, smooth: Journey
 ) -> None:
     journey, journal, sandbox = await journey_with_a_crash(tmp_path, at, before=True)
@@ -120,7 +120,7 @@ async def test_only_the_call_in_flight_is_made_again(
 
 @dataclass
 class DrainingSandbox(PlannedSandbox):
-    """Asks for a drain while a run is at work."""
+    """Requests a drain during a run."""
 
     control: RunControl = field(default_factory=RunControl)
 
@@ -129,12 +129,12 @@ class DrainingSandbox(PlannedSandbox):
         return await super().run(command, limits)
 
 
-async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Journey) -> None:
+async def test_a_drained_job_continues_after_its_last_call(tmp_path: Path, smooth: Journey) -> None:
     sandbox = DrainingSandbox(ANSWERS)
     journey = Journey.plan(tmp_path, TURNS, sandbox)
     with pytest.raises(GraphDrained):
         await journey.begin(job_fields(TASK), sandbox.control)
-    assert sandbox.ran == RUNS[:2]  # the step that was at work came to its end
+    assert sandbox.ran == RUNS[:2]  # the current step was finished
     await journey.go_on()
     assert sandbox.ran == RUNS
     assert journey.kinds() == smooth.kinds()
@@ -142,10 +142,10 @@ async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Jo
 
 
 async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
-    # The crash falls between two runs that one turn of the model asked for.
+    # The crash happens between two runs that one turn of the model requested.
     journey, _, sandbox = await journey_with_a_crash(tmp_path, 3, before=False)
     numbers = [run["number"] for run in journey.event_data("run_finished")]
-    assert numbers == [1, 2, 3, 4, 5, 6]  # experiments have none
+    assert numbers == [1, 2, 3, 4, 5, 6]  # experiments have no numbers
     assert sandbox.files_per_run[1] == {"one": b"one"}
     assert sandbox.files_per_run[2] == {"one": b"one", "two": b"two", "a.py": b"a"}
     assert sandbox.files_per_run[3] == {**sandbox.files_per_run[2], "b.txt": b"b"}
@@ -169,7 +169,7 @@ experiment."""
 
 
 class Experimenting(PlannedSandbox):
-    """A program that fails where its file is not the job's own."""
+    """A program that fails if its file is not the job's version."""
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         if not command.files:
@@ -205,4 +205,5 @@ async def test_no_experiment_starts_after_a_cancellation(tmp_path: Path) -> None
     journey.ports = journey.with_ports(cancel=CancelledAfterTheFirst())
     with pytest.raises(Stopped):
         await journey.begin(job_fields(TASK, files=("a.py",)))
-    assert sandbox.ran == ["green", "green", "red"]  # the state before, and no broken file
+    # The last run is the experiment on the state before; none has an unloadable file.
+    assert sandbox.ran == ["green", "green", "red"]

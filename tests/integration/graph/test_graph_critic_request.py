@@ -1,4 +1,4 @@
-"""What the critic reads of a job, as a provider gets it."""
+"""The critic's request for a job, as a provider receives it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOG = "".join(f"step {number} of the run\n" for number in range(2_000))
 
 
 def replies(*calls: list[ToolCall] | str, verdicts: tuple[str, ...] = ("approve",)) -> Any:
-    """A provider's model that makes these calls, one reply each, and judges like this."""
+    """A provider's model that makes these calls, one per reply, and gives these verdicts."""
     remaining_calls, judged = list(calls), list(verdicts)
 
     def answer(request: Request) -> Reply:
@@ -141,7 +141,7 @@ async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Pa
     assert "t5.csv, new: 1,241 lines" in small
 
 
-async def test_a_critic_knows_that_a_job_asks_for_no_evidence(tmp_path: Path) -> None:
+async def test_a_critic_knows_that_a_job_requires_no_evidence(tmp_path: Path) -> None:
     ports = Journey.plan(tmp_path, [], PlannedSandbox({})).ports
     instructions = []
     for job in (job_fields("Write a letter."), job_fields("Write a letter.", evidence="none")):
@@ -174,7 +174,7 @@ async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -
     assert text.count("940 more files are not listed.") == 2
 
 
-async def test_the_critic_sees_what_people_said(tmp_path: Path) -> None:
+async def test_the_critic_sees_the_words_of_people(tmp_path: Path) -> None:
     answers = replies([WRITE, VERIFY], "Done.", [VERIFY], "Done, again.")
     journey = Journey.plan(tmp_path, [], SANDBOX, GIVEN, Bounds(review=True))
     with ProviderServer(answers) as server:

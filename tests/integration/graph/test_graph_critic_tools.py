@@ -1,5 +1,6 @@
-"""The critic looks for itself before it judges: bounded, journaled, and without a trace in the
-work."""
+"""The critic uses tools before it judges: its calls are bounded and journaled, and do not change
+the work.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ async def test_a_critic_reads_and_runs_before_its_verdict(tmp_path: Path) -> Non
     assert (await journey.outcome()).approved
 
 
-async def test_the_critics_runs_change_nothing_and_are_no_runs_of_the_job(tmp_path: Path) -> None:
+async def test_the_critics_runs_change_no_file_and_are_no_runs_of_the_job(tmp_path: Path) -> None:
     journey = job(tmp_path, *LOOKS)
     await journey.begin(job_fields(TASK))
     assert [run["id"] for run in journey.event_data("run_finished")] == ["r1"]
@@ -96,7 +97,7 @@ async def test_the_critics_runs_change_nothing_and_are_no_runs_of_the_job(tmp_pa
     assert [file["name"] for file in (await journey.outcome()).artifacts] == ["add.py"]
 
 
-async def test_a_critic_that_judges_at_once_is_asked_once(tmp_path: Path) -> None:
+async def test_a_critic_that_judges_at_once_needs_one_call(tmp_path: Path) -> None:
     journey = job(tmp_path, critic("(revision 1)", call("read_file", path="add.py"), APPROVES))
     await journey.begin(job_fields(TASK))
     assert used(journey) == []
@@ -177,7 +178,7 @@ async def test_a_crash_repeats_at_most_the_call_in_flight(
 
 @dataclass
 class StoppingJournal(MemoryJournal):
-    """Cancels the job when the critic's first reply is on record."""
+    """Cancels the job when the critic's first reply is recorded."""
 
     on: MemoryRecord
     cancel: MemoryCancel
@@ -202,11 +203,11 @@ async def test_no_call_of_the_critic_begins_after_a_cancel(tmp_path: Path) -> No
     assert [data["role"] for data in journey.event_data("model_called")].count("critic") == 1
 
 
-async def test_a_drained_critique_goes_on_after_its_last_call(tmp_path: Path) -> None:
+async def test_a_drained_critique_continues_after_its_last_call(tmp_path: Path) -> None:
     journey, control = job(tmp_path, *LOOKS), RunControl()
 
     class Draining(MemoryJournal):
-        """Asks for a drain when the critic's first tool call is on record."""
+        """Requests a drain when the critic's first tool call is recorded."""
 
         async def record(self, key: str, finished: Finished) -> None:
             await super().record(key, finished)
@@ -250,7 +251,7 @@ JUDGED = call_reply("Verdict", {"verdict": "approve", "runs": ["r1"]})
 
 
 async def served(journey: Journey, model: str, *replies: Reply) -> Sequence[Request]:
-    """Have a provider's model do the job; the critic's requests."""
+    """Let a provider's model do the job; returns the critic's requests."""
     provider = model.partition(":")[0]
     with ProviderServer([*PROVIDED, *replies]) as server:
         urls = server.base_urls()
@@ -279,7 +280,7 @@ async def test_the_first_request_forces_one_of_the_tools_and_the_verdict_is_the_
     assert (await journey.outcome()).approved
 
 
-async def test_only_the_verdict_is_offered_when_no_calls_are_left(tmp_path: Path) -> None:
+async def test_only_the_verdict_is_offered_after_the_last_call(tmp_path: Path) -> None:
     journey = job(tmp_path, critic_calls=1)
     read = call_reply("read_file", {"path": "add.py"})
     first, second = await served(journey, "groq:llama-3.3-70b-versatile", read, JUDGED)

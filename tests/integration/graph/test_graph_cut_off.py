@@ -51,7 +51,7 @@ async def played(
 
 
 @pytest.mark.parametrize("name", ["groq:llama-3.3-70b-versatile", "anthropic:claude-haiku-4-5"])
-async def test_a_call_that_was_cut_is_not_made_and_the_model_hears_how_to_go_on(
+async def test_a_truncated_call_is_not_made_and_the_model_gets_advice(
     tmp_path: Path, name: str
 ) -> None:
     half = ToolCall("write_file", '{"path": "a.py", "content": "' + "x" * 30_000)
@@ -71,7 +71,7 @@ async def test_a_call_that_was_cut_is_not_made_and_the_model_hears_how_to_go_on(
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path, name: str) -> None:
+async def test_a_truncated_answer_is_requested_again(tmp_path: Path, name: str) -> None:
     half = cut(text="I made a.py, which")
     turns = [write("x = 1\n"), CHECKED, half, Reply("I made a.py.")]
     journey, requests = await played(tmp_path, name, turns)
@@ -80,7 +80,7 @@ async def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path, name: s
     assert answer["text"] == "I made a.py."
 
 
-async def test_a_call_that_is_cut_after_an_answer_that_was_cut_is_a_call(tmp_path: Path) -> None:
+async def test_a_truncated_call_after_a_truncated_answer_is_a_call(tmp_path: Path) -> None:
     half = ToolCall("write_file", '{"path": "a.py", "content": "' + "x" * 3_000)
     turns = [cut(text="I make"), cut(half), write("x = 1\n"), CHECKED, Reply("Done.")]
     journey, requests = await played(tmp_path, NAMES[0], turns)
@@ -90,7 +90,7 @@ async def test_a_call_that_is_cut_after_an_answer_that_was_cut_is_a_call(tmp_pat
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_an_answer_that_is_cut_twice_says_so(tmp_path: Path, name: str) -> None:
+async def test_an_answer_that_is_truncated_twice_is_marked(tmp_path: Path, name: str) -> None:
     turns = [write("x = 1\n"), CHECKED, cut(text="I made"), cut(text="I made a")]
     journey, requests = await played(tmp_path, name, turns)
     (answer,) = journey.event_data("answered")
@@ -104,7 +104,7 @@ WORK = (write("x = 1\n"), CHECKED)
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_an_empty_reply_ends_no_pass(tmp_path: Path, name: str) -> None:
+async def test_an_empty_reply_does_not_end_a_pass(tmp_path: Path, name: str) -> None:
     journey, requests = await played(tmp_path, name, [*WORK, EMPTY[0], Reply("I made a.py.")])
     assert "is empty" in requests[4].last_text
     (answer,) = journey.event_data("answered")
@@ -117,7 +117,7 @@ async def test_a_pass_without_an_answer_ends_the_job_with_the_reason(tmp_path: P
         await played(tmp_path, NAMES[0], [*WORK, *EMPTY])
 
 
-async def test_a_reply_that_is_no_answer_to_the_question_for_a_verification_leaves_the_answer(
+async def test_an_empty_reply_to_the_request_for_a_verification_keeps_the_answer(
     tmp_path: Path,
 ) -> None:
     unproven = [write("x = 1\n"), Reply("I made a.py."), *EMPTY, APPROVED]
@@ -136,7 +136,7 @@ async def test_an_empty_plan_is_the_default_plan(tmp_path: Path) -> None:
     assert (await journey.outcome()).approved
 
 
-async def test_an_empty_verdict_approves_nothing(tmp_path: Path) -> None:
+async def test_an_empty_verdict_is_no_approval(tmp_path: Path) -> None:
     turns = [*WORK, Reply("I made a.py.")]
     journey, _ = await played(tmp_path, NAMES[0], turns, verdict=EMPTY)
     assert not (await journey.outcome()).approved

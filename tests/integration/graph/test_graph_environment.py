@@ -1,4 +1,4 @@
-"""What a model reads about its sandbox, the limits and the replies that are left."""
+"""The information of a model about its sandbox, the limits and the remaining replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from settings.sandbox import sandbox_python
 TASK = "Add two numbers."
 
 
-async def test_a_sandbox_says_what_it_has() -> None:
+async def test_a_sandbox_describes_its_environment() -> None:
     sandbox = LocalSandbox(sandbox_python(), pool_size=0)
     try:
         environment = await describe(sandbox, Limits())
@@ -44,7 +44,7 @@ def _answer(request: Request) -> Reply:
     return Reply("Done.")
 
 
-async def test_prompts_name_what_this_jobs_sandbox_has(tmp_path: Path) -> None:
+async def test_prompts_describe_the_jobs_sandbox(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, [], PlannedSandbox({}))
     with ProviderServer(_answer) as server:
         pool = ModelPool(ModelOptions({"groq": "k"}, {"groq": server.groq_url}))
@@ -83,7 +83,9 @@ async def test_the_last_replies_are_counted(tmp_path: Path) -> None:
     assert journey.event_data("answered")[0]["text"] == "Done."
 
 
-async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> None:
+async def test_a_shell_that_installs_packages_gets_the_reason_for_its_failure(
+    tmp_path: Path,
+) -> None:
     line = "python -m pip install -q requests"
     turns = [
         PLAN,

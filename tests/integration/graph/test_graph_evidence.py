@@ -1,4 +1,4 @@
-"""Who approves a job, and the results of a job without an approval."""
+"""The approval of a job, and the results of a job without an approval."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TASK = "Add two numbers."
 
 
 def job(folder: Path, *turns: Any, works: bool = True) -> Journey:
-    """A job of one run, which goes on as these turns say."""
+    """A job of one run, which continues with these turns."""
     result = printed("1\n") if works else printed(error="AssertionError\n", code=1)
     return Journey.plan(folder, turns, PlannedSandbox({"1": result, "2": printed("2\n")}))
 
@@ -46,7 +46,7 @@ WORK = [
 async def served(
     journey: Journey, *replies: Reply | Refusal, last_try: bool = False, **bounds: Any
 ) -> int:
-    """Have a provider's model do the job; how often it was asked."""
+    """Let a provider's model do the job; returns the number of requests."""
     with ProviderServer(list(replies)) as server:
         urls = {"groq": server.groq_url}
         pool = ModelPool(ModelOptions(api_keys={"groq": "key"}, base_urls=urls, max_retries=0))
@@ -61,17 +61,17 @@ async def served(
         return len(server.requests)
 
 
-async def test_a_critic_that_is_away_is_waited_for(tmp_path: Path) -> None:
+async def test_a_job_waits_for_an_unavailable_critic(tmp_path: Path) -> None:
     """A short outage must not end the job."""
     with pytest.raises(ModelUnavailable):
         await served(job(tmp_path), *WORK, *[Refusal(503)] * 20)
 
 
 @pytest.mark.parametrize("works", [True, False])
-async def test_in_the_last_try_nobody_approves_for_a_critic_that_is_away(
+async def test_in_the_last_try_an_unavailable_critic_means_no_approval(
     tmp_path: Path, works: bool
 ) -> None:
-    """Whatever the runs show: the job ends with what there is."""
+    """Even if the runs succeeded, the job ends unapproved with its present result."""
     journey = job(tmp_path, works=works)
     await served(journey, *WORK, *[Refusal(503, "no room")] * 20, last_try=True)
     critique = only(journey.event_data("critiqued"))
@@ -110,7 +110,7 @@ async def test_a_critic_without_a_valid_account_fails_the_job_as_every_role_does
     assert journey.event_data("critiqued") == []
 
 
-async def test_nobody_approves_for_a_critic_that_cannot_be_read(tmp_path: Path) -> None:
+async def test_an_unreadable_verdict_is_no_approval(tmp_path: Path) -> None:
     journey = job(tmp_path)
     odd = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "fine"}),))
     await served(journey, *WORK, odd, Reply("Approved, I guess."))
@@ -140,7 +140,7 @@ def adding(folder: Path, *turns: Any) -> Journey:
 async def test_a_larger_budget_continues_the_pass_at_the_call_that_did_not_fit(
     tmp_path: Path,
 ) -> None:
-    """Nobody judges half a pass: its answer would not be the model's."""
+    """Half a pass is not judged, because its answer would not be the model's."""
     fix = turn(
         "executor", "exit code 1", call("write_file", path="sums.py", content=RIGHT), after=1
     )
@@ -170,7 +170,7 @@ async def test_a_larger_budget_continues_the_pass_at_the_call_that_did_not_fit(
     assert [run["succeeded"] for run in journey.event_data("run_finished")] == [False, True]
 
 
-async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Path) -> None:
+async def test_the_best_revision_is_the_result_with_its_own_files(tmp_path: Path) -> None:
     journey = adding(
         tmp_path,
         wrote(TASK, RIGHT, 0),

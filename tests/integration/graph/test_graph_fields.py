@@ -37,8 +37,10 @@ def thoughts(message: Mapping[str, Any]) -> Sequence[str]:
 
 
 class Thinker:
-    """Plays the turns, each with thoughts of its own, and refuses a request in which a reply has
-    none: neither its own nor a placeholder. Its template takes no two messages of the user."""
+    """Plays the turns, each with its own thoughts. Refuses a request if a reply in it lacks
+    thoughts, original or placeholder. Its template does not accept two successive messages of the
+    user.
+    """
 
     def __init__(self, *turns: Reply) -> None:
         self.turns = list(turns)
@@ -117,7 +119,9 @@ async def run(
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("at", [2, 3, 5])
-async def test_after_a_crash_they_come_from_the_journal(tmp_path: Path, name: str, at: int) -> None:
+async def test_after_a_crash_the_fields_come_from_the_journal(
+    tmp_path: Path, name: str, at: int
+) -> None:
     thinker = Thinker(PLAN, *RUNS[:3], Reply("All ran."), verdict("approve", "r3"))
     journey = await run(tmp_path, name, thinker, crash_at=at)
     assert (await journey.outcome()).approved_by == "critic"
@@ -135,7 +139,7 @@ async def test_after_a_crash_a_model_with_another_context_repeats_no_call(
     assert complete == [context is None for context in contexts]
 
 
-async def test_a_later_pass_has_those_of_the_earlier_one_from_the_checkpoint(
+async def test_a_later_pass_has_the_fields_of_the_earlier_pass_from_the_checkpoint(
     tmp_path: Path,
 ) -> None:
     again = [verdict("revise"), RUNS[1], Reply("It ran again."), verdict("approve", "r2")]
@@ -145,7 +149,7 @@ async def test_a_later_pass_has_those_of_the_earlier_one_from_the_checkpoint(
     assert thinker.sent_back[-2] == [thinker.thoughts[n] for n in (1, 2, 4)]
 
 
-async def test_old_exchanges_go_with_them(tmp_path: Path) -> None:
+async def test_old_exchanges_are_left_out_with_their_fields(tmp_path: Path) -> None:
     thinker = Thinker(PLAN, *RUNS, Reply("All ran."), verdict("approve", "r12"))
     journey = await run(tmp_path, "compatible:m", thinker, contexts=[4_096])
     assert (await journey.outcome()).approved_by == "critic"
@@ -154,8 +158,8 @@ async def test_old_exchanges_go_with_them(tmp_path: Path) -> None:
     assert last == thinker.thoughts[1 + len(CODES) - len(last) : 1 + len(CODES)]
 
 
-async def test_replies_that_are_asked_for_once_more_have_them_too(tmp_path: Path) -> None:
-    """A plan that is no plan, an answer that was cut off, and calls that are no JSON."""
+async def test_replies_before_a_repeated_request_keep_their_fields(tmp_path: Path) -> None:
+    """An invalid plan, a truncated answer, and calls with invalid JSON."""
     broken = Reply(tool_calls=(ToolCall("python", '{"code": '),))
     cut = Reply("All of them", stop="length")
     turns = [Reply("No plan."), PLAN, broken, RUNS[0], cut, Reply("It ran."), Reply("No verdict.")]
@@ -170,7 +174,7 @@ async def test_replies_that_are_asked_for_once_more_have_them_too(tmp_path: Path
 
 
 async def test_a_reply_of_fettle_itself_gets_a_placeholder(tmp_path: Path) -> None:
-    """A pass that has to end has a last reply that no model wrote."""
+    """A pass that must end has a last reply that no model wrote."""
     turns = [RUNS[1], verdict("approve", "r2")]
     thinker = Thinker(PLAN, RUNS[0], verdict("revise"), *turns)
     journey = await run(tmp_path, "deepseek:m", thinker, bounds=Bounds(allow_repair=False))

@@ -1,4 +1,6 @@
-"""A critic that can see gets the job's images; one that cannot gets the same text without them."""
+"""A critic that can see gets the job's images; a critic that cannot see gets the same text without
+them.
+"""
 
 from __future__ import annotations
 
@@ -62,14 +64,14 @@ async def test_a_critic_that_sees_gets_the_images(tmp_path: Path, name: str) -> 
     assert "The image plot.png, as it is now:" in body
 
 
-async def test_a_critic_that_reads_gets_none(tmp_path: Path) -> None:
+async def test_a_critic_that_cannot_see_gets_no_images(tmp_path: Path) -> None:
     (body,) = await judged(tmp_path, READS)
     assert SENT not in body
     assert "plot.png" in body
     assert "Sales: 3 bars from 1 to 4." in body
 
 
-async def test_a_model_that_stands_in_gets_what_it_takes(tmp_path: Path) -> None:
+async def test_a_fallback_model_gets_images_only_if_it_can_see(tmp_path: Path) -> None:
     refused, with_images = await judged(tmp_path, "groq:llama-4-away", SEES)
     assert (SENT in refused, SENT in with_images) == (False, True)
 
@@ -119,13 +121,13 @@ async def test_a_model_that_sees_can_look_at_images(tmp_path: Path, name: str) -
         assert body.index("The image plot.png, as it is now:") < body.index(SENT)
 
 
-async def test_a_model_that_reads_is_not_offered_the_tool(tmp_path: Path) -> None:
+async def test_a_model_that_cannot_see_is_not_offered_the_tool(tmp_path: Path) -> None:
     requests = await viewed(tmp_path, READS, "plot.png")
     assert not any("view_image" in request.tools for request in requests)
     assert not any(SENT in json.dumps(request.body) for request in requests)
 
 
-async def test_files_that_are_no_image_or_too_large_are_refused(tmp_path: Path) -> None:
+async def test_other_files_and_large_images_are_refused(tmp_path: Path) -> None:
     paths = ("wide.jpg", "no.png", "gone.png")
     _, second, _ = await viewed(tmp_path, "openai:gpt-5.4-mini", *paths)
     wide, no, missing = [request.text for request in second.messages if request.speaker == "tool"]

@@ -52,8 +52,8 @@ async def played(
     return journey
 
 
-async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) -> None:
-    sandbox = MeetingSandbox(ANSWERS)  # neither run ends before both are at work
+async def test_two_steps_run_in_parallel_and_a_third_joins_them(tmp_path: Path) -> None:
+    sandbox = MeetingSandbox(ANSWERS)  # neither run ends before both have started
     journey = await played(tmp_path, TURNS, sandbox)
     assert (await journey.outcome()).approved_by == "critic"
     assert sorted(sandbox.ran) == sorted(PROGRAMS)
@@ -67,10 +67,10 @@ async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) 
     outcome = await journey.outcome()
     assert [artifact["name"] for artifact in outcome.artifacts] == sorted(files_by_program["whole"])
     state = (await journey.graph.aget_state(journey.config)).values
-    assert len(state["messages"]) == 4  # of the joining pass alone
+    assert len(state["messages"]) == 4  # only of the joining pass
 
 
-async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
+async def test_each_event_of_a_branch_names_its_step(tmp_path: Path) -> None:
     journey = await played(tmp_path, TURNS)
     planned = only(journey.event_data("planned"))
     assert (planned["waves"], planned["note"]) == ([[1, 2]], "")
@@ -139,7 +139,7 @@ async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> Non
     ]
 
 
-async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
+async def test_a_remaining_copy_prevents_approval(tmp_path: Path) -> None:
     turns = [
         *clash("whole"),
         turn("executor", "copies of conflicting files are left: sums.conflict-step2.txt",
@@ -162,7 +162,7 @@ ZERO = (
 )
 
 
-async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path) -> None:
+async def test_a_wave_starts_from_the_files_of_earlier_waves(tmp_path: Path) -> None:
     turns = [
         plan(step("Zero."), step("One.", 1), step("Two.", 1), step("Join.", 2, 3)),
         *branch(1, "whole"),
@@ -200,7 +200,7 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
         ),
     ],
 )
-async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why(
+async def test_a_plan_that_cannot_run_in_parallel_runs_in_order_with_the_reason(
     tmp_path: Path, steps: Sequence[Any], bounds: Bounds, reason: str
 ) -> None:
     turns = [plan(*steps), *DONE[: 1 if bounds.pause_each_run else 2], DONE[2]]
@@ -211,7 +211,7 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_a_planner_that_sees_no_independent_parts_says_so(tmp_path: Path) -> None:
+async def test_a_planner_may_report_that_no_parts_are_independent(tmp_path: Path) -> None:
     steps = [step("A."), step("B.")]
     planned = turn("planner", "The task:", call("ParallelPlan", steps=steps, one_by_one=True))
     journey = await played(tmp_path, [planned, *DONE])

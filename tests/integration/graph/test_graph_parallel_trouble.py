@@ -30,7 +30,7 @@ from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
 
 @dataclass
 class CrashingJournal(MemoryJournal):
-    """Crashes at the record number `at`, before or after it is made."""
+    """Crashes at the record number `at`, before or after it is written."""
 
     on: MemoryRecord
     at: int
@@ -92,7 +92,7 @@ async def test_a_call_that_a_journal_entry_names_is_not_made(
 @pytest.mark.parametrize("before", [False, True], ids=["behind", "before"])
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
 @pytest.mark.invariant("J13")
-async def test_a_crash_anywhere_repeats_no_finished_call(
+async def test_a_crash_at_any_point_repeats_no_finished_call(
     tmp_path: Path, at: int, before: bool, smooth: Journey
 ) -> None:
     sandbox = PlannedSandbox(ANSWERS)
@@ -106,13 +106,13 @@ async def test_a_crash_anywhere_repeats_no_finished_call(
     assert len(journey.record.outcomes) == CALLS
     assert len(journey.record.charges) == MODEL_CALLS
     assert set(sandbox.ran) == set(PROGRAMS)
-    assert len(sandbox.ran) <= len(PROGRAMS) + 2  # one run in flight in either branch
+    assert len(sandbox.ran) <= len(PROGRAMS) + 2  # at most one run in flight in each branch
     assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
 
 class LateTrouble(PlannedSandbox):
-    """The second branch's program meets with trouble once."""
+    """The program of the second branch fails once."""
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         result = await super().run(command, limits)
@@ -121,7 +121,7 @@ class LateTrouble(PlannedSandbox):
         return result
 
 
-async def test_an_outage_in_one_branch_lets_the_other_come_to_its_end(
+async def test_an_outage_in_one_branch_does_not_stop_the_other(
     tmp_path: Path, smooth: Journey
 ) -> None:
     sandbox = LateTrouble(ANSWERS)
@@ -149,7 +149,7 @@ async def test_a_larger_budget_continues_every_branch(tmp_path: Path, smooth: Jo
     assert await journey.outcome() == await smooth.outcome()
 
 
-async def test_a_drained_job_goes_on_in_every_branch(tmp_path: Path, smooth: Journey) -> None:
+async def test_a_drained_job_continues_in_every_branch(tmp_path: Path, smooth: Journey) -> None:
     control = RunControl()
 
     class Draining(MeetingSandbox):
@@ -168,7 +168,7 @@ async def test_a_drained_job_goes_on_in_every_branch(tmp_path: Path, smooth: Jou
     assert await journey.outcome() == await smooth.outcome()
 
 
-async def test_a_cancelled_job_starts_nothing_more_in_any_branch(tmp_path: Path) -> None:
+async def test_a_cancelled_job_starts_no_further_call_in_any_branch(tmp_path: Path) -> None:
     cancel = MemoryCancel()
 
     class Cancelling(MeetingSandbox):

@@ -29,7 +29,7 @@ TASK = "Add two numbers."
 
 
 def failed(error: str, line: int = 1) -> RunResult:
-    """A run that an exception has ended."""
+    """A run that ended with an exception."""
     head = f'Traceback (most recent call last):\n  File "/run/main.py", line {line}, in <module>\n'
     return printed(error=f"{head}    x\n{error}\n", code=1)
 
@@ -83,10 +83,10 @@ def escalating(
 
 
 IMPORT = "ImportError: sums.py cannot be loaded"
-"""How a wrong file fails its check."""
+"""The failure of a wrong file's check."""
 
 
-async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
+async def test_a_repair_is_a_verification_that_passes_after_a_failed_one(
     tmp_path: Path,
 ) -> None:
     turns = [
@@ -134,7 +134,7 @@ async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
     assert data["lines"] == {"added": 1, "removed": 1}
 
 
-async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what_was_tried(
+async def test_after_two_failed_repairs_the_next_model_continues_and_learns_of_the_repairs(
     tmp_path: Path,
 ) -> None:
     journey = escalating(
@@ -157,7 +157,7 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
     assert state["level"] == 1
 
 
-async def test_the_last_model_is_stopped_where_it_goes_in_circles(
+async def test_the_last_model_is_stopped_if_it_repeats_itself(
     tmp_path: Path,
 ) -> None:
     again = [("total = one", "total = again")[n % 2] for n in range(4)]
@@ -177,7 +177,7 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     assert (await journey.outcome()).approved
 
 
-async def test_exploration_that_fails_does_not_end_a_pass(tmp_path: Path) -> None:
+async def test_failed_exploration_does_not_end_a_pass(tmp_path: Path) -> None:
     greps = {f"grep {word} .": printed(code=1) for word in ("a", "b", "c", "d", "e", "f", "g")}
     read = [
         turn("executor", TASK if n == 0 else "exit code 1", call("shell", command=line), after=n)

@@ -9,6 +9,6 @@ from lab.benchmarks.tokens.request_page import page, send_example
 WRITTEN = Path(__file__).parents[3] / "docs" / "request.md"
 
 
-async def test_the_page_is_what_is_sent() -> None:
+async def test_the_page_has_the_present_request() -> None:
     again = "write it again: python -m lab.benchmarks.tokens.request_page > docs/request.md"
     assert WRITTEN.read_text() == page(await send_example()), again

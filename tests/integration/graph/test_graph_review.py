@@ -56,7 +56,7 @@ async def test_an_approval_ends_the_job_without_the_critic(tmp_path: Path) -> No
     assert outcome.summary == "First. Files: a.txt. Approved by Ada."
 
 
-async def test_feedback_makes_another_pass_and_another_pause(tmp_path: Path) -> None:
+async def test_feedback_leads_to_another_pass_and_another_pause(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path, *AGAIN)
     first = await journey.begin(JOB)
     second = await journey.decide("revise", feedback="Use three.")
@@ -103,7 +103,7 @@ async def test_comments_come_with_the_lines_around_them(
     assert (payload["answer"], only(payload["decisions"])["comments"]) == ("Second.", [COMMENT])
 
 
-async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
+async def test_a_person_s_code_is_run_unchanged(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path)
     await journey.begin(JOB)
     calls = len(journey.event_data("model_called"))
@@ -118,7 +118,7 @@ async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
     assert sandbox.files_per_run[-1] == {"a.txt": b"1"}
 
 
-async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:
+async def test_the_executor_sees_a_person_s_code(tmp_path: Path) -> None:
     heard = "Ada ran this code:\n\n```python\nmine\n```\n\nResult: exit code 0"
     journey, _ = paused(tmp_path, turn("executor", heard, "I see."))
     await journey.begin(JOB)
@@ -170,7 +170,7 @@ async def test_words_with_an_edit_reach_the_next_pass_and_no_later_one(tmp_path:
     assert "See my program." not in request
 
 
-async def test_people_s_words_stay_in_sight_of_every_later_request(tmp_path: Path) -> None:
+async def test_people_s_words_are_in_every_later_request(tmp_path: Path) -> None:
     def answer(request: Request) -> Reply:
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Do it."]}),))
@@ -210,7 +210,7 @@ async def test_follow_ups_get_people_s_words(tmp_path: Path) -> None:
     )
 
 
-async def test_a_stale_decision_changes_nothing(tmp_path: Path) -> None:
+async def test_a_stale_decision_has_no_effect(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path, *AGAIN)
     first = await journey.begin(JOB)
     stale = only(first["__interrupt__"]).id
@@ -226,7 +226,7 @@ async def test_a_stale_decision_changes_nothing(tmp_path: Path) -> None:
 GO_ON = "Ada has looked at the run.\n\nGo on with the task from here."
 
 
-async def test_what_a_person_says_at_a_pause_is_no_complaint(tmp_path: Path) -> None:
+async def test_the_words_of_a_person_at_a_pause_are_no_complaint(tmp_path: Path) -> None:
     conversation = "Ada has looked at the run and says:\n\nUse 3.\n\nGo on with the task from here."
     turns = [
         PLAN,
@@ -240,7 +240,7 @@ async def test_what_a_person_says_at_a_pause_is_no_complaint(tmp_path: Path) -> 
     assert not only(second["__interrupt__"]).value["paused"]
 
 
-async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_seen(
+async def test_if_each_run_is_reviewed_no_run_starts_before_the_review_of_the_last(
     tmp_path: Path,
 ) -> None:
     turns = [

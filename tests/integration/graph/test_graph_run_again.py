@@ -1,4 +1,4 @@
-"""What the critic's own runs show, with the real sandbox."""
+"""The results of the critic's own runs, with the real sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every role's requests on models with a small context, through the providers' true clients."""
+"""The requests of every role on models with a small context, through the providers' real
+clients.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ LEFT_OUT = "characters left out ...]"
 
 
 def takes(request: Request) -> int:
-    """Its tokens, at three bytes each."""
+    """The tokens of a request, at three bytes each."""
     message_texts = [message.text for message in request.messages]
     calls = [call.args for message in request.messages for call in message.tool_calls]
     args = [str(value) for item in calls for value in item.values()]
@@ -59,7 +61,7 @@ def takes(request: Request) -> int:
 
 @dataclass
 class Small:
-    """A provider that lists its models with this context length, in tokens with the reply."""
+    """A provider that lists its models with this context length, in tokens including the reply."""
 
     room: Mapping[str, int]
     refused: list[str] = field(default_factory=list)
@@ -84,7 +86,7 @@ class Small:
         return [item for item in self.answered if ROLES[item.forced_tool] == role]
 
     def _worked(self, request: Request) -> Turn:
-        done = len(self.of("executor"))  # three programs a pass, and the answer
+        done = len(self.of("executor"))  # three programs per pass, and the answer
         if done % 4 == 0:
             return Reply(ANSWER)
         return Reply(tool_calls=(ToolCall("python", {"code": PROGRAMS[done - 1 - done // 4]}),))
@@ -129,9 +131,9 @@ class Played:
 
 @pytest.fixture(scope="module", params=["known", "learned"])
 def played(request: pytest.FixtureRequest) -> Played:
-    """Every role is asked once; the models' context is known, or learned from refusals.
-
-    The executor's tools and instructions take 3,000 tokens; the summary is short but for the task.
+    """Every role is called once; the models' context is known, or learned from refusals. The
+    executor's tools and instructions take 3,000 tokens; the summary's request is short except for
+    the task.
     """
     return asyncio.run(_played(is_listed=request.param == "known"))
 
@@ -158,7 +160,7 @@ async def _played(*, is_listed: bool) -> Played:
 
 
 @pytest.mark.parametrize("role", ["asker", "planner", "tester", "executor", "critic"])
-def test_each_role_has_the_task_whole_and_less_of_the_rest(played: Played, role: str) -> None:
+def test_each_role_has_the_full_task_and_less_of_the_other_texts(played: Played, role: str) -> None:
     assert played.approved
     requests = played.provider.of(role)
     assert requests
@@ -167,7 +169,7 @@ def test_each_role_has_the_task_whole_and_less_of_the_rest(played: Played, role:
         assert role == "executor" or LEFT_OUT in text or "not shown]" in text
 
 
-def test_the_longest_parts_are_cut_and_nothing_is_lost_unsaid(played: Played) -> None:
+def test_the_longest_parts_are_shortened_and_each_omission_is_stated(played: Played) -> None:
     last = "".join(message.text for message in played.provider.of("executor")[-1].messages)
     assert last.count(LEFT_OUT) > 3
     assert 0 < last.count("Another task.") < 3 * 100
@@ -183,7 +185,7 @@ def asked_nothing() -> Iterator[tuple[Ports, ProviderServer]]:
         yield ports_of(RoleModels.alone(pool, "compatible:of-our-own")), server
 
 
-async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
+async def test_a_request_that_cannot_fit_is_not_sent_and_the_error_names_the_remedy(
     asked_nothing: tuple[Ports, ProviderServer],
 ) -> None:
     ports, server = asked_nothing
@@ -255,7 +257,7 @@ async def test_a_job_within_the_context_that_its_server_names(tokens: int, *, st
 
 
 async def test_no_request_hides_files_that_the_model_read_at_once() -> None:
-    """The context has the usual size; any number of outputs fits."""
+    """The context has the usual size, in which any number of outputs fits."""
     files = {f"part{n}.txt": f"part {n}\n{n}{'.' * 9_000}\n".encode() for n in range(5)}
     reads = tuple(ToolCall("read_file", {"path": path}) for path in files)
     looks = [Reply(tool_calls=reads), Reply(tool_calls=(ToolCall("list_dir", {}),)), Reply("Done.")]

@@ -204,7 +204,7 @@ async def test_the_planner_sees_names_and_interface_of_the_checks(sandbox: Local
     assert "`make all`" in request_text
 
 
-async def test_no_more_than_the_smallest_files_are_read() -> None:
+async def test_only_the_smallest_files_are_read() -> None:
     ports = _ports(PlannedSandbox({}), {f"{n:04}.bin": b"\xff" for n in range(3_000)})
     reads = 0
     read = ports.workspace.read

@@ -1,4 +1,6 @@
-"""The temperature of a repair that follows a failed one: the usual, unless another is set."""
+"""The temperature of a repair after a failed repair: the usual temperature, unless the operator
+sets another.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification by experiment, with the real sandbox: what counts as evidence of a job's work."""
+"""Verification by experiment, with the real sandbox: which runs are evidence of a job's work."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ async def test_the_command_of_the_job_counts_and_is_in_the_prompt(
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_files_that_the_job_started_with_are_not_its_work(
+async def test_the_initial_files_of_a_job_are_not_its_work(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     """A test that imports an existing module does not verify the module that the job wrote."""
@@ -264,7 +264,7 @@ async def test_a_change_that_makes_no_difference_is_noted(
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_a_change_that_is_to_keep_the_behaviour_passes_before_it(
+async def test_a_change_that_keeps_the_behaviour_may_pass_before_it(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     files_before = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
@@ -297,7 +297,7 @@ OWN_WORD: dict[str, tuple[list[Written], bool]] = {
 
 
 @pytest.mark.parametrize(("calls", "own_word"), OWN_WORD.values(), ids=OWN_WORD)
-async def test_a_program_that_is_verified_by_itself_alone_is_its_own_word(
+async def test_a_program_that_only_verifies_itself_is_marked(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], own_word: bool
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
@@ -431,7 +431,7 @@ async def test_a_function_counts_as_executed_in_any_process_or_thread(
     assert not any(path.startswith(".fettle") for path in journey.ports.workspace.list())
 
 
-async def test_a_weak_test_is_shown_as_weak(tmp_path: Path, sandbox: LocalSandbox) -> None:
+async def test_a_weak_test_has_a_low_strength(tmp_path: Path, sandbox: LocalSandbox) -> None:
     weak = write("test_sums.py", TEST.replace("== 3", "is not None"))
     journey = await done(tmp_path, sandbox, WRITES, weak, pytest_over(), bounds=MUTATED)
     verification = only(journey.event_data("verified"))
@@ -544,7 +544,7 @@ async def test_the_critic_reads_the_files_that_the_executor_read(tmp_path: Path)
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_an_answer_that_a_run_shows_rests_on_the_run(tmp_path: Path) -> None:
+async def test_an_answer_that_a_run_supports_names_the_run(tmp_path: Path) -> None:
     runs = call("python", code="import sums; print(sums.add(1, 2))")
     journey = await answered(tmp_path, ASKS, READS, runs, files={"sums.py": RIGHT.encode()})
     verification = only(journey.event_data("verified"))
@@ -565,7 +565,7 @@ NO_QUESTION = {
 
 
 @pytest.mark.parametrize(("plan", "calls", "files"), NO_QUESTION.values(), ids=NO_QUESTION)
-async def test_no_other_job_rests_on_its_answer(
+async def test_only_a_job_with_a_question_may_be_based_on_its_answer(
     tmp_path: Path, plan: Written, calls: list[Written], files: Mapping[str, bytes] | None
 ) -> None:
     journey = await answered(tmp_path, plan, *calls, files=files)

@@ -1,4 +1,4 @@
-"""Hints over a real broker: order, bounds, a broker that is away or hangs."""
+"""Hints over a real broker: order, limits, and a broker that is unavailable or hangs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BINARY = next(iter(redis_servers.binaries().values()))
 
 
 def consume(url: str, most: int) -> list[str]:
-    """What a consumer gets that takes one message at a time."""
+    """The messages that a consumer receives if it takes one message at a time."""
     received: list[str] = []
     app = celery_app(url)
     with app.connection_for_read() as connection, connection.channel() as channel:
@@ -55,7 +55,7 @@ def broker(redis_url):
         yield client
 
 
-def test_urgent_hints_come_first_and_equals_in_order(redis_url, broker):
+def test_urgent_hints_come_first_and_equal_priorities_in_order(redis_url, broker):
     with closing(Hints(redis_url)) as sender:
         for number in range(3):
             for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
@@ -87,7 +87,7 @@ def test_tenants_take_turns_within_a_priority(redis_url, broker):
     assert broker.keys("fettle:ready:*") == []
 
 
-def test_a_job_hinted_at_again_keeps_its_one_place(redis_url, broker):
+def test_a_job_with_a_second_hint_keeps_its_position(redis_url, broker):
     with closing(Hints(redis_url)) as sender:
         for job_id in ("first", "second", "first"):
             sender.send(job_id, Priority.LOW, "t")
@@ -96,13 +96,13 @@ def test_a_job_hinted_at_again_keeps_its_one_place(redis_url, broker):
     assert [turns.pick("first", low) for _ in range(3)] == ["first", "second", "first"]
 
 
-def test_a_hint_stands_for_its_own_job_where_the_broker_does_not_say(tmp_path):
+def test_a_hint_means_its_own_job_if_the_broker_has_no_index(tmp_path):
     turns = hints.JobPicker(f"unix://{tmp_path}/nobody")
     assert turns.pick("own", PRIORITIES[Priority.HIGH]) == "own"
     assert turns.pick("own", None) == "own"
 
 
-def test_lists_stay_bounded_and_an_urgent_hint_still_gets_through(redis_url, broker):
+def test_lists_stay_limited_and_an_urgent_hint_is_still_accepted(redis_url, broker):
     broker.lpush(hint_list(Priority.NORMAL), *["{}"] * hints.MAX_IN_BROKER)
     with closing(Hints(redis_url)) as sender:
         for number in range(20):
@@ -112,7 +112,7 @@ def test_lists_stay_bounded_and_an_urgent_hint_still_gets_through(redis_url, bro
     assert broker.llen(hint_list(Priority.NORMAL)) == hints.MAX_IN_BROKER
 
 
-def test_a_broker_that_went_away_is_used_again_when_it_is_back(tmp_path):
+def test_a_broker_is_used_again_after_an_outage(tmp_path):
     port = free_port()
     args = ("--port", str(port), "--bind", "127.0.0.1")
     url = f"redis://127.0.0.1:{port}/0"
@@ -126,7 +126,7 @@ def test_a_broker_that_went_away_is_used_again_when_it_is_back(tmp_path):
                 until(partial(waiting, client))
 
 
-def test_a_broker_that_hangs_delays_nobody_but_the_sender(tmp_path):
+def test_a_hanging_broker_delays_only_the_sender(tmp_path):
     with redis_servers.start(BINARY, tmp_path, tcp=True) as server:
         sender = Hints(server.url)
         with redis.Redis.from_url(server.url) as client:

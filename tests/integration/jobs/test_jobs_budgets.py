@@ -48,7 +48,7 @@ class Spending(StoreMachine):
 
     @rule(which=st.sampled_from(JOBS), most=AMOUNTS)
     def call(self, which: int, most: Amount) -> None:
-        """A call that wants to be made."""
+        """Reserve an amount for a call."""
         short = self._reserve(which, most)
         assert short is None or short.used + short.requested > short.cap
 
@@ -80,20 +80,20 @@ class Spending(StoreMachine):
     @precondition(lambda self: self.open)
     @rule(data=st.data())
     def lost(self, data: st.DataObject) -> None:
-        """Nobody will ever hear of it: the provider bills all of it."""
+        """No reply arrives: the provider bills the full reservation."""
         which, _, most = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
         self.billed.append((which, most))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
     def refused(self, data: st.DataObject) -> None:
-        """The provider said no, and bills nothing."""
+        """The provider refuses the call and bills no amount."""
         which, name, _ = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
         self.run(self.store.budgets.release(self.jobs[which].id, name))
 
     @invariant()
     def nobody_is_billed_more_than_a_limit(self) -> None:
-        """Nor could be, if all that is under way were billed in full."""
+        """Even if every call in flight were billed in full, no limit would be exceeded."""
         most = [(which, amount) for which, _, amount in self.open] + self.billed
         for which in JOBS:
             within([amount for job, amount in most if job == which], JOB_CAP)
@@ -105,6 +105,6 @@ def within(amounts: list[Amount], cap: Cap) -> None:
     assert sum(amount.tokens for amount in amounts) <= (cap.tokens or 0)
 
 
-def test_a_limit_holds(redis_url, monkeypatch):
+def test_no_limit_is_ever_exceeded(redis_url, monkeypatch):
     monkeypatch.setattr(Spending, "url", redis_url)
     run_state_machine_as_test(Spending, settings=walks(15, 30))

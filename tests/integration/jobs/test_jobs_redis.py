@@ -1,4 +1,4 @@
-"""What only a real Redis can show: lost connections, races between clients."""
+"""Behaviour that only a real Redis shows: lost connections, races between clients."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(s
 
 
 @pytest.mark.invariant("J10")
-async def test_one_of_fifty_decisions_of_as_many_clients_applies(store, redis_url):
+async def test_one_of_fifty_concurrent_decisions_applies(store, redis_url):
     service = JobService(store)
     running = await service.running()
     job(await service.operations.pause(lease_of(running), review()))
@@ -111,14 +111,15 @@ async def test_cancel_against_completion_has_one_winner(service):
 
 
 async def test_a_waiting_reader_survives_a_lost_connection(service, store, redis_url, monkeypatch):
-    monkeypatch.setattr(store_events, "POLL_SECONDS", 60)  # it is woken, and need not look
+    # The reader is woken, so it does not have to poll.
+    monkeypatch.setattr(store_events, "POLL_SECONDS", 60)
     running = await service.running()
     waiting = asyncio.create_task(store.wait_events(running.id, 2, 60))
     async with store.stops() as stops:
         await asyncio.sleep(0.05)
         with redis.Redis.from_url(redis_url) as client:
             assert client.client_kill_filter(_type="pubsub") == 1
-            # said while nobody listens
+            # published while no reader listens
             await store.write(running.id, 1, Writes(events=(NewEvent("e", "summarized", {}),)))
         killed = time.monotonic()
         assert [event.kind for event in await waiting] == ["summarized"]
@@ -129,7 +130,7 @@ async def test_a_waiting_reader_survives_a_lost_connection(service, store, redis
 
 
 async def test_two_sweepers_send_one_hint(store, redis_url, monkeypatch):
-    # However long these sweeps take, none comes after the pause before a second hint.
+    # Even if these sweeps take long, no sweep comes after the pause before a second hint.
     monkeypatch.setattr(lifecycle, "AFTER_CRASH_MS", 60_000)
     service = JobService(store, lease_ms=20)
     running = [await service.running() for _ in range(20)]

@@ -63,7 +63,9 @@ async def a_service(url: str, replicas: int) -> AsyncIterator[JobService]:
 
 
 @pytest.mark.invariant("J1")
-async def test_what_was_answered_with_wait_survives_the_primary(pair, monkeypatch) -> None:
+async def test_a_write_that_was_acknowledged_with_wait_survives_the_primary(
+    pair, monkeypatch
+) -> None:
     monkeypatch.setattr(store_commit, "REPLICATION_MS", PATIENT_MS)
     async with a_service(pair.primary.url, 1) as service:
         waits = await service.running()
@@ -78,13 +80,14 @@ async def test_what_was_answered_with_wait_survives_the_primary(pair, monkeypatc
         assert await service.store.journal(running.id) == {"call": b"paid"}
 
 
-async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_again(
+async def test_a_write_without_a_replica_is_not_acknowledged_and_a_repeat_finds_it(
     pair, monkeypatch
 ) -> None:
     async with a_service(pair.primary.url, 1) as service:
         once, spec = Idempotency("key", "body"), JobSpec("add")
         pair.between.set(BLACK_HOLE)
-        for _ in range(2):  # the second finds the first, and must wait for the replica as well
+        # The second request finds the first job, and must wait for the replica as well.
+        for _ in range(2):
             with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
                 await service.operations.submit("acme", spec, by="ann", idempotency=once)
         pair.between.heal()

@@ -24,7 +24,7 @@ async def service(redis_url):
 
 @pytest.fixture
 def looks(service, monkeypatch) -> list[int]:
-    """How often each call to Redis has looked."""
+    """The number of jobs that each call to Redis has examined."""
     lookups: list[int] = []
     searched = Listing._find_in_turn
 
@@ -43,7 +43,7 @@ async def index(service) -> None:
 
 
 @pytest.mark.parametrize("a_call", [1, 40, LOOKUPS_PER_CALL])
-async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
+async def test_small_calls_find_the_same_jobs_as_one_large_call(service, monkeypatch, a_call):
     monkeypatch.setattr(store_listing, "LOOKUPS_PER_CALL", a_call)
     choice = random.Random(7)
     records = [
@@ -67,7 +67,7 @@ async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
             assert {(page.total, page.is_exact) for page in pages} == {(len(fits), True)}
 
 
-async def test_one_call_looks_so_often_and_one_search_too(service, looks):
+async def test_the_work_of_one_call_and_of_one_search_is_limited(service, looks):
     for _ in range(300):
         await service.submit(" ".join(WORDS))
     await index(service)

@@ -23,7 +23,7 @@ async def search(service, text: str) -> set[str]:
     return {record.id for record in page.records}
 
 
-async def test_nothing_is_left_of_a_job_that_was_removed(service):
+async def test_no_index_entry_of_a_removed_job_remains(service):
     remaining = (await service.submit("sort a list")).id
     removed = [(await service.submit("sort a tuple", labels=("x",))).id for _ in range(2)]
     assert await search(service, "sort") == {remaining, *removed}

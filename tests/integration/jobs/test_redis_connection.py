@@ -1,4 +1,6 @@
-"""Connections to Redis that end at a bad moment are Redis' trouble, never a job's."""
+"""Connections to Redis that break at a bad moment count as an outage of Redis, never as a failure
+of a job.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from jobs.redis.connection import await_redis, connect
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_connection_that_was_reset_is_redis_being_away(
+def test_a_reset_connection_is_an_outage_of_redis(
     redis_url: str, loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def reset_before_the_send() -> None:
@@ -38,7 +40,7 @@ async def ping(connection: AbstractConnection) -> None:
     await connection.read_response()
 
 
-def test_what_redis_refuses_to_take_is_said_as_unavailable() -> None:
+def test_a_refused_write_is_reported_as_unavailable() -> None:
     async def away() -> None:
         client = connect("redis://127.0.0.1:1/0")
         with pytest.raises(StoreUnavailable):

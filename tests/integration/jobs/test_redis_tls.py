@@ -50,7 +50,7 @@ def front(server: redis_servers.RedisServer, tmp_path: Path) -> Iterator[TlsFron
 
 
 def address(front: TlsFront, ca: Path | None, host: str = "localhost") -> str:
-    """As a user writes it."""
+    """The address as a user writes it."""
     options = f"?ssl_ca_certs={ca}" if ca else ""
     return f"rediss://:{PASSWORD}@{host}:{front.port}/3{options}"
 
@@ -82,7 +82,7 @@ async def test_a_verified_server_is_used(front: TlsFront, client: Callable[[str]
 
 
 @pytest.mark.parametrize("client", [of_record, of_celery])
-async def test_verification_is_off_where_the_address_says_so(
+async def test_verification_is_off_if_the_address_says_so(
     front: TlsFront, client: Callable[[str], object]
 ) -> None:
     await client(parse_redis(f"{address(front, None)}?ssl_cert_reqs=none").url)  # type: ignore[misc]

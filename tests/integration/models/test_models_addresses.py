@@ -79,7 +79,7 @@ async def refused(model: ProviderModel) -> ModelRefused:
 
 
 @EACH
-async def test_nothing_listens(name: str) -> None:
+async def test_an_address_without_a_listener(name: str) -> None:
     port = closed_port()
     error = await unavailable(model_at(name, f"http://user:secret@127.0.0.1:{port}"))
     assert (error.kind, error.unproven) == (ErrorKind.NO_SERVER, True)
@@ -91,7 +91,7 @@ async def test_nothing_listens(name: str) -> None:
     assert not may_be_billed(error)
 
 
-async def test_no_such_host() -> None:
+async def test_an_unknown_host() -> None:
     error = await unavailable(model_at("compatible:some-model", "http://no-such-host.invalid/v1"))
     assert (error.kind, error.unproven) == (ErrorKind.NO_SERVER, True)
     assert "http://no-such-host.invalid/v1/chat/completions" in str(error)
@@ -158,7 +158,7 @@ async def test_an_unknown_path_is_final(name: str, status: int, body: bytes, wor
 
 
 @EACH
-async def test_a_page_in_place_of_a_reply(name: str) -> None:
+async def test_a_page_instead_of_a_reply(name: str) -> None:
     with ProviderServer(always(Raw([PAGE], "text/html"))) as server:
         error = await unavailable(model_at(name, server.base_urls()[name.partition(":")[0]]))
     assert (error.kind, error.unproven) == (ErrorKind.ADDRESS, True)
@@ -169,7 +169,9 @@ async def test_a_page_in_place_of_a_reply(name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def port_that_answers(answer: bytes) -> AsyncIterator[int]:
-    """A port where every connection gets these bytes after its own first ones, and is closed."""
+    """A port on which every connection gets these bytes after the client's first bytes, and is then
+    closed.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)

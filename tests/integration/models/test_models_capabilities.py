@@ -1,4 +1,4 @@
-"""What a server refuses is sent in its next form, by every client library."""
+"""After a refusal, every client library sends the next form of the request."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_a_lone_tool_is_forced_without_its_name(name: str) -> None:
 
 
 def refusing(wire: str, field: str) -> Refusal:
-    """What a server of this wire format says of a field that it does not know."""
+    """The refusal of a server with this wire format for an unknown field."""
     name = field.rpartition(".")[2]
     match wire:
         case "gemini":
@@ -164,7 +164,7 @@ async def test_too_many_output_tokens_are_lowered_to_the_number_in_the_refusal(n
 
 @EACH
 async def test_a_long_request_gets_a_limit_on_output_that_fits_the_context(name: str) -> None:
-    """The limit counts for this request only. A request that leaves too few tokens is too long."""
+    """The limit applies to this request only. A request that leaves too few tokens is too long."""
     context, store = 40_000, MemoryCapabilities()
 
     def script(request: Request) -> Turn:
@@ -193,7 +193,7 @@ async def test_a_long_request_gets_a_limit_on_output_that_fits_the_context(name:
 
 
 @EACH
-async def test_a_form_that_did_not_help_is_not_remembered(name: str) -> None:
+async def test_a_form_without_success_is_not_remembered(name: str) -> None:
     store = MemoryCapabilities()
     reason = "temperature is not supported"
     with (
@@ -289,7 +289,7 @@ async def test_no_error_repeats_a_secret_header() -> None:
 
 
 async def test_all_refused_fields_are_learned_in_one_call() -> None:
-    """As many servers as there are fields are asked once each."""
+    """As many servers as there are refused fields are called once each."""
     refused = ("tool_choice", "stream_options", "temperature", "max_tokens", "stream")
 
     def script(request: Request) -> Turn:

@@ -1,4 +1,4 @@
-"""Tokens in path of keys: Microsoft Entra for Azure OpenAI, Google Cloud for Vertex AI."""
+"""Tokens instead of keys: Microsoft Entra for Azure OpenAI, Google Cloud for Vertex AI."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def tokens(certificate: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[Token
             self.wfile.write(json.dumps(reply).encode())
 
         def log_message(self, *_: object) -> None:
-            """Tests have no use for a log."""
+            """Writes no log."""
 
     with listening(Handler, certificate[0]) as port:
         server.url = f"https://localhost:{port}/token"
@@ -220,8 +220,8 @@ async def test_an_account_without_a_token_is_an_error_with_google_s_reason(
     assert server.requests == []
 
 
-async def test_a_token_endpoint_that_is_away_is_tried_again_later(credentials: Path) -> None:
-    """Its certificate is not trusted here: no other certificates are used."""
+async def test_an_unavailable_token_endpoint_is_tried_again_later(credentials: Path) -> None:
+    """The server's certificate is not trusted here, and no other certificates are used."""
     with ProviderServer(always(Reply("ok"))) as server:
         options = options_for(server, "vertex", credentials=str(credentials))
         model = build(VERTEX_MODEL, options, "executor", httpx.create_ssl_context())
@@ -260,7 +260,7 @@ async def test_the_metadata_server_of_the_machine_gives_a_token(
             self.wfile.write(json.dumps(reply).encode())
 
         def log_message(self, *_: object) -> None:
-            """Tests have no use for a log."""
+            """Writes no log."""
 
     with listening(Handler) as port, ProviderServer(always(Reply("ok"))) as server:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{port}")

@@ -1,4 +1,6 @@
-"""`fettle models`: what workers offer, and whether it answers, by way of API and Redis."""
+"""`fettle models`: the models that workers offer, and whether they answer, through API and
+Redis.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,7 @@ TURNS: dict[str, tuple[set[str], Turn]] = {
     "never-answers": ({RESULT}, Reply(tool_calls=(ToolCall("list_dir", {"path": "."}),))),
     "loses-the-line": ({RESULT}, Cut(Reply("2"))),
 }
-"""The steps at which each model differs, and its turn there."""
+"""The steps at which each model differs, and its turn in this step."""
 BROKEN = {
     "ignores-forced-tools": (FORCED, "the planner's reply could not be read"),
     "refuses-tools": (CALL, "does not support tools"),
@@ -133,7 +135,7 @@ BROKEN = {
     "loses-the-line": (RESULT, "groq:loses-the-line: "),
     "counts-nothing": (USAGE, "limits in tokens and money cannot be enforced"),
 }
-"""The step that each model fails, and words of the reason."""
+"""The step that each model fails, and a part of the reason."""
 
 
 def breaks_down(request: Request) -> Turn:

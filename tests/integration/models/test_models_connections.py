@@ -1,4 +1,4 @@
-"""Many calls in flight: connections are opened as needed, used again, and closed when idle."""
+"""Many concurrent calls: connections are opened as needed, used again, and closed when idle."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def send_many(client: httpx.AsyncClient, server: Server, count: int) -> None:
-    """So many requests, all of them under way at the same time."""
+    """Send this number of requests, all at the same time."""
     server.go_on.clear()
     responses = [asyncio.create_task(client.get(server.url)) for _ in range(count)]
     await server.until_waiting(count)

@@ -1,4 +1,4 @@
-"""What every provider says of a request that is too long, through its true client."""
+"""The error of every provider for a request that is too long, through its real client."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def characters(request: Request) -> int:
 
 
 @pytest.mark.parametrize("name", ITS_WORDS)
-async def test_a_request_that_is_too_long_is_sent_again_with_half_of_it(name: str) -> None:
+async def test_a_request_that_is_too_long_is_sent_again_at_half_its_length(name: str) -> None:
     with ProviderServer([ITS_WORDS[name], Reply("ok")]) as server:
         keys = dict.fromkeys(PROVIDERS, "key")
         options = ModelOptions(keys, server.base_urls())
@@ -112,14 +112,14 @@ async def test_the_context_that_a_server_lists_bounds_requests_and_replies() -> 
     assert characters(unknown) > 31_000
 
 
-async def test_a_server_that_lists_nothing_is_used_as_before() -> None:
+async def test_a_server_without_a_list_is_used_as_before() -> None:
     with ProviderServer([Reply("ok")]) as server:
         await send_one(server, ModelOptions({}, {"compatible": server.openai_url}))
     assert server.requests[0].body["max_tokens"] == 8_192
     assert characters(server.requests[0]) > 31_000
 
 
-async def test_a_server_that_was_started_with_a_smaller_context_is_noticed_at_its_refusal(
+async def test_a_smaller_context_after_a_restart_is_noticed_at_the_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("agents.models.provider.AGAIN_SECONDS", 0.0)

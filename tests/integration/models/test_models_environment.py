@@ -1,4 +1,4 @@
-"""Where a model is asked, and with which key, is the options' affair, whatever the environment."""
+"""The options determine the address and the key of a model, whatever the environment says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYS = (
 
 @pytest.fixture
 def decoy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    """A server to which every variable points that the clients are known to read."""
+    """A server to which every variable points that the client libraries are known to read."""
     with ProviderServer(always(Refusal(400, "the environment was followed"))) as server:
         for variable in ADDRESSES:
             monkeypatch.setenv(variable, server.url)
@@ -44,7 +44,9 @@ def decoy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_given_base_url_and_key_are_used(provider: str, decoy: ProviderServer) -> None:
+async def test_the_base_url_and_key_of_the_options_are_used(
+    provider: str, decoy: ProviderServer
+) -> None:
     name = ModelName(provider, MODELS.get(provider, "some-model"))
     with ProviderServer([Reply("ok")]) as server:
         options = ModelOptions(
@@ -60,7 +62,7 @@ async def test_a_given_base_url_and_key_are_used(provider: str, decoy: ProviderS
 
 @pytest.mark.parametrize("provider", ["ollama", "compatible"])
 async def test_a_key_in_the_environment_is_not_sent(provider: str, decoy: ProviderServer) -> None:
-    """Also if the operator sets no key, and the provider needs no key."""
+    """This also holds if the operator sets no key, and the provider needs no key."""
     with ProviderServer([Reply("ok")]) as server:
         options = ModelOptions(base_urls=server.base_urls())
         await build(ModelName(provider, "some-model"), options, "planner").ainvoke("hi")

@@ -63,7 +63,7 @@ class Scene:
 
 @contextmanager
 def scene(groq: Sequence[Turn], gemini: Sequence[Turn], key: str = "key") -> Iterator[Scene]:
-    """A chain of Groq and Gemini, each with its own server; each is asked once before it is away"""
+    """A chain of Groq and Gemini, each with its own server, and with one try per call."""
     with ExitStack() as open_:
         first = open_.enter_context(ProviderServer(groq))
         second = open_.enter_context(ProviderServer(gemini))
@@ -80,7 +80,7 @@ def scene(groq: Sequence[Turn], gemini: Sequence[Turn], key: str = "key") -> Ite
         yield Scene(ports, record, first, second)
 
 
-async def test_the_first_answers_while_it_can() -> None:
+async def test_the_first_model_answers_if_it_is_available() -> None:
     with scene([Reply("yes")], []) as chain:
         assert (await chain.ask()).text == "yes"
     assert (chain.data["model"], "fell_back_from" in chain.data) == (FIRST, False)
@@ -99,7 +99,7 @@ async def test_the_first_answers_while_it_can() -> None:
     ],
     ids=["503", "429", "cut", "garbled", "misshapen", "no key", "no such model"],
 )
-async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
+async def test_the_next_model_answers_and_is_charged(fault: Turn) -> None:
     with scene([fault], [Reply("yes")]) as chain:
         assert (await chain.ask()).text == "yes"
     (charge,) = chain.record.charges.values()
@@ -228,7 +228,9 @@ async def test_at_a_higher_level_the_stronger_model_answers_with_the_role_s_mode
 
 @pytest.mark.parametrize("status", [401, 400])
 async def test_a_chain_with_an_unavailable_model_may_answer_later(status: int) -> None:
-    """Whether it is asked in this call, or is passed over since it did not answer the last one."""
+    """Either the model is called again in this call, or it is skipped because it did not answer the
+    last one.
+    """
     with scene([Refusal(503)], [Reply("one"), Refusal(status)]) as chain:
         await chain.ask(text="1")
         with pytest.raises(ModelUnavailable, match="none of 2 models answered"):
@@ -241,8 +243,8 @@ async def test_a_chain_with_an_unavailable_model_may_answer_later(status: int) -
 TALK = "so far so good " * 20
 
 
-async def test_a_reply_that_is_cancelled_while_it_comes_is_charged() -> None:
-    """As by the job's deadline. Its usage is not known."""
+async def test_a_reply_that_is_cancelled_while_it_arrives_is_charged() -> None:
+    """For example by the job's deadline. The usage of such a reply is not known."""
     with scene([Hang(after=Reply(TALK))], []) as chain:
         heard = asyncio.Event()
         chain.ports = replace(chain.ports, tokens=Heard(heard))
@@ -267,14 +269,14 @@ class Heard:
         return self
 
     def begin(self) -> None:
-        """There is one try."""
+        """Does not count tries, because there is only one."""
 
     def receive(self, chunks: Sequence[Chunk]) -> None:
         if chunks:
             self._heard.set()
 
     def end(self) -> None:
-        """The test does not use it."""
+        """Has no effect in this test."""
 
 
 async def test_a_cut_reply_is_charged_and_stays_reserved() -> None:

@@ -45,7 +45,9 @@ MODEL = "groq:llama-3.3-70b-versatile"
 
 @dataclass
 class Gate:
-    """A rate limit over another: it says when somebody waits, and lets him go on when asked to."""
+    """A rate limit around another: it reports a waiting call, and lets the call continue on
+    request.
+    """
 
     limit: ModelRateLimit
     reached: asyncio.Event = field(default_factory=asyncio.Event)
@@ -61,7 +63,7 @@ class Gate:
 
 
 def asking(server: ProviderServer, limit: ModelRateLimit) -> Ports:
-    """Ports in memory, with a true client of the provider."""
+    """Ports in memory, with a real client of the provider."""
     options = ModelOptions({"groq": "a"}, {"groq": server.groq_url})
     models = RoleModels.alone(ModelPool(options, limit), MODEL)
     return ports_over(MemoryRecord(), PlannedSandbox({}), models)
@@ -78,7 +80,7 @@ async def call(ports: Ports) -> AIMessage:
 
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[tuple[str, FaultProxy]]:
-    """A Redis, and a network of its own before it."""
+    """A Redis, and a separate network in front of it."""
     binary = next(iter(redis_servers.binaries().values()))
     with (
         redis_servers.start(binary, tmp_path / "redis", tcp=True) as server,
@@ -89,10 +91,12 @@ def network(tmp_path: Path) -> Iterator[tuple[str, FaultProxy]]:
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("most_tokens", [None, 100_000])
-async def test_a_call_is_not_made_that_is_another_attempts_by_now(
+async def test_no_call_is_made_after_the_lease_went_to_another_attempt(
     network: tuple[str, FaultProxy], most_tokens: int | None
 ) -> None:
-    """Its connections are reset, and its lease is lost, between the check and the request."""
+    """Between the check and the request, the connections to Redis are reset and the lease
+    is lost.
+    """
     url, proxy = network
     first_store = RedisStore(connect(url, seconds=20))
     second_store = RedisStore(connect(f"redis://127.0.0.1:{proxy.port}/0", seconds=20))

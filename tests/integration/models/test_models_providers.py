@@ -1,4 +1,4 @@
-"""Every provider's true client against a local server that speaks its wire."""
+"""Every provider's real client against a local server with its wire format."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ EACH_CLIENT = pytest.mark.parametrize(
         if name.partition(":")[0] not in ("deepseek", "openrouter", "compatible")
     ],
 )
-"""One model of each client library; those that are left out use the one of OpenAI."""
+"""One model of each client library; the models that are left out use OpenAI's library."""
 KEY_HEADERS = ("x-goog-api-key", "x-api-key", "api-key", "authorization")
 TLS = functools.cache(httpx.create_ssl_context)
 
@@ -116,7 +116,7 @@ def wire_of(name: str) -> Wire:
 
 
 def streamed(name: str, data: str) -> Garbled:
-    """A stream of this one event."""
+    """A stream with only this event."""
     wire = wire_of(name)
     frame = "" if wire == "ollama" else "data: "
     return Garbled(f"{frame}{data}\n\n", DIALECTS[wire].stream_type)
@@ -136,8 +136,9 @@ async def test_a_plain_reply_with_its_usage_and_price(name: str) -> None:
     assert reply.text == "Hello, you. \u2028 Good day."
     assert not cut_off(reply)
     usage = Usage.of(reply)
-    cached = 0 if name.startswith(("ollama", "mistral")) else 1_000  # they tell of none
-    written = 150 if name.startswith("anthropic") else 0  # the others do not tell
+    # Some formats do not report cached tokens, and only Anthropic's reports written tokens.
+    cached = 0 if name.startswith(("ollama", "mistral")) else 1_000
+    written = 150 if name.startswith("anthropic") else 0
     assert usage == Usage(1_200, 34, cached, written)
     cost = Prices().of(ModelName.parse(name), usage)
     assert (cost is None) == (provider_of(name) in UNPRICED)
@@ -176,7 +177,7 @@ async def test_the_request_has_the_values_of_the_options(name: str) -> None:
 
 @EACH_CLIENT
 async def test_a_reply_that_was_not_streamed_is_read_alike(name: str) -> None:
-    """Some servers cannot stream, also if the request asks for a stream."""
+    """Some servers cannot stream, even if the request asks for a stream."""
     turn = Reply("Yes.", (ToolCall("python", {"code": "1"}),), Tokens(20, 4))
     with asking(name, [turn]) as (model, _):
         streamed = await model.bind_tools([python]).ainvoke("hi")
@@ -209,7 +210,7 @@ async def test_parallel_tool_calls(name: str) -> None:
 
 @EACH
 async def test_a_conversation_with_another_provider_is_continued(name: str) -> None:
-    """As in a fallback or an escalation in the middle of a job."""
+    """As in a fallback or an escalation during a job."""
     thought: dict[str, Any] = {"type": "thinking", "thinking": "hmm", "signature": "x"}
     use = {"type": "tool_use", "id": "t1", "name": "python", "input": {"code": "1"}}
     reply = AIMessage(
@@ -221,7 +222,8 @@ async def test_a_conversation_with_another_provider_is_continued(name: str) -> N
     with asking(name, [Reply("done")]) as (model, server):
         await model.bind_tools([python]).ainvoke([HumanMessage("hi"), reply, result])
     received = [(m.speaker, m.text.strip(), m.tool_calls) for m in server.requests[0].messages]
-    text = "" if name.startswith("mistral") else "Let me run it."  # its client sends one of both
+    # Mistral's client sends either the text or the calls.
+    text = "" if name.startswith("mistral") else "Let me run it."
     assert received == [
         ("user", "hi", ()),
         ("assistant", text, (ToolCall("python", {"code": "1"}),)),
@@ -232,7 +234,7 @@ async def test_a_conversation_with_another_provider_is_continued(name: str) -> N
 
 
 class Ear:
-    """A listener that keeps the streamed tokens."""
+    """A listener that stores the streamed tokens."""
 
     def __init__(self) -> None:
         self.tries: list[list[Chunk]] = []
@@ -244,7 +246,7 @@ class Ear:
         self.tries[-1] += chunks
 
     def end(self) -> None:
-        """The test does not use it."""
+        """Has no effect in this test."""
 
     def text(self, part: str = "text") -> str:
         return "".join(piece.text for piece in self.tries[-1] if piece.part == part)
@@ -266,7 +268,7 @@ async def test_the_listener_receives_tokens_while_they_come(name: str, ear: Ear)
         assert reply.text == ear.text() == text
         assert json.loads(ear.text("tool")) == reply.tool_calls[0]["args"]
         speaking = asyncio.create_task(bound.ainvoke("hi"))
-        async with asyncio.timeout(20):  # heard before there is an end to hear
+        async with asyncio.timeout(20):  # received before the end of the reply
             while len(ear.tries) < 2 or not ear.text():
                 await asyncio.sleep(0.01)
         assert text.startswith(ear.text())
@@ -306,8 +308,8 @@ async def test_thoughts_are_received_counted_and_sent_back_unchanged(name: str, 
 
 
 @EACH_CLIENT
-async def test_half_a_surrogate_pair_can_be_sent_back(name: str) -> None:
-    """Two halves that come apart, here in two chunks of the stream, are one character."""
+async def test_a_lone_surrogate_can_be_sent_back(name: str) -> None:
+    """Two halves that arrive separately, here in two chunks of the stream, form one character."""
     text = "fifteen letters\ud83d\ude00 and half: \ud83d"
     call = ToolCall("python", {"code": "print('\ud83d')"})
     with asking(name, [Reply(text, (call,)), Reply("done")]) as (model, server):
@@ -323,13 +325,13 @@ async def test_half_a_surrogate_pair_can_be_sent_back(name: str) -> None:
 
 
 @EACH
-async def test_a_reply_cut_off_at_its_limit_says_so(name: str) -> None:
+async def test_a_reply_that_ends_at_its_limit_is_marked(name: str) -> None:
     with asking(name, [Reply("The answer is", stop="length")]) as (model, _):
         assert cut_off(await model.ainvoke("hi"))
 
 
 @EACH
-async def test_arguments_that_are_no_json_are_no_call_and_no_answer(name: str) -> None:
+async def test_arguments_with_invalid_json_are_neither_a_call_nor_an_answer(name: str) -> None:
     broken = Reply(tool_calls=(ToolCall("python", '{"code": "'),))
     with asking(name, [broken, Reply("Hello.")]) as (model, server):
         reply = await model.bind_tools([python]).ainvoke("hi")
@@ -382,7 +384,7 @@ def read(path: str, offset: int = 1, words: list[str] | None = None) -> str:
     ],
     ids=["null", "text", "json", "encoded twice", "in a list", "none", "empty"],
 )
-async def test_arguments_are_read_as_they_are_meant(
+async def test_arguments_are_converted_to_the_intended_values(
     name: str, sent: Any, expected: dict[str, Any]
 ) -> None:
     if wire_of(name) == "openai" and isinstance(sent, dict):
@@ -400,9 +402,7 @@ async def test_arguments_are_read_as_they_are_meant(
 
 @EACH
 @pytest.mark.parametrize("sent", ["[1, 2]", [1, 2], 5, "ls -l", True], ids=repr)
-async def test_arguments_that_are_no_object_are_a_mistake_of_the_model(
-    name: str, sent: Any
-) -> None:
+async def test_arguments_without_an_object_are_an_error_of_the_model(name: str, sent: Any) -> None:
     with asking(name, [with_call(name, "read", sent)]) as (model, server):
         reply = await model.bind_tools([read]).ainvoke("hi")
     assert malformed(reply)
@@ -412,14 +412,14 @@ async def test_arguments_that_are_no_object_are_a_mistake_of_the_model(
 
 
 @EACH
-async def test_a_call_without_a_name_is_no_outage(name: str) -> None:
+async def test_a_call_without_a_name_is_not_an_outage(name: str) -> None:
     with asking(name, [with_call(name, None, {})]) as (model, _):
         reply = await model.bind_tools([read]).ainvoke("hi")
     assert [call["name"] for call in reply.tool_calls] == [""]
 
 
 def ending(name: str, turn: Reply, reason: str | None) -> Garbled:
-    """The whole reply with another reason for its end."""
+    """The complete reply with another finish reason."""
     body = DIALECTS[wire_of(name)].reply(turn, ModelName.parse(name).model, 1)
     match wire_of(name):
         case "openai":
@@ -435,7 +435,7 @@ def ending(name: str, turn: Reply, reason: str | None) -> Garbled:
 
 @EACH_CLIENT
 @pytest.mark.parametrize("reason", ["OTHER", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"])
-async def test_a_reply_with_a_bad_ending_is_asked_for_again(name: str, reason: str) -> None:
+async def test_a_reply_with_a_bad_finish_reason_is_requested_again(name: str, reason: str) -> None:
     half = ending(name, Reply("Half a sen"), reason)
     with asking(name, [half, Reply("A sentence.")]) as (model, server):
         assert (await model.ainvoke("hi")).text == "A sentence."
@@ -449,7 +449,7 @@ async def test_a_reply_with_a_bad_ending_is_asked_for_again(name: str, reason: s
 
 @EACH_CLIENT
 @pytest.mark.parametrize("reason", ["error", "abort", "network_error"])
-async def test_a_reply_that_broke_off_is_asked_for_again_unchanged(name: str, reason: str) -> None:
+async def test_an_interrupted_reply_is_requested_again_unchanged(name: str, reason: str) -> None:
     half = ending(name, Reply("Half a sen"), reason)
     with asking(name, [half, Reply("A sentence.")]) as (model, server):
         assert (await model.ainvoke("hi")).text == "A sentence."
@@ -461,7 +461,7 @@ async def test_a_reply_that_broke_off_is_asked_for_again_unchanged(name: str, re
 
 @EACH_CLIENT
 @pytest.mark.parametrize("reason", ["eos", "STOP", "completed", None])
-async def test_a_complete_reply_with_an_unknown_ending_is_an_answer(
+async def test_a_complete_reply_with_an_unknown_finish_reason_is_an_answer(
     name: str, reason: str | None
 ) -> None:
     calls = Reply(tool_calls=(ToolCall("python", {"code": "1"}),))
@@ -483,7 +483,7 @@ async def test_a_complete_reply_with_an_unknown_ending_is_an_answer(
     ],
     ids=["empty", "blank", "thoughts", "cut"],
 )
-async def test_a_reply_without_a_text_or_a_call_is_asked_for_again(
+async def test_a_reply_without_a_text_or_a_call_is_requested_again(
     name: str, turn: Reply, reason: str
 ) -> None:
     with asking(name, [turn, Reply("Hello.")]) as (model, server):
@@ -494,7 +494,7 @@ async def test_a_reply_without_a_text_or_a_call_is_asked_for_again(
 
 
 @EACH_CLIENT
-async def test_a_reply_that_the_model_declined_by_any_word_is_not_asked_for_again(
+async def test_a_declined_reply_is_not_requested_again(
     name: str,
 ) -> None:
     turn = ending(name, Reply("I can"), "SAFETY")
@@ -504,7 +504,7 @@ async def test_a_reply_that_the_model_declined_by_any_word_is_not_asked_for_agai
 
 
 @EACH_CLIENT
-async def test_a_busy_provider_is_tried_again_no_earlier_than_it_asks(name: str) -> None:
+async def test_a_busy_provider_is_not_tried_again_before_the_requested_time(name: str) -> None:
     turns: list[Turn] = [Refusal(429, retry_after=0.4), Refusal(429, retry_after=0.2), Reply("ok")]
     with asking(name, turns) as (model, server):
         assert (await model.ainvoke("hi")).text == "ok"
@@ -558,10 +558,10 @@ async def test_a_silent_provider_is_tried_again_with_longer_limits(name: str) ->
 
 
 @EACH_CLIENT
-async def test_a_reply_that_falls_silent_is_asked_for_once_more_and_then_given_up(
+async def test_a_reply_that_falls_silent_is_requested_once_more_and_then_abandoned(
     name: str,
 ) -> None:
-    """It is no outage: the next model may be asked, and no later try."""
+    """This is no outage: the next model may be called, but the job is not tried again later."""
     bounds = {"total_seconds": 0.5, "connect_seconds": 5.0}
     stalls = Hang(after=Reply("so far so good " * 10))
     with asking(name, [stalls, Reply("ok")], **bounds) as (model, _):
@@ -575,7 +575,7 @@ async def test_a_reply_that_falls_silent_is_asked_for_once_more_and_then_given_u
 
 
 @EACH_CLIENT
-async def test_a_reply_has_to_begin_within_the_limit_of_a_call(name: str) -> None:
+async def test_a_reply_must_start_within_the_limit_of_a_call(name: str) -> None:
     with asking(name, always(Hang()), total_seconds=0.3) as (model, server):
         with pytest.raises(ModelUnavailable, match=r"no token within 0\.3 s") as caught:
             await model.ainvoke("hi")
@@ -584,7 +584,7 @@ async def test_a_reply_has_to_begin_within_the_limit_of_a_call(name: str) -> Non
 
 
 @EACH_CLIENT
-async def test_signs_of_life_are_waited_for_up_to_a_limit(name: str) -> None:
+async def test_keepalive_events_extend_the_wait_up_to_a_limit(name: str) -> None:
     bounds = {"total_seconds": 0.25, "connect_seconds": 5.0, "max_retries": 0}
     with asking(name, always(Hang(alive_seconds=0.02)), **bounds) as (model, _):
         started = time.monotonic()
@@ -602,7 +602,7 @@ async def test_a_reply_may_take_longer_than_any_limit_on_silence(name: str) -> N
 
 
 @EACH_CLIENT
-async def test_an_endless_reply_is_cut_and_not_asked_for_again(name: str) -> None:
+async def test_an_endless_reply_is_cut_off_and_not_requested_again(name: str) -> None:
     endless = always(Reply("word " * 5_000, pace_seconds=0.01))
     bounds = {"first_token_seconds": 1.0, "max_output_tokens": 20, "tokens_per_second": 5_000.0}
     with asking(name, endless, **bounds) as (model, server):
@@ -616,7 +616,7 @@ async def test_an_endless_reply_is_cut_and_not_asked_for_again(name: str) -> Non
 @EACH
 async def test_a_declined_request_is_refused_with_the_text_of_the_model(name: str) -> None:
     if name.startswith("ollama"):
-        return  # it has no word for it
+        return  # its format has no word for this
     with asking(name, [Reply(refusal="I cannot help with that.")]) as (model, server):
         with pytest.raises(ModelRefused, match="declined to answer") as caught:
             await model.ainvoke("hi")

@@ -1,4 +1,4 @@
-"""What the pages of jobs show and take: new jobs, a long timeline, reviews, downloads."""
+"""The pages of jobs: new jobs, a long timeline, reviews, downloads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def pause(front, job_id, review_id, number=1, **run):
 
 
 def hidden(html, action):
-    """The fields that a form of the review brings along."""
+    """The hidden fields of a form of the review."""
     form = html.partition(f'name="action" value="{action}"')[2]
     calls = {
         name: re.search(rf'name="{name}" value="([^"]*)"', form).group(1)
@@ -71,7 +71,7 @@ def hidden(html, action):
     return {"action": action, **calls}
 
 
-async def test_a_job_that_waits_for_its_provider_says_until_when(front):
+async def test_a_job_that_waits_for_its_provider_shows_the_time(front):
     job_id = await front.submit()
     lease = await front.claim(job_id)
     wait = Wait(f"groq {EVIL}", "groq:x: too many requests")
@@ -118,7 +118,7 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert archive.headers["content-type"] == "application/gzip"
 
 
-async def test_a_job_is_tried_again_on_other_terms(front):
+async def test_a_job_is_retried_with_other_terms(front):
     job_id = await front.submit(max_cost_usd="0.1")
     await front.client.post(f"/jobs/{job_id}/cancel")
     async with visiting(front.app) as visit:
@@ -139,7 +139,7 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         form_fields = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
         expected = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
         assert expected - form_fields == LEFT_OUT.keys()
-        assert form_fields <= expected | {"cases", "ref", "bundle"}  # of `checks` and `repo`
+        assert form_fields <= expected | {"cases", "ref", "bundle"}  # fields of `checks` and `repo`
         data = {"task": "t", "pause": "every_run", "repair": "false", "review": "true"}
         data |= {"review_remind_seconds": "60", "review_escalate_seconds": "90"}
         data |= {"questions": "true", "questions_expire_seconds": "30", "on_expiry": ""}
@@ -165,7 +165,7 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         ("general", {"conversation_id": "no/such"}, "conversation_id"),
     ],
 )
-async def test_what_is_wrong_is_reported_beside_its_field(front, field, data, message):
+async def test_an_error_is_shown_next_to_its_field(front, field, data, message):
     async with visiting(front.app) as visit:
         nothing = [("files", ("", b""))]
         report = await visit.post("/app/new", data={"task": "t", **data}, files=nothing)
@@ -175,7 +175,7 @@ async def test_what_is_wrong_is_reported_beside_its_field(front, field, data, me
         assert (await front.client.get("/jobs")).json()["total"] == 0
 
 
-async def test_a_file_of_any_kind_is_taken(front):
+async def test_a_file_of_any_kind_is_accepted(front):
     async with visiting(front.app) as visit:
         files = [("files", ("x.bin", b"\xff\xfe"))]
         sent = await visit.post("/app/new", data={"task": "t"}, files=files)
@@ -183,7 +183,7 @@ async def test_a_file_of_any_kind_is_taken(front):
         assert (await visit.get(f"/app/jobs/{job_id}/files/x.bin")).content == b"\xff\xfe"
 
 
-async def test_files_that_are_too_many_or_lead_elsewhere_are_reported_beside_them(front):
+async def test_too_many_files_and_unsafe_paths_are_reported_next_to_the_files(front):
     async with visiting(front.app) as visit:
         for files, message in (
             ([("files", (f"{n}.txt", b"")) for n in range(4)], "3 files"),
@@ -194,7 +194,7 @@ async def test_files_that_are_too_many_or_lead_elsewhere_are_reported_beside_the
             assert message in re.search(r'id="wrong-files"[^>]*>([^<]*)<', report.text).group(1)
 
 
-async def test_nothing_that_a_job_says_becomes_a_tag(front):
+async def test_no_text_of_a_job_becomes_a_tag(front):
     artifact = await front.store_artifact(f"{EVIL}.txt", b"x", "text/plain")
     evil = {"code": text(EVIL), "stdout": text(f"\x1b[31m{EVIL}"), "stderr": text(EVIL)}
     job_id = await paused(front, task=EVIL, artifacts=[artifact], by=EVIL, refused=[EVIL], **evil)
@@ -228,7 +228,7 @@ async def test_nothing_that_a_job_says_becomes_a_tag(front):
         assert EVIL not in (await visit.get("/app")).text
 
 
-async def test_a_decision_counts_for_what_was_shown(front):
+async def test_a_decision_applies_to_the_shown_review(front):
     job_id = await paused(front)
     async with visiting(front.app) as visit:
         form = hidden((await visit.get(f"/app/jobs/{job_id}")).text, "revise")
@@ -282,7 +282,7 @@ async def test_questions_are_answered_one_by_one(front):
     assert (await front.job(job_id))["decisions"][0]["answers"] == ["ISO\ndates", ""]
 
 
-async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_side(front):
+async def test_review_and_editor_have_the_full_code_and_changes_side_by_side(front):
     long = "\n".join(f"x{n} = {n}" for n in range(2_000))
     digest = await front.services.blobs.put(long.encode())
     job_id = await paused(front, code=text("x0 = 0\n...", digest=digest))
@@ -302,8 +302,10 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
 
 
 @pytest.mark.parametrize("name", ["x.ng2", "x.java"])
-async def test_a_file_that_a_lexer_takes_long_for_does_not_occupy_the_api(front, name):
-    """Of `x.ng2` one token takes 16 s, and a clock between two tokens does not end it."""
+async def test_a_file_that_is_slow_to_lex_does_not_block_the_api(front, name):
+    """A token of `x.ng2` takes 16 s, and a clock that is checked between two tokens does not end
+    it.
+    """
     content = b"(" * 16_384 if name != "x.java" else b"a a a a\n" * 4_000
     artifact = await front.store_artifact(name, content, "text/plain")
     files = Manifest({name: FileEntry(artifact["digest"], len(content))})
@@ -337,7 +339,7 @@ async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypat
             assert (report.status_code, "event: end" in report.text) == (200, False)
 
 
-async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
+async def test_a_long_timeline_comes_in_parts_and_misses_no_event(front):
     job_id = await front.submit()
     lease = await front.claim(job_id)
     used = {"tool": "t", "path": "", "ok": True, "note": "", "artifacts": []}
@@ -365,7 +367,7 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
         assert len(re.findall(r'<details class="run[^>]* open>', late)) == 2
 
 
-async def test_pictures_are_shown_and_a_drawing_never_acts(front):
+async def test_pictures_are_shown_and_a_drawing_is_never_active(front):
     png = await front.store_artifact("a.png", b"\x89PNG", "image/png")
     chart = await front.store_artifact("c.png", b"\x89PNG3", "image/png")
     chart = {**chart, "description": 'Sales: 3 bars "a" <b> to 4.'}
@@ -426,13 +428,13 @@ async def test_system_and_numbers_have_pages(front):
         assert (await visit.get("/app/stats?days=0")).status_code == 422
 
 
-async def test_a_failure_of_fettle_is_a_page_too(front, monkeypatch):
+async def test_an_internal_error_is_a_page_too(front, monkeypatch):
     async def broken(*_, **__):
         raise RuntimeError("secret cause")
 
     async with visiting(front.app) as visit:
         monkeypatch.setattr(type(front.services.store), "page", broken)
-        with capture_logs():  # the console's picture of a traceback takes its time
+        with capture_logs():  # the console takes time to render a traceback
             answer = await visit.get("/app")
         assert answer.status_code == 500
         assert "Internal error" in answer.text

@@ -68,7 +68,7 @@ async def test_without_its_token_a_form_is_refused(front):
         ("src/dates.py:7: Why?", "does not show line 7 of src/dates.py"),
     ],
 )
-async def test_what_is_wrong_with_a_comment_is_said(front, written, reason):
+async def test_the_error_of_a_comment_is_shown(front, written, reason):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         sent = {"action": "revise", "comments": written}
@@ -76,7 +76,7 @@ async def test_what_is_wrong_with_a_comment_is_said(front, written, reason):
         assert (answer.status_code, reason in answer.text) == (422, True)
 
 
-async def test_the_job_s_page_takes_them_with_scripts(front):
+async def test_the_job_s_page_accepts_comments_with_scripts(front):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         assert 'name="comments"' in (await visit.get(f"/app/jobs/{job_id}")).text
@@ -86,7 +86,7 @@ async def test_the_job_s_page_takes_them_with_scripts(front):
     assert len(await stored_comments(front, job_id)) == 2
 
 
-async def test_who_may_not_review_has_no_form(front):
+async def test_a_visitor_who_may_not_review_has_no_form(front):
     job_id = await front.patched(PATCH)
     secret = await front.key("read")
     async with visiting(front.app, secret) as visit:

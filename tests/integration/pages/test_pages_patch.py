@@ -1,4 +1,6 @@
-"""What a job has changed in its repository, on the pages of review and job, and on its own."""
+"""The changes of a job in its repository, on the pages of review and job, and on a separate
+page.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ async def front(redis_url, tmp_path):
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
-async def test_review_and_result_lead_to_the_changes(front, is_ended):
+async def test_review_and_result_link_to_the_changes(front, is_ended):
     job_id = await front.patched(PATCH, is_ended=is_ended)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}")).text
@@ -59,7 +61,7 @@ async def test_review_and_result_lead_to_the_changes(front, is_ended):
             assert (changes.status_code, "No file has changed" in changes.text) == (200, False)
 
 
-async def test_the_result_leads_to_where_it_was_delivered(front):
+async def test_the_result_links_to_its_delivery(front):
     url = "https://git.example.org/team/app/pull/7"
     delivery = Push("fettle/j1", "c" * 40, url, "main", base_moved=True, note="main <b> moved")
     job_id = await front.submit()
@@ -95,7 +97,7 @@ async def test_a_change_whose_base_has_moved_is_rebased_by_a_button(front):
         assert button.format(job_id) not in (await visit.get(f"/app/jobs/{job_id}")).text
 
 
-async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
+async def test_each_file_opens_separately_and_its_content_is_not_active(front):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
@@ -117,7 +119,7 @@ async def test_a_patch_that_is_too_large_can_be_downloaded(front, monkeypatch):
         assert f'href="/app/jobs/{job_id}/patch"' in html
 
 
-async def test_a_job_without_a_patch_has_no_such_page(front):
+async def test_a_job_without_a_patch_has_no_page_of_changes(front):
     job_id = await front.submit()
     async with visiting(front.app) as visit:
         assert "changes" not in (await visit.get(f"/app/jobs/{job_id}")).text
@@ -134,7 +136,7 @@ async def test_another_tenant_sees_no_patch(front):
             assert (await visit.get(f"/app/jobs/{job_id}/{path}")).status_code == 404
 
 
-async def test_the_form_takes_a_repository(front):
+async def test_the_form_accepts_a_repository(front):
     url = "https://git.example.org/team/app.git"
     bundle = b"# v2 git bundle\n0123456789012345678901234567890123456789 HEAD\n\nPACK"
     none = ("files", ("", b""))
@@ -168,8 +170,10 @@ async def test_the_form_takes_a_repository(front):
         assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
 
 
-async def test_after_a_revision_the_review_shows_what_it_changed(front):
-    """What was changed before is compared with what it was; all else is in the patch."""
+async def test_after_a_revision_the_review_shows_its_changes(front):
+    """Files that were changed before are compared with their earlier versions; all other changes
+    are in the patch.
+    """
     job_id = await front.submit(review=True, repo={"url": "https://git.example.org/team/app.git"})
     store, operations = front.services.store, front.services.operations
     versions = [{"a.py": b"A = 2\n"}, {"a.py": b"A = 3\n", "b.py": b"B = 1\n"}]

@@ -25,7 +25,7 @@ async def signed_in(client, key=DEVELOPMENT_KEY, **more):
     return await client.post("/app/sign-in", data={"key": key, **more})
 
 
-async def test_a_stranger_is_sent_to_the_form_and_back_to_where_he_wanted(front):
+async def test_a_visitor_without_a_session_is_sent_to_the_form_and_back(front):
     async with browser(front.app) as client:
         sent = await client.get("/app?status=failed")
         assert sent.status_code == 303
@@ -37,7 +37,7 @@ async def test_a_stranger_is_sent_to_the_form_and_back_to_where_he_wanted(front)
         assert (await client.get("/app")).status_code == 200
 
 
-async def test_the_cookie_is_out_of_reach_and_holds_no_key(front):
+async def test_scripts_cannot_read_the_cookie_and_it_contains_no_key(front):
     async with browser(front.app) as client:
         cookie = (await signed_in(client)).headers["set-cookie"]
         assert "HttpOnly" in cookie
@@ -52,12 +52,12 @@ async def test_the_cookie_is_out_of_reach_and_holds_no_key(front):
 @pytest.mark.parametrize(
     "elsewhere", ["https://evil.test/", "//evil.test", "/docs", "/application"]
 )
-async def test_signing_in_leads_nowhere_else(front, elsewhere):
+async def test_signing_in_redirects_to_no_other_site(front, elsewhere):
     async with browser(front.app) as client:
         assert (await signed_in(client, next=elsewhere)).headers["location"] == "/app"
 
 
-async def test_a_wrong_key_is_reported_and_opens_nothing(front):
+async def test_a_wrong_key_is_reported_and_opens_no_session(front):
     async with browser(front.app) as client:
         refused = await signed_in(client, "fettle_wrong")
         assert refused.status_code == 401
@@ -87,11 +87,12 @@ async def test_signing_out_ends_copies_of_the_cookie_too(front):
         assert (await thief.get("/app")).status_code == 303
 
 
-async def test_a_forged_cookie_opens_nothing(front):
+async def test_a_forged_cookie_opens_no_session(front):
     async with browser(front.app) as client:
         await signed_in(client)
         content, _, signature = client.cookies["fettle_session"].rpartition(".")
-        # not its last letters: of those not all bits count, so that others may mean the same
+        # not the last letters: not all of their bits are significant, so other letters may mean the
+        # same
         forged = f"{content}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
         for bad in (forged, "x", "", "a.b.c"):
             client.cookies.clear()
@@ -99,12 +100,12 @@ async def test_a_forged_cookie_opens_nothing(front):
             assert answer.status_code == 303
 
 
-async def test_a_sessions_age_is_by_redis_clock(front, monkeypatch):
+async def test_the_age_of_a_session_is_measured_by_redis_clock(front, monkeypatch):
     clock = time.time
     async with browser(front.app) as client:
         await signed_in(client)
         cookies = {"Cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
-        client.cookies.clear()  # the client would drop it by this clock
+        client.cookies.clear()  # with this clock, the client would drop the cookie
         for days in (100, -100):
             with monkeypatch.context() as patched:
                 patched.setattr(time, "time", lambda days=days: clock() + days * 86_400)
@@ -134,7 +135,7 @@ async def test_a_link_signs_in_once(front):
     assert created.status_code == 201
     async with browser(front.app) as client, browser(front.app) as late:
         link = created.json()["path"]
-        for _ in range(2):  # a browser that looks ahead uses nothing up
+        for _ in range(2):  # a browser that prefetches does not use up the link
             answer = await late.get(link)
             assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
             assert "Sign in as development?" in answer.text
@@ -146,7 +147,7 @@ async def test_a_link_signs_in_once(front):
             assert (again.status_code, "used before" in again.text) == (401, True)
 
 
-async def test_a_link_does_not_make_another_person_of_who_is_signed_in(front):
+async def test_a_link_does_not_replace_the_present_session(front):
     other_key = await front.key("read", name="eve")
     async with front.with_key(other_key) as eve:
         link = (await eve.post("/sign-in-links")).json()["path"]
@@ -167,7 +168,7 @@ async def test_a_link_does_not_make_another_person_of_who_is_signed_in(front):
         {"Origin": "https://evil.test"},
     ],
 )
-async def test_what_another_site_posts_is_refused(front, headers):
+async def test_a_post_from_another_site_is_refused(front, headers):
     async with browser(front.app) as client:
         await signed_in(client)
         token = form_token((await client.get("/app")).text)
@@ -218,7 +219,7 @@ async def test_scopes_decide_what_is_shown(front):
         assert (await client.get("/app")).status_code == 403
 
 
-async def test_the_list_says_what_waits_and_is_sent_again_only_when_it_changed(front):
+async def test_the_list_shows_waiting_jobs_and_is_sent_again_only_after_a_change(front):
     job_id = await front.paused()
     await front.submit("<b>bold</b> task", labels=["x&y"])
     async with browser(front.app) as client:

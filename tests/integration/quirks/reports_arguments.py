@@ -30,7 +30,7 @@ def _args(args: Any) -> Quirk:
 
 
 def _as(edit: Callable[[Any], Any], *roles: str) -> Quirk:
-    """Edited arguments of all calls, or of those of these roles."""
+    """Edit the arguments of all calls, or of the calls of these roles."""
     when = role(*roles) if roles else role("planner", "executor", "critic")
     return says(with_calls(lambda call: replace(call, args=edit(call.args))), when)
 
@@ -47,7 +47,7 @@ def _plan(steps: Any) -> Quirk:
 
 
 def _then(*made: ToolCall) -> Any:
-    """A model that makes these calls, and then its run."""
+    """A model that makes these calls, and then its usual run."""
     return calls(*made, ToolCall("python", {"code": CODE}))
 
 
@@ -72,7 +72,7 @@ def _reads(**more: Any) -> Any:
 
 
 def _any_null(received: ReceivedRequest) -> bool:
-    """Whether a schema says that something may be null."""
+    """Whether a schema allows null."""
     text = json.dumps(received.body.get("tools") or [])
     return '"anyOf"' in text or '"null"' in text or '"nullable"' in text
 

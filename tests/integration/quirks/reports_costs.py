@@ -1,4 +1,4 @@
-"""What is charged for a reply, however the usage arrives."""
+"""The charges for a reply, in whatever form the usage arrives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How replies end: empty, broken, with odd words, and with none."""
+"""How replies end: empty, broken off, with unusual words, and without a reason."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ends(reason: Any, when: When) -> Quirk:
 
 
 def broken(reason: Any, when: When) -> Quirk:
-    """Half a sentence, and this reason for its end."""
+    """Half a sentence, with this reason for its end."""
     return Quirk(say=_says(Reply(_HALF), when).say, send=ends(reason, when).send)
 
 
@@ -82,18 +82,20 @@ def _without_end(sent: Sent) -> Sent:
 
 
 def _stops_after_text(sent: Sent) -> Sent:
-    """The stream ends in order, without a reason and without `[DONE]`."""
+    """The stream ends normally, without a reason and without `[DONE]`."""
     remaining_items = [item for item in sent.items if item != "[DONE]"]
     return _without_end(replace(sent, items=remaining_items[:-2]))
 
 
 def _error_within(error: Event) -> Callable[[Sent], Sent]:
-    """An error in place of the second half of a stream."""
+    """An error instead of the second half of a stream."""
     return lambda sent: replace(sent, items=[*sent.items[: len(sent.items) // 2], error])
 
 
 def _bad(reason: str, wire: Any) -> list[Row]:
-    """A reply with a bad end: asked for once more, asked of the stand-in, or named."""
+    """A reply with a bad end: it is requested once more, then a fallback is called, or the error
+    names it.
+    """
     return [
         wire(f"half a sentence ends with {reason}, once", broken(reason, SECOND_CALL_ONCE)),
         wire(

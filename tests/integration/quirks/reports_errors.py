@@ -1,4 +1,4 @@
-"""Errors: the meaning of the provider, with any status."""
+"""Errors: the provider's message decides, whatever the status is."""
 
 from __future__ import annotations
 

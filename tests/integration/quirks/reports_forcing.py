@@ -1,4 +1,4 @@
-"""How a tool is forced: which form of tool_choice the server takes, and what it does with it."""
+"""How a tool is forced: the forms of tool_choice that the server accepts, and their effect."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _LOCATED: dict[str, Any] = {
         "message": '{"external_model_message": {"error": {"message": "bad tool_choice"}}}'
     },
 }
-"""Bodies of refusals that name tool_choice outside of a sentence, or deep within."""
+"""Bodies of refusals that name tool_choice outside of a sentence, or in a nested field."""
 
 ROWS: list[Row] = [
     *on_all("a plain server"),

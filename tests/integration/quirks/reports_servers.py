@@ -1,4 +1,4 @@
-"""Servers as they really are: all known quirks of one server together."""
+"""Real servers: all known quirks of one server together."""
 
 from __future__ import annotations
 

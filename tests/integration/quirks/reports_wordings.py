@@ -63,7 +63,7 @@ _UNKNOWN: dict[str, tuple[int, str]] = {
     "Portuguese word order": (400, "unsupported parameter(s): {name}"),
     "Chinese": (400, "参数 {name} 不支持 (parameter {name} is not supported)"),
 }
-"""What a server says of a field that it does not know: its status, and its words."""
+"""A server's refusal of an unknown field: its status, and its words."""
 
 
 def _refused_as(provider: str, name: str, title: str, **more: Any) -> Row:

@@ -1,4 +1,4 @@
-"""Bodies that are not what their content type says, or not framed as most are."""
+"""Bodies that do not match their content type, or that have unusual frames."""
 
 from __future__ import annotations
 

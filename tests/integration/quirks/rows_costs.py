@@ -1,4 +1,4 @@
-"""What is charged for replies that are no answers, and for replies without usage figures."""
+"""The charges for replies that are no answers, and for replies without usage figures."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def half(sent: Sent) -> Sent:
 
 
 def no_choices(event: Event) -> Event:
-    """OpenAI: a reply that cannot be read, with its usage."""
+    """OpenAI: an unreadable reply with its usage."""
     return {**event, "choices": []}
 
 

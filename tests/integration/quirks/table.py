@@ -1,4 +1,6 @@
-"""All rows: `rows_*.py` are those of one kind, `reports_*.py` more of them from public reports."""
+"""All rows: `rows_*.py` has the rows of one kind, `reports_*.py` further rows from public
+reports.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,6 @@ def _rows_of(module: str) -> Sequence[Row]:
 _MODULES = sorted(path.stem for path in Path(__file__).parent.glob("r*s_*.py"))
 _ALL = [row for module in _MODULES for row in _rows_of(module)]
 ROWS: Mapping[str, Row] = {row.id: row for row in _ALL}
-"""By id."""
+"""All rows by their ids."""
 REPEATED = sorted({row.id for row in _ALL if ROWS[row.id] is not row})
-"""The ids of more than one row; empty."""
+"""The ids that several rows have; it must be empty."""

@@ -1,4 +1,4 @@
-"""Each quirk of a model server: a small job ends there as its row says. See README.md."""
+"""Each quirk of a model server: a small job has the outcome that the row says. See README.md."""
 
 from __future__ import annotations
 

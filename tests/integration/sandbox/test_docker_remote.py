@@ -1,7 +1,7 @@
 """An engine that is reached over TCP with TLS on both sides, on loopback.
 
-The session's engine listens on a unix socket alone, so a relay of our own stands before it. It asks
-for the worker's certificate, as an engine with --tlsverify does.
+The session's engine listens only on a unix socket, so the test puts a relay in front of it. The
+relay requires the worker's certificate, as an engine with --tlsverify does.
 """
 
 from __future__ import annotations
@@ -142,23 +142,23 @@ async def test_runs_go_over_tls(remote, authority, tmp_path) -> None:
         assert "engine" in {layer.name for layer in await backend.check()}
 
 
-async def test_an_engine_that_nobody_vouches_for_is_not_spoken_to(remote, tmp_path) -> None:
+async def test_an_engine_with_an_untrusted_certificate_is_not_used(remote, tmp_path) -> None:
     stranger = Authority.create()
     async with remote(stranger.write_folder(tmp_path / "worker")) as backend:
         with pytest.raises(SandboxUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
             await backend.run(HELLO, QUICK)
 
 
-async def test_a_worker_that_nobody_vouches_for_is_not_answered(
+async def test_a_worker_with_an_untrusted_certificate_is_refused(
     remote, authority, tmp_path
 ) -> None:
-    own = authority.write_folder(tmp_path / "worker", signed_by=Authority.create())
-    async with remote(own) as backend:
+    foreign_folder = authority.write_folder(tmp_path / "worker", signed_by=Authority.create())
+    async with remote(foreign_folder) as backend:
         with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
             await backend.run(HELLO, QUICK)
 
 
-async def test_tls_is_never_left_out_silently(remote) -> None:
+async def test_tls_is_never_omitted_silently(remote) -> None:
     async with remote(None) as backend:
         with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
             await backend.run(HELLO, QUICK)

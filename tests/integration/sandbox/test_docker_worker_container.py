@@ -15,7 +15,7 @@ from sandbox import policy
 
 TOP = Path(__file__).resolve().parents[3]
 TREES = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", sys.base_prefix, str(TOP))
-"""This machine's programs in place of the worker's image, which takes minutes to build."""
+"""This machine's programs instead of the worker's image, which takes minutes to build."""
 
 
 def test_the_sandbox_works_in_a_container_with_the_workers_settings(docker_engine):
@@ -27,7 +27,7 @@ def test_the_sandbox_works_in_a_container_with_the_workers_settings(docker_engin
     command = [
         *("docker", "--host", docker_engine.host, "run", "--rm", "--read-only"),
         *("--cap-drop=ALL", "--network=none", "--tmpfs=/tmp", "--entrypoint="),
-        f"--user={policy.HOST_UID}",  # it can read the interpreter, as in other tests
+        f"--user={policy.HOST_UID}",  # the container can read the interpreter, as in other tests
         *(f"--security-opt={option}" for option in options),
         *(f"--volume={tree}:{tree}:ro" for tree in TREES if Path(tree).exists()),
         *(f"--workdir={TOP}", IMAGE, sys.executable, "-m", "sandbox.doctor"),

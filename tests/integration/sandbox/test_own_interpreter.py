@@ -54,7 +54,7 @@ async def test_code_runs_with_the_operators_interpreter(environment: Path) -> No
     )
 
 
-async def test_sandboxes_are_kept_ready_without_the_usual_libraries(environment: Path) -> None:
+async def test_sandboxes_are_made_in_advance_without_the_usual_libraries(environment: Path) -> None:
     sandbox = LocalSandbox(environment / "bin" / "python", pool_size=1)
     try:
         assert (await sandbox.run(Command.python("import mylibrary"), QUICK)).succeeded

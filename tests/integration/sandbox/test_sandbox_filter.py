@@ -1,4 +1,6 @@
-"""The system call filter in this kernel: what programs need works, what attacks need does not."""
+"""The system call filter in this kernel: programs get the calls that they need, and attacks
+do not.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from sandbox.seccomp.filters import bpf_filter
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 
-# Puts this process behind the filter, which comes as standard input, and becomes the program.
+# Put this process behind the filter, which is read from standard input, and execute the program.
 BEHIND = """
 import ctypes, os, sys
 words = sys.stdin.buffer.read()
@@ -112,8 +114,8 @@ socket.if_nameindex(); socket.getaddrinfo("localhost", 80)
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_what_programs_need_works(name: str, tmp_path: Path) -> None:
-    # A program of its own file, as in a sandbox: `spawn` reads it again.
+def test_calls_that_programs_need_work(name: str, tmp_path: Path) -> None:
+    # A program in its own file, as in a sandbox: `spawn` reads it again.
     (tmp_path / "main.py").write_text(NEEDED[name])
     start = "import os, sys; os.execv(sys.executable, [sys.executable, '-P', 'main.py'])"
     ran = run(start, at=tmp_path)
@@ -145,7 +147,8 @@ found["typing"] = attempt(lambda: fcntl.ioctl(os.openpty()[1], 0x5412, b"x"))
 found["device"] = attempt(lambda: os.mknod(f"null-{os.getpid()}", 0o20666, os.makedev(1, 3)))
 print(json.dumps(found))
 """
-# Each would be done, or fail in another way, without the filter: run as root, nothing is lacking.
+# Without the filter, each call would succeed, or fail in another way: the program runs as root with
+# all rights.
 CALLS = {
     "ptrace": (101, (0, 0, 0, 0)),  # PTRACE_TRACEME
     "unshare": (272, (0,)),
@@ -187,14 +190,14 @@ else:
 """
 
 
-def test_what_attacks_need_fails_and_would_not_without_it(tmp_path: Path) -> None:
+def test_calls_that_attacks_need_fail_only_with_the_filter(tmp_path: Path) -> None:
     assert platform.machine() == "x86_64", "the numbers above are this machine's"
     ran = run(HOSTILE, json.dumps(CALLS), at=tmp_path)
     assert ran.stderr == b""
     assert json.loads(ran.stdout) == EXPECTED
     control = json.loads(run(HOSTILE, json.dumps(CALLS), at=tmp_path, filtered=False).stdout)
     same = {name for name, answer in control.items() if answer == EXPECTED[name]}
-    # What this kernel lacks, or was built without, it refuses as the filter does.
+    # If this kernel lacks a call, its error is the same as the filter's.
     assert same <= {"newer than known", "vsock", "alg", "io_uring_setup", "sctp"}
 
 

@@ -84,7 +84,7 @@ def run_doctor(public: Path, *wrapper: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_it_works_as_an_unprivileged_user(public: Path) -> None:
+def test_the_doctor_works_as_an_unprivileged_user(public: Path) -> None:
     process = run_doctor(public)
     assert (process.returncode, process.stderr) == (0, "")
     report = json.loads(process.stdout)

@@ -1,4 +1,4 @@
-"""Facts of the host that code can read: those that docs/sandbox.md lists, and no others."""
+"""Facts of the host that code can read: the facts that docs/sandbox.md lists, and no others."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ print(*sorted({row[3] for row in rows if row[row.index("-") + 1] not in KINDS}))
 
 
 OWN = ("/", "/work", "/tmp", "/run", "/dev/shm", "/dev/null", "/dev/pts", "/proc")
-"""File systems in memory, which are a sandbox's or a base container's."""
+"""File systems in memory, which belong to a sandbox or a base container."""
 
 
 @pytest.mark.parametrize("program", [Command.python(SIZES), Command(("python", "-c", SIZES))])
-async def test_no_place_shows_how_large_the_hosts_disks_are(program: Command) -> None:
+async def test_no_file_system_shows_the_size_of_the_hosts_disks(program: Command) -> None:
     sandbox = LocalSandbox(SYSTEM_PYTHON, pool_size=0)
     try:
         result = await sandbox.run(program, Limits())
@@ -49,7 +49,7 @@ async def test_no_place_shows_how_large_the_hosts_disks_are(program: Command) ->
     assert {path: size for path, size in sizes.items() if size not in own_sizes} == {}
 
 
-async def test_the_mounts_show_paths_of_the_hosts_read_only_trees_alone() -> None:
+async def test_the_mounts_show_only_paths_of_the_hosts_read_only_trees() -> None:
     sandbox = LocalSandbox(SYSTEM_PYTHON, pool_size=0)
     kinds = ("tmpfs", "proc", "devpts", "mqueue", "overlay", "devtmpfs")
     try:

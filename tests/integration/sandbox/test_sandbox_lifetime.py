@@ -255,9 +255,9 @@ def _family(top: int) -> set[int]:
     return family
 
 
-def _wait_for(look, holds):
+def _wait_for(read_state, holds):
     until = time.monotonic() + 20
-    while not holds(seen := look()):
-        assert time.monotonic() < until, seen
+    while not holds(state := read_state()):
+        assert time.monotonic() < until, state
         time.sleep(0.02)
-    return seen
+    return state

@@ -1,4 +1,6 @@
-"""Locks on files that all sandboxes can read: one sandbox's are met in no other. Real sandboxes."""
+"""Locks on files that all sandboxes can read: a lock of one sandbox affects no other. Real
+sandboxes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ for file in files:
 time.sleep(float(sys.argv[2]))
 """
 
-# The child's locks would belong to the files that it shares, and outlive it.
+# The child's locks would be on files that it shares, and would outlive it.
 SHARED = """
 import ctypes, fcntl, os, platform, signal, sys, time
 files = [open(f"/tmp/{number}", "w") for number in range(20)]
@@ -58,7 +60,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await opened.close()
 
 
-async def test_locks_without_number_end_a_run_as_memory_does(sandbox: LocalSandbox) -> None:
+async def test_too_many_locks_end_a_run_like_memory(sandbox: LocalSandbox) -> None:
     few, many_locks = await asyncio.gather(
         *(
             sandbox.run(Command(("python", "-c", MANY, *words)), Limits())
@@ -69,7 +71,7 @@ async def test_locks_without_number_end_a_run_as_memory_does(sandbox: LocalSandb
     assert many_locks.end is End.MEMORY
 
 
-async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
+async def test_locks_that_would_outlive_their_process_are_refused(
     sandbox: LocalSandbox,
 ) -> None:
     shared, spawned = await asyncio.gather(

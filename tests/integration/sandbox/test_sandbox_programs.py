@@ -1,4 +1,4 @@
-"""Which programs code finds: those of the policy and the operator, not those of the machine."""
+"""The programs that code finds: those of the policy and the operator, not those of the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from settings.sandbox import sandbox_python
 
 SEARCH = ":".join(SYSTEM_PATH)
 LISTED = 'for place in ${PATH//:/ }; do cd "$place" && printf "%s\\n" *; done'
-"""Every name that code finds, one a line."""
+"""Prints every program that code finds, one per line."""
 
 
 async def printed(sandbox: LocalSandbox, line: str) -> str:
@@ -34,7 +34,7 @@ async def programs_in_sandbox(
         await sandbox.close()
 
 
-async def test_code_finds_what_the_policy_names_and_nothing_else_of_the_machine() -> None:
+async def test_code_finds_only_programs_that_the_policy_names() -> None:
     names = await programs_in_sandbox()
     host_programs = {name for name in programs.PROGRAMS if shutil.which(name, path=SEARCH)}
     assert {"bash", "ls", "git", "grep"} <= host_programs <= names
@@ -42,7 +42,7 @@ async def test_code_finds_what_the_policy_names_and_nothing_else_of_the_machine(
     assert names <= host_programs | interpreter_programs | {"python", "python3"}
 
 
-async def test_an_operator_names_further_ones() -> None:
+async def test_an_operator_can_name_further_programs() -> None:
     assert shutil.which("perl", path=SEARCH)
     assert "perl" not in await programs_in_sandbox()
     assert "perl" in await programs_in_sandbox(further=("perl", "no-such-program"))
@@ -55,7 +55,7 @@ async def test_the_systems_own_python_brings_no_other_program() -> None:
 
 
 @pytest.mark.parametrize("line", ["git init -q . && git status", "echo 3 | awk '{print $1}'"])
-async def test_they_work(line: str) -> None:
+async def test_the_programs_work(line: str) -> None:
     sandbox = LocalSandbox(sandbox_python(), pool_size=0)
     try:
         assert await printed(sandbox, line)

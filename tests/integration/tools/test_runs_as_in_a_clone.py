@@ -58,8 +58,9 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
 
 
 class Clone:
-    """A clone outside of any sandbox: the files, and a virtual environment that has the tests'
-    runner and the project's editable install."""
+    """A clone outside of any sandbox: the files, and a virtual environment with the test runner and
+    the project's editable install.
+    """
 
     def __init__(self, folder: Path, shape: Shape) -> None:
         self.work, self._shape = folder / "work", shape
@@ -127,7 +128,7 @@ def summary(text: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-async def test_a_verification_is_a_run_in_a_clone(
+async def test_a_verification_has_the_result_of_a_run_in_a_clone(
     tmp_path: Path, sandbox: LocalSandbox, name: str
 ) -> None:
     shape = SHAPES[name]
@@ -154,7 +155,7 @@ async def test_src_is_on_the_path_of_exploratory_runs(sandbox: LocalSandbox) -> 
         assert (await execute(ports, program, tree)).result.stdout.text == "3\n"
 
 
-async def test_an_experiment_finds_the_project_where_it_was(sandbox: LocalSandbox) -> None:
+async def test_an_experiment_finds_the_project_at_the_same_path(sandbox: LocalSandbox) -> None:
     shape = SHAPES["setup.py, lib"]
     ports = await ports_of(sandbox, shape)
     tree = await ports.workspace.tree()

@@ -1,4 +1,4 @@
-"""The worked example of docs/tools.md, as its reader would do it."""
+"""The worked example of docs/tools.md, as its reader would follow it."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ async def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_every_tool_is_in_the_table() -> None:
+def test_the_table_has_every_tool() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     assert rows == [*(body.__name__ for body in TOOLS), "fetch"]

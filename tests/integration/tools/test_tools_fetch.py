@@ -126,7 +126,7 @@ async def test_each_redirect_is_checked(server: WebServer) -> None:
     assert "169.254.169.254 is not public" in await refused(both, url("/away"))
 
 
-async def test_size_time_and_kind_are_bounded(server: WebServer) -> None:
+async def test_size_time_and_kind_are_limited(server: WebServer) -> None:
     released = threading.Event()
     server.answers |= {
         "/large": Answer(b"x" * 1_001),

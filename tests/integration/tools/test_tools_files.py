@@ -133,7 +133,7 @@ async def test_the_answer_distinguishes_a_replaced_file_from_a_new_one(tmp_path:
     ]
 
 
-async def test_line_ends_and_names_stay_as_they_are(tmp_path: Path) -> None:
+async def test_line_ends_and_names_are_unchanged(tmp_path: Path) -> None:
     shot = "Shot 9.41\u202fPM.txt"
     used = await use(
         tmp_path,

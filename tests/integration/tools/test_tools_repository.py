@@ -40,7 +40,7 @@ class AnsweringSandbox:
         return ()
 
     async def close(self) -> None:
-        """This sandbox has no resources to release."""
+        """Has no resources to close."""
 
 
 async def used(

@@ -1,4 +1,4 @@
-"""The tools that run something, in real sandboxes."""
+"""The tools that run programs, in real sandboxes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await local.close()
 
 
-async def test_a_shell_runs_and_its_exit_code_decides(
-    tmp_path: Path, sandbox: LocalSandbox
-) -> None:
+async def test_the_exit_code_of_a_shell_decides(tmp_path: Path, sandbox: LocalSandbox) -> None:
     result = await use(
         tmp_path,
         sandbox,
@@ -308,7 +306,7 @@ async def test_a_run_that_leaves_many_files_blocks_no_write_and_no_run(
     (refused,) = result.runs[1]["refused"]
     assert refused.startswith("node_modules/x/1 and 1299 more: ignored by git, or of packages")
     assert result.runs[2]["stdout"]["text"] == "a2\nz\n1000\n"
-    assert not result.runs[2]["succeeded"]  # there is no node_modules
+    assert not result.runs[2]["succeeded"]  # the command has not made node_modules
 
 
 async def test_a_failure_of_a_test_shows_its_lines_and_what_it_printed(

@@ -48,7 +48,7 @@ def client(server: GitServer, *, private: bool = True) -> ForgeApi:
     return ForgeApi(server.url("api/v4"), {"PRIVATE-TOKEN": SECRET}, private)
 
 
-async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
+async def test_a_get_and_a_post(server: GitServer, api: Api) -> None:
     api.default_answer = (201, {"iid": 1}, {})
     answer = await client(server).post("/x/a%2Fb", {"title": "größe"})
     assert (answer.status, answer.content) == (201, {"iid": 1})
@@ -76,7 +76,7 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
         (503, {"Retry-After": "Tue, 24 Nov 2020 10:00:00 +" + "9" * 20}, 3_600.0),
     ],
 )
-async def test_what_may_pass(
+async def test_temporary_errors(
     server: GitServer, api: Api, status: int, headers: dict[str, str], expected_seconds: float
 ) -> None:
     api.default_answer = (status, {"message": "later"}, headers)
@@ -110,7 +110,7 @@ async def test_a_secondary_rate_limit_needs_no_header(
         (404, "no such repository for the operator's credential"),
     ],
 )
-async def test_what_is_final(server: GitServer, api: Api, status: int, reason: str) -> None:
+async def test_final_errors(server: GitServer, api: Api, status: int, reason: str) -> None:
     api.default_answer = (status, {"message": ["no \x1b[31m" + "x" * 1_000]}, {})
     with pytest.raises(DeliveryRefused, match=reason) as raised:
         await client(server).get("/x", {})
@@ -120,7 +120,7 @@ async def test_what_is_final(server: GitServer, api: Api, status: int, reason: s
     assert SECRET not in str(raised.value)
 
 
-async def test_a_redirect_is_followed_on_the_same_host_alone(server: GitServer, api: Api) -> None:
+async def test_a_redirect_is_followed_only_on_the_same_host(server: GitServer, api: Api) -> None:
     api.by_path = {"/api/v4/x": (307, {}, {"Location": "/api/v4/moved"})}
     await client(server).post("/x", {"a": 1})
     assert [received[:2] for received in api.requests] == [
@@ -140,7 +140,7 @@ async def test_a_redirect_is_followed_on_the_same_host_alone(server: GitServer, 
         await client(server).post("/x", {})
 
 
-async def test_a_host_that_is_away_slow_or_not_allowed(
+async def test_an_unreachable_slow_or_forbidden_host(
     server: GitServer, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DeliveryUnavailable, match="could not be reached"):

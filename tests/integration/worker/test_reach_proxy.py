@@ -21,7 +21,7 @@ async def get(proxy: Proxy, *urls: str) -> list[httpx.Response]:
         return [await client.get(url) for url in urls]
 
 
-async def test_listed_hosts_are_reached_and_others_are_not(server: WebServer) -> None:
+async def test_only_listed_hosts_are_reached(server: WebServer) -> None:
     server.answers["/page"] = Answer(b"text")
     with web_server() as other_server:
         proxy = a_proxy(f"127.0.0.1:{server.port}")
@@ -37,7 +37,7 @@ async def test_listed_hosts_are_reached_and_others_are_not(server: WebServer) ->
     assert "proxy-connection" not in server.headers[0]
 
 
-async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer) -> None:
+async def test_the_received_bytes_of_all_connections_are_limited(server: WebServer) -> None:
     server.answers["/page"] = Answer(b"x" * 60_000, headers={"Content-Length": "60000"})
     proxy = a_proxy(f"127.0.0.1:{server.port}")
     with pytest.raises(httpx.RemoteProtocolError):
@@ -45,8 +45,8 @@ async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer
     assert proxy.refused == ["the hosts sent more than 100000 bytes"]
 
 
-async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None:
-    """ssh expects a plain tunnel; also over the bound, and if the host is unreachable."""
+async def test_each_connection_leads_to_the_single_host(server: WebServer) -> None:
+    """ssh expects a plain tunnel, even above the limit of bytes and for an unreachable host."""
     server.answers["/page"] = Answer(b"text")
     server.answers["/large"] = Answer(b"x" * 200_000, headers={"Content-Length": "200000"})
     proxy = a_proxy("other.example")
@@ -62,8 +62,8 @@ async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None
     assert server.requested_paths == ["/page", "/large"]
 
 
-async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer) -> None:
-    """One server has many names, and not all of them are on the list."""
+async def test_a_plain_request_must_name_the_checked_host(server: WebServer) -> None:
+    """One server may have many names, and not all of them are on the list."""
     server.answers["/page"] = Answer(b"text")
     proxy = a_proxy(f"127.0.0.1:{server.port}")
     async with proxy.serve() as address:

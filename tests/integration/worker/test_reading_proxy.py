@@ -1,5 +1,6 @@
-"""The proxy for code in a sandbox: it may read from an operator's hosts, and does not get to know
-their credentials."""
+"""The proxy for code in a sandbox: the code may read from an operator's hosts, and does not learn
+their credentials.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ async def reading(
     resolver: Resolver = resolve_host,
     **credentials: str,
 ) -> AsyncIterator[tuple[Proxy, str]]:
-    """The proxy of a setup, and its address."""
+    """The proxy of a setup, with its address."""
     own_credentials = {authority.replace("_", ":"): item for authority, item in credentials.items()}
     async with SetupNetwork.open(
         hosts, own_credentials, folder / "left.tar", 1, most_bytes
@@ -50,7 +51,7 @@ def client(proxy: Proxy, address: str) -> httpx.AsyncClient:
 
 @pytest.fixture
 def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """What `localhost` serves with, trusted by this machine."""
+    """The TLS context of `localhost`, which this machine trusts."""
     certificate, context = self_signed(tmp_path, "localhost")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     return context
@@ -81,9 +82,7 @@ async def test_the_worker_adds_a_password_over_tls(tmp_path: Path, trusted: ssl.
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_code_reads_and_does_nothing_else(
-    tmp_path: Path, trusted: ssl.SSLContext, scheme: str
-) -> None:
+async def test_code_can_only_read(tmp_path: Path, trusted: ssl.SSLContext, scheme: str) -> None:
     tls = trusted if scheme == "https" else None
     with web_server(tls) as server, web_server(tls) as other_server:
         server.answers["/page"] = Answer(b"text")
@@ -163,8 +162,8 @@ async def test_git_fetches_from_a_private_repository(
     ]
 
 
-async def test_a_repository_is_one_that_its_host_offers(tmp_path: Path, server: WebServer) -> None:
-    """Not what an index answers under such a name."""
+async def test_a_repository_must_be_offered_by_its_host(tmp_path: Path, server: WebServer) -> None:
+    """An index may answer under such a name, too, but is no repository."""
     offer = "info/refs?service=git-upload-pack"
     kind = "application/x-git-upload-pack-advertisement"
     server.answers[f"/a/{offer}"] = Answer(b"text")
@@ -182,7 +181,9 @@ async def test_a_repository_is_one_that_its_host_offers(tmp_path: Path, server: 
     assert bodies == {"/a/": 403, "/b/": 403, "/x;/../c/": 403, "/d?": 403, "/e/": 501}
 
 
-async def test_only_headers_that_reading_needs_go_on(tmp_path: Path, server: WebServer) -> None:
+async def test_only_headers_that_a_read_needs_are_passed_on(
+    tmp_path: Path, server: WebServer
+) -> None:
     authority = f"http://127.0.0.1:{server.port}"
     headers = {
         "User-Agent": "pip/25",
@@ -205,7 +206,7 @@ async def test_only_headers_that_reading_needs_go_on(tmp_path: Path, server: Web
     ]
 
 
-async def test_requests_without_end_take_no_memory(tmp_path: Path) -> None:
+async def test_endless_requests_take_no_memory(tmp_path: Path) -> None:
     async def inside(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
@@ -225,8 +226,10 @@ async def test_requests_without_end_take_no_memory(tmp_path: Path) -> None:
     assert len(proxy.refused) == len(set(proxy.refused)) == MAX_NOTES
 
 
-async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -> None:
-    """Two readers of one text may find two ends of a request: here only one reads it."""
+async def test_a_second_request_within_the_first_is_not_a_request(tmp_path: Path) -> None:
+    """Two parsers of one text may find two different ends of a request: here, only one parser reads
+    the text.
+    """
     with web_server() as server:
         server.answers["/page"] = Answer(b"text", headers={"Content-Length": "4"})
         authority = f"127.0.0.1:{server.port}"
@@ -243,12 +246,13 @@ async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -
                 writer.write_eof()
                 await reader.read()
                 writer.close()
-    # After `X: y`, `inner` is a request of its own: it goes to the listed host, by its name.
+    # After `X: y`, `inner` would be a separate request: it would go to the listed host, under its
+    # name.
     assert server.requested_paths == ["/page", "/inner"]
     assert {item["host"] for item in server.headers} == {authority}
 
 
-async def test_what_comes_back_is_bounded_over_all_connections(
+async def test_the_received_bytes_of_all_connections_are_limited(
     tmp_path: Path, server: WebServer
 ) -> None:
     server.answers["/page"] = Answer(b"x" * 60_000, headers={"Content-Length": "60000"})
@@ -260,7 +264,7 @@ async def test_what_comes_back_is_bounded_over_all_connections(
     assert proxy.refused == ["the hosts sent more than 100000 bytes"]
 
 
-async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:
+async def test_an_untrusted_certificate_is_named(tmp_path: Path) -> None:
     _, context = self_signed(tmp_path, "localhost")
     with web_server(context) as server:
         authority = f"localhost:{server.port}"
@@ -271,9 +275,7 @@ async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> Non
     assert reason.startswith(f"{authority} has no certificate that this worker trusts: ")
 
 
-async def test_an_intranet_is_reached_by_names_in_full_alone(
-    server: WebServer, tmp_path: Path
-) -> None:
+async def test_an_intranet_is_reached_only_by_full_names(server: WebServer, tmp_path: Path) -> None:
     async def rebound(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
@@ -288,10 +290,10 @@ async def test_an_intranet_is_reached_by_names_in_full_alone(
     assert "is not public" in proxy.refused[0]
 
 
-async def test_a_tunnel_leads_to_its_own_host_alone(
-    tmp_path: Path, trusted: ssl.SSLContext
-) -> None:
-    """A server may take the host that a request's first line names for the one it is sent to."""
+async def test_a_tunnel_leads_only_to_its_own_host(tmp_path: Path, trusted: ssl.SSLContext) -> None:
+    """A server may use the host in the first line of a request instead of the host that the request
+    was sent to.
+    """
     with web_server(trusted) as server:
         authority = f"localhost:{server.port}"
         async with reading(tmp_path, authority) as (proxy, address):

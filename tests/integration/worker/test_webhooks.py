@@ -1,4 +1,4 @@
-"""Webhooks from a real Redis to a real HTTP server: signed, sent once, also after crashes."""
+"""Webhooks from a real Redis to a real HTTP server: signed, and sent once, even after crashes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def receiver() -> Iterator[Receiver]:
                 self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Writes no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     kept_receiver.port = server.server_port
@@ -101,7 +101,7 @@ async def finished_job(service) -> str:
     return record.id
 
 
-async def test_a_message_arrives_signed_and_is_gone(service, receiver):
+async def test_a_message_arrives_with_its_signature_and_is_removed(service, receiver):
     job_id = await finished_job(service)
     assert await send_some(service.store, endpoint(receiver)) == 1
     ((sent, body),) = receiver.messages
@@ -116,7 +116,7 @@ async def test_a_message_arrives_signed_and_is_gone(service, receiver):
     assert await send_some(service.store, endpoint(receiver)) == 0
 
 
-async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver):
+async def test_a_refused_message_is_sent_again_with_the_same_id(service, receiver):
     await finished_job(service)
     receiver.answers = [500, 302]
     for tries in (1, 2):
@@ -126,7 +126,7 @@ async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver
             tries,
             f"the receiver answered {(500, 302)[tries - 1]}",
         )
-        await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # its rest is over
+        await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # its delay is over
     await send_some(service.store, endpoint(receiver))
     assert len({sent["webhook-id"] for sent, _ in receiver.messages}) == 1
     assert len(receiver.messages) == 3, "a redirect is not followed"
@@ -143,7 +143,7 @@ async def test_private_addresses_are_refused_unless_allowed(service, receiver, h
     assert receiver.messages == []
 
 
-async def test_a_receiver_that_hangs_is_given_up(service, receiver):
+async def test_a_hanging_receiver_is_abandoned(service, receiver):
     await finished_job(service)
     receiver.slow = 30.0
     started = time.monotonic()
@@ -153,10 +153,10 @@ async def test_a_receiver_that_hangs_is_given_up(service, receiver):
     assert waits.error == "the receiver took longer than 0.2 s"
 
 
-async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(
-    service, receiver, redis_url
-):
-    """At least once: the message comes again, under its id, when the dead one's lease is over."""
+async def test_a_kill_of_the_sender_before_it_records_the_arrival(service, receiver, redis_url):
+    """At least once: the message is sent again with its id when the lease of the dead sender has
+    expired.
+    """
     job_id = await finished_job(service)
     args = [sys.executable, str(SENDER), redis_url, receiver.url, SECRET]
     process = await asyncio.create_subprocess_exec(*args, stdin=asyncio.subprocess.PIPE)
@@ -166,7 +166,8 @@ async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(
     (waits,), _ = await service.store.outbox.waiting(9)
     assert waits.tries == 1
     assert await send_some(service.store, endpoint(receiver)) == 0, "the lease runs"
-    await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # until it is over
+    # Until the lease has expired.
+    await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})
     assert await send_some(service.store, endpoint(receiver)) == 1
     assert [json.loads(body)["data"]["job_id"] for _, body in receiver.messages] == [job_id] * 2
     assert len({sent["webhook-id"] for sent, _ in receiver.messages}) == 1

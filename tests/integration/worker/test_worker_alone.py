@@ -1,4 +1,6 @@
-"""Jobs that crashed twice run alone: a process each, few at once, however many the hints are."""
+"""Jobs that crashed twice run alone: one process per job, few at once, regardless of the number of
+hints.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 async def crashed_twice(deployment: Deployment, operations: Operations, model: str) -> str:
-    """A job that two workers have held when they died."""
+    """A job whose last two workers have died."""
     job_id = await deployment.submit(operations, JobSpec(task="alone", model=model))
     hasty = Operations(operations.store, lambda *_: None, Policy(lease_ms=1))
     for crash in (1, 2):
@@ -43,13 +45,12 @@ async def crashed_twice(deployment: Deployment, operations: Operations, model: s
 
 
 def alone(deployment: Deployment) -> int:
-    """How many processes of its workers work on one job alone."""
+    """The number of workers' processes that each work on a single job."""
     workers = {worker.pid for worker in deployment.workers}
     lone_processes = [p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives]
     lone = {p.pid for p in lone_processes}
-    return len(
-        [p for p in lone_processes if p.parent not in lone]
-    )  # a child is called so until its exec
+    # A child has this name until its exec.
+    return len([p for p in lone_processes if p.parent not in lone])
 
 
 async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
@@ -82,8 +83,9 @@ async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
 async def test_a_process_that_ends_before_its_claim_leaves_the_job_to_another_worker(
     deployment: Deployment,
 ) -> None:
-    """The lock on the job's next claim is free when its worker has drained, long before the lock
-    expires."""
+    """The lock on the job's next claim is released when its worker has drained, long before the
+    lock expires.
+    """
     model = deployment.record("alone", one_run("alone", "print('x')"))
     async with deployment.operations() as operations:
         job_id = await crashed_twice(deployment, operations, model)
@@ -105,7 +107,8 @@ async def test_a_worker_that_dies_with_its_process_leaves_the_job_to_another_wor
     deployment: Deployment,
 ) -> None:
     """The process is killed at its claim. Because it might still claim the job, another process
-    starts only when the lock on that claim expires."""
+    starts only after the lock on that claim has expired.
+    """
     model = deployment.record("alone", one_run("alone", "print('x')"))
     async with deployment.operations() as operations:
         job_id = await crashed_twice(deployment, operations, model)

@@ -1,4 +1,4 @@
-"""Workers on several machines: no directory in common, the bytes in a bucket."""
+"""Workers on several machines: they share no directory, and the bytes are in a bucket."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield started_deployment
 
 
-async def test_two_workers_with_disjoint_directories_finish_one_job_between_them(
+async def test_two_workers_with_separate_directories_finish_one_job_together(
     deployment: Deployment,
 ) -> None:
     first = "open('first.txt', 'w').write('from the first machine')\nprint('written')"
@@ -55,7 +55,7 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
         job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.crashes) == (2, 0)
-        # the first run was not repeated, and the second found its files
+        # the first run was not repeated, and the second run saw its files
         kinds = await deployment.kinds(operations, job_id)
         assert kinds.count("run_finished") == 2
         files = await manifest.load(S3Blobs(deployment.bucket), job.workspace)

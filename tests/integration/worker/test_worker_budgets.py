@@ -1,4 +1,6 @@
-"""What may be spent holds over workers, and under kill -9: real workers, a provider that counts."""
+"""Spending limits hold over several workers, and under kill -9: real workers, and a provider that
+counts.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ LLAMA = "groq:llama-3.3-70b-versatile"
 USED = Tokens(input=2_000, output=1_000)
 IN, OUT = Decimal("0.59"), Decimal("0.79")
 COST = (USED.input * IN + USED.output * OUT) / 1_000_000
-"""By https://groq.com/pricing, in dollars for each call below."""
+"""The prices of https://groq.com/pricing, in dollars for each call below."""
 KEY = "k50"
 
 
 class Paid:
-    """A provider that adds up the cost of its answers, as for a bill."""
+    """A provider that adds up the cost of its answers, like a bill."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -49,7 +51,7 @@ class Paid:
 
 
 def billed(request: Request) -> Reply:
-    """Each call of a job that works, with the same tokens."""
+    """The reply for each call of a successful job, always with the same tokens."""
     return replace(works(request), tokens=USED)
 
 
@@ -60,7 +62,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 async def keyed(deployment: Deployment, operations: Operations, **limits: str | int) -> None:
-    """A key on record, with its limits."""
+    """A stored key with limits."""
     key = Credential(KEY, "fifty", TENANT, (Scope.SUBMIT,), **limits)  # type: ignore[arg-type]
     await Credentials(operations.store.redis).add(key, digest_secret("s"))  # type: ignore[attr-defined]
 
@@ -92,11 +94,12 @@ async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_da
         assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, deployment.logs()
         assert "fettle keys limit" in failed[0].detail
         assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
-        assert paid.dollars > cap - Decimal("0.006")  # the rest is less than a call can cost
+        # The remaining budget is less than the cost of a call.
+        assert paid.dollars > cap - Decimal("0.006")
 
 
 async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deployment) -> None:
-    """The next worker makes the call again, out of the rest of the budget."""
+    """The next worker repeats the call, paid out of the remaining budget."""
     hung = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -123,7 +126,9 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deploymen
             assert len(await operations.store.charges(job_id)) == 4
 
 
-async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: Deployment) -> None:
+async def test_a_job_ends_with_its_best_result_if_its_budget_is_spent(
+    deployment: Deployment,
+) -> None:
     """The budget pays for three of four calls; it is too small for the critic's call."""
 
     def honest(request: Request) -> Turn:
@@ -150,8 +155,8 @@ async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: 
             assert len(await operations.store.charges(job_id)) == 3
 
 
-async def test_the_least_token_limit_is_enough_for_a_small_job(deployment: Deployment) -> None:
-    """As the worker announces it, and the API refuses less."""
+async def test_the_smallest_token_limit_is_enough_for_a_small_job(deployment: Deployment) -> None:
+    """The worker announces this limit, and the API refuses smaller limits."""
 
     def honest(request: Request) -> Turn:
         tokens = Tokens(input=len(json.dumps(request.body)) // 4, output=300)
@@ -173,7 +178,9 @@ async def test_the_least_token_limit_is_enough_for_a_small_job(deployment: Deplo
             assert await operations.store.charges(job_id) == []
 
 
-async def test_without_a_price_nothing_is_spent_under_a_cost_limit(deployment: Deployment) -> None:
+async def test_under_a_cost_limit_a_model_without_a_price_is_not_called(
+    deployment: Deployment,
+) -> None:
     with ProviderServer(billed) as server:
         deployment.worker(groq_base_url=server.groq_url, prices="groq:our-own=10/20")
         async with deployment.operations() as operations:

@@ -30,7 +30,7 @@ def approve(forge: Delivering, job_id: str) -> None:
 
 
 def refused(forge: Delivering, job_id: str) -> dict[str, Any]:
-    """A job that was approved and not delivered, without its delivery's end."""
+    """A job that was approved but not delivered, without the end of its delivery."""
     job = forge.job(job_id, "failed")
     assert (job["reason"], job["result"]["approved_by"]) == ("delivery", "critic")
     assert job["result"]["patch"]["files"] == 1
@@ -74,7 +74,7 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
         assert SECRET not in visible_text
 
 
-def test_a_tenants_jobs_fetch_and_push_with_its_own_credential_alone(forge: Delivering) -> None:
+def test_a_tenants_jobs_fetch_and_push_only_with_its_own_credential(forge: Delivering) -> None:
     file = Path(forge.settings["repo_credentials"])
     file.write_text(f"[acme]\n{file.read_text()}")
     forge.worker()
@@ -92,8 +92,8 @@ def test_a_tenants_jobs_fetch_and_push_with_its_own_credential_alone(forge: Deli
     assert job["reason"] == "repository", "what acme fetched is not served to others"
 
 
-def test_nothing_leaves_without_a_persons_approval_where_one_is_needed(forge: Delivering) -> None:
-    """Also of jobs that came before the setting: the API has not refused them."""
+def test_no_change_is_delivered_without_a_required_approval(forge: Delivering) -> None:
+    """This also holds for jobs from before the setting, which the API has not refused."""
     forge.worker(deliver_needs_review="true")
     unreviewed = forge.job(forge.submit(), "failed")
     assert (unreviewed["reason"], forge.model.requests) == ("delivery", [])
@@ -171,12 +171,12 @@ UNKNOWN_BRANCH = {
     ),
     "gitlab": (400, {"message": {"source_branch": ["does not exist"]}}),
 }
-"""The answer of a forge if its API does not know a branch that was pushed a moment before."""
+"""The answer of a forge whose API does not know a branch that was pushed a moment ago."""
 
 
 @pytest.mark.matrix(every=2)
 @pytest.mark.parametrize("kind", UNKNOWN_BRANCH)
-def test_a_forge_that_does_not_know_the_branch_yet_is_asked_again(
+def test_a_forge_that_does_not_know_the_branch_yet_is_called_again(
     tmp_path: Path, kind: str
 ) -> None:
     answers = [UNKNOWN_BRANCH[kind]]
@@ -201,8 +201,8 @@ def test_a_request_that_a_forge_finds_invalid_is_final(forge: Delivering) -> Non
     assert "answered 422: Validation Failed" in job["detail"]
 
 
-def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
-    """Also if the host has done the request, and its answer is lost."""
+def test_the_job_waits_during_outages_without_a_model_call(forge: Delivering) -> None:
+    """Even if the host has carried out the request, and its answer is lost."""
     lost = {"git": True, "api": True}
     forge.git.pushing = lambda method, moment: (
         502 if (method, moment) == ("POST", "after") and lost.pop("git", None) else None
@@ -220,7 +220,7 @@ def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
     assert list(forge.branches()) == [job["result"]["delivery"]["branch"]]
 
 
-def test_a_branch_that_is_there_already_is_left_as_it_is(forge: Delivering) -> None:
+def test_an_existing_branch_is_not_changed(forge: Delivering) -> None:
     forge.worker()
     job_id = forge.submit(review=True)
     forge.job(job_id, "awaiting_review")
@@ -233,7 +233,7 @@ def test_a_branch_that_is_there_already_is_left_as_it_is(forge: Delivering) -> N
     assert forge.forge.opened == []
 
 
-def test_a_base_that_has_moved_is_said(forge: Delivering) -> None:
+def test_a_moved_base_is_reported(forge: Delivering) -> None:
     forge.worker(repo_commits="1")
     job_id = forge.submit(review=True, repo={"url": forge.url})
     forge.job(job_id, "awaiting_review")
@@ -248,7 +248,7 @@ def test_a_base_that_has_moved_is_said(forge: Delivering) -> None:
     assert forge.bare.git("rev-parse", f"{done['branch']}^") == job["result"]["patch"]["base"]
 
 
-def test_a_worker_that_does_not_deliver_there_says_so_before_it_costs_anything(
+def test_a_forbidden_destination_is_reported_before_any_cost(
     forge: Delivering,
 ) -> None:
     forge.worker(deliver_hosts="other.example=gitlab")
@@ -257,7 +257,7 @@ def test_a_worker_that_does_not_deliver_there_says_so_before_it_costs_anything(
     assert f"FETTLE_DELIVER_HOSTS={forge.git.authority}=github" in job["detail"]
 
 
-def test_without_an_approval_or_a_change_nothing_is_delivered(forge: Delivering) -> None:
+def test_without_an_approval_or_a_change_there_is_no_delivery(forge: Delivering) -> None:
     forge.model.verdict = "revise"
     forge.worker()
     job = forge.job(forge.submit(on_exhausted="accept", max_revisions=1))

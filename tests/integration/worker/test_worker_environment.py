@@ -1,4 +1,4 @@
-"""What a worker says to a model of its own sandbox, and of the files that a job brings."""
+"""The worker's description for a model of its sandbox and of the job's files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _version(package: str) -> str:
     return distribution.version
 
 
-async def test_a_model_is_sent_the_sandbox_and_the_files_as_they_are(
+async def test_a_model_gets_the_real_sandbox_and_files(
     deployment: Deployment,
 ) -> None:
     with ProviderServer(works) as server:

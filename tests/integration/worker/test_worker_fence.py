@@ -1,4 +1,6 @@
-"""What an attempt saves: nothing under another's epoch, and enough to go on from any moment."""
+"""The writes of an attempt: none under another attempt's epoch, and enough to continue from any
+moment.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ class Log(TypedDict, total=False):
 
 
 class Cut(Exception):
-    """Where this worker dies."""
+    """The point at which this worker dies."""
 
 
-async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str) -> None:
+async def test_a_job_continues_from_any_write_that_a_crash_interrupted(redis_url: str) -> None:
     store = RedisStore(connect(redis_url, seconds=20))
     service = JobService(store)
     save, writes_left = unfenced(store.redis), 0
@@ -61,5 +63,5 @@ async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str)
                 pass
         assert state["steps"] == ["one", "two"], (cut, resumption_point)
     assert len(positions) > 4
-    assert 11 not in positions  # every save was cut once
+    assert 11 not in positions  # every write was interrupted once
     await store.close()

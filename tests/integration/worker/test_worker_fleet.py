@@ -1,4 +1,4 @@
-"""The rules for all workers are on record; the environment of one worker decides nothing."""
+"""The rules for all workers are on record; the environment of a single worker has no effect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def start_worker_with(deployment: Deployment, **env: str) -> None:
-    """Start a worker with an environment of its own, which is not put on record."""
+    """Start a worker with a different environment, which is not put on record."""
     before, deployment.env = deployment.env, {**deployment.env, **env}
     deployment.worker()
     deployment.env = before
@@ -65,7 +65,7 @@ async def test_a_worker_with_another_retention_removes_nothing(deployment: Deplo
         deployment.stop_workers()
         start_worker_with(deployment, **SHORT, FETTLE_RETRIES="1")
         await deployment.ready()
-        await asyncio.sleep(3)  # in which it would have removed them all
+        await asyncio.sleep(3)  # a time in which the worker would have removed all jobs
         assert await stored_jobs(operations, job_ids) == 20
         ignored = {
             line["name"]: (line["value"], line["counts"])
@@ -80,7 +80,7 @@ async def test_a_worker_with_another_retention_removes_nothing(deployment: Deplo
         assert announced[0]["fleet"]["version"] == (await on_record(operations)).version == 1
 
 
-async def test_the_first_of_all_workers_does_not_remove_what_is_there(
+async def test_the_first_of_all_workers_does_not_remove_existing_jobs(
     deployment: Deployment,
 ) -> None:
     """After an upgrade there are jobs and no record of rules. The environment of the first worker
@@ -92,15 +92,17 @@ async def test_the_first_of_all_workers_does_not_remove_what_is_there(
         await deployment.ready()
         record = await on_record(operations)
         assert record.rules.retention_days == 30
-        assert record.rules.retention_sweep_seconds == 0.1  # the rest of its environment counts
+        assert (
+            record.rules.retention_sweep_seconds == 0.1
+        )  # the other settings of its environment apply
         await asyncio.sleep(2)
         assert await stored_jobs(operations, job_ids) == 5
         (line,) = logged(deployment, "retention not taken from the environment")
         assert line["would_remove_jobs"] == 5
 
 
-async def test_the_first_record_removes_no_job_however_old(deployment: Deployment) -> None:
-    """The fleet kept jobs for 90 days; the first worker of the new release has the default."""
+async def test_the_first_record_removes_no_job_of_any_age(deployment: Deployment) -> None:
+    """The fleet kept jobs for 90 days, and the first worker of the new release has the default."""
     async with deployment.operations() as operations:
         job_ids = await finished(deployment, operations, 5)
         days_ago = await operations.store.now() - 80 * DAY_MS
@@ -114,7 +116,7 @@ async def test_the_first_record_removes_no_job_however_old(deployment: Deploymen
         assert (line["retention_days"], line["would_remove_jobs"]) == (30, 1)
 
 
-async def test_an_empty_deployment_begins_with_the_settings_of_its_environment(
+async def test_an_empty_deployment_starts_with_the_settings_of_its_environment(
     deployment: Deployment,
 ) -> None:
     start_worker_with(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
@@ -137,7 +139,7 @@ async def test_running_workers_follow_a_change_of_the_record(deployment: Deploym
         values = {
             "retention_days": 1e-6,
             "lease_seconds": 33.0,
-            "retention_sweep_seconds": 0.2,  # no worker waits for an hour that began before
+            "retention_sweep_seconds": 0.2,  # the present interval ends early, too
         }
         changed = record.changed(values, await store.now(), by="ann")
         assert await store.fleet.replace(changed)
@@ -148,7 +150,7 @@ async def test_running_workers_follow_a_change_of_the_record(deployment: Deploym
 
 
 @pytest.mark.parametrize("changed", [{"retention_days": None}, {"retention_days": math.inf}])
-async def test_a_damaged_record_is_not_guessed(
+async def test_a_damaged_record_is_not_replaced_by_a_guess(
     deployment: Deployment, changed: dict[str, Any]
 ) -> None:
     async with deployment.operations() as operations:

@@ -1,4 +1,4 @@
-"""Images that a job may ask for: real workers, with an engine's containers."""
+"""Images that a job may request: real workers, with an engine's containers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK = "import os; print('marked' if os.path.exists('/opt/venv/mark') else 'plai
 
 @pytest.fixture
 def deployment(tmp_path: Path, docker_engine: engines.Engine) -> Iterator[Deployment]:
-    """Workers that offer a second image: the first one with a file more."""
+    """Workers that offer a second image: the first image with one more file."""
     _mark(docker_engine.host)
     with running_deployment(tmp_path, GROQ_API_KEY="a") as created:
         created.env |= {

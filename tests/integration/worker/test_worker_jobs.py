@@ -1,4 +1,4 @@
-"""Jobs through real worker processes: Redis, Celery, graph, sandbox; the model is played."""
+"""Jobs through real worker processes: Redis, Celery, graph and sandbox, with a recorded model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         assert started_deployment.stop_workers() == [0]
 
 
-async def test_a_job_goes_through_a_whole_deployment(shared: Deployment) -> None:
+async def test_a_job_runs_through_a_complete_deployment(shared: Deployment) -> None:
     code = "open('out.txt', 'w').write('42')\nprint('forty-two')"
     model = shared.record(
         "simple", one_run("print 42", code, result_text="forty-two", answer="It is 42.")
@@ -74,7 +74,7 @@ async def test_a_job_goes_through_a_whole_deployment(shared: Deployment) -> None
 
 
 @pytest.mark.invariant("J9")
-async def test_a_review_outlives_every_process_and_another_worker_goes_on(
+async def test_a_review_survives_every_process_and_another_worker_continues(
     deployment: Deployment,
 ) -> None:
     model = deployment.record("reviewed", one_run("ask me", "print('seen')", result_text="seen"))
@@ -148,7 +148,7 @@ async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
                 await asyncio.sleep(0.02)
         await asyncio.sleep(0.3)
         ok(await operations.cancel(job_id, "ann"))
-        async with asyncio.timeout(8):  # long before the run ends by itself
+        async with asyncio.timeout(8):  # long before the run would end by itself
             while f'"{job_id}", "event": "attempt stopped"' not in shared.logs():
                 await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
@@ -158,7 +158,7 @@ async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
         assert "run_finished" not in await shared.kinds(operations, job_id)
 
 
-async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deployment) -> None:
+async def test_a_conversation_runs_in_order_and_passes_its_files_on(shared: Deployment) -> None:
     first_asked, second_asked = "The task:\n\nfirst part", "The task:\n\nsecond part"
     turns = [
         *one_run(first_asked, "open('notes.txt', 'w').write('one')", result_text="notes.txt"),
@@ -188,7 +188,7 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deplo
         assert "notes.txt" in (await manifest.load(shared.blobs, job.workspace)).files
 
 
-async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: Deployment) -> None:
+async def test_running_time_is_limited_and_the_best_result_is_kept(shared: Deployment) -> None:
     turns = [
         plans("too long"),
         runs("too long", "print('a beginning')", 0),
@@ -206,7 +206,7 @@ async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: Deplo
         assert job.result.answer == "half an answer"
 
 
-async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: Deployment) -> None:
+async def test_a_worker_and_its_attempts_survive_a_restart_of_redis(deployment: Deployment) -> None:
     model = deployment.record("again", one_run("again", "import time; time.sleep(1.5); print('x')"))
     spec = JobSpec(task="again", model=model)
     worker = deployment.worker(lease_seconds="8")
@@ -214,7 +214,7 @@ async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: 
         during = await deployment.submit(operations, spec)
         await deployment.wait_for_event(operations, during, "model_called", times=2)
     deployment.server.kill()
-    await asyncio.sleep(2)  # the run ends while there is no Redis to write to
+    await asyncio.sleep(2)  # the run ends while Redis is unavailable
     with deployment.restart_redis():
         async with deployment.operations() as operations:
             job = await deployment.until(operations, during)
@@ -226,15 +226,18 @@ async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: 
             assert after.status is Status.SUCCEEDED
         assert worker.poll() is None
     stopping = time.monotonic()
-    assert deployment.stop_workers() == [0]  # and it ends in order where Redis is away
+    # The worker also ends in order while Redis is unavailable.
+    assert deployment.stop_workers() == [0]
     assert time.monotonic() - stopping < 12
 
 
 @pytest.mark.invariant("J8")
-async def test_a_worker_that_starts_while_redis_is_away_waits_for_it(
+async def test_a_worker_that_starts_during_an_outage_of_redis_waits(
     deployment: Deployment,
 ) -> None:
-    """It ended, and loaded everything again; a lone job's process was lost with its job."""
+    """Earlier, the worker ended and loaded everything again, and the process of a lone job was lost
+    with its job.
+    """
     model = deployment.record("late", one_run("late", "print('x')"))
     deployment.server.kill()
     worker = deployment.worker()

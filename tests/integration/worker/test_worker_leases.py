@@ -19,7 +19,7 @@ from worker.store import Patience
 
 
 class StandsStill:
-    """The context of an attempt that gets no further than its first step."""
+    """The context of an attempt that never gets beyond its first step."""
 
     patience = Patience(0)
 
@@ -27,13 +27,13 @@ class StandsStill:
         self.started = asyncio.Event()
 
     async def ledger(self, _: JobRecord, writer: AttemptWriter) -> None:
-        """The first call of an attempt."""
+        """The call of an attempt's first step."""
         self.started.set()
         await asyncio.Event().wait()
 
 
 @pytest.mark.invariant("J5")
-async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(
+async def test_an_attempt_with_a_lost_lease_is_stopped_and_this_is_logged_once(
     redis_url, redis_store
 ):
     service, context = JobService(redis_store), StandsStill()

@@ -28,7 +28,7 @@ AFTER = {
 
 
 class RevisingModel(RepairingModel):
-    """After the first review it edits the test that a comment is on."""
+    """After the first review, the model edits the test that has a comment."""
 
     def turn(self, request: Request) -> Turn:
         reply_count = sum(message.speaker == "assistant" for message in request.messages)
@@ -94,6 +94,6 @@ def test_comments_reach_the_model_and_are_marked_in_the_next_review(
 
 
 def _heard(model: RepairingModel) -> str:
-    """What the model was sent with the decision."""
+    """The text that the model received with the decision."""
     sent_texts = (message.text for request in model.requests for message in request.messages)
     return next(text for text in sent_texts if "Comment on line" in text)

@@ -1,4 +1,4 @@
-"""Tokens, from a provider's stream through worker, Redis and API to whoever watches."""
+"""Tokens from a provider's stream, through worker, Redis and API, to a listener."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ async def follow(
         ]
 
 
-async def test_tokens_are_seen_while_they_come_and_kept_nowhere(deployment: Deployment) -> None:
+async def test_tokens_are_visible_while_they_arrive_and_are_not_stored(
+    deployment: Deployment,
+) -> None:
     with ProviderServer(speaks_slowly) as server, front(deployment) as api:
         deployment.worker(groq_base_url=server.groq_url)
         await deployment.ready()

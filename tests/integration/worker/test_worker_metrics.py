@@ -1,4 +1,4 @@
-"""The port of a worker: its figures, whether it lives, whether it takes jobs."""
+"""The port of a worker: its metrics, its liveness and its readiness."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 
 async def address(scene: Scene, started: int = 1) -> str:
-    """Where the last of the workers that were `started` serves its figures."""
+    """The address at which the last of the `started` workers serves its metrics."""
     served = re.compile(r'"port": (\d+), "event": "metrics served"')
     async with asyncio.timeout(60):
         while len(figures_of_worker := served.findall(scene.deployment.logs())) < started:
@@ -38,7 +38,7 @@ async def address(scene: Scene, started: int = 1) -> str:
 
 
 async def figures(url: str) -> Figures:
-    """By name, and by name with the values of its labels."""
+    """The values by name, and by name with the values of their labels."""
     async with httpx.AsyncClient() as client:
         answer = (await client.get(f"{url}/metrics")).raise_for_status()
     return {
@@ -49,7 +49,7 @@ async def figures(url: str) -> Figures:
 
 
 async def until_answered(url: str, status: int) -> str:
-    """Wait until a probe is answered so; its text."""
+    """Wait until a probe has this status; returns its text."""
     async with httpx.AsyncClient() as client, asyncio.timeout(60):
         while (answer := await client.get(url)).status_code != status:
             await asyncio.sleep(0.05)
@@ -57,7 +57,7 @@ async def until_answered(url: str, status: int) -> str:
 
 
 async def until_figures(url: str, holds: Callable[[Figures], bool]) -> Figures:
-    """The figures, as soon as it holds."""
+    """The metrics, as soon as the condition holds."""
     async with asyncio.timeout(60):
         while not holds(figures_of_worker := await figures(url)):
             await asyncio.sleep(0.05)
@@ -71,8 +71,8 @@ def _all_sandboxes_ready(figures_of_worker: Figures) -> bool:
     )
 
 
-async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
-    """And they stay after the jobs are deleted: a counter never falls."""
+async def test_the_metrics_of_a_worker_count_its_work(scene: Scene) -> None:
+    """The values stay after the jobs are deleted: a counter never falls."""
     scene.deployment.worker(
         concurrency="7", retention_days="0.000001", retention_sweep_seconds="0.2"
     )
@@ -95,7 +95,7 @@ async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
         == 0
     )
     assert figures_of_worker["fettle_worker_sandbox_up",] == 1
-    await until_figures(url, _all_sandboxes_ready)  # the count comes once a second at most
+    await until_figures(url, _all_sandboxes_ready)  # the count is updated at most once per second
     assert figures_of_worker["fettle_worker_heartbeat_age_seconds",] < 20
     assert figures_of_worker["fettle_worker_loop_lag_seconds_count",] > 0
     kinds = {
@@ -121,7 +121,7 @@ async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
     assert figures_of_worker["process_resident_memory_bytes",] > 0
 
 
-async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
+async def test_running_jobs_are_counted_while_they_run(scene: Scene) -> None:
     scene.deployment.worker()
     url = await address(scene)
     await scene.submit("slow", Work(("import time; time.sleep(60)",)))
@@ -132,7 +132,7 @@ async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
     assert over["fettle_runs_in_progress",] == 0
 
 
-async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene) -> None:
+async def test_a_worker_without_redis_is_alive_but_not_ready(scene: Scene) -> None:
     scene.deployment.server.process.send_signal(signal.SIGSTOP)
     worker = scene.deployment.worker(worker_seen_seconds="2")
     url = await address(scene)
@@ -179,13 +179,15 @@ async def test_a_worker_that_cannot_build_its_default_model_takes_no_job(
 
 
 async def until_hint_is_taken(scene: Scene) -> None:
-    """Wait until the worker holds the only hint."""
+    """Wait until the worker has taken the only hint."""
     async with Redis.from_url(scene.deployment.broker_url) as broker, asyncio.timeout(60):
         while await broker.llen(hint_list(Priority.NORMAL)):
             await asyncio.sleep(0.05)
 
 
-async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene: Scene) -> None:
+async def test_a_worker_with_a_broken_sandbox_is_not_ready_and_names_the_reason(
+    scene: Scene,
+) -> None:
     scene.deployment.worker(sandbox_python=str(scene.deployment.folder / "no" / "bin" / "python"))
     url = await address(scene)
     await scene.deployment.ready()

@@ -1,4 +1,6 @@
-"""What a job may need: input of any kind, and more time or memory than others, in real workers."""
+"""Special needs of a job: input of any kind, and more time or memory than usual, in real
+workers.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def finished_job(
     files: Mapping[str, bytes] | None = None,
     **settings: str,
 ) -> tuple[Job, bytes]:
-    """The job at its end, and its answer.bin if the job made this file."""
+    """The final job, and its answer.bin if the job made this file."""
 
     def turn(request: Request) -> Turn:
         return works(request, code)
@@ -97,7 +99,7 @@ def test_a_job_works_on_files_of_any_kind(deployment: Deployment, tmp_path: Path
     assert created == b"\xff\x00"
 
 
-def test_a_job_may_take_more_time_and_memory_for_a_run_than_others(deployment: Deployment) -> None:
+def test_a_job_may_request_more_time_and_memory_for_a_run(deployment: Deployment) -> None:
     code = "import time\nheld = bytearray(700 << 20)\ntime.sleep(1.5)\nprint(len(held) >> 20)"
     spec = {"run_seconds": 60, "run_memory_bytes": 1024 * MIB}
     job, _ = finished_job(deployment, code, spec, run_seconds="1")
@@ -106,7 +108,7 @@ def test_a_job_may_take_more_time_and_memory_for_a_run_than_others(deployment: D
     assert {name: job["spec"][name] for name in spec} == spec
 
 
-def test_a_job_may_ask_for_less(deployment: Deployment) -> None:
+def test_a_job_may_request_less(deployment: Deployment) -> None:
     spec = {"run_seconds": 1, "max_steps": 1, "max_revisions": 0}
     job, _ = finished_job(deployment, "import time; time.sleep(50)", spec, run_seconds="60")
     assert [run["end"] for run in job["runs"]][:1] == ["timeout"], job["runs"]

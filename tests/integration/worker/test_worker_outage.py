@@ -1,4 +1,6 @@
-"""A provider that is away, or asks for time: the job rests without a worker, and is shown so."""
+"""A provider that is unavailable, or asks for a delay: the job rests without a worker, and the
+views show this.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield started_scene
 
 
-async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scene: Scene) -> None:
+async def test_a_waiting_job_is_shown_as_waiting_and_frees_its_slot(scene: Scene) -> None:
     scene.deployment.worker(concurrency="1")
     await scene.deployment.ready()
     refusal = Refusal(429, "slow down", retry_after=600)
@@ -38,7 +40,7 @@ async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scen
     assert 600_000 <= job.due_at - job.updated_at <= 660_000
     other_job = await scene.submit("other")
     await scene.wait_for_success("other")
-    # another worker's job with the same model waits, too: the provider is not asked
+    # a job of another worker with the same model waits, too: the provider gets no request
     scene.work["waiting"] = Work()
     third = await scene.deployment.submit(operations, job.spec)
     await scene.deployment.wait_for_event(operations, third, "given_back")
@@ -46,7 +48,7 @@ async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scen
     assert other_job
 
 
-async def test_a_wait_that_was_asked_for_is_kept_and_the_work_goes_on(scene: Scene) -> None:
+async def test_a_requested_delay_is_respected_and_the_work_continues(scene: Scene) -> None:
     scene.deployment.worker(**SHORT)
     await scene.submit("asked", Work(instead={2: Refusal(429, retry_after=1)}))
     await scene.wait_for_success("asked")
@@ -55,8 +57,8 @@ async def test_a_wait_that_was_asked_for_is_kept_and_the_work_goes_on(scene: Sce
     await scene.judge()
 
 
-async def test_an_outage_uses_up_neither_tries_nor_time(scene: Scene) -> None:
-    """Ten tries that hang take longer than the job may run."""
+async def test_an_outage_uses_neither_tries_nor_running_time(scene: Scene) -> None:
+    """Ten tries with hanging calls take longer than the job may run."""
     scene.deployment.worker(model_timeout_seconds="0.3", **SHORT)
     hangs = dict.fromkeys(range(3, 13), Hang())
     job_id = await scene.submit("hangs", Work(instead=hangs), timeout_seconds=2)

@@ -1,4 +1,4 @@
-"""Steps side by side by a provider's own client, and a worker that dies in the middle of one."""
+"""Parallel steps with a provider's real client, and a worker that dies during one of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def _run(code: str, seconds: float = 0.0) -> Reply:
 
 @dataclass
 class TwoAtOnce:
-    """Answers branches; the second one's last word hangs at first. `calls` counts the calls."""
+    """Answers both branches; the last call of the second branch hangs at first. `calls` counts the
+    calls.
+    """
 
     calls: Counter[str] = field(default_factory=Counter)
     at: dict[str, float] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class TwoAtOnce:
 
 
 @pytest.mark.invariant("J13")
-async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
+async def test_a_finished_branch_survives_a_worker_that_dies_during_another(
     tmp_path: Path,
 ) -> None:
     script = TwoAtOnce()
@@ -95,7 +97,8 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
     assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.result is not None
     assert [artifact["name"] for artifact in job.result.artifacts] == ["one.txt", "two.txt"]
-    assert abs(script.at["step 1 0"] - script.at["step 2 0"]) < APART_SECONDS  # before any answer
+    # Before any answer arrived.
+    assert abs(script.at["step 1 0"] - script.at["step 2 0"]) < APART_SECONDS
     assert script.calls.pop("step 2 1") == 2  # the one call in flight
     assert set(script.calls.values()) == {1}
     kinds = Counter(event.kind for event in events)

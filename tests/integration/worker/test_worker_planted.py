@@ -188,11 +188,12 @@ async def test_python_in_a_recording_is_not_called(deployment: Deployment, tmp_p
     assert not marker.exists()
 
 
-async def test_a_message_of_the_broker_runs_nothing_and_stops_no_worker(
+async def test_a_message_of_the_broker_runs_no_code_and_stops_no_worker(
     deployment: Deployment, tmp_path: Path
 ) -> None:
-    """Neither pickle nor YAML, no other task, no other key than a job's, no module to reload, no
-    other queue, and no end of the worker."""
+    """It can use neither pickle nor YAML, and name neither another task, nor a key that is no
+    job's, nor a module to reload, nor another queue, and it cannot end the worker.
+    """
     marker = tmp_path / "marker"
     if not deployment.workers:
         deployment.worker()
@@ -219,7 +220,7 @@ async def test_a_message_of_the_broker_runs_nothing_and_stops_no_worker(
 
 
 class ShellCall:
-    """Pickled, it is a call of a shell."""
+    """An object that, when it is unpickled, calls a shell."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -229,7 +230,7 @@ class ShellCall:
 
 
 def messages(marker: Path) -> list[bytes]:
-    """Messages that anyone with access to the broker can write."""
+    """Messages that any user with access to the broker can write."""
     callback = {"task": "os.system", "args": [f"touch {marker}"]}
     yaml = f"!!python/object/apply:os.system ['touch {marker}']".encode()
     typed = {"__type__": "os.system", "__value__": f"touch {marker}"}
@@ -257,7 +258,7 @@ def hint(*args: Any, embed: Any = None, **headers: Any) -> bytes:
 
 
 def encoded(body: bytes, content_type: str = "application/json", **headers: Any) -> bytes:
-    """A message as kombu keeps it in Redis."""
+    """A message as kombu stores it in Redis."""
     message = {
         "body": base64.b64encode(body).decode(),
         "content-encoding": "utf-8" if content_type.endswith("json") else "binary",
@@ -277,7 +278,7 @@ def control(deployment: Deployment) -> Inspect:
 
 
 def send_orders(deployment: Deployment, marker: Path) -> None:
-    """Give the worker the orders of Celery's remote control that would change or stop it."""
+    """Send the worker the commands of Celery's remote control that would change or stop it."""
     module = deployment.folder / "planted_module.py"
     module.write_text(f"open({str(marker)!r}, 'w').close()")
     orders: dict[str, dict[str, Any]] = {

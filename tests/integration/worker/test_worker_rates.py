@@ -1,4 +1,4 @@
-"""A provider's rate limit, kept by two worker processes together."""
+"""Two worker processes together respect a provider's rate limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LLAMA = "groq:llama-3.3-70b-versatile"
 RATE = 6
 PERIOD = 1.0
 LATE = 1.2
-"""Seconds that a request may take from its turn to the provider: the machine may be busy."""
+"""The seconds from a request's turn to its arrival at the provider: the machine may be busy."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield started_deployment
 
 
-async def test_two_workers_together_keep_to_a_rate_and_to_a_hold(
+async def test_two_workers_together_respect_a_rate_and_a_hold(
     deployment: Deployment,
 ) -> None:
     refused_at: list[float] = []
@@ -50,10 +50,10 @@ async def test_two_workers_together_keep_to_a_rate_and_to_a_hold(
                 await deployment.until(operations, job_id, seconds=60) for job_id in jobs
             ]
         assert {job.status for job in finished_jobs} == {Status.SUCCEEDED}, deployment.logs()
-        assert len({job.retries for job in finished_jobs}) == 1  # to wait is not to fail
+        assert len({job.retries for job in finished_jobs}) == 1  # a wait is not a failure
         times = sorted(request.at for request in server.requests)
         assert len(times) == 8 * 4 + 1
-        for turn, at in enumerate(times):  # none before its turn, though some may be late
+        for turn, at in enumerate(times):  # no request before its turn, though some may be late
             assert at - started > turn // RATE * PERIOD - 0.1
         (refused,) = refused_at
         assert not [at for at in times if refused + LATE < at < refused + 2.5 - 0.05]

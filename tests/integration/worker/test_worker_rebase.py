@@ -1,4 +1,4 @@
-"""An approved change with a base that has moved: real workers run a job that rebases it."""
+"""An approved change whose base has moved: real workers run a job that rebases the change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def moved(forge: Delivering, files: dict[str, bytes]) -> str:
 
 
 def delivered(forge: Delivering, job: dict[str, Any], onto: str) -> str:
-    """The branch, with one commit right on the new one, and a request for it."""
+    """The branch, with one commit directly on the new base, and a request for the branch."""
     branch = f"fettle/{job['id']}"
     assert job["result"]["delivery"]["branch"] == branch
     assert job["result"]["patch"]["base"] == onto == forge.bare.git("rev-parse", f"{branch}^")
@@ -53,7 +53,7 @@ def delivered(forge: Delivering, job: dict[str, Any], onto: str) -> str:
     return branch
 
 
-def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_own(
+def test_a_rebase_onto_a_moved_base_has_its_own_review_and_request(
     forge: Delivering,
 ) -> None:
     forge.worker()
@@ -108,7 +108,7 @@ def test_a_conflict_is_resolved_by_the_model_and_reviewed_by_the_critic(forge: D
         assert "leave no markers" in text
 
 
-def test_a_change_that_the_base_has_already_costs_no_model(forge: Delivering) -> None:
+def test_a_change_that_the_base_already_has_needs_no_model_call(forge: Delivering) -> None:
     forge.worker()
     first = forge.submit()
     forge.job(first)
@@ -119,10 +119,10 @@ def test_a_change_that_the_base_has_already_costs_no_model(forge: Delivering) ->
     assert len(forge.branches()) == 1
 
 
-def test_killed_before_the_first_checkpoint_it_goes_on_with_the_same_files(
+def test_after_a_kill_before_the_first_checkpoint_the_rebase_has_the_same_files(
     forge: Delivering,
 ) -> None:
-    """Also if the branch has moved again, into a conflict."""
+    """Even if the branch has moved again, to a commit with a conflict."""
     forge.worker()
     first = forge.submit()
     forge.job(first)
@@ -141,7 +141,7 @@ def test_killed_before_the_first_checkpoint_it_goes_on_with_the_same_files(
     assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
 
 
-def test_a_change_that_could_not_be_delivered_is_rebased_and_a_rebase_again(
+def test_an_undelivered_change_can_be_rebased_and_rebased_again(
     forge: Delivering,
 ) -> None:
     forge.git.pushing = lambda *_: 403

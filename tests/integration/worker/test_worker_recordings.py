@@ -1,4 +1,4 @@
-"""A job written down while a provider answers it, and played back without one."""
+"""A job is recorded while a provider answers it, and played back without a provider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def learns(request: Request) -> Turn:
-    """Runs wrong code, is sent back, runs right code."""
+    """A model that runs wrong code, gets a request for a revision, and runs correct code."""
     if request.forced_tool == "Verdict":
         right = "stdout:\n42" in request.last_text
         verdict = {"verdict": "approve", "runs": ["r2"]} if right else {"verdict": "revise"}
@@ -37,7 +37,7 @@ def learns(request: Request) -> Turn:
     return works(request, "print(6 * 7)" if repaired else "print(6 + 7)", "It is printed.")
 
 
-async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: Deployment) -> None:
+async def test_a_recording_is_complete_after_a_crash_and_a_pause(deployment: Deployment) -> None:
     async with deployment.operations() as operations:
         with ProviderServer(learns) as server:
             cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}

@@ -1,4 +1,4 @@
-"""A job on a repository, by real workers: from the upload to the patch on a clone."""
+"""A job on a repository with real workers: from the upload to the patch on a clone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def request_text(request: Request) -> str:
 
 
 def applied(repository: Repository, folder: Path, patch: bytes) -> Repository:
-    """A clone with the patch on it; its files are those of the job."""
+    """A clone with the patch applied; its files are those of the job."""
     clone = clone_repository(repository, folder)
     clone.raw("apply", "--index", "-", stdin=patch)
     now = {path: (folder / path).read_bytes() for path in clone.git("ls-files").splitlines()}
@@ -96,7 +96,7 @@ def test_a_change_is_reviewed_and_applied(
 
 
 @pytest.mark.parametrize("slow", [1, 4])
-def test_a_killed_workers_job_goes_on_to_the_same_patch(
+def test_the_job_of_a_killed_worker_ends_with_the_same_patch(
     deployment: Deployment, repository: Repository, tmp_path: Path, slow: int
 ) -> None:
     model = RepairingModel(slow=slow, seconds=2.0)
@@ -105,7 +105,7 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
-            deployment.wait_until(lambda: len(model.requests) == slow + 2)  # the plan was one
+            deployment.wait_until(lambda: len(model.requests) == slow + 2)  # the plan was one call
             doomed.kill()
             doomed.wait()
             model.slow = None
@@ -113,7 +113,7 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
             deployment.wait_until(in_status(service, job_id, "succeeded"))
             job, patch = service.job(job_id), service.patch(job_id)
     assert job["attempts"] == 2
-    assert len(model.requests) == 9  # the call in flight was made again, and no other
+    assert len(model.requests) == 9  # only the call in flight was repeated
     (map_,) = {
         maps[0] for request in model.requests if (maps := MAP.findall(request_text(request)))
     }
@@ -128,7 +128,7 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
     assert "=== days/text.py, unchanged" not in judged
 
 
-def test_a_job_that_fails_has_its_patch_and_a_retry_goes_on_from_there(
+def test_a_failed_job_has_its_patch_and_a_retry_continues_from_it(
     deployment: Deployment, repository: Repository, tmp_path: Path
 ) -> None:
     model = RepairingModel(refused=3)
@@ -150,7 +150,7 @@ def test_a_job_that_fails_has_its_patch_and_a_retry_goes_on_from_there(
     applied(repository, tmp_path / "clone", patch)
 
 
-def test_a_host_that_is_away_is_tried_again_and_named_at_the_end(deployment: Deployment) -> None:
+def test_an_unreachable_host_is_tried_again_and_named_at_the_end(deployment: Deployment) -> None:
     hosts = {"repo_hosts": "127.0.0.1:9", "retries": "1", "retry_seconds": "0.1"}
     deployment.worker(groq_base_url="http://127.0.0.1:9", **hosts)
     with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
@@ -162,7 +162,7 @@ def test_a_host_that_is_away_is_tried_again_and_named_at_the_end(deployment: Dep
     assert "127.0.0.1:9" in job["detail"]
 
 
-def test_a_ref_that_is_not_there_ends_the_job_with_the_reason(
+def test_a_missing_ref_ends_the_job_with_the_reason(
     deployment: Deployment, repository: Repository
 ) -> None:
     model = RepairingModel()

@@ -1,4 +1,6 @@
-"""Jobs on a repository of a host, by real workers: `kill -9`, a branch that moves, a credential."""
+"""Jobs on a repository of a host, with real workers: `kill -9`, a branch that moves, a
+credential.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def submitted(service: Service, forge: GitServer) -> str:
     return str(service.submit(spec)["id"])
 
 
-def test_a_worker_that_is_killed_while_it_fetches(
+def test_a_kill_of_the_worker_during_a_fetch(
     deployment: Deployment, repository: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     model = RepairingModel()
@@ -84,7 +86,7 @@ def test_a_worker_that_is_killed_while_it_fetches(
     assert forge.headers[-1]["authorization"].startswith("Basic ")
 
 
-def test_a_job_stays_on_its_commit_when_the_branch_moves(
+def test_a_job_keeps_its_commit_when_the_branch_moves(
     deployment: Deployment, repository: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
     model = RepairingModel(slow=1, seconds=2.0)

@@ -1,4 +1,4 @@
-"""Finished jobs are removed by the workers themselves, with all that was kept of them."""
+"""Workers remove finished jobs, with all data that was stored for them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def remaining_keys(operations) -> set[str]:
     return {key for key in keys if not key.startswith(CONSTANT)}
 
 
-async def test_after_all_jobs_have_expired_everything_is_where_it_was(
+async def test_after_all_jobs_have_expired_redis_and_directory_are_as_before(
     deployment: Deployment,
 ) -> None:
     model = deployment.record("big", one_run("write", BIG, result_text="y" * 20))
@@ -60,7 +60,7 @@ async def test_after_all_jobs_have_expired_everything_is_where_it_was(
         async with asyncio.timeout(20):
             while await operations.store.load(first) or await operations.store.load(cancelled):
                 await asyncio.sleep(0.05)
-        # what waits for a person has lost nothing
+        # a job that waits for a person has lost no data
         assert (await deployment.record_of(operations, waiting)).status is Status.AWAITING_REVIEW
         assert len(stored_paths(deployment)) > 0
         await operations.cancel(waiting, "test")

@@ -24,7 +24,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield started_deployment
 
 
-async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) -> None:
+async def test_a_retry_continues_after_the_paid_calls_and_runs(deployment: Deployment) -> None:
     slow = "import time\ntime.sleep(1.5)\nprint(open('a.txt').read())"
     turns = [
         plans("twice"),
@@ -44,11 +44,12 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         assert (job.attempts, job.spec.retry_of) == (1, first)
         event_kinds = await deployment.kinds(operations, retry_job.id)
         assert (event_kinds.count("planned"), event_kinds.count("run_finished")) == (1, 2)
-        # the planner's call and the executor's first two are the first job's; two were left
+        # the planner's call and the executor's first two belong to the first job; two calls
+        # remained
         paid = await operations.store.charges(retry_job.id)
         assert sorted(charge.role for charge in paid) == ["critic", "executor"]
         assert event_kinds.count("model_called") == 5
-        # once more, from a job that has itself inherited: only its end remains
+        # a second retry, of a job that has itself inherited: only its end remains
         assert (await deployment.record_of(operations, first)).status is Status.CANCELLED
 
 
@@ -115,12 +116,13 @@ async def test_a_longer_time_continues_the_pass(deployment: Deployment) -> None:
         assert sorted(charge.role for charge in paid) == ["critic", "executor", "executor"]
 
 
-async def test_a_retry_changes_who_decides(deployment: Deployment) -> None:
+async def test_a_retry_changes_the_decider(deployment: Deployment) -> None:
     model = deployment.record("asks", priced(one_run("asks", "print('x')")))
     async with deployment.operations() as operations:
         spec = JobSpec("asks", model=model, max_tokens=3 * CALL)
         finished_job = await deployment.until(operations, await deployment.submit(operations, spec))
-        assert finished_job.reason is Reason.BUDGET_EXHAUSTED  # the critic's call did not fit
+        # The budget did not suffice for the critic's call.
+        assert finished_job.reason is Reason.BUDGET_EXHAUSTED
         reviewed = replace(spec, review=True)
         asks = ok(await operations.retry_as_new_job(finished_job.id, reviewed, by="test"))
         paused = await deployment.until(operations, asks.id, Status.AWAITING_REVIEW)
@@ -155,7 +157,9 @@ async def test_a_rejected_job_restarts_and_asks_again(deployment: Deployment) ->
 
 
 def reopened(deployment: Deployment, name: str) -> JobSpec:
-    """A job that is sent back once, and would be right at the next revision, which it has not."""
+    """A job that is sent back once. Its next revision would be correct, but the job has no further
+    revision.
+    """
     write = "open('a.txt', 'w').write('one')\nprint(open('a.txt').read())"
     again = "open('a.txt', 'w').write('two')\nprint(open('a.txt').read())"
     turns = [
@@ -173,7 +177,7 @@ def reopened(deployment: Deployment, name: str) -> JobSpec:
 
 
 async def unapproved(deployment: Deployment, operations: Operations, name: str) -> JobRecord:
-    """The job as it has failed."""
+    """The failed job, which nobody approved."""
     first = await deployment.submit(operations, reopened(deployment, name))
     finished_job = await deployment.until(operations, first)
     assert (finished_job.status, finished_job.reason) == (Status.FAILED, Reason.UNAPPROVED), (
@@ -187,7 +191,7 @@ async def unapproved(deployment: Deployment, operations: Operations, name: str) 
 async def approved(
     deployment: Deployment, operations: Operations, retry_job: JobRecord
 ) -> JobRecord:
-    """The retry has succeeded; each of its events is there once."""
+    """The retry has succeeded, and each of its events exists once."""
     job = await deployment.until(operations, retry_job.id)
     assert (job.status, job.reason) == (Status.SUCCEEDED, None), deployment.logs()
     assert job.result is not None
@@ -200,7 +204,7 @@ async def approved(
     return job
 
 
-async def test_an_unapproved_job_goes_on_from_its_end_with_fresh_revisions(
+async def test_a_retry_of_an_unapproved_job_continues_with_new_revisions(
     deployment: Deployment,
 ) -> None:
     async with deployment.operations() as operations:
@@ -214,7 +218,7 @@ async def test_an_unapproved_job_goes_on_from_its_end_with_fresh_revisions(
         assert await deployment.record_of(operations, finished_job.id) == finished_job
 
 
-async def test_the_next_revision_of_an_unapproved_job_may_go_to_a_person(
+async def test_a_person_may_review_the_next_revision_of_an_unapproved_job(
     deployment: Deployment,
 ) -> None:
     async with deployment.operations() as operations:
@@ -229,7 +233,7 @@ async def test_the_next_revision_of_an_unapproved_job_may_go_to_a_person(
         )
 
 
-async def test_a_crash_does_not_take_the_parents_end_for_its_own(deployment: Deployment) -> None:
+async def test_after_a_crash_a_retry_does_not_use_its_parents_end(deployment: Deployment) -> None:
     async with deployment.operations() as operations:
         finished_job = await unapproved(deployment, operations, "cut")
         deployment.stop_workers()

@@ -1,4 +1,4 @@
-"""Jobs that name `auto`: the model goes by the task, and a crash does not choose anew."""
+"""Jobs with the model `auto`: the task determines the model, and a crash does not change it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def judges(request: Request) -> Turn:
-    """A model that works, and can be asked how hard a task is."""
+    """A model that does its work, and that rates the difficulty of a task."""
     if request.forced_tool == "Judged":
         difficulty = "hard" if HARD in request.last_text else "simple"
         return Reply(tool_calls=(ToolCall("Judged", {"difficulty": difficulty, "reason": "So."}),))
     return works(request)
 
 
-async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_again(
+async def test_the_task_determines_the_model_and_a_crash_does_not_choose_again(
     deployment: Deployment,
 ) -> None:
     with ProviderServer(judges) as server:
         url = server.groq_url
-        # dies with the plan paid for and on record, and the router's word before it
+        # the worker dies after the plan is paid for and recorded, and the router's reply before it
         cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}
         deployment.worker(groq_base_url=url, **cut, **ROUTES)
         async with deployment.operations() as operations:
@@ -70,6 +70,5 @@ async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_again(
                 "simple",
                 "model",
             )
-            assert (
-                data_by_kind["planned"]["source"] == "default"
-            )  # a simple task goes without a planner
+            # A simple task runs without a planner.
+            assert data_by_kind["planned"]["source"] == "default"

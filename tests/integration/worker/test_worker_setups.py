@@ -1,4 +1,4 @@
-"""What a repository needs is installed once, and jobs on it begin with that."""
+"""The dependencies of a repository are installed once, and its jobs begin with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPEC = {"task": TASK, "model": MODEL, "repo": {"ref": "main"}, "run_seconds": 60
 
 
 class Jobs:
-    """Jobs on the repository, by workers that may reach the index."""
+    """Jobs on the repository, with workers that may reach the index."""
 
     def __init__(self, deployment: Deployment, service: Service, repository: Repository) -> None:
         self.deployment, self.service, self.repository = deployment, service, repository
@@ -42,7 +42,7 @@ class Jobs:
         return dict(job)
 
     def setups(self, job_id: str) -> list[dict[str, Any]]:
-        """The events of its setup: their data, and `kind`."""
+        """The events of the job's setup: their data, and `kind`."""
         return [
             {**event.data, "kind": event.kind.removeprefix("setup_")}
             for event in self.service.events(job_id)
@@ -88,7 +88,7 @@ def jobs(tmp_path: Path, model: GreetingModel, index: WebServer) -> Iterator[Job
         yield Jobs(started_deployment, service, project(tmp_path / "project"))
 
 
-def test_a_job_whose_tests_need_a_package(
+def test_a_job_with_tests_that_need_a_package(
     jobs: Jobs, model: GreetingModel, index: WebServer
 ) -> None:
     jobs.deployment.worker()
@@ -104,13 +104,13 @@ def test_a_job_whose_tests_need_a_package(
     expected_text = shell["stdout"]["text"].splitlines()
     assert (expected_text[0], expected_text[3]) == ("HEY", "/run/venv")
     assert [line.split(" in ")[0] for line in expected_text[1:3]] == ["1 passed", "1 passed"]
-    assert len(expected_text) == 4  # git does not see it
+    assert len(expected_text) == 4  # git ignores the package
     assert verified["tests"]["counts"]["passed"] == 1
     assert job["result"]["patch"]["files"] == 1
     listed = next(text for text in model.texts if text.startswith("greet.py\n"))
     file_text = next(text for text in model.texts if text.startswith("greet.py:"))
     assert listed.splitlines() == ["greet.py", "requirements.txt", "tests/", "tests/test_greet.py"]
-    assert len(file_text.splitlines()) == 5  # no file of the package
+    assert len(file_text.splitlines()) == 5  # without any file of the package
     started, finished = jobs.setups(first)
     assert started == {"kind": "started", "command": command}
     assert (finished["ok"], finished["reused"], finished["output"]) == (True, False, "")
@@ -123,7 +123,7 @@ def test_a_job_whose_tests_need_a_package(
     assert len(jobs.layers()) == 1
 
 
-def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) -> None:
+def test_missing_dependencies_are_reported_once(jobs: Jobs, model: GreetingModel) -> None:
     del jobs.deployment.env["FETTLE_SETUP_INDEX"]
     jobs.deployment.worker()
     job_id = jobs.submit()
@@ -162,7 +162,7 @@ def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -
     assert [text["kind"] for text in jobs.setups(again)] == ["started", "finished"]
 
 
-def test_a_setup_where_nothing_is_installed_ends_with_what_works(jobs: Jobs) -> None:
+def test_a_setup_of_a_worker_without_hosts_fails_with_the_remedy(jobs: Jobs) -> None:
     jobs.deployment.worker(setup_index="")
     failed = jobs.wait_for_end(jobs.submit(setup="pip install shout"), "failed")
     assert "its operator has named no hosts for that (FETTLE_SETUP_HOSTS)" in failed["detail"]
@@ -170,14 +170,14 @@ def test_a_setup_where_nothing_is_installed_ends_with_what_works(jobs: Jobs) -> 
     assert "another command" not in failed["detail"]
 
 
-def test_an_index_that_is_away_is_tried_again(jobs: Jobs) -> None:
+def test_an_unavailable_index_is_tried_again(jobs: Jobs) -> None:
     jobs.deployment.worker(setup_index="http://127.0.0.1:9/simple/")
     job = jobs.wait_for_end(jobs.submit(), "failed")
     assert (job["reason"], job["attempts"]) == ("setup", 2)
     assert "no answer from 127.0.0.1:9" in job["detail"]
 
 
-def test_a_job_goes_on_after_its_worker_was_killed_in_the_setup(
+def test_a_job_continues_after_a_kill_of_its_worker_during_the_setup(
     jobs: Jobs, index: WebServer
 ) -> None:
     answer = index.answers["/files/shout-1.0-py3-none-any.whl"]

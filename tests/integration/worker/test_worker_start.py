@@ -1,4 +1,4 @@
-"""A worker honours its settings, or it does not start."""
+"""A worker applies its settings, or it does not start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from worker.adapters.tools import GROUP
         ({"https_proxy": "socks5h://me:hush@proxy:1080"}, "https_proxy names a socks5h proxy"),
     ],
 )
-def test_a_setting_that_does_not_fit_ends_the_start(
+def test_an_invalid_setting_prevents_the_start(
     tmp_path: Path, variables: dict[str, str], message: str
 ) -> None:
     env = {"PATH": os.environ["PATH"], **variables}
@@ -97,7 +97,7 @@ async def sends(runtime) -> str:
 """
 
 
-async def test_a_package_of_tools_does_not_turn_tracing_on(tmp_path: Path) -> None:
+async def test_a_package_of_tools_cannot_enable_tracing(tmp_path: Path) -> None:
     info = tmp_path / "packages" / "sends-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sends\nVersion: 1.0\n")
@@ -145,13 +145,13 @@ def test_an_unfit_address_ends_each_process_with_one_sentence_and_no_secret(
     assert "hush" not in process_result.stdout + process_result.stderr
 
 
-def test_units_do_not_restart_a_process_whose_settings_do_not_fit() -> None:
+def test_units_do_not_restart_a_process_with_invalid_settings() -> None:
     units = sorted((REPOSITORY / "deploy" / "systemd").glob("*.service"))
     assert len(units) == 3
     assert all("RestartPreventExitStatus=2\n" in unit.read_text() for unit in units)
 
 
-async def test_requests_go_where_langchains_name_says(tmp_path: Path) -> None:
+async def test_requests_go_to_the_address_in_langchains_variable(tmp_path: Path) -> None:
     with ProviderServer(works) as server:
         environment = {"GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url}
         with running_deployment(tmp_path, **environment) as deployment:

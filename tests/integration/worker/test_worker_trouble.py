@@ -1,4 +1,4 @@
-"""Workers in trouble of their own: no sandbox, no money left, stopped in the middle of a call."""
+"""Workers with faults: no sandbox, no money left, a stop in the middle of a call."""
 
 from __future__ import annotations
 
@@ -31,21 +31,23 @@ MARK = f"runs-until-asked-{secrets.token_hex(4)}"
 UNTIL_SIGNAL = f"open('left', 'w').write('x'); {waits_for_signal(MARK)}"
 
 
-async def test_a_job_waits_for_a_worker_whose_sandbox_works(deployment: Deployment) -> None:
-    """A sandbox that cannot work takes no job and costs none a try; repaired, it takes them."""
+async def test_a_job_waits_for_a_worker_with_a_working_sandbox(deployment: Deployment) -> None:
+    """A worker with a broken sandbox takes no job, and no job loses a try. After a repair, it takes
+    jobs.
+    """
     model = deployment.record("waits", one_run("waits", "print('x')"))
     python = deployment.folder / "python" / "bin" / "python"
     deployment.worker(sandbox_python=str(python))
     await deployment.ready()
     async with deployment.operations() as operations:
         job_id = await deployment.submit(operations, JobSpec(task="waits", model=model))
-        async with asyncio.timeout(20):  # its first heartbeat may come behind its first words
+        async with asyncio.timeout(20):  # its first heartbeat may come after its first log lines
             while not (announced := await operations.store.workers()):
                 await asyncio.sleep(0.02)
         (announced,) = announced
         assert announced["sandbox"]["works"] is False
         assert "make install" in announced["sandbox"]["why"]
-        await asyncio.sleep(1)  # in which its hint and the sweeper's have come
+        await asyncio.sleep(1)  # in this time, the hint of the job and the sweeper's hint arrive
         assert await deployment.kinds(operations, job_id) == ["submitted"]
         python.parent.parent.symlink_to(sandbox_python().parent.parent)
         job = await deployment.until(operations, job_id)
@@ -56,7 +58,7 @@ async def test_a_job_waits_for_a_worker_whose_sandbox_works(deployment: Deployme
                 await asyncio.sleep(0.1)
 
 
-async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
+async def test_a_run_that_ends_while_redis_refuses_writes_is_not_repeated(
     deployment: Deployment,
 ) -> None:
     """The attempt can store its files only after the outage; it waits and keeps its results."""
@@ -85,13 +87,16 @@ async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
         assert "given_back" not in await deployment.kinds(operations, job_id)
 
 
-async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Deployment) -> None:
-    """The run under way is given back, paid calls stay paid, and it ends when all works again."""
+async def test_a_sandbox_that_breaks_during_a_job_uses_no_try(deployment: Deployment) -> None:
+    """The job of the interrupted run returns to the queue, paid calls stay paid, and the job ends
+    after the repair.
+    """
     link = deployment.folder / "python"
     link.symlink_to(sandbox_python().parent.parent)
     deployment.worker(sandbox_python=str(link / "bin" / "python"))
     await deployment.ready()
-    until = time.time() + 4  # the first run goes on until then, the next one finds it past
+    # The first run continues until then; the next run finds the sandbox broken.
+    until = time.time() + 4
     breaks = f"import time; time.sleep(max(0.0, {until} - time.time())); print('x')"
     model = deployment.record("breaks", one_run("breaks", breaks))
     async with deployment.operations() as operations:
@@ -114,14 +119,14 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
         assert event_kinds.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
-def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(deployment: Deployment) -> None:
+def test_an_invalid_setting_is_named_and_ends_the_worker(deployment: Deployment) -> None:
     worker = deployment.worker(sandbox="other")
     assert worker.wait(60) == 2
     assert "FETTLE_SANDBOX (environment): Input should be 'local' or 'docker'" in deployment.logs()
     assert "Traceback" not in deployment.logs()
 
 
-def test_production_refuses_a_redis_that_forgets(deployment: Deployment) -> None:
+def test_production_refuses_a_redis_without_persistence(deployment: Deployment) -> None:
     with redis.Redis.from_url(deployment.redis_url) as client:
         client.config_set("appendonly", "no")
     worker = deployment.worker(env="production")

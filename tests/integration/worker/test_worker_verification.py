@@ -42,7 +42,7 @@ async def verification(deployment: Deployment, solution: str, test: str = TEST) 
     return JobSpec("Verify it", workspace=files, kind=JobKind.VERIFICATION, checks=spec)
 
 
-async def test_a_verification_succeeds_with_its_report_passed_or_not(
+async def test_a_verification_succeeds_whether_its_report_passed_or_not(
     shared: Deployment,
 ) -> None:
     async with shared.operations() as operations:
@@ -66,11 +66,11 @@ async def test_a_verification_succeeds_with_its_report_passed_or_not(
         assert await shared.kinds(operations, passed_id) == kinds
         assert not await operations.store.charges(passed_id)
         assert not await operations.store.conversation("default", passed.conversation_id, 3)
-        assert passed.workspace == right.workspace  # the checks have changed nothing
+        assert passed.workspace == right.workspace  # the checks have not changed any file
 
 
 @pytest.mark.invariant("J8")
-async def test_a_verification_whose_worker_died_is_made_again_once(deployment: Deployment) -> None:
+async def test_a_verification_of_a_dead_worker_is_repeated_once(deployment: Deployment) -> None:
     worker = deployment.worker(lease_seconds=MORTAL)
     async with deployment.operations() as operations:
         spec = await verification(deployment, "def add(a, b):\n    return a + b\n", SLOW)
@@ -89,7 +89,7 @@ async def test_a_verification_whose_worker_died_is_made_again_once(deployment: D
         assert "lease_lost" in kinds
 
 
-async def test_cases_are_judged_by_a_worker(shared: Deployment) -> None:
+async def test_a_worker_judges_cases(shared: Deployment) -> None:
     expected_questions = [
         {"argv": ["python", "app.py", "2"], "stdout": "4\n"},
         {"name": "three", "argv": ["python", "app.py"], "stdin": "3", "stdout_matches": "10."},
@@ -115,7 +115,7 @@ async def test_cases_are_judged_by_a_worker(shared: Deployment) -> None:
 
 
 @pytest.mark.invariant("J9")
-async def test_questions_outlive_their_worker_and_get_their_defaults_in_time(
+async def test_questions_survive_their_worker_and_get_their_defaults_in_time(
     deployment: Deployment,
 ) -> None:
     question = {"question": "Which sum?", "default": "That of two."}

@@ -26,7 +26,7 @@ def blobs(tmp_path: Path) -> DirectoryBlobs:
     return DirectoryBlobs(tmp_path)
 
 
-async def test_its_files_are_those_of_the_commit_with_the_changes_over_them(
+async def test_the_files_are_those_of_the_commit_with_the_changes_applied(
     blobs: DirectoryBlobs,
 ) -> None:
     workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
@@ -47,7 +47,7 @@ async def test_its_files_are_those_of_the_commit_with_the_changes_over_them(
     assert set(workspace.changed()) == {*changed, *removed}
 
 
-async def test_what_is_as_the_commit_has_it_is_no_change(blobs: DirectoryBlobs) -> None:
+async def test_a_file_that_equals_the_commits_is_no_change(blobs: DirectoryBlobs) -> None:
     workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     before = workspace.digest
     await workspace.apply({"app/main.py": b"print(2)\n", "made.py": b""}, frozenset({"app/old.py"}))
@@ -71,7 +71,7 @@ async def test_a_file_that_an_earlier_job_deleted_is_no_change(blobs: DirectoryB
     assert (set(tree.files), tree.removed) == ({"app/main.py"}, {"app/old.py"})
 
 
-async def test_the_code_that_tests_of_a_repository_test_is_its_code(
+async def test_the_tests_of_a_repository_import_its_own_code(
     blobs: DirectoryBlobs,
 ) -> None:
     workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
@@ -83,7 +83,7 @@ async def test_the_code_that_tests_of_a_repository_test_is_its_code(
     assert await code_under_test(await changed_files(of_job, workspace), workspace) == {}
 
 
-async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:
+async def test_files_below_git_are_not_kept(blobs: DirectoryBlobs) -> None:
     workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     own_files = {".git/HEAD": b"x", "app/.Git/config": b"x", ".gitignore": b"*.log\n"}
     artifacts = await workspace.apply(own_files, frozenset({".git/packed-refs", "a\x1bname"}))
@@ -91,7 +91,7 @@ async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:
     assert await workspace.tree() == Tree({".gitignore": b"*.log\n"}, ("repo-fixed",))
 
 
-async def test_another_attempt_finds_it_by_its_digest(blobs: DirectoryBlobs) -> None:
+async def test_another_attempt_loads_the_workspace_by_its_digest(blobs: DirectoryBlobs) -> None:
     submitted_digest = await save(blobs, {"README.md": b"of the request"})
     first = await ManifestWorkspace.on_commit(blobs, submitted_digest, BASE)
     assert await first.read("README.md") == b"of the request"
@@ -121,15 +121,15 @@ async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> Non
     assert (await plain.patch(), await plain.bundle(**signed, at=7)) == (None, None)
 
 
-async def test_its_own_files_have_the_same_order_in_each_process(blobs: DirectoryBlobs) -> None:
-    """Prompts list them, and a call is recalled by its prompt."""
+async def test_changed_files_have_the_same_order_in_each_process(blobs: DirectoryBlobs) -> None:
+    """Prompts list the files, and a call is recalled by its prompt."""
     names = [f"made{number:02}.py" for number in range(20)]
     workspace = await ManifestWorkspace.on_commit(blobs, None, BASE)
     await workspace.apply(dict.fromkeys(reversed(names), b""), frozenset())
     assert list(own_files(workspace)) == names
 
 
-async def test_the_files_of_the_ci_name_the_command_of_a_repositorys_tests(
+async def test_the_ci_configuration_names_the_command_of_a_repositorys_tests(
     blobs: DirectoryBlobs,
 ) -> None:
     files = {".github/workflows/ci.yml": b"    - run: pytest -q lib\r\n", "lib/check.py": b""}
@@ -139,7 +139,7 @@ async def test_the_files_of_the_ci_name_the_command_of_a_repositorys_tests(
     assert (facts.verify, facts.setup, facts.installed) == (("pytest", "-q", "lib"), "", False)
 
 
-async def test_guidance_and_configuration_are_read_by_links(blobs: DirectoryBlobs) -> None:
+async def test_guidance_and_configuration_are_read_through_links(blobs: DirectoryBlobs) -> None:
     files = {"docs/agents.md": b"Be brief.", "ci/pytest.ini": b"[pytest]\n", "test_a.py": b""}
     links = {
         "AGENTS.md": "docs/agents.md",
