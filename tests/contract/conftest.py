@@ -13,7 +13,7 @@ from jobs.store.redis_store import RedisStore, connect
 
 @pytest.fixture(params=sorted(redis_servers.binaries()))
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[RedisStore]:
-    """An empty store on each kind of server."""
+    """An empty store on each Redis server of this machine."""
     server = request.getfixturevalue("redis_named")(request.param)
     redis_store = RedisStore(connect(server.url, seconds=20))
     yield redis_store
@@ -22,5 +22,5 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[RedisStore]:
 
 @pytest.fixture
 def service(store: RedisStore) -> JobService:
-    """Operations over it."""
+    """Operations over this store."""
     return JobService(store)

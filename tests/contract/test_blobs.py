@@ -1,4 +1,4 @@
-"""Blobs keep bytes under their digest: in a directory, in a bucket."""
+"""Blobs store bytes under their digest: in a directory, and in a bucket."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def blobs(request, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"text", bytes(range(256)) * 1000])
-async def test_bytes_come_back_under_their_sha256(blobs, content):
+async def test_bytes_are_returned_by_their_sha256(blobs, content):
     digest = await blobs.put(content)
     assert digest == digest_bytes(content) == hashlib.sha256(content).hexdigest()
     assert await blobs.get(digest) == content
@@ -43,19 +43,19 @@ async def test_bytes_come_back_under_their_sha256(blobs, content):
     "digest",
     ["", "0" * 64, "0" * 63, "0" * 65, "A" * 64, "../../../etc/passwd", "0" * 62 + "/.", "é" * 64],
 )
-async def test_a_digest_of_nothing_that_is_kept_is_missing(blobs, digest):
+async def test_an_unknown_digest_is_missing(blobs, digest):
     await blobs.put(b"something")
     with pytest.raises(BlobMissing):
         await blobs.get(digest)
 
 
-async def test_many_may_put_the_same_at_once(blobs):
+async def test_many_callers_may_store_the_same_bytes_at_once(blobs):
     digests = await asyncio.gather(*(blobs.put(b"same" * 10_000) for _ in range(20)))
     assert len(set(digests)) == 1
     assert await blobs.get(digests[0]) == b"same" * 10_000
 
 
-async def test_what_is_removed_is_missing_and_can_be_put_again(blobs):
+async def test_removed_bytes_are_missing_and_can_be_stored_again(blobs):
     digest = await blobs.put(b"for a while")
     await blobs.remove(digest)
     await blobs.remove(digest)
@@ -66,7 +66,7 @@ async def test_what_is_removed_is_missing_and_can_be_put_again(blobs):
 
 
 @pytest.mark.parametrize("wrong", [{"name": "no-such-bucket"}, {"endpoint": "http://127.0.0.1:9"}])
-async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
+async def test_storage_that_is_unavailable_or_refuses_is_reported(bucket, wrong):
     blobs = S3Blobs(dataclasses.replace(bucket, seconds=0.5, **wrong))
     calls = (
         lambda: blobs.put(b"x"),
@@ -78,12 +78,12 @@ async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
     for ask in calls:
         with pytest.raises(BlobsUnavailable, match=f"the bucket {name}") as raised:
             await ask()
-        assert name not in raised.value.reason  # which tenants are shown
+        assert name not in raised.value.reason  # tenants see these words
         assert "127.0.0.1" not in raised.value.reason
 
 
 def other_service(status: int) -> type[BaseHTTPRequestHandler]:
-    """Answers every request with `status`, as a proxy or another service at the address does."""
+    """A server that answers every request with `status`, as a proxy or another service would."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
@@ -105,7 +105,7 @@ def other_service(status: int) -> type[BaseHTTPRequestHandler]:
         (503, "it does not answer, or fails"),
     ],
 )
-async def test_every_answer_that_is_no_bucket_is_an_outage(bucket, status, reason):
+async def test_every_answer_without_a_bucket_is_an_outage(bucket, status, reason):
     with listening(other_service(status)) as port:
         endpoint = f"http://127.0.0.1:{port}"
         blobs = S3Blobs(dataclasses.replace(bucket, seconds=1.0, endpoint=endpoint))
@@ -115,7 +115,7 @@ async def test_every_answer_that_is_no_bucket_is_an_outage(bucket, status, reaso
             assert raised.value.reason == reason
 
 
-async def test_a_probe_leaves_nothing(blobs):
+async def test_a_probe_leaves_no_object(blobs):
     await blobs.probe()
     if isinstance(blobs, DirectoryBlobs):
         assert [path for path in blobs._root.rglob("*") if path.is_file()] == []

@@ -1,4 +1,4 @@
-"""Budgets set aside, settle and refuse, and never more than the cap."""
+"""Budgets reserve, settle and refuse amounts, and never exceed the limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def reserve(
     return await store.budgets.reserve(job.id, job.epoch, reservation)
 
 
-async def test_what_fits_is_set_aside_and_what_does_not_is_refused(
+async def test_an_amount_that_fits_is_reserved_and_a_larger_amount_is_refused(
     store: RedisStore, service: JobService
 ):
     job = await service.running()
@@ -46,11 +46,11 @@ async def test_what_fits_is_set_aside_and_what_does_not_is_refused(
     assert await reserve(store, job, asking("b", job=cap)) is None
     short = await reserve(store, job, asking("c", job=cap))
     assert short == BudgetShortfall("job", "cost", 25_000_000, 20_000_000, CENT, 20_000_000)
-    assert short.may_fit_later  # once the others are settled
+    assert short.may_fit_later  # after the other reservations are settled
     assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
 
 
-async def test_a_charge_settles_what_was_set_aside(store: RedisStore, service: JobService):
+async def test_a_charge_settles_its_reservation(store: RedisStore, service: JobService):
     job = await service.running()
     await reserve(store, job, asking("a", day=Cap(cost=CENT)))
     await store.write(job.id, job.epoch, Writes(charges=[paid("c1", "a")]))
@@ -59,7 +59,7 @@ async def test_a_charge_settles_what_was_set_aside(store: RedisStore, service: J
     assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
 
 
-async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, service: JobService):
+async def test_an_unknown_charge_keeps_its_reservation(store: RedisStore, service: JobService):
     job = await service.running()
     for name in "abc":
         await reserve(store, job, asking(name))
@@ -67,7 +67,7 @@ async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, service: 
     assert await store.budgets.of_job(job.id) == Amount(CENT + CENT // 10 + CENT, 4 + 10 + 10)
 
 
-async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
+async def test_a_reservation_is_released_once_and_never_after_its_settlement(
     store: RedisStore, service: JobService
 ):
     job = await service.running()
@@ -80,7 +80,7 @@ async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
     assert await store.budgets.of_keys_today([KEY, "none"]) == [Amount(CENT // 2, 4), Amount()]
 
 
-async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
+async def test_all_jobs_of_a_key_share_its_budget_and_no_amount_is_reserved_in_part(
     store: RedisStore, service: JobService
 ):
     first, two = await service.running(), await service.running()
@@ -94,7 +94,7 @@ async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
     assert await reserve(store, two, other_key) is None
 
 
-async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: JobService):
+async def test_all_keys_of_a_tenant_share_its_budget(store: RedisStore, service: JobService):
     first, two = await service.running(), await service.running()
     key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
 
@@ -118,7 +118,7 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: Job
     assert await store.budgets.of_tenant_today("other") == Amount()
 
 
-async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
+async def test_an_old_attempt_reserves_no_amount_but_settles_its_charges(
     store: RedisStore, service: JobService
 ):
     old = await service.running()
@@ -127,13 +127,16 @@ async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
     with pytest.raises(StaleEpoch):
         await reserve(store, old, asking("b"))
     job = await service.claim(old.id)
-    assert await store.budgets.of_job(job.id) == Amount(CENT, 10)  # killed: counts as spent
+    # The worker was killed, so the reservation counts as spent.
+    assert await store.budgets.of_job(job.id) == Amount(CENT, 10)
     with pytest.raises(StaleEpoch):
         await store.write(old.id, old.epoch, Writes(charges=[paid("c1", "a")]))
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
 
 
-async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, service: JobService):
+async def test_concurrent_reservations_never_exceed_the_limit(
+    store: RedisStore, service: JobService
+):
     jobs = [await service.running() for _ in range(10)]
     day = Cap(cost=25 * CENT)
     reservations = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]

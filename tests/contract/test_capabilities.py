@@ -43,7 +43,7 @@ async def test_a_model_has_the_record_that_was_learned_for_it(
     assert await capabilities.read(OTHER) == Capabilities()
 
 
-async def test_lessons_of_two_writers_add_up(capabilities: CapabilityStore) -> None:
+async def test_lessons_of_two_writers_are_combined(capabilities: CapabilityStore) -> None:
     await capabilities.write(MODEL, Capabilities(drop=frozenset({"temperature"})))
     await capabilities.write(MODEL, Capabilities(drop=frozenset({"tool_choice"})))
     await capabilities.write(MODEL, Capabilities(max_output_tokens=1_000))
@@ -52,7 +52,7 @@ async def test_lessons_of_two_writers_add_up(capabilities: CapabilityStore) -> N
     assert record.max_output_tokens == 1_000
 
 
-async def test_other_workers_know_it_until_it_expires(
+async def test_other_workers_see_a_record_until_it_expires(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await RedisCapabilities(store.capabilities).write(MODEL, LEARNED)
@@ -76,7 +76,7 @@ async def test_a_damaged_record_is_learned_anew(store: RedisStore, stored: str) 
     assert (await capabilities.read(MODEL)).drop == LEARNED.drop
 
 
-async def test_a_record_of_a_newer_release_is_read_as_far_as_it_is_known(
+async def test_the_known_fields_of_a_newer_releases_record_are_read(
     store: RedisStore,
 ) -> None:
     text = f'{{"drop": ["seed"], "sings": true, "expires_at": {time.time() + 60}}}'
@@ -84,7 +84,7 @@ async def test_a_record_of_a_newer_release_is_read_as_far_as_it_is_known(
     assert (await RedisCapabilities(store.capabilities).read(MODEL)).drop == {"seed"}
 
 
-async def test_without_redis_a_process_remembers_what_it_learns_itself() -> None:
+async def test_without_redis_a_process_remembers_its_own_lessons() -> None:
     away = RedisStore(connect("redis://127.0.0.1:1/0", seconds=0.2))
     capabilities = RedisCapabilities(away.capabilities)
     assert await capabilities.read(MODEL) == Capabilities()

@@ -1,4 +1,4 @@
-"""What the saver promises beyond LangGraph's conformance suite, on a real server."""
+"""The promises of the saver beyond LangGraph's conformance suite, on a real server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def everything(saver, config=None):
 # Keys
 
 
-async def test_no_thread_or_namespace_is_taken_for_another(saver, client):
+async def test_threads_and_namespaces_are_not_confused(saver, client):
     threads = [(thread, namespace) for thread in ODD_THREADS for namespace in ODD_NAMESPACES]
     for number, (thread, namespace) in enumerate(threads):
         stored = await put(saver, config_at(thread, namespace), {"n": number})
@@ -99,7 +99,7 @@ async def test_no_thread_or_namespace_is_taken_for_another(saver, client):
 # Round trips and refusals
 
 
-async def test_what_the_fence_refuses_is_not_stored_and_not_hidden(saver, writes, client):
+async def test_a_fenced_write_is_not_stored_and_raises(saver, writes, client):
     stored = await put(saver, config_at(), {"a": 1})
     before = await everything(saver)
     writes.refusing = True
@@ -112,7 +112,7 @@ async def test_what_the_fence_refuses_is_not_stored_and_not_hidden(saver, writes
     assert await everything(saver) == before
 
 
-async def test_a_restarted_server_that_forgot_the_scripts_is_served(saver, client):
+async def test_a_restarted_server_without_the_scripts_is_used(saver, client):
     await put(saver, config_at(), {"a": 1})
     await saver.aget_tuple(config_at())
     await client.script_flush()
@@ -161,7 +161,7 @@ async def test_writes_keep_their_first_value_and_marks_their_last(saver):
 
 
 @pytest.mark.parametrize("value", [None, b"\0 raw \xff", bytearray(b"x"), "", {"a": [1, [2]]}, 0])
-async def test_values_of_every_kind_come_back(saver, value):
+async def test_values_of_every_kind_are_restored(saver, value):
     stored = await put(saver, config_at(), {"odd channel: |@ ü": value})
     await saver.aput_writes(stored, [("odd channel: |@ ü", value)], "task", "~a, b:1")
     checkpoint = await saver.aget_tuple(stored)
@@ -169,9 +169,7 @@ async def test_values_of_every_kind_come_back(saver, value):
     assert checkpoint.pending_writes == [("task", "odd channel: |@ ü", value)]
 
 
-async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a_hole(
-    saver, client
-):
+async def test_a_checkpoint_without_one_of_its_values_is_an_error(saver, client):
     await put(saver, config_at(), {"a": 1, "b": 2})
     await client.hdel("fettle:checkpoint:job:", "b@1")
     with pytest.raises(StateUnreadable, match="b@1"):
@@ -213,7 +211,7 @@ def append(state, batches):
 
 def delta_graph(saver, snapshot_frequency=1000):
     log = Annotated[list[int], DeltaChannel(append, snapshot_frequency=snapshot_frequency)]
-    # Not as a class: its annotations are strings here, and cannot see `log`.
+    # Not a class: the annotations in this file are strings and cannot see `log`.
     state = TypedDict("State", {"log": log, "total": Annotated[int, operator.add]})  # noqa: UP013
 
     def step(state):
@@ -242,7 +240,7 @@ async def test_delta_channels_are_rebuilt_as_the_memory_saver_does(saver, freque
     assert len(histories[0][0]["log"]) > 10
 
 
-async def test_a_copy_stands_on_its_own(saver):
+async def test_a_copy_is_independent(saver):
     graph = delta_graph(saver)
     source = {"configurable": {"thread_id": "job"}}
     await graph.ainvoke({"log": [-1], "total": 0}, source, durability="sync")

@@ -1,4 +1,4 @@
-"""API keys are kept, found and revoked."""
+"""API keys are stored, loaded and revoked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def credentials(redis_url):
     await client.aclose()
 
 
-async def test_a_key_is_found_by_its_digest_and_its_id(credentials):
+async def test_a_key_is_loaded_by_its_digest_and_its_id(credentials):
     await credentials.add(ADA, digest_secret("s1"))
     assert await credentials.find(digest_secret("s1")) == ADA
     assert await credentials.get("k1") == ADA
@@ -64,7 +64,7 @@ async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
     assert not credential.active
 
 
-async def test_no_secret_is_kept(redis_url):
+async def test_no_secret_is_stored(redis_url):
     client = connect(redis_url, seconds=20)
     secret = new_secret()
     await Credentials(client).add(ADA, digest_secret(secret))
@@ -94,7 +94,7 @@ async def test_a_revoked_keys_name_is_free_again_once(credentials):
     assert not await credentials.add(replace(ADA, id="k5"), digest_secret("s5"))
 
 
-async def test_limits_are_kept_and_changed(credentials):
+async def test_limits_are_stored_and_changed(credentials):
     limited = replace(ADA, max_cost_usd_per_day="2.50", max_tokens_per_day=0)
     await credentials.add(limited, digest_secret("s1"))
     assert await credentials.find(digest_secret("s1")) == limited

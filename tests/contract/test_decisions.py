@@ -1,4 +1,4 @@
-"""Who decided what, in Redis."""
+"""The record of decisions and their persons, in Redis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def decided(service, **fields) -> str:
 
 async def test_decisions_and_votes_are_found_by_their_time(service):
     first = await decided(service, feedback="fine", key_id="k1")
-    await asyncio.sleep(0.002)  # what happens in one millisecond comes in any order
+    await asyncio.sleep(0.002)  # events of the same millisecond have no fixed order
     running = await service.running(review=True, approvals=2)
     job(await service.operations.pause(lease_of(running), review()))
     for by in ("cat", "dan"):
@@ -69,7 +69,7 @@ async def test_a_withdrawn_vote_is_listed(service):
     assert rows[0]["evidence"] == "amber: No verification is on record"
 
 
-async def test_they_go_with_their_jobs(service):
+async def test_decisions_are_removed_with_their_jobs(service):
     await decided(service, action=Action.REJECT, feedback="no")
     decided_rows = await decided(service)
 

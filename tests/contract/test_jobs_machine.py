@@ -1,6 +1,6 @@
-"""Whatever is done to jobs in a real Redis, in any order, the invariants hold.
+"""The invariants hold after any commands on jobs in a real Redis, in any order.
 
-`WALKS=50 pytest tests/contract/test_jobs_machine.py` takes fifty times as many walks.
+`WALKS=50 pytest tests/contract/test_jobs_machine.py` makes fifty times as many walks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ENDS = ("succeed", "fail", "retry", "requeue", "pause")
 MOST_JOBS = 5
 OFFERED = (Action.APPROVE, Action.REVISE, Action.EDIT, Action.REJECT, Action.DELEGATE)
 LEASES = st.sampled_from([-1, -1, -1, -2])
-"""The last lease that was granted, or the one before it."""
+"""The last lease that was granted, or the lease before it."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class History:
 
 
 class Jobs(StoreMachine):
-    """Gives jobs every command, and checks all of them after each step."""
+    """Sends every command to jobs, and checks all jobs after each step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,9 @@ class Jobs(StoreMachine):
         return any(history.status in statuses for history in self.histories.values())
 
     def pick(self, data: st.DataObject, *statuses: Status) -> str:
-        """A job, in most steps one in these statuses: walks would not get far by blind chance."""
+        """A job, in most steps a job in one of these statuses: with random jobs only, walks would
+        reach few states.
+        """
         fits = [job_id for job_id, history in self.histories.items() if history.status in statuses]
         blind = data.draw(st.integers(0, 7)) == 7
         return data.draw(st.sampled_from(list(self.histories) if blind or not fits else fits))
@@ -171,7 +173,9 @@ class Jobs(StoreMachine):
     @precondition(lambda self: self.has_job_in(Status.QUEUED, Status.RUNNING))
     @rule(data=st.data())
     def fall_silent(self, data: st.DataObject) -> None:
-        """Its worker crashes, or its hints are lost: the sweeper finds the job once it is due."""
+        """The worker of a job crashes, or its hints are lost: the sweeper finds the job when it is
+        due.
+        """
         job_id = self.pick(data, Status.QUEUED, Status.RUNNING)
         before = self.record(job_id)
         if before.status not in (Status.QUEUED, Status.RUNNING):
@@ -193,7 +197,7 @@ class Jobs(StoreMachine):
 
     @invariant()
     def everything_holds(self) -> None:
-        """One look at everything, then each rule on its own."""
+        """Read all jobs once, then check each rule."""
         awaitables = (self.service.record, self.store.charges, self.store.events)
         reads = [[ask(job_id) for job_id in self.histories] for ask in awaitables]
         records, charges, events = self.run(_all([_all(read) for read in reads]))

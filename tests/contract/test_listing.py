@@ -1,4 +1,4 @@
-"""What a page of jobs is searched by, in Redis."""
+"""The filters of a page of jobs, in Redis."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_changes_are_counted_by_tenant(service):
     assert await service.store.changes("other") == 0
 
 
-async def test_jobs_are_found_by_words_and_their_beginnings(service):
+async def test_jobs_are_found_by_words_and_their_prefixes(service):
     primes = (await service.submit("Write a prime checker, fast")).id
     search = (await service.submit("Binary search; primes it is not", labels=("Größe", "v2"))).id
     assert set(await ids(service, text="prime")) == {primes, search}
@@ -51,7 +51,7 @@ async def test_jobs_are_found_by_words_and_their_beginnings(service):
         assert await ids(service, text=nothing) == []
 
 
-async def test_a_search_keeps_to_its_tenant_and_to_the_other_filters(service):
+async def test_a_search_respects_the_tenant_and_the_other_filters(service):
     queued = (await service.submit("sort a list", labels=("demo",))).id
     running = (await service.running(labels=("demo",))).id
     assert await ids(service, text="sort", status=Status.QUEUED, label="demo") == [queued]
@@ -74,7 +74,7 @@ async def _page(service, limit: int, offset: int):
     return await service.store.page(TENANT, limit=limit, offset=offset, text="word same")
 
 
-async def test_what_is_no_task_is_listed_by_its_kind_alone(service):
+async def test_jobs_without_a_task_are_listed_by_their_kind(service):
     task = (await service.submit("check", labels=("x",))).id
     verification_id = (await service.submit("check", labels=("x",), kind=JobKind.VERIFICATION)).id
     assert await ids(service) == await ids(service, label="x") == await ids(service, text="check")
@@ -83,7 +83,7 @@ async def test_what_is_no_task_is_listed_by_its_kind_alone(service):
     assert await ids(service, kind=JobKind.VERIFICATION, label="x") == [verification_id]
 
 
-async def test_what_waits_for_a_person_is_what_he_may_decide(service):
+async def test_jobs_that_wait_for_a_person_are_those_that_the_person_may_decide(service):
     first, second = await waiting(service), await waiting(service, approvals=2)
     await service.submit()
     assert set(await ids(service, waits_for=ANN.identity_keys)) == {first}, (
@@ -124,7 +124,7 @@ async def test_jobs_are_found_by_an_override_of_their_evidence(service):
     assert await ids(service, override=True) == []
 
 
-async def test_a_page_has_what_was_paid(service):
+async def test_a_page_has_the_costs(service):
     record = await service.submit()
     await service.store.charge(record.id, [Charge("a", "critic", "m", 1, 2, "0.5")])
     page = await service.store.page(TENANT, limit=10, offset=0)

@@ -22,7 +22,7 @@ async def today(service):
     return counts
 
 
-async def test_a_job_counts_once_as_it_ends(service):
+async def test_a_job_counts_once_by_its_outcome(service):
     record = await service.running()
     run = {"number": 1, "succeeded": True, "seconds": 0.5, "revision": 2}
     writes = Writes(
@@ -41,7 +41,7 @@ async def test_a_job_counts_once_as_it_ends(service):
     assert (await service.record(record.id)).revisions == 2
 
 
-async def test_decisions_count_with_the_time_they_took(service):
+async def test_decisions_count_with_their_waiting_time(service):
     record = await service.running()
     job(await service.operations.pause(lease_of(record), review()))
     answers = await asyncio.gather(
@@ -52,7 +52,7 @@ async def test_decisions_count_with_the_time_they_took(service):
     assert (counts["decided|approve"], counts["wait_ms"] >= 0) == (1, True)
 
 
-async def test_a_day_is_its_tenants_own_and_others_are_empty(service):
+async def test_the_counts_of_a_day_belong_to_one_tenant(service):
     job(await service.operations.cancel((await service.submit()).id, "ann"))
     day = day_of(await service.store.now())
     assert await service.store.day_counts.days("other", [day]) == [{}]
@@ -60,7 +60,7 @@ async def test_a_day_is_its_tenants_own_and_others_are_empty(service):
     assert (counts[0], counts[1]["ended|cancelled"]) == ({}, 1)
 
 
-async def test_what_is_paid_after_the_end_counts_once_too(service):
+async def test_a_charge_after_the_end_counts_once_too(service):
     record = await service.running()
     job(await service.operations.cancel(record.id, "ann"))
     late = Charge("late", "critic", "groq:m", 3, 4, "0.5")

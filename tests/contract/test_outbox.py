@@ -76,7 +76,7 @@ async def test_a_withdrawn_vote_is_announced(service):
     assert await waiting_types(service) == ["review.approved", "review.opened", "review.withdrawn"]
 
 
-async def test_without_an_address_nothing_is_written(store):
+async def test_without_an_address_no_message_is_written(store):
     await cancelled_job(JobService(store))
     assert await store.outbox.waiting(9) == ([], 0)
 
@@ -88,7 +88,7 @@ async def test_concurrent_changes_make_each_delivery_once(service):
     assert await waiting_types(service) == ["review.decided", "review.opened"]
 
 
-async def test_nobody_else_gets_what_was_taken(service):
+async def test_a_message_is_taken_by_one_sender_only(service):
     job_service = {await cancelled_job(service) for _ in range(6)}
     leased = await asyncio.gather(*(service.store.outbox.lease(2, 60_000) for _ in range(5)))
     names = [message.job_id for part in leased for message in part]
@@ -97,7 +97,7 @@ async def test_nobody_else_gets_what_was_taken(service):
     assert await service.store.outbox.lease(9, 60_000) == []
 
 
-async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
+async def test_an_arrived_message_is_removed_and_a_failed_one_is_sent_again(service):
     await cancelled_job(service), await cancelled_job(service)
     outbox = service.store.outbox
     first, second = await outbox.lease(9, 60_000)
@@ -111,7 +111,7 @@ async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
     assert not await outbox.fail(again, "late", 0)
 
 
-async def test_a_dead_one_stays_listed_and_can_be_sent_again(service):
+async def test_a_dead_message_stays_listed_and_can_be_sent_again(service):
     await cancelled_job(service)
     outbox = service.store.outbox
     (leased,) = await outbox.lease(9, 60_000)

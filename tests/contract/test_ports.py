@@ -1,4 +1,4 @@
-"""What every form of the graph's ports must do: the in-memory twins and the worker's."""
+"""The contract of the graph's ports, for the in-memory ports and the worker's ports."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-async def test_what_was_recorded_is_recalled_now_and_after_a_crash(harness: Harness) -> None:
+async def test_recorded_calls_are_recalled_now_and_after_a_crash(harness: Harness) -> None:
     attempt = await harness.attempt()
     await attempt.journal.record("call", Finished(b"\x00outcome\xff"))
     assert await attempt.journal.recall("call") == b"\x00outcome\xff"
     assert await (await harness.attempt()).journal.recall("call") == b"\x00outcome\xff"
 
 
-async def test_all_that_came_of_a_call_is_on_record_with_it(harness: Harness) -> None:
+async def test_all_results_of_a_call_are_recorded_with_it(harness: Harness) -> None:
     attempt = await harness.attempt()
     await attempt.workspace.apply({"a.txt": b"a"})
     done = Finished(
@@ -62,11 +62,11 @@ async def test_all_that_came_of_a_call_is_on_record_with_it(harness: Harness) ->
     assert await (await harness.attempt()).workspace.read("a.txt") == b"a"
 
 
-async def test_a_workspace_is_as_the_last_finished_call_left_it(harness: Harness) -> None:
+async def test_the_workspace_is_that_of_the_last_finished_call(harness: Harness) -> None:
     attempt = await harness.attempt()
     await attempt.workspace.apply({"a.txt": b"a"})
     await attempt.journal.record("one", Finished(b"1", workspace=attempt.workspace.digest))
-    await attempt.journal.record("two", Finished(b"2"))  # a model call leaves no workspace
+    await attempt.journal.record("two", Finished(b"2"))  # a model call has no workspace
     await attempt.workspace.apply({"a.txt": b"of a call that never finished"})
     assert (await (await harness.attempt()).workspace.tree()).files == {"a.txt": b"a"}
 
@@ -82,7 +82,7 @@ async def test_events_are_in_order_and_unique(harness: Harness) -> None:
     assert kinds == [("planned", 1), ("tool_used", 1), ("answered", 1), ("tool_used", 2)]
 
 
-async def test_the_next_attempt_does_not_say_it_again(harness: Harness) -> None:
+async def test_the_next_attempt_does_not_repeat_events(harness: Harness) -> None:
     first = await harness.attempt()
     await first.events.emit(event(1, "planned"))
     await first.journal.record("call", Finished(b"1"))
@@ -104,7 +104,7 @@ def call_of(tokens: int, usd: str | None = "0.01") -> Callable[[], MaxSpend]:
     return lambda: MaxSpend("groq:small", tokens, None if usd is None else Decimal(usd))
 
 
-async def test_a_budget_is_spent_over_all_attempts(harness: Harness) -> None:
+async def test_all_attempts_share_one_budget(harness: Harness) -> None:
     attempt = await harness.attempt(most_tokens=100)
     name = await attempt.budget.reserve(call_of(60))
     spent = replace(charge("c1", tokens=35), reservation=name)
@@ -117,14 +117,14 @@ async def test_a_budget_is_spent_over_all_attempts(harness: Harness) -> None:
     await (await harness.attempt(most_tokens=101)).budget.reserve(call_of(1))
 
 
-async def test_a_price_that_nobody_knows_is_refused_where_money_counts(harness: Harness) -> None:
+async def test_an_unknown_price_is_refused_under_a_limit_of_money(harness: Harness) -> None:
     attempt = await harness.attempt(most_usd="1")
     with pytest.raises(PriceUnknown, match="groq:small"):
         await attempt.budget.reserve(call_of(10, None))
     assert await (await harness.attempt(most_tokens=10)).budget.reserve(call_of(10, None))
 
 
-async def test_a_cancelled_job_starts_nothing(harness: Harness) -> None:
+async def test_a_cancelled_job_starts_no_call(harness: Harness) -> None:
     attempt = await harness.attempt()
     await attempt.cancel.check()
     await harness.cancel()
@@ -132,7 +132,7 @@ async def test_a_cancelled_job_starts_nothing(harness: Harness) -> None:
         await attempt.cancel.check()
 
 
-async def test_another_workspace_goes_its_own_way_over_the_same_bytes(harness: Harness) -> None:
+async def test_a_second_workspace_over_the_same_bytes_is_independent(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     await workspace.apply({"a": b"1", "b": b"2"})
     before = workspace.digest
@@ -146,7 +146,7 @@ async def test_another_workspace_goes_its_own_way_over_the_same_bytes(harness: H
     assert (fork.digest, (await fork.tree()).files) == (None, {})
 
 
-async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
+async def test_changes_replace_files(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     await workspace.apply({"b.txt": b"b", "a.txt": b"a", "gone.txt": b"x"})
     png, lie = b"\x89PNG\r\n\x1a\n", b"a text"
@@ -167,7 +167,7 @@ async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
     assert set(workspace.changed()) == set(files)
 
 
-async def test_links_and_modes_are_kept(harness: Harness) -> None:
+async def test_links_and_modes_are_stored(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     script, text = b"#!/bin/sh\n", b"text"
     await workspace.apply(

@@ -1,4 +1,4 @@
-"""How often all workers together call a provider."""
+"""The rate at which all workers together call a provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from worker.store import Patience
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
 Workers = Callable[..., list[ModelRateLimit]]
-"""Makes that many limits which count together, with a pace for groq."""
+"""Makes this number of limits that count together, with a pace for groq."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def workers(redis_url: str) -> AsyncIterator[Workers]:
 
 
 async def sent(limits: list[ModelRateLimit], count: int, tokens: int = 1) -> list[float]:
-    """When that many requests were let through, in seconds from now."""
+    """The times at which this number of requests were allowed, in seconds from now."""
     started = time.monotonic()
 
     async def send_request(number: int) -> float:
@@ -55,14 +55,15 @@ def keeps_to(times: list[float], together: int, seconds: float) -> bool:
     return all(at > turn - 0.05 for at, turn in zip(times, turns, strict=True))
 
 
-async def test_what_is_within_the_limit_does_not_wait(workers: Workers) -> None:
+async def test_a_request_within_the_limit_does_not_wait(workers: Workers) -> None:
     limits = workers(Pace(10, None, 60_000))
-    await sent(limits, 10)  # or it were refused: a period is longer than anyone waits
+    # If a request had to wait, it would be refused: a period is longer than the longest wait.
+    await sent(limits, 10)
     with pytest.raises(ModelUnavailable):
         await limits[0].wait(SMALL, 1)
 
 
-async def test_workers_count_together_and_no_window_has_more(workers: Workers) -> None:
+async def test_workers_count_together_and_no_window_exceeds_the_limit(workers: Workers) -> None:
     assert keeps_to(await sent(workers(Pace(5, None, 400)), 15), 5, 0.4)
 
 
@@ -82,7 +83,7 @@ async def test_a_request_beyond_the_limit_of_tokens_goes_alone(workers: Workers)
     assert keeps_to(await sent(workers(Pace(100, 50, 300)), 2, tokens=80), 1, 0.3)
 
 
-async def test_a_wait_beyond_the_bound_is_refused_at_once_and_takes_no_turn(
+async def test_a_request_that_would_wait_too_long_is_refused_at_once_and_takes_no_turn(
     workers: Workers,
 ) -> None:
     first, second = workers(Pace(1, None, 60_000))
@@ -91,7 +92,7 @@ async def test_a_wait_beyond_the_bound_is_refused_at_once_and_takes_no_turn(
     for _ in range(3):
         with pytest.raises(ModelUnavailable) as caught:
             await second.wait(SMALL, 1)
-        # its turn is the next still: those that were refused have none before it
+        # its turn is still the next: refused requests have taken no turn before it
         assert 30 < (caught.value.retry_after_seconds or 0) <= 60
     assert time.monotonic() - started < 30
 
@@ -100,7 +101,7 @@ async def test_a_hold_set_by_one_worker_applies_to_all(workers: Workers) -> None
     first, second = workers(Pace(100))
     started = time.monotonic()
     await first.hold(SMALL, 0.4)
-    await first.hold(SMALL, 0.1)  # a shorter one changes nothing
+    await first.hold(SMALL, 0.1)  # a shorter hold has no effect
     await asyncio.gather(first.wait(SMALL, 1), second.wait(SMALL, 1))
     assert time.monotonic() - started > 0.35
 
@@ -108,7 +109,8 @@ async def test_a_hold_set_by_one_worker_applies_to_all(workers: Workers) -> None
 async def test_other_models_and_providers_are_not_held(workers: Workers) -> None:
     first, second = workers(Pace(100))
     await first.hold(SMALL, 30)
-    await second.wait(LARGE, 1)  # or it were refused: it is longer than anyone waits
+    # If the request had to wait, it would be refused: the hold is longer than the longest wait.
+    await second.wait(LARGE, 1)
     await second.wait(OTHER, 1)
     with pytest.raises(ModelUnavailable):
         await second.wait(SMALL, 1)

@@ -1,4 +1,4 @@
-"""Finished jobs go, then their bytes: nothing leaks, and nothing that is in use is lost."""
+"""Finished jobs are removed, then their bytes: no data remains, and no data in use is lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def put(store, blobs, content: bytes) -> str:
     return await PinnedBlobs(blobs, store.blobs.pin, lambda _: None).put(content)
 
 
-async def test_a_finished_job_goes_with_all_that_is_kept_of_it(service, store):
+async def test_a_finished_job_is_removed_with_all_of_its_data(service, store):
     done = await succeeded(service, "a" * 64, labels=("nightly",))
     assert await remove_finished(store, AT_ONCE) == 1
     assert await store.load(done.id) is None
@@ -77,7 +77,7 @@ async def test_a_finished_job_goes_with_all_that_is_kept_of_it(service, store):
     assert await remove_finished(store, AT_ONCE) == 0
 
 
-async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(service, store):
+async def test_checkpoints_and_journal_end_with_the_job_unless_a_retry_needs_them(service, store):
     over = [(await succeeded(service)).id]
     over += [
         (await failed(service, end_reason)).id
@@ -98,7 +98,7 @@ async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(se
     assert await store.journal(cancelled.id) == {"call": b"1"}
 
 
-async def test_what_is_young_or_not_final_stays(service, store):
+async def test_recent_and_unfinished_jobs_stay(service, store):
     done, waiting = await succeeded(service), await service.submit()
     assert await remove_finished(store, Retention(60_000, 0)) == 0
     assert await remove_finished(store, AT_ONCE) == 1
@@ -106,7 +106,7 @@ async def test_what_is_young_or_not_final_stays(service, store):
     assert await service.record(waiting.id) == waiting
 
 
-async def test_a_job_that_cannot_be_removed_hinders_no_other(service, store):
+async def test_a_job_that_cannot_be_removed_does_not_block_others(service, store):
     bad = [(await succeeded(service)).id for _ in range(3)]
     good = await succeeded(service)
 
@@ -121,7 +121,7 @@ async def test_a_job_that_cannot_be_removed_hinders_no_other(service, store):
     assert all([await store.load(job_id) for job_id in bad])
 
 
-async def test_what_cannot_be_read_hinders_no_other(redis_url):
+async def test_a_job_that_cannot_be_read_does_not_block_others(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
     service = JobService(store)
     bad = [(await service.submit()).id for _ in range(40)]
@@ -144,7 +144,7 @@ async def test_what_cannot_be_read_hinders_no_other(redis_url):
     await store.close()
 
 
-async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(service, store):
+async def test_a_conversation_keeps_the_turns_of_remaining_jobs(service, store):
     first = await succeeded(service)
     second = await succeeded(service, conversation_id=first.id)
     assert await store.remove(first)
@@ -154,7 +154,7 @@ async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(service, store):
 
 
 @pytest.mark.parametrize("beside", [{}, {"cached_input_tokens": 3, "reservation": "r"}])
-async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(service, store, beside):
+async def test_charges_of_a_removed_job_are_not_stored(service, store, beside):
     done = await succeeded(service)
     assert await store.remove(done)
     late = Charge("late", "critic", "m", 1, 1, "0.01", **beside)
@@ -165,7 +165,7 @@ async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(service, store, 
     assert await store.redis.exists(*JobKeys(done.id).all) == 0
 
 
-async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(service, store, blobs):
+async def test_bytes_are_removed_with_the_last_job_that_refers_to_them(service, store, blobs):
     shared, unshared = await put(store, blobs, b"shared"), await put(store, blobs, b"own")
     first, second = await succeeded(service, shared, unshared), await succeeded(service, shared)
     await remove_unreferenced(store, blobs, AT_ONCE)
@@ -181,7 +181,7 @@ async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(service, 
         await blobs.get(shared)
 
 
-async def test_bytes_that_came_with_a_job_are_its_own(store, blobs):
+async def test_bytes_that_came_with_a_job_stay_with_this_job(store, blobs):
     digest = await put(store, blobs, b"input")
     service = JobService(store)
     spec = JobSpec("read it", workspace=digest)
@@ -195,7 +195,7 @@ async def test_bytes_that_came_with_a_job_are_its_own(store, blobs):
         await blobs.get(digest)
 
 
-async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(store, blobs):
+async def test_new_bytes_stay_for_a_time_without_a_job_that_refers_to_them(store, blobs):
     digest = await put(store, blobs, b"fresh")
     await remove_unreferenced(store, blobs, Retention(0, grace_ms=60_000))
     assert await blobs.get(digest) == b"fresh"
@@ -204,8 +204,8 @@ async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(st
         await blobs.get(digest)
 
 
-async def test_a_put_waits_for_a_removal_that_is_under_way(store, blobs):
-    """Else it would find the bytes present, and lose them."""
+async def test_a_put_waits_for_a_removal_in_progress(store, blobs):
+    """Otherwise the put would find the bytes present, and they would be lost."""
     digest = await put(store, blobs, b"again")
     digests = await store.blobs.take_unreferenced(-1, 10)
     assert list(digests.digests) == [digest]
@@ -219,7 +219,7 @@ async def test_a_put_waits_for_a_removal_that_is_under_way(store, blobs):
     assert list((await store.blobs.take_unreferenced(60_000, 10)).digests) == []
 
 
-async def test_one_callers_turn_in_every_interval(store):
+async def test_one_caller_gets_the_turn_in_every_interval(store):
     assert await store.leader.try_acquire("retention", 60_000)
     assert not await store.leader.try_acquire("retention", 60_000)
     assert await store.leader.try_acquire("sweep", 20)
@@ -227,17 +227,17 @@ async def test_one_callers_turn_in_every_interval(store):
     assert await store.leader.try_acquire("sweep", 20)
 
 
-async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
+async def test_a_removal_of_a_dead_worker_is_continued(store, blobs):
     digest = "a" * 64
     await store.blobs.pin([digest])
     assert list((await store.blobs.take_unreferenced(-1, 10)).digests) == [digest]
     assert list((await store.blobs.take_unreferenced(-1, 10)).digests) == []
-    await store.redis.hset(keys.DELETING, digest, await store.now() - 1)  # as REMOVAL_MS later
+    await store.redis.hset(keys.DELETING, digest, await store.now() - 1)  # as after REMOVAL_MS
     assert list((await store.blobs.take_unreferenced(-1, 10)).digests) == [digest]
 
 
 @pytest.mark.usefixtures("one_day")
-async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
+async def test_after_many_jobs_redis_and_the_directory_are_as_before(redis_url, tmp_path):
     store = RedisStore(connect(redis_url, seconds=20))
     service, blobs = JobService(store), DirectoryBlobs(tmp_path)
     day = keys.day_counts(TENANT, day_of(await store.now()))

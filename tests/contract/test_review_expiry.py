@@ -23,7 +23,7 @@ async def paused(
     return job(await service.operations.pause(lease_of(record), review(unproven=unproven)))
 
 
-async def test_the_sweeper_lets_reviews_expire_as_their_specs_say(service):
+async def test_the_sweeper_applies_the_expiry_of_reviews(service):
     waits = await paused(service, OnExpiry.REJECT, seconds=3_600)
     forever = await paused(service, OnExpiry.STAY, seconds=None)
     assert await service.operations.sweep() == 0
@@ -37,7 +37,7 @@ async def test_the_sweeper_lets_reviews_expire_as_their_specs_say(service):
     assert len(await service.store.overdue(10)) == 4
     assert await service.operations.sweep() == 4
     assert [name for name, _ in service.hints] == [approved.id]
-    await service.operations.sweep()  # each is reported once
+    await service.operations.sweep()  # each expiry is reported once
     for record in (approved, rejected, stays, unproven):
         assert (await service.kinds(record.id)).count("review_expired") == 1
     statuses = {

@@ -36,7 +36,7 @@ async def test_the_first_vote_is_kept_and_the_second_closes_the_review(service):
 
 
 @pytest.mark.invariant("J10")
-async def test_of_many_votes_at_once_each_person_has_one_and_two_close_it(service):
+async def test_concurrent_votes_count_once_per_person_and_two_close_the_review(service):
     for _ in range(4):
         record = await paused(service)
         people = [f"p{number}" for number in range(4)] * 3

@@ -1,4 +1,4 @@
-"""What every backend of the sandbox does. Each test is a run of real code in a real sandbox."""
+"""The contract of every backend of the sandbox. Each test runs real code in a real sandbox."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ async def test_a_program_ends_with_its_output_and_exit_code(sandbox: Sandbox) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-async def test_a_signal_comes_through_unchanged(sandbox: Sandbox, number: signal.Signals) -> None:
+async def test_the_signal_of_a_killed_program_is_reported(
+    sandbox: Sandbox, number: signal.Signals
+) -> None:
     result = await python(sandbox, f"import os; os.kill(os.getpid(), {int(number)})")
     assert (result.end, result.exit_code, result.signal) == (End.SIGNALED, None, number)
 
@@ -73,7 +75,7 @@ async def test_a_missing_program_is_reported_as_a_shell_does(sandbox: Sandbox) -
     assert "no-such-program" in result.stderr.text
 
 
-async def test_python_as_a_word_is_the_sandboxs_interpreter(sandbox: Sandbox) -> None:
+async def test_the_word_python_is_the_sandboxs_interpreter(sandbox: Sandbox) -> None:
     files = {"test_it.py": b"import numpy\ndef test_it(): assert numpy.arange(3).sum() == 3\n"}
     command = Command(("python", "-m", "pytest", "-q", "-p", "no:cacheprovider"), files)
     result = await sandbox.run(command, QUICK)
@@ -87,7 +89,7 @@ async def test_a_program_of_the_environment_starts_in_a_shell(sandbox: Sandbox) 
     assert result.stdout.text.startswith("pytest ")
 
 
-async def test_standard_input_is_given_and_ends(sandbox: Sandbox) -> None:
+async def test_standard_input_is_complete_and_ends(sandbox: Sandbox) -> None:
     data = b"line\n" * 100_000
     command = Command(("python", "-c", "import sys; print(len(sys.stdin.read()))"), {}, data)
     assert (await sandbox.run(command, QUICK)).stdout.text == f"{len(data)}\n"
@@ -98,7 +100,7 @@ async def test_standard_input_is_given_and_ends(sandbox: Sandbox) -> None:
 # Files
 
 
-async def test_files_go_in_and_only_what_changed_comes_out(sandbox: Sandbox) -> None:
+async def test_files_are_sent_and_only_changed_files_are_returned(sandbox: Sandbox) -> None:
     code = """
 import os
 from pathlib import Path
@@ -152,7 +154,7 @@ os.remove('was'); os.symlink('fine', 'was')
     assert len(result.refused) == 4
 
 
-async def test_files_beyond_the_limits_stay_behind_with_a_word(sandbox: Sandbox) -> None:
+async def test_files_beyond_the_limits_are_reported_and_not_returned(sandbox: Sandbox) -> None:
     limits = Limits(file_bytes=MIB, workspace_bytes=3 * MIB, workspace_files=5)
     code = """
 open('a-sparse', 'wb').truncate(1 << 20)
@@ -207,8 +209,10 @@ left.plot([1, 2, 4], label='a'); right.scatter([1, 2], [3, 5])
 
 
 @pytest.mark.parametrize("source", ["python", "program"])
-async def test_a_chart_carries_its_description(sandbox: Sandbox, source: str) -> None:
-    """Also if a program of the workspace draws it, in an interpreter that is no fork."""
+async def test_a_chart_has_its_description(sandbox: Sandbox, source: str) -> None:
+    """This also holds if a program of the workspace draws the chart, in an interpreter that is no
+    fork.
+    """
     command = Command.python(CHART)
     if source == "program":
         site = {"charts.pth": f"{charts.pth_line()}\n".encode()}
@@ -256,7 +260,7 @@ if __name__ == '__main__':
 # Limits
 
 
-async def test_wall_time_ends_all_that_was_left_running(sandbox: Sandbox) -> None:
+async def test_the_limit_of_wall_time_ends_all_processes(sandbox: Sandbox) -> None:
     code = """
 import os, signal, subprocess, time
 open('made-before', 'w').close()
@@ -328,7 +332,7 @@ import mmap
 PROT_NONE = 0
 print(len(mmap.mmap(-1, 10 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=PROT_NONE)))
 """
-"""Reserves address space without using it, as WebAssembly and Java do."""
+"""A program that reserves address space without using it, as WebAssembly and Java do."""
 
 
 async def test_address_space_is_limited_only_if_no_control_group_limits_memory(
@@ -343,7 +347,7 @@ async def test_address_space_is_limited_only_if_no_control_group_limits_memory(
         assert "RLIMIT_AS" in cgroup.detail
 
 
-async def test_a_fork_bomb_stays_within_its_count(sandbox: Sandbox) -> None:
+async def test_a_fork_bomb_stays_within_the_limit_of_processes(sandbox: Sandbox) -> None:
     code = """
 import os, time
 made = 0
@@ -382,7 +386,7 @@ async def test_a_failure_on_a_full_disk_is_reported_as_one(sandbox: Sandbox) -> 
 # Isolation
 
 
-async def test_nothing_of_the_hosts_environment_is_visible(
+async def test_the_hosts_environment_is_not_visible(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FETTLE_SECRET", "hunter2")
@@ -420,7 +424,7 @@ for family in (socket.AF_PACKET, socket.AF_VSOCK, socket.AF_ALG):
     assert set(lines[2:]) <= {"Address family not supported by protocol", "Operation not permitted"}
 
 
-async def test_nothing_outside_of_its_own_places_can_be_written(sandbox: Sandbox) -> None:
+async def test_only_the_runs_own_folders_can_be_written(sandbox: Sandbox) -> None:
     code = """
 import os
 wrote = []
@@ -453,7 +457,7 @@ for line in open('/proc/self/status'):
     if line.startswith(('Cap', 'NoNewPrivs', 'Seccomp:')): print(line.split()[1])
 """
     lines = (await python(sandbox, code)).stdout.text.splitlines()
-    assert lines[0] == "['0', '1', '2', '3']"  # the last is the listing itself
+    assert lines[0] == "['0', '1', '2', '3']"  # the last descriptor is that of the listing itself
     assert lines[1:3] == ["[-1, 1]"] * 2
     assert lines[3:] == ["0" * 16] * 5 + ["1", "2"]
 
@@ -466,7 +470,7 @@ for line in open('/proc/self/status'):
         *(("os.getppid()", number) for number in (signal.SIGINT, signal.SIGCHLD)),
     ],
 )
-async def test_no_signal_of_the_code_makes_its_sandbox_lie(
+async def test_no_signal_of_the_code_leads_to_a_wrong_result(
     sandbox: Sandbox, target: str, number: signal.Signals
 ) -> None:
     code = f"""
@@ -476,7 +480,7 @@ except (ProcessLookupError, PermissionError): pass
 time.sleep(0.05); print('on')
 """
     result = await python(sandbox, code)
-    if result.end is End.EXITED:  # the agent is the sandbox's init, or has not minded
+    if result.end is End.EXITED:  # the agent is the sandbox's init process, or ignored the signal
         assert (result.exit_code, result.stdout.text) == (0, "on\n")
     else:  # the code can signal the agent of this backend
         assert result.end is End.KILLED
@@ -493,7 +497,7 @@ for p in ('/tmp', '/work', '/dev/shm'): open(p + '/left', 'w').close()
         assert (await python(sandbox, code)).stdout.text == "[]\n"
 
 
-async def test_eight_at_once_do_not_mix(sandbox: Sandbox) -> None:
+async def test_eight_concurrent_runs_are_not_mixed_up(sandbox: Sandbox) -> None:
     async def run_numbered(number: int) -> None:
         code = f"import time; time.sleep(0.2); print({number}); open('f', 'w').write('{number}')"
         result = await sandbox.run(Command.python(code, {"f": b"-"}), QUICK)
@@ -502,7 +506,7 @@ async def test_eight_at_once_do_not_mix(sandbox: Sandbox) -> None:
     await asyncio.gather(*(run_numbered(number) for number in range(8)))
 
 
-async def test_a_cancelled_run_leaves_nothing(sandbox: Sandbox) -> None:
+async def test_a_cancelled_run_leaves_no_process(sandbox: Sandbox) -> None:
     mark = f"mark-{time.time_ns()}"
     command = Command(("python", "-c", f"import time; x = {mark!r}; time.sleep(60)", mark))
     run = asyncio.ensure_future(sandbox.run(command, Limits()))
@@ -517,7 +521,7 @@ async def test_a_cancelled_run_leaves_nothing(sandbox: Sandbox) -> None:
     assert not _running(mark)
 
 
-async def test_cancelled_at_any_moment_it_stays_usable(sandbox: Sandbox) -> None:
+async def test_a_sandbox_stays_usable_after_a_cancel_at_any_moment(sandbox: Sandbox) -> None:
     for step in range(12):
         run = asyncio.ensure_future(python(sandbox, "print(1)"))
         await asyncio.sleep(step * 0.003)

@@ -28,7 +28,7 @@ LIMITS = Limits(wall_seconds=60.0)
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.matrix(every=4)]
 
 PROGRAMS: dict[str, str | bytes] = {
-    # How it ends
+    # How the interpreter ends
     "print": "print('hello', end='')",
     "a fork beside a thread": "import os, threading, time\n"
     "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
@@ -39,7 +39,7 @@ PROGRAMS: dict[str, str | bytes] = {
     "sigterm": "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
     "keyboard interrupt raised": "def f(): raise KeyboardInterrupt\nf()",
     "broken pipe": "import os, sys\nr, w = os.pipe(); os.close(r); os.dup2(w, 1)\nprint('x')",
-    # What it says
+    # What the interpreter prints
     "traceback": "def f(x):\n    return 1 / x\n\nfor i in (1, 0):\n    print(f(i))\n",
     "group": "raise ExceptionGroup('g', [ValueError(1), ExceptionGroup('h', [KeyError('k')])])",
     "recursion": "import sys\ndef f(): f()\ntry: f()\nexcept RecursionError as e: print(e)",
@@ -50,7 +50,7 @@ PROGRAMS: dict[str, str | bytes] = {
     "unraisable": "class D:\n  def __del__(self): raise ValueError('in del')\nD()",
     "thread fails": "import threading as t\ndef f(): 1/0\nx = t.Thread(target=f); x.start(); x.join()",
     "warning": "import warnings; warnings.warn('careful'); warnings.warn('old', DeprecationWarning)",
-    # What it is
+    # The properties of the interpreter
     "its main module": "print({n: str(v)[:30] for n, v in sorted(vars().items())})",
     "its names": "import __main__, sys\nprint(__name__, __file__, __main__ is "
     "sys.modules['__main__'], vars(__main__) is globals(), __builtins__, __spec__)",
@@ -79,11 +79,11 @@ PROGRAMS: dict[str, str | bytes] = {
     "))) and p.figure().number, len(m.rcParams), m.rcParams['figure.figsize'], p.isinteractive())",
     "source of itself": "import inspect\ndef f():\n    return 1  # one\nprint(inspect.getsource(f), "
     "open(__file__).read() == inspect.getsource(inspect.getmodule(f)))",
-    # How it is read
+    # How the program is read
     "syntax error": "x = 1\nif x:\nprint(1)\n",
     "null byte": "print(1)\n#\0\nprint(2)",
     "coding": "# coding: latin-1\nprint(len('é'))",
-    # How it is let go of
+    # How the interpreter shuts down
     "unclosed file": "f = open('f.txt', 'w'); f.write('kept')",
     "atexit": "import atexit\nfor n in (1, 2): atexit.register(print, n)\nprint('first')",
     "atexit after an error": "import atexit\natexit.register(print, 'end')\n1/0",
@@ -95,7 +95,7 @@ PROGRAMS: dict[str, str | bytes] = {
     "finalizers": "import weakref\nclass A:\n  def __init__(self, n): self.n = n\n"
     "  def __del__(self): print('del', self.n)\na = A('a'); b = A('b'); b.b = b; c = [A('c')]\n"
     "weakref.finalize(a, print, 'finalized')\ndef f(): return a, b",
-    # What works in it
+    # Features that work in the interpreter
     "processes": "import multiprocessing as m\ndef f(x): return x * x\n"
     "if __name__ == '__main__':\n  for k in ('fork', 'spawn', 'forkserver'):\n"
     "    with m.get_context(k).Pool(2) as p: print(k, p.map(f, range(4)))",
@@ -152,7 +152,7 @@ async def backends(request: pytest.FixtureRequest) -> AsyncIterator[Backends]:
 
 
 @pytest.mark.parametrize(("backend", "name"), everywhere(PROGRAMS))
-async def test_a_fork_is_what_an_interpreter_would_be(
+async def test_a_fork_behaves_like_a_new_interpreter(
     backends: Backends, backend: str, name: str
 ) -> None:
     sandbox = await backends(backend)
@@ -168,7 +168,7 @@ async def test_a_fork_is_what_an_interpreter_would_be(
 
 @EACH
 @pytest.mark.parametrize("folder", ["", "lib/", "src/deep/"])
-async def test_beside_modules_no_library_is_loaded_beforehand(
+async def test_with_modules_in_the_workspace_no_library_is_preloaded(
     backends: Backends, backend: str, folder: str
 ) -> None:
     sandbox = await backends(backend)
@@ -183,7 +183,7 @@ async def test_beside_modules_no_library_is_loaded_beforehand(
 
 
 @EACH
-async def test_the_working_directory_is_on_the_path_of_the_program_alone(
+async def test_only_the_program_has_the_working_directory_on_its_path(
     backends: Backends, backend: str
 ) -> None:
     sandbox = await backends(backend)
@@ -241,9 +241,9 @@ env -i $(command -v python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix
 
 
 @EACH
-async def test_what_is_forked_has_its_libraries_loaded(backends: Backends, backend: str) -> None:
+async def test_a_fork_has_its_libraries_loaded(backends: Backends, backend: str) -> None:
     sandbox = await backends(backend)
-    await sandbox.wait_until_warm()  # of a container's sandboxes some may be cold by now
+    await sandbox.wait_until_warm()  # some of a container's sandboxes may not be loaded yet
     code = "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas'} <= set(sys.modules))"
     command = Command.python(code)
     assert (await sandbox.run(command, LIMITS)).stdout.text == "True\n"
@@ -251,7 +251,7 @@ async def test_what_is_forked_has_its_libraries_loaded(backends: Backends, backe
 
 
 @EACH
-async def test_two_forks_share_no_chance(backends: Backends, backend: str) -> None:
+async def test_two_forks_have_different_random_numbers(backends: Backends, backend: str) -> None:
     sandbox = await backends(backend)
     code = """
 import multiprocessing, os, random, secrets, tempfile, uuid, numpy
@@ -265,7 +265,7 @@ print(random.random(), numpy.random.random(), numpy.random.default_rng().random(
 
 
 @EACH
-async def test_a_seed_fixes_the_order_of_sets_alone(backends: Backends, backend: str) -> None:
+async def test_a_seed_determines_only_the_order_of_sets(backends: Backends, backend: str) -> None:
     sandbox = await backends(backend)
     code = "import random; print({str(n) for n in range(50)}); print(random.random())"
     runs = [
@@ -286,7 +286,7 @@ def program(name: str) -> Command:
 
 
 def _plain(text: str) -> list[str]:
-    """Lines without addresses, and without the seed that one of two runs was given."""
+    """Lines without addresses, and without the seed that one of the two runs had."""
     text = re.sub(r"0x[0-9a-f]{6,}", "0x", text)
     text = re.sub(r"\b\d+\.\d+s\b", "0s", text)
     return (

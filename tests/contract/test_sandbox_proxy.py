@@ -1,4 +1,4 @@
-"""What every backend does for a run with a proxy: one port, which the caller answers."""
+"""The contract of every backend for a run with a proxy: one port, which the caller answers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_each_connection_is_answered_by_the_caller(sandbox: Sandbox) -> No
     assert result.stdout.text == "[b'heard 0', b'heard 1', b'heard 2']\n", result.stderr
 
 
-async def test_much_goes_through_both_ways_at_once(sandbox: Sandbox) -> None:
+async def test_much_data_passes_in_both_directions_at_once(sandbox: Sandbox) -> None:
     data = bytes(range(256)) * 4096 * 8
 
     async def send_back(reader: StreamReader, writer: StreamWriter) -> None:
@@ -81,7 +81,7 @@ print(hashlib.sha256(made.makefile('rb').read()).hexdigest())
     assert result.stdout.text.strip() == hashlib.sha256(data).hexdigest(), result.stderr
 
 
-async def test_nobody_listens_on_any_other_port_nor_without_a_proxy(sandbox: Sandbox) -> None:
+async def test_no_other_port_is_open_and_none_without_a_proxy(sandbox: Sandbox) -> None:
     code = f"""
 sockets = [line.split() for kind in ('tcp', 'tcp6') for line in open('/proc/net/' + kind)]
 print([int(fields[1].split(':')[1], 16) for fields in sockets if fields[3] == '0A'])
@@ -93,12 +93,12 @@ print(socket.socket().connect_ex(('127.0.0.1', {PROXY_PORT})))
     assert without.stdout.text == f"[]\n{errno.ECONNREFUSED}\n", without.stderr
 
 
-async def test_runs_at_the_same_time_have_each_their_own(sandbox: Sandbox) -> None:
+async def test_concurrent_runs_have_separate_proxies(sandbox: Sandbox) -> None:
     both = asyncio.Barrier(2)
 
     async def read_name(name: bytes) -> str:
         async def answer(_: StreamReader, writer: StreamWriter) -> None:
-            await both.wait()  # neither run ends before the other is here
+            await both.wait()  # neither run ends before both are connected
             writer.write(name)
 
         result = await sandbox.run(python("print(call().decode())", answer), QUICK)
@@ -107,7 +107,7 @@ async def test_runs_at_the_same_time_have_each_their_own(sandbox: Sandbox) -> No
     assert await asyncio.gather(read_name(b"one"), read_name(b"two")) == ["one\n", "two\n"]
 
 
-async def test_so_many_are_answered_at_a_time_and_the_others_wait(sandbox: Sandbox) -> None:
+async def test_a_limited_number_of_connections_is_answered_at_a_time(sandbox: Sandbox) -> None:
     at_once = most = 0
 
     async def answer(reader: StreamReader, writer: StreamWriter) -> None:
@@ -130,7 +130,7 @@ print(said.count(b'heard x'))
     assert 1 < most <= 64
 
 
-async def test_a_handler_that_fails_costs_its_own_connection(sandbox: Sandbox) -> None:
+async def test_a_failing_handler_ends_only_its_own_connection(sandbox: Sandbox) -> None:
     errors: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
 
@@ -145,7 +145,7 @@ async def test_a_handler_that_fails_costs_its_own_connection(sandbox: Sandbox) -
     assert len(errors) == 1
 
 
-async def test_a_handler_that_hangs_does_not_hold_the_runs_end(sandbox: Sandbox) -> None:
+async def test_a_hanging_handler_does_not_delay_the_end_of_the_run(sandbox: Sandbox) -> None:
     cancelled = asyncio.Event()
     let_go = asyncio.Event()
 
@@ -155,7 +155,7 @@ async def test_a_handler_that_hangs_does_not_hold_the_runs_end(sandbox: Sandbox)
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
             cancelled.set()
-            await let_go.wait()  # and does not even care
+            await let_go.wait()  # it even ignores its cancellation
 
     code = f"socket.create_connection(('127.0.0.1', {PROXY_PORT})).recv(1)"
     started = time.monotonic()
@@ -166,7 +166,7 @@ async def test_a_handler_that_hangs_does_not_hold_the_runs_end(sandbox: Sandbox)
     let_go.set()
 
 
-async def test_a_cancelled_run_cuts_its_connections(sandbox: Sandbox) -> None:
+async def test_a_cancelled_run_closes_its_connections(sandbox: Sandbox) -> None:
     started, finished = asyncio.Event(), asyncio.Event()
 
     async def answer(reader: StreamReader, _: StreamWriter) -> None:
@@ -185,7 +185,7 @@ async def test_a_cancelled_run_cuts_its_connections(sandbox: Sandbox) -> None:
     assert finished.is_set()
 
 
-async def test_what_nobody_collects_stays_where_it_is(sandbox: Sandbox) -> None:
+async def test_uncollected_files_are_not_returned(sandbox: Sandbox) -> None:
     code = "import os; os.unlink('there'); os.symlink('x', 'link'); open('new', 'w').close()"
     command = Command(("python", "-c", code), {"there": b""}, collect=False)
     result = await sandbox.run(command, QUICK)

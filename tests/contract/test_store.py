@@ -1,4 +1,4 @@
-"""The Store's promises, on every Redis that can be had."""
+"""The promises of the store, on every Redis server of this machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def created(store, job_id: str, tenant: str = TENANT, at: int = NOW, **fie
     return change.after
 
 
-async def test_a_new_job_comes_back_as_it_was_put(store):
+async def test_a_new_job_is_restored_unchanged(store):
     record = await created(store, "j1", labels=("a", "b"), steps=("one", "two"), workspace="d" * 64)
     loaded = await store.load("j1")
     assert loaded.record == record
@@ -54,7 +54,7 @@ async def test_a_new_job_comes_back_as_it_was_put(store):
 
 
 @pytest.mark.parametrize("name", ["SET", "FLUSHALL", "set", "HSETX", ""])
-async def test_a_step_with_an_unlisted_command_writes_nothing(store, name):
+async def test_a_step_with_an_unlisted_command_writes_no_data(store, name):
     service = JobService(store)
     record = await service.running()
     events = await store.events(record.id)
@@ -70,7 +70,7 @@ async def test_a_step_with_an_unlisted_command_writes_nothing(store, name):
     assert not await store.redis.exists("fettle:checkpoint:late", "fettle:late")
 
 
-async def test_a_taken_id_is_refused_and_nothing_is_written(store):
+async def test_an_existing_id_is_refused_without_a_write(store):
     first = await created(store, "j1")
     other_job = lifecycle.submit("j1", TENANT, JobSpec("other"), NOW, by="eve", request_id="")
     with pytest.raises(Contended):
@@ -83,7 +83,7 @@ async def test_a_taken_id_is_refused_and_nothing_is_written(store):
 
 
 @pytest.mark.invariant("J2")
-async def test_an_idempotency_key_stands_for_its_first_job_within_its_tenant(store):
+async def test_an_idempotency_key_means_its_first_job_within_its_tenant(store):
     key = Idempotency("key", "body")
     assert await store.create(Change(queued("j1")), key) is None
     assert await store.create(Change(queued("j2")), key) == Existing("j1", "body")
@@ -95,7 +95,7 @@ async def test_an_idempotency_key_stands_for_its_first_job_within_its_tenant(sto
     assert await store.create(Change(elsewhere), key) is None
 
 
-async def test_no_tenants_name_reaches_into_anothers_keys(store):
+async def test_no_name_of_a_tenant_reaches_the_keys_of_another(store):
     for job_id, tenant, conversation in (
         ("j1", "a", "b:c"),
         ("j2", "a:b", "c"),
@@ -110,10 +110,10 @@ async def test_no_tenants_name_reaches_into_anothers_keys(store):
     assert hidden.total == 0
 
 
-async def test_a_commit_on_an_old_version_writes_nothing(service, store):
+async def test_a_commit_on_an_old_version_writes_no_data(service, store):
     running = await service.running()
     paused = job(await service.operations.pause(lease_of(running), review()))
-    assert paused.due_at == running.due_at  # so only the version differs
+    assert paused.due_at == running.due_at  # so that only the version differs
     before = await store.events(running.id)
     assert not await store.commit(running, lifecycle.cancel(running, NOW, by="ann"))
     assert await store.events(running.id) == before
@@ -123,7 +123,7 @@ async def test_a_commit_on_an_old_version_writes_nothing(service, store):
 
 
 @pytest.mark.invariant("J7")
-async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
+async def test_progress_during_the_expiry_of_a_lease_counts(store):
     service = JobService(store, lease_ms=1)
     running = await service.claim((await service.submit()).id, alone=True)
     await asyncio.sleep(0.01)
@@ -156,7 +156,7 @@ async def test_the_end_of_the_head_makes_the_next_job_due_at_once(service, store
     assert (await service.record(third.id)) == third
 
 
-async def test_an_attempts_writes_arrive_together(service, store):
+async def test_the_writes_of_an_attempt_are_atomic(service, store):
     running = await service.running()
     writes = Writes(
         events=(progress_event("one"), progress_event("two")),
@@ -205,7 +205,7 @@ async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(serv
 
 
 @pytest.mark.invariant("J12")
-async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
+async def test_an_event_is_stored_once_and_numbers_have_no_gaps(service, store):
     running = await service.running()
     await store.write(
         running.id, 1, Writes((progress_event("a"), progress_event("a"), progress_event("b")))
@@ -219,7 +219,7 @@ async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
     assert await store.events(running.id, -1) == events
 
 
-async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store, monkeypatch):
+async def test_a_wait_ends_with_the_first_event_or_after_its_time(service, store, monkeypatch):
     # an event wakes the readers, so they do not poll
     monkeypatch.setattr(store_events, "POLL_SECONDS", 60)
     record = await service.submit()
@@ -232,7 +232,7 @@ async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store
             assert [event.kind for event in results] == ["started"]
 
 
-async def test_a_reader_misses_none_wherever_it_stands(service, store):
+async def test_a_reader_misses_no_event_from_any_position(service, store):
     running = await service.running()
     assert await store.wait_events(running.id, 2, 0.01) == []
     for number in range(30):
@@ -246,7 +246,7 @@ async def test_a_reader_misses_none_wherever_it_stands(service, store):
     assert await store.wait_events(running.id, len(everything), 0.01) == []
 
 
-async def test_renewing_prolongs_leases_and_names_the_lost_ones(service, store):
+async def test_a_renewal_extends_leases_and_names_lost_leases(service, store):
     first, second = await service.running(), await service.running()
     job(await service.operations.cancel(second.id, "ann"))
     old = LeaseRef(first.id, first.epoch - 1)
@@ -271,7 +271,7 @@ async def test_the_lease_of_an_overdue_job_is_not_renewed(store):
     assert await store.owns(lease_of(running)), "it is the sweeper that ends it"
 
 
-async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):
+async def test_a_page_is_newest_first_and_has_the_total_number(store):
     for number in range(5):
         labels = ("even", "all") if number % 2 == 0 else ("all",)
         await created(store, f"j{number}", at=NOW + number, labels=labels)
@@ -317,7 +317,7 @@ async def test_a_conversation_remembers_its_last_turns(service, store):
     assert await store.conversation("other", "c", 3) == []
 
 
-async def test_workers_are_known_until_they_leave_or_fall_silent(store):
+async def test_workers_are_listed_until_they_leave_or_fall_silent(store):
     await store.announce("w1", {"models": ["a", "b"]}, 60)
     await store.announce("w2", {"busy": 1}, 60)
     first, second = await store.workers()

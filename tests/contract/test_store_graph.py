@@ -1,4 +1,4 @@
-"""The format of a job's checkpoints, on record: written by attempts, given up by a decision."""
+"""The format of a job's checkpoints on record: attempts write it, and a decision may remove it."""
 
 from __future__ import annotations
 

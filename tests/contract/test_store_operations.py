@@ -25,7 +25,7 @@ def code(answer: object) -> str:
     return answer.code
 
 
-async def test_a_job_from_submission_over_a_review_to_its_result(service):
+async def test_a_job_from_its_submission_through_a_review_to_its_result(service):
     record = await service.submit(priority=Priority.HIGH)
     assert service.hints == [(record.id, Priority.HIGH)]
     running = await service.claim(record.id)
@@ -66,7 +66,7 @@ async def test_the_same_key_and_body_give_the_same_job(service):
     assert code(second) == "key_reused"
 
 
-async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(service):
+async def test_a_key_means_its_job_as_long_as_the_job_is_stored(service):
     submit, key = service.operations.submit, Idempotency("key", "body")
     first = await submit(TENANT, JobSpec("add"), by="ann", idempotency=key)
     assert await service.store.find_existing(TENANT, "key") == Existing(first.record.id, "body")
@@ -92,7 +92,7 @@ async def test_one_of_many_claims_is_granted(service):
 
 
 @pytest.mark.invariant("J10")
-async def test_a_decision_applies_to_the_open_review_alone(service):
+async def test_a_decision_applies_only_to_the_open_review(service):
     running = await service.running()
     early = await service.operations.decide(running.id, decision())
     job(await service.operations.pause(lease_of(running), review("r2")))
@@ -104,7 +104,7 @@ async def test_a_decision_applies_to_the_open_review_alone(service):
     assert (await service.kinds(running.id))[-2:] == ["decided", "failed"]
 
 
-async def test_what_is_not_there_is_unknown(service):
+async def test_a_missing_job_is_unknown(service):
     operations = service.operations
     assert await operations.claim("none", "w") == UNKNOWN
     assert await operations.decide("none", decision()) == UNKNOWN
@@ -161,7 +161,7 @@ async def test_a_dead_workers_job_is_hinted_by_the_sweep_after_its_leases_end(st
 # Retried
 
 
-async def test_a_failed_job_is_retried_from_where_it_stopped(service):
+async def test_a_retry_continues_from_the_end_of_the_failed_job(service):
     running = await service.running(conversation_id="talk", labels=("l",))
     run = NewEvent("n|executor|1|run_finished", "run_finished", {"number": 1, "artifacts": []})
     writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
@@ -193,7 +193,7 @@ async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     claimed = await service.claim(retry_job.id)
     await service.store.write(claimed.id, 1, Writes((run,)))
     assert await service.kinds(retry_job.id) == ["submitted", "run_finished", "started"]
-    # its bytes are the retry_job's as well
+    # its bytes belong to the retry_job, too
     assert await service.store.remove(failed)
     assert list((await service.store.blobs.take_unreferenced(-1, 9)).digests) == []
 
@@ -213,7 +213,7 @@ async def test_only_failed_or_cancelled_jobs_are_retried(service):
     )
 
 
-async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(service):
+async def test_a_retry_inherits_no_data_from_a_removed_job(service):
     cancelled = job(await service.operations.cancel((await service.submit()).id, "ann"))
     change = retry.retry_as_new_job(cancelled, [], "retry_job", cancelled.updated_at, by="bob")
     assert await service.store.remove(cancelled)
@@ -222,7 +222,9 @@ async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(servic
     assert await service.store.load("retry_job") is None
 
 
-async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn(service, store):
+async def test_a_job_in_a_conversations_line_gets_no_hint_and_no_sweep_before_its_turn(
+    service, store
+):
     head = await service.running()
     behind = [(await service.submit(conversation_id=head.id)).id for _ in range(3)]
     assert [job_id for job_id, _ in service.hints] == [head.id]

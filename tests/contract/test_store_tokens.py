@@ -1,4 +1,4 @@
-"""What models say right now reaches those who listen, and is kept nowhere."""
+"""The present tokens of models reach listeners, and are not stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jobs.redis.channels import MAX_UNREAD
 from jobs.store.redis_store import RedisStore, connect
 
 
-async def test_what_is_said_reaches_those_who_listen(store):
+async def test_tokens_reach_all_listeners(store):
     async with (
         store.tokens.subscribe("j1") as first_reader,
         store.tokens.subscribe("j1") as second_reader,
@@ -27,7 +27,7 @@ async def test_a_late_listener_gets_no_earlier_message(store):
             assert await queue.get() == "late"
 
 
-async def test_a_listener_that_does_not_read_keeps_so_many_and_learns_of_it(redis_url):
+async def test_a_listener_that_does_not_read_has_a_limited_buffer_and_is_informed(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
     async with store.tokens.subscribe("j1") as unread:
         for number in range(2 * MAX_UNREAD + 7):

@@ -1,4 +1,4 @@
-"""`make demo`'s command: five jobs, nothing remains, whenever and however it is stopped."""
+"""`make demo`: five jobs run, and no process or file remains, even if it is stopped at any time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.e2e
 
 
 ENDS_WITHIN = 240.0
-"""Seconds. Each job's verification runs a dozen times or more, and the machine may be busy."""
+"""The time limit in seconds. Each job's verification runs a dozen times or more, and the machine
+may be busy.
+"""
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def env(tmp_path) -> dict[str, str]:
     return environment(tmp_path)
 
 
-def test_the_demo_shows_five_jobs_and_leaves_nothing(tmp_path, env):
+def test_the_demo_shows_five_jobs_and_leaves_no_process_or_file(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env) as demo:
         demo.wait_for("recordings play the models")
         assert demo.worked() < 2
@@ -59,7 +61,7 @@ def test_the_demo_shows_five_jobs_and_leaves_nothing(tmp_path, env):
 
 
 @pytest.mark.matrix
-def test_on_a_terminal_it_asks_draws_the_plot_and_a_person_may_say_no(tmp_path, env):
+def test_on_a_terminal_the_demo_draws_the_plot_and_asks_a_person_who_may_refuse(tmp_path, env):
     env["COLORTERM"] = "truecolor"
     with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
         demo.wait_for("Approve this? [Y/n]")
@@ -72,7 +74,7 @@ def test_on_a_terminal_it_asks_draws_the_plot_and_a_person_may_say_no(tmp_path, 
 
 
 @pytest.mark.matrix
-def test_with_a_key_the_true_client_asks_its_provider(tmp_path, env):
+def test_with_a_key_the_real_client_calls_its_provider(tmp_path, env):
     with ProviderServer(recorded_provider.play) as provider:
         env |= {"GROQ_API_KEY": "gsk_x", "FETTLE_GROQ_BASE_URL": provider.groq_url}
         done = fettle("demo", cwd=tmp_path, env=env)
@@ -83,7 +85,7 @@ def test_with_a_key_the_true_client_asks_its_provider(tmp_path, env):
     assert {request.headers["authorization"] for request in provider.requests} == {"Bearer gsk_x"}
 
 
-def test_a_provider_that_refuses_ends_it_soon_with_a_clear_word(tmp_path, env):
+def test_a_refusal_of_the_provider_ends_the_demo_soon_with_a_clear_message(tmp_path, env):
     with ProviderServer(recorded_provider.refuse) as provider:
         env |= {"GROQ_API_KEY": "gsk_x", "FETTLE_GROQ_BASE_URL": provider.groq_url}
         done = fettle("demo", cwd=tmp_path, env=env)
@@ -94,7 +96,7 @@ def test_a_provider_that_refuses_ends_it_soon_with_a_clear_word(tmp_path, env):
     assert "2 of 5" not in done.stdout
 
 
-def test_an_interrupt_while_it_starts_stops_everything(tmp_path, env):
+def test_an_interrupt_during_the_start_stops_all_processes(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env) as demo:
         demo.wait_for("redis: ")
         demo.interrupt()
@@ -103,7 +105,7 @@ def test_an_interrupt_while_it_starts_stops_everything(tmp_path, env):
     assert list((tmp_path / "tmp").glob("fettle-*")) == []
 
 
-def test_without_bubblewrap_it_names_the_command(tmp_path, env):
+def test_without_bubblewrap_the_demo_names_the_command_that_installs_it(tmp_path, env):
     (tmp_path / "bin").mkdir()
     env["PATH"] = str(tmp_path / "bin")
     done = fettle("demo", cwd=tmp_path, env=env)

@@ -21,15 +21,16 @@ GROQ = "groq:llama-3.3-70b-versatile"
 ALL_SECONDS = 300
 RUN_SECONDS = "60"
 AT_ONCE = "4"
-"""A verification and the experiments on it get the same share of the processors, more or less, so
-that no experiment ends by its time limit."""
+"""A setting with which a verification and its experiments get about the same share of the
+processors, so that no experiment ends by its time limit.
+"""
 
 pytestmark = [pytest.mark.timeout(2 * ALL_SECONDS), pytest.mark.matrix]
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The job of each case as the API has it at its end, by the case's name."""
+    """The final job of each case as the API shows it, by the case's name."""
     folder = tmp_path_factory.mktemp("evidence")
     with (
         running_deployment(folder, GROQ_API_KEY="a") as deployment,

@@ -24,7 +24,7 @@ def install(python: str, venv: Path, *options: str) -> subprocess.CompletedProce
     return subprocess.run(command, check=False, env=env, capture_output=True, text=True)
 
 
-def test_a_python_that_is_not_there_is_named(tmp_path):
+def test_a_missing_python_is_named(tmp_path):
     done = install("python3.99", tmp_path / "venv")
     assert done.returncode == 1
     assert "'python3.99' is not there" in done.stderr
@@ -32,7 +32,7 @@ def test_a_python_that_is_not_there_is_named(tmp_path):
     assert not (tmp_path / "venv").exists()
 
 
-def test_a_python_that_is_too_old_is_named_with_its_version(tmp_path):
+def test_an_old_python_is_named_with_its_version(tmp_path):
     old = tmp_path / "python3"
     old.write_text("#!/bin/sh\necho 0 3.10.13 /usr/bin/python3.10\n")
     old.chmod(0o755)
@@ -72,7 +72,7 @@ def test_a_user_without_root_gets_the_command(tmp_path, installed, command):
 
 @pytest.fixture
 def recorded_uv(tmp_path):
-    """An environment with pip, and with a uv that writes its calls to a file."""
+    """An environment with pip, and with a fake uv that writes its calls to a file."""
     venv = tmp_path / "venv"
     (venv / "bin").mkdir(parents=True)
     python = venv / "bin/python"
@@ -94,7 +94,7 @@ def installed_locks(venv: Path) -> list[str]:
     return [line.split()[1].removeprefix("requirements/") for line in lines]
 
 
-def test_a_private_index_of_pip_is_the_index_of_uv(recorded_uv, tmp_path, monkeypatch):
+def test_uv_uses_the_private_index_of_pip(recorded_uv, tmp_path, monkeypatch):
     """uv itself does not read pip's configuration."""
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
@@ -112,7 +112,7 @@ def test_a_private_index_of_pip_is_the_index_of_uv(recorded_uv, tmp_path, monkey
         assert call.endswith("cert=/etc/bank.pem")
 
 
-def test_the_demo_installs_no_tools_of_tests_and_the_tests_add_them(recorded_uv, tmp_path):
+def test_the_demo_installs_no_test_tools_and_the_tests_add_them(recorded_uv, tmp_path):
     assert install("", recorded_uv).returncode == 0
     assert set(installed_locks(recorded_uv)) == {
         "installer.lock", "service.lock", "pyproject.toml", "sandbox.lock"
@@ -126,7 +126,7 @@ def test_the_demo_installs_no_tools_of_tests_and_the_tests_add_them(recorded_uv,
     assert (again.returncode, again.stdout) == (0, "")
 
 
-def test_a_call_that_failed_goes_on_with_the_lock_that_it_did_not_install(recorded_uv, tmp_path):
+def test_after_a_failure_make_install_continues_with_the_missing_lock(recorded_uv, tmp_path):
     uv = recorded_uv / "bin/uv"
     script = uv.read_text()
     uv.write_text(script + 'case "$*" in *sandbox.lock*) exit 1;; esac\n')

@@ -1,4 +1,4 @@
-"""Every view of a job without approval says so, whether the job failed or was accepted."""
+"""Every view of a job without approval shows this, whether the job failed or was accepted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONGEST_SECONDS = 60
 
 @dataclass
 class Finished:
-    """The ended jobs by their `on_exhausted`, and what shows them."""
+    """The ended jobs by their `on_exhausted`, and the views of them."""
 
     client: httpx.Client
     metrics: str
@@ -64,7 +64,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Writes no log."""
 
     with running_deployment(folder) as deployment, listening(Hook) as port:
         announced = {
@@ -153,6 +153,6 @@ def test_the_pages(finished: Finished, end: str) -> None:
     row = finished.client.get("/app").text.partition(f'id="job-{finished.ids[end]}"')[2]
     assert "unapproved" in row.partition("</li>")[0]
     page = finished.client.get(f"/app/jobs/{finished.ids[end]}").text
-    assert page.count("unapproved") >= 2  # its status, and its result
+    assert page.count("unapproved") >= 2  # the cell of its status, and the cell of its result
     stats = finished.client.get("/app/stats").text
     assert re.search(r'<th scope="row">unapproved</th><td[^>]*>1<', stats)

@@ -1,4 +1,4 @@
-"""The pages in a real browser: real service, real worker, real sandbox; the model played back."""
+"""The pages in a real browser, with a real service, worker and sandbox, and a recorded model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
-expect.set_options(timeout=20_000)  # the machine may be busy with others
+expect.set_options(timeout=20_000)  # the machine may be busy with other tests
 
 PLOT = """\
 import struct, time, zlib
@@ -58,7 +58,7 @@ raise ValueError(evil)
 
 
 def story(first: str, second: str, answer: str = "It is done.") -> list[Any]:
-    """What a model says in a job that is sent back once."""
+    """The recorded turns of a job that the critic sends back once."""
     return [
         PLAN,
         turn("executor", "The task", call("python", code=first), after=0),
@@ -70,7 +70,7 @@ def story(first: str, second: str, answer: str = "It is done.") -> list[Any]:
 
 @dataclass
 class Site:
-    """The service, and the browser that looks at it."""
+    """The service, and the browser that shows its pages."""
 
     deployment: Any
     env: dict[str, str]
@@ -182,7 +182,7 @@ HEAR = """button => {
     new MutationObserver(() => done(button.textContent)).observe(button, { childList: true });
   });
 }"""
-"""Records the text of a button. The text is visible for a moment only, too short for polling."""
+"""Records the text of a button, which is visible for too short a time for polling."""
 
 
 def test_an_edit_runs_before_it_counts(site):
@@ -209,7 +209,7 @@ def test_an_edit_runs_before_it_counts(site):
         assert page.evaluate("navigator.clipboard.readText()") == code
 
 
-def test_a_page_misses_nothing_while_the_service_restarts(site):
+def test_a_page_misses_no_event_while_the_service_restarts(site):
     job_id = site.submit("recording:slow", "The task is slow.")
     with site.visiting() as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
@@ -229,7 +229,7 @@ def test_a_page_misses_nothing_while_the_service_restarts(site):
         assert page.evaluate("window.here") == 1
 
 
-def test_what_a_model_says_is_shown_while_it_speaks(site):
+def test_tokens_of_a_model_are_shown_while_they_arrive(site):
     job_id = site.submit("recording:plot", "The task is spoken of.")
     site.until(job_id, "awaiting_review")
     chunk = {"call": "c1", "role": "executor", "part": "text", "try": 1}
@@ -254,7 +254,7 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
         assert page.evaluate("window.hacked") is None
 
 
-def test_reviewers_hear_of_each_other_and_lose_nothing_of_what_they_write(site):
+def test_reviewers_see_each_others_decisions_and_lose_no_draft(site):
     body = {"model": "recording:plot", "task": "For two.", "review": True, "approvals": 2}
     job_id = site.call("POST", "/jobs", site.key("author", "submit"), json=body)["id"]
     site.until(job_id, "awaiting_review")
@@ -269,7 +269,7 @@ def test_reviewers_hear_of_each_other_and_lose_nothing_of_what_they_write(site):
         page.keyboard.press("Enter")
         expect(page.locator("#review")).to_contain_text("bob has approved already")
         expect(writes.locator("#review [role=alert]")).to_contain_text("This has changed")
-        writes.keyboard.type("are")  # into the form that is open, and not on the buttons' keys
+        writes.keyboard.type("are")  # into the open form, and not as a shortcut for a button
         expect(writes.locator("#revise-feedback")).to_have_value("are")
         writes.get_by_role("button", name="Run something else").click()
         writes.fill("#edit-code", "print('ada')")
@@ -295,7 +295,7 @@ def test_reviewers_hear_of_each_other_and_lose_nothing_of_what_they_write(site):
         assert "Cancel" not in page.locator("#status").inner_text()
 
 
-def test_by_keyboard_alone(site):
+def test_a_review_with_the_keyboard_only(site):
     job_id = site.submit("recording:plot", "The task is for a keyboard.")
     site.until(job_id, "awaiting_review")
     with site.visiting() as visitor:
@@ -336,7 +336,7 @@ def test_by_keyboard_alone(site):
 
 @pytest.fixture(scope="module")
 def hostile(site):
-    """A job that tries to act in the browser, sent back with hostile words."""
+    """A job that tries to run code in the browser, with a hostile feedback."""
     job_id = site.submit("recording:evil", f"The task {EVIL}", labels=[EVIL[:90]])
     review = site.until(job_id, "awaiting_review")["review"]
     decision = {"action": "revise", "feedback": EVIL, "review_id": review["id"]}
@@ -347,7 +347,7 @@ def hostile(site):
     return job_id, failed
 
 
-def test_nothing_that_a_job_contains_acts(site, hostile):
+def test_no_content_of_a_job_is_active(site, hostile):
     urls = []
     with site.visiting() as visitor:
         visitor.context.on("request", lambda request: urls.append(request.url))
@@ -392,7 +392,7 @@ HIDE = """() => {
 }"""
 
 
-def test_the_list_and_its_title_follow_and_drafts_are_ones_own(site):
+def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
     key = site.key("eve", "read", "submit", "review")
     with site.visiting() as visitor:
         visitor.sign_in(key)
@@ -433,7 +433,7 @@ PAGES = (*ON_A_PHONE, "/app/new", "/app/stats", "/app/system", "/app/jobs/{done}
     [("light", DESK, PAGES), ("dark", PHONE, ON_A_PHONE)],
     ids=["light desk", "dark phone"],
 )
-def test_every_page_is_accessible_and_fits(site, hostile, scheme, size, paths):
+def test_every_page_is_accessible_and_fits_the_window(site, hostile, scheme, size, paths):
     with site.visiting(color_scheme=scheme, viewport=size) as visitor:
         faults = _faults(visitor.go("/app/sign-in"), scheme, size)
         visitor.sign_in(DEVELOPMENT_KEY)
@@ -449,7 +449,9 @@ CUT = """[...document.querySelectorAll(".change .wide")].some(
 
 
 def _faults(page, scheme, size):
-    """What is wrong with a page: it does not fit, has the other scheme, or axe finds it serious."""
+    """The faults of a page: it does not fit, has the wrong colour scheme, or axe reports a serious
+    fault.
+    """
     expect(page.locator(".htmx-request")).to_have_count(0)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     dark = sum(map(int, re.findall(r"\d+", ground)[:3])) < 200

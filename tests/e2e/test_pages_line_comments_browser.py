@@ -1,4 +1,6 @@
-"""Comments on lines of a patch of 30 files in a real browser: by keyboard, by mouse, under axe."""
+"""Comments on lines of a patch of 30 files in a real browser: with the keyboard, the mouse
+and axe.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
-expect.set_options(timeout=20_000)  # the machine may be busy with others
+expect.set_options(timeout=20_000)  # the machine may be busy with other tests
 
 T = TypeVar("T")
 FIRST = "src/app/api/module_0.py"
 
 
 def alone(work: Coroutine[Any, Any, T]) -> T:
-    """Run it in a thread: the browser has this one's event loop."""
+    """Run the coroutine in another thread, because the browser uses this thread's event loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
@@ -94,7 +96,7 @@ def opened(visitor, path: str) -> Page:
     return page
 
 
-def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review(site):
+def test_a_comment_by_keyboard_is_shown_at_its_line_in_the_next_review(site):
     job = f"/app/jobs/{site.job_id}"
     with launched() as browser, visiting(browser, site.url) as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
@@ -102,7 +104,7 @@ def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review
         expect(page.locator("#how-to-comment")).to_be_visible()
         lines = page.locator(f'details[data-path="{FIRST}"] pre')
         lines.focus()
-        for _ in range(4):  # three lines around, then the removed one
+        for _ in range(4):  # three lines of context, then the removed line
             page.keyboard.press("ArrowDown")
         expect(page.locator(":focus")).to_have_text("-    return value + 7")
         page.keyboard.press("Enter")
@@ -148,7 +150,7 @@ def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review
     ("scheme", "size", "view"),
     [("light", DESK, "split"), ("dark", DESK, "split"), ("dark", PHONE, "unified")],
 )
-def test_a_comment_is_made_by_mouse_on_the_page_of_the_changes(site, scheme, size, view):
+def test_a_comment_by_mouse_on_the_page_of_the_changes(site, scheme, size, view):
     display = {"color_scheme": scheme, "viewport": size}
     with launched() as browser, visiting(browser, site.url, **display) as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)

@@ -15,12 +15,14 @@ from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
-expect.set_options(timeout=20_000)  # the machine may be busy with others
+expect.set_options(timeout=20_000)  # the machine may be busy with other tests
 
 
 @pytest.fixture
 def site(redis_url, tmp_path):
-    """A service with a review and a result that have the patch: the address, and their ids."""
+    """A service with a review and a result that have the patch: the service's address, and their
+    ids.
+    """
     patch = patch_of_30_files(tmp_path / "repository")
     answer = "The dates before 1970 are read as seconds before the epoch."
 
@@ -39,7 +41,7 @@ def site(redis_url, tmp_path):
 @pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_the_changes_fit_and_are_accessible(site, scheme, size):
+def test_the_changes_fit_the_window_and_are_accessible(site, scheme, size):
     url, waiting_id, ended_id = site
     with (
         launched() as browser,

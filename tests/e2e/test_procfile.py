@@ -1,4 +1,4 @@
-"""The Procfile, run as any Procfile runner does: each line by a shell, with PORT set."""
+"""The Procfile, run as by any Procfile runner: a shell runs each line, with PORT set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINES = dict(
 
 @pytest.fixture
 def start(tmp_path: Path):
-    """Starts a line; ends all of them afterwards."""
+    """Starts a line of the Procfile; all lines are ended after the test."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def starting(name: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -52,7 +52,7 @@ def start(tmp_path: Path):
 
 
 def answer(url: str, expected_status: int, **more) -> None:
-    """Wait until a GET is answered so."""
+    """Wait until a GET has this status."""
     deadline = time.monotonic() + 60
     status = 0
     while status != expected_status:

@@ -1,5 +1,6 @@
-"""A job on a user's repository by the command line: sent, reviewed, applied; nothing else there
-is touched."""
+"""A job on a user's repository from the command line: sent, reviewed, applied; no other file is
+touched.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ MODEL = "groq:llama-3.3-70b-versatile"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Repository:
-    """With a file that is not committed: the job has to see it, and to leave it alone."""
+    """A repository with an uncommitted file, which the job must see and must not change."""
     repository = made_project(tmp_path / "project")
     (repository.folder / "notes.txt").write_text("for the job\n")
     return repository

@@ -1,5 +1,8 @@
-"""An hour with a real model, in a minute: `fettle up` and a provider that cuts replies off, stalls,
-repeats ids, calls tools that do not exist, says nothing, is busy, and comes back."""
+"""An hour with a real model, in a minute: `fettle up` and a faulty provider.
+
+The provider cuts replies off, stalls, repeats ids, calls tools that do not exist, sends empty
+replies, is busy, and recovers.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +42,23 @@ TROUBLE: Mapping[str, Turn] = {
     "overloaded": Refusal(503, "over capacity"),
     "busy-for-a-moment": Refusal(429, "slow down", retry_after=0.3),
 }
-"""What the executor's model does first, by the model's name; after that it does its work."""
+"""The first turns of the executor's model, by the model's name; afterwards the model does
+its work.
+"""
 BUSY, SILENT, STUBBORN = "busy", "silent", "stubborn"
 BUSY_SECONDS = 6.0
 
 
 class Provider:
-    """The script: what each model answers."""
+    """The provider's script: the turn for each request."""
 
     def __init__(self) -> None:
         self.troubled: set[str] = set()
         self.content = False
-        """Whether the critic of STUBBORN is content."""
+        """Whether the critic of STUBBORN approves."""
 
     def turn(self, request: Request) -> Turn:
-        """The model's answer; its trouble comes at the executor's first call."""
+        """The model's turn; a faulty turn comes at the executor's first call."""
         name = request.model
         executes = request.forced_tool is None
         if name == SILENT and executes:
@@ -81,7 +86,7 @@ class Session:
     api: httpx.Client
 
     def run(self, *args: str) -> tuple[int, str]:
-        """A command's exit code, and all that it said."""
+        """Run a command; returns its exit code and its full output."""
         done = fettle(*args, cwd=self.cwd, env=self.env)
         return done.returncode, done.stdout + done.stderr
 
@@ -92,7 +97,7 @@ class Session:
         return str(answer.json()["id"])
 
     def until(self, job_id: str, holds: Callable[[Any], bool], seconds: float = 40) -> Any:
-        """The job, as soon as something holds of it."""
+        """The job, as soon as the condition holds."""
         ends = time.monotonic() + seconds
         while not holds(job := self.api.get(f"/jobs/{job_id}").json()):
             assert time.monotonic() < ends, json.dumps(job, indent=1)[-3_000:] + self.up.text
@@ -146,7 +151,7 @@ def test_no_fault_of_the_model_fails_a_job(session):
     assert (code, listed.count("succeeded")) == (0, len(TROUBLE))
 
 
-def test_a_wait_that_the_provider_asks_for_is_shown_and_is_no_work(session):
+def test_a_wait_for_the_provider_is_shown_and_does_not_count_as_running_time(session):
     job_id = session.submit(BUSY)
     waiting = session.until(job_id, lambda job: job["waits"])
     assert (waiting["status"], waiting["waits"]["on"]) == ("queued", "groq")
@@ -157,7 +162,7 @@ def test_a_wait_that_the_provider_asks_for_is_shown_and_is_no_work(session):
     assert job["ran_seconds"] < BUSY_SECONDS
 
 
-def test_a_model_that_hangs_is_named(session):
+def test_a_hanging_model_is_named(session):
     job_id = session.submit(SILENT, timeout_seconds=2)
     job = session.end(job_id)
     assert (job["status"], job["reason"]) == ("failed", "deadline")
@@ -166,7 +171,7 @@ def test_a_model_that_hangs_is_named(session):
     assert "groq:silent had not answered for " in output
 
 
-def test_work_that_nobody_approves_fails_and_a_retry_goes_on(session):
+def test_unapproved_work_fails_and_a_retry_continues(session):
     job_id = session.submit(STUBBORN, max_revisions=1)
     job = session.end(job_id)
     assert (job["status"], job["reason"], job["unapproved"]) == ("failed", "unapproved", True)

@@ -17,7 +17,7 @@ from lab.provider import ProviderServer
 pytestmark = pytest.mark.e2e
 
 
-def test_dependencies_are_installed_and_what_happens_is_shown(tmp_path: Path) -> None:
+def test_dependencies_are_installed_and_the_steps_are_shown(tmp_path: Path) -> None:
     repository = project(tmp_path / "project")
     with (
         running_deployment(tmp_path, GROQ_API_KEY="a") as deployment,

@@ -1,4 +1,4 @@
-"""`fettle up`, and every command against it, as on somebody's machine."""
+"""`fettle up`, and every command against it, as on a user's machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDED = ("--model", "recording:demo-binary-search")
 
 
 class Deployment:
-    """A running `fettle up`, and commands that speak to it."""
+    """A running `fettle up`, and commands that use it."""
 
     def __init__(self, cwd: Path, stack: ExitStack) -> None:
         port, self.flower = ports.free(2)
@@ -43,7 +43,7 @@ class Deployment:
         self.up.wait_for("stop: Ctrl-C")
 
     def stop(self) -> None:
-        """Ctrl-C; fails where anything remains."""
+        """Send Ctrl-C; fails if a process or file remains."""
         self.up.interrupt()
         assert self.up.end(25) == 0
         assert self.up.orphans == 0
@@ -66,7 +66,7 @@ def deployment(tmp_path_factory):
         deployment.stop()
 
 
-def test_it_says_where_everything_is(deployment):
+def test_up_prints_the_address_of_each_service(deployment):
     assert f"{deployment.env['FETTLE_URL']}/docs" in deployment.up.text
     assert "key: fettle-development-key" in deployment.up.text
     deployment.up.wait_for("worker   | ")
@@ -78,15 +78,15 @@ def test_it_says_where_everything_is(deployment):
     assert httpx.get(f"{deployment.env['FETTLE_URL']}/docs").status_code == 200
 
 
-def test_nothing_of_a_job_goes_to_a_service_that_a_library_is_told_of(deployment):
+def test_no_data_of_a_job_goes_to_a_service_from_a_librarys_variables(deployment):
     job = deployment.json("run", TASK, *RECORDED, "--record", "job.yaml")
     assert job["status"] == "succeeded"
     assert "everything is the same" in deployment.run("replay", job["id"])
-    assert "LANGSMITH_TRACING" in deployment.up.text  # the logs of API and worker name it
+    assert "LANGSMITH_TRACING" in deployment.up.text  # the logs of API and worker name the variable
     assert deployment.traces.received == []
 
 
-def test_flower_wants_its_password(deployment):
+def test_flower_requires_its_password(deployment):
     url = f"http://127.0.0.1:{deployment.flower}/"
     password = deployment.up.text.partition("user fettle, password ")[2].split()[0]
     ends = time.monotonic() + 30
@@ -107,7 +107,7 @@ def test_flower_shows_workers_hints_and_their_queue(deployment):
     base = f"http://127.0.0.1:{deployment.flower}"
     with httpx.Client(base_url=base, auth=("fettle", password), timeout=30) as flower:
         ends, task_name = time.monotonic() + 60, ""
-        while not task_name:  # every few seconds it asks new workers to report their hints
+        while not task_name:  # Flower asks new workers for their hints every few seconds
             assert time.monotonic() < ends
             job = deployment.json("run", TASK, *RECORDED)
             tasks = flower.get("/api/tasks?limit=1000").json().values()
@@ -161,7 +161,7 @@ def test_a_review_on_a_terminal(deployment):
     assert "approved by" in run.text
 
 
-def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(deployment):
+def test_ctrl_c_does_not_end_the_job_and_names_the_command_to_follow_it(deployment):
     command = ("run", TASK, *RECORDED, "--review")
     with started(*command, cwd=deployment.cwd, env=deployment.env) as run:
         run.wait_for("decide: ")
@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(deployment):
     assert (again.returncode, "cancelled" in again.stdout) == (0, True)
 
 
-def test_keys_open_and_close(deployment):
+def test_keys_are_made_and_revoked(deployment):
     key = deployment.json("keys", "create", "reader", "--scope", "read")
     as_reader = {**deployment.env, "FETTLE_API_KEY": key["secret"]}
     assert fettle("list", cwd=deployment.cwd, env=as_reader).returncode == 0
@@ -188,7 +188,7 @@ def test_keys_open_and_close(deployment):
     assert "reader" in deployment.run("keys", "list")
 
 
-def test_doctor_finds_it_well(deployment):
+def test_doctor_reports_no_fault(deployment):
     report = deployment.json("doctor")
     findings = {finding["name"].strip(): finding for finding in report["findings"]}
     assert report["ok"]
@@ -197,7 +197,7 @@ def test_doctor_finds_it_well(deployment):
     assert "demo-kmeans" in findings["models"]["text"]
 
 
-def test_a_worker_that_dies_is_started_again(deployment):
+def test_a_dead_worker_is_restarted(deployment):
     pid = next(w for w in deployment.json("doctor")["findings"] if w["name"] == "workers")["text"]
     os.kill(int(pid.split(":")[1]), signal.SIGKILL)
     deployment.up.wait_for("ended with signal 9; starts again", 20)
@@ -208,13 +208,13 @@ def test_a_worker_that_dies_is_started_again(deployment):
         time.sleep(0.05)
 
 
-def test_a_second_one_on_the_same_data_is_refused(deployment):
+def test_a_second_up_on_the_same_data_is_refused(deployment):
     done = fettle("up", cwd=deployment.cwd, env=deployment.env)
     assert done.returncode == 1
     assert "another `fettle up` runs" in done.stderr
 
 
-def test_a_port_that_is_taken_is_named(deployment, tmp_path):
+def test_a_used_port_is_named(deployment, tmp_path):
     port = deployment.env["FETTLE_URL"].rpartition(":")[2]
     done = fettle("up", "--port", port, cwd=tmp_path, env=deployment.env)
     assert done.returncode == 1
@@ -222,7 +222,7 @@ def test_a_port_that_is_taken_is_named(deployment, tmp_path):
     assert "--port" in done.stderr
 
 
-def test_an_interrupt_during_the_start_leaves_nothing(tmp_path):
+def test_an_interrupt_during_the_start_leaves_no_process(tmp_path):
     env = environment(tmp_path)
     port, flower = map(str, ports.free(2))
     flags = ("--port", port, "--flower-port", flower, "--workers", "2")
@@ -234,7 +234,7 @@ def test_an_interrupt_during_the_start_leaves_nothing(tmp_path):
     assert "Traceback" not in up.text
 
 
-def test_jobs_survive_a_restart_of_everything(deployment):
+def test_jobs_survive_a_restart_of_all_programs(deployment):
     job_id = deployment.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
     with started("watch", job_id, cwd=deployment.cwd, env=deployment.env) as watch:
         watch.wait_for("decide: ")

@@ -16,12 +16,12 @@ REFUSED = {
 """The system calls of the attacks that try a table of calls."""
 
 
-def test_there_are_calls_that_must_be_refused() -> None:
+def test_the_suite_has_calls_that_must_be_refused() -> None:
     assert len(REFUSED) > 50
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_no_filter_lets_one_of_them_through(machine: str) -> None:
+def test_every_filter_refuses_these_calls(machine: str) -> None:
     filtered_calls = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
     column = syscalls.MACHINES.index(machine)
     numbers = {SYSCALLS[name][column] for name in REFUSED}
@@ -30,14 +30,14 @@ def test_no_filter_lets_one_of_them_through(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_no_two_calls_have_one_number(machine: str) -> None:
+def test_each_call_has_a_different_number(machine: str) -> None:
     column = syscalls.MACHINES.index(machine)
     numbers = [row[column] for row in SYSCALLS.values() if row[column] is not None]
     assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_what_a_filter_names_too_has_the_same_number(machine: str) -> None:
+def test_calls_that_a_filter_also_names_have_the_same_number(machine: str) -> None:
     filtered_calls = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
     column = syscalls.MACHINES.index(machine)
     assert {name: SYSCALLS[name][column] for name in SYSCALLS if name in filtered_calls} == {

@@ -1,4 +1,4 @@
-"""The suite's own control: on a backend that holds nothing, it must say so."""
+"""The suite's own control: on a backend without protection, the attacks must succeed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = (
 
 
 def reaches_nothing() -> None:
-    """A probe."""
+    """A probe without an effect."""
 
 
 async def never_notices(context: Context) -> AttackVerdict:
@@ -54,7 +54,7 @@ async def by_its_end(context: Context) -> AttackVerdict:
 
 
 class Raising:
-    """A backend that passes its check and fails each run."""
+    """A backend that passes its check, and raises in each run."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -95,7 +95,7 @@ def baseline(host: HostEnvironment) -> TriedBackend:
     )
 
 
-async def test_nothing_holds_where_nothing_is_held(host: HostEnvironment) -> None:
+async def test_every_attack_succeeds_on_a_backend_without_protection(host: HostEnvironment) -> None:
     attacks = dict(suite.attacks(NAMES))
     outcomes_by_name = await outcomes(host, baseline(host), attacks)
     assert {
@@ -103,7 +103,7 @@ async def test_nothing_holds_where_nothing_is_held(host: HostEnvironment) -> Non
     } == dict.fromkeys(attacks, VerdictKind.REACHED)
 
 
-async def test_a_probe_that_never_notices_is_blind(host: HostEnvironment) -> None:
+async def test_a_probe_that_never_succeeds_is_blind(host: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     blind = replace(attack, drive=never_notices)
     outcomes_by_name = await outcomes(host, baseline(host), {"hostdata/blind": blind})
@@ -112,7 +112,7 @@ async def test_a_probe_that_never_notices_is_blind(host: HostEnvironment) -> Non
     assert "the control was held" in verdict.evidence
 
 
-async def test_a_backend_or_an_attack_out_of_order_proves_nothing(host: HostEnvironment) -> None:
+async def test_a_faulty_backend_or_attack_proves_no_protection(host: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     backend = Raising()
     raising = TriedBackend("raising", lambda: backend)
@@ -133,13 +133,13 @@ async def test_without_a_control_an_attack_runs_and_is_unproved(host: HostEnviro
     lacking = replace(attack, absent=lambda: "no such kernel")
     quiet = replace(lacking, probe=reaches_nothing, drive=never_notices)
     outcomes_by_name = await outcomes(host, baseline(host), {"a/b": lacking, "a/c": quiet})
-    assert outcomes_by_name["a/b"].verdict.kind is VerdictKind.REACHED  # it was carried out
+    assert outcomes_by_name["a/b"].verdict.kind is VerdictKind.REACHED  # the attack was carried out
     assert outcomes_by_name["a/c"].verdict == AttackVerdict(VerdictKind.UNPROVED, "no such kernel")
     assert not outcomes_by_name["a/c"].is_held
     assert not outcomes_by_name["a/c"].failed
 
 
-async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
+async def test_a_control_with_raised_limits_succeeds_if_the_attack_does_not(
     host: HostEnvironment,
 ) -> None:
     attack = replace(
@@ -151,7 +151,7 @@ async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
     assert outcomes_by_name["a/b"].control == "it ran"
 
 
-async def test_canaries_are_laid_and_harm_to_them_is_seen(host: HostEnvironment) -> None:
+async def test_canaries_are_planted_and_damage_to_them_is_noticed(host: HostEnvironment) -> None:
     facts = host.facts("mark-1")
     assert SECRET not in str(facts)
     assert len(host.files) >= 3
@@ -161,7 +161,7 @@ async def test_canaries_are_laid_and_harm_to_them_is_seen(host: HostEnvironment)
     assert host.harmed() == [str(host.files[0])]
 
 
-async def test_nothing_of_a_baseline_stays(host: HostEnvironment) -> None:
+async def test_a_baseline_leaves_no_process_and_no_file(host: HostEnvironment) -> None:
     sandbox = BaselineSandbox(PYTHON, environment=environment(host), root=False)
     code = """
 import subprocess, sys

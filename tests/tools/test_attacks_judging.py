@@ -1,4 +1,4 @@
-"""Observations of an attack lead to its verdict, and verdicts to the report."""
+"""Observations of an attack lead to its verdict, and verdicts lead to the report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def outcome(
         (replace(SEEN, report=None, ends=frozenset({End.EXITED})), VerdictKind.HELD),
     ],
 )
-def test_a_probe_is_believed_only_where_it_says_something(
+def test_a_probe_without_a_report_proves_nothing(
     observation: Observation, kind: VerdictKind
 ) -> None:
     assert judges.reported(observation).kind is kind
@@ -69,19 +69,19 @@ KILLED = replace(EXITED, end=End.KILLED, exit_code=None)
         (SEEN, False, VerdictKind.REACHED),
     ],
 )
-def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual(
+def test_a_sandbox_survives_with_the_expected_end_in_time_and_a_normal_next_run(
     observation: Observation, fine: bool, kind: VerdictKind
 ) -> None:
     assert judges.survived(observation, fine, [End.EXITED], 0, within=1.0).kind is kind
 
 
-def test_a_blow_may_end_in_several_ways() -> None:
+def test_an_attack_on_the_sandbox_may_end_in_several_ways() -> None:
     for result in (EXITED, KILLED):
         observation = replace(SEEN, result=result)
         assert judges.survived(observation, True, [End.EXITED, End.KILLED]).kind is VerdictKind.HELD
 
 
-def test_a_fault_that_the_host_found_is_reach_whatever_the_probe_says() -> None:
+def test_a_fault_found_by_the_host_is_a_success_of_the_attack_despite_the_probes_report() -> None:
     assert judges.judged(SEEN, ["a fault"]).kind is VerdictKind.REACHED
     assert judges.judged(SEEN, []).kind is VerdictKind.HELD
 
@@ -121,12 +121,12 @@ def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
     assert "OSError: it's" in str(broken.broken)
 
 
-def test_what_cannot_be_sent_with_a_probe_is_said() -> None:
+def test_an_object_that_cannot_be_sent_with_a_probe_is_named() -> None:
     with pytest.raises(TypeError, match="SEEN, Observation"):
         report_of(of_another_kind)
 
 
-def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
+def test_a_report_has_the_mark_and_the_last_report_counts() -> None:
     def of(text: str) -> ProbeReport | None:
         return report(replace(EXITED, stdout=Stream(text)), MARK)
 
@@ -138,7 +138,7 @@ def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
     assert forged.broken is not None
 
 
-def test_the_summary_counts_each_attack_once_a_backend() -> None:
+def test_the_summary_counts_each_attack_once_per_backend() -> None:
     outcomes = [
         outcome("kernel/a", VerdictKind.HELD),
         outcome("kernel/b", VerdictKind.BLIND),
@@ -167,7 +167,7 @@ def test_the_summary_counts_each_attack_once_a_backend() -> None:
     assert "b in lab/drills/attacks/catalogue/kernel" in reached
 
 
-def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
+def test_attacks_are_found_by_their_module_and_have_a_description() -> None:
     names = list(suite.attacks())
     assert len(names) >= 80
     assert {name.partition("/")[0] for name in names} == set(suite.CATEGORIES)
@@ -179,7 +179,7 @@ def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
         assert len(attack.tries) > 12, name
 
 
-def test_every_probe_stands_alone() -> None:
+def test_every_probe_is_self_contained() -> None:
     for name, attack in suite.attacks().items():
         code = program(attack.probe, {"mark": MARK})
         module_code = compile(code, name, "exec")

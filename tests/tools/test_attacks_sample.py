@@ -46,7 +46,7 @@ AS_NOBODY = (
 """The attacks that control groups limit: an unprivileged user has no control groups."""
 NOBODY = 61_150
 PYTHON = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
-"""An interpreter that every user may start, of the version of our packages."""
+"""An interpreter that every user may start, with the version of the project's packages."""
 PACKAGES = Path(click.__file__).parent.parent
 IS_OPEN = all(folder.stat().st_mode & stat.S_IXOTH for folder in (*PACKAGES.parents, PACKAGES, TOP))
 UNPRIVILEGED = ("local-as-nobody",) if os.geteuid() == 0 and PYTHON.exists() and IS_OPEN else ()
@@ -92,7 +92,7 @@ def drill(
 
 
 def _as_nobody(words: list[str]) -> subprocess.CompletedProcess[str]:
-    """Started as a user who owns nothing, from what every user may read."""
+    """The command as an unprivileged user, with an interpreter that every user may read."""
     return subprocess.run(
         [str(PYTHON), "-B", *words],
         check=False,
@@ -113,7 +113,9 @@ def _as_nobody(words: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_holds(drill: subprocess.CompletedProcess[str], backend: str) -> None:
+def test_every_attack_of_the_sample_fails(
+    drill: subprocess.CompletedProcess[str], backend: str
+) -> None:
     for name in SAMPLES[backend]:
         mention = f": {name} on {backend.removesuffix('-as-nobody')},"
         matching_lines = [line for line in drill.stderr.splitlines() if mention in line]
@@ -136,6 +138,6 @@ def test_the_last_line_is_an_object_for_machines(
     assert drill.returncode == 0
 
 
-def test_no_canary_stays_on_the_host(drill: subprocess.CompletedProcess[str], home: Path) -> None:
+def test_no_canary_remains_on_the_host(drill: subprocess.CompletedProcess[str], home: Path) -> None:
     assert drill.returncode == 0
     assert not [path for path in home.iterdir() if path.name.startswith(".fettle-")]

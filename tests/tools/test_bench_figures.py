@@ -16,12 +16,12 @@ from lab.provider import Request
 from lab.provider.openai import messages
 
 
-def test_a_figure_at_its_bound_meets_it() -> None:
+def test_a_figure_at_its_bound_meets_the_goal() -> None:
     assert [judged(0.5, figure)[1] for figure in (0.5, 0.501)] == ["met", "missed"]
     assert judged(None, 0.5) == ("", "")
 
 
-def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
+def test_the_json_of_sandbox_has_every_ratio_with_both_sides() -> None:
     ratios = [
         sandbox.latency("docker_cold_ratio", "cold", [0.110, 9.0, 0.1], [0.010]),
         sandbox.rate("local_runs_per_s_ratio_2", "r", [200.0], [100.0]),
@@ -36,7 +36,7 @@ def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
     }
 
 
-def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
+def test_several_flights_give_the_median_time_and_the_largest_memory() -> None:
     memory = (MemoryUse(10.0, 5.0), MemoryUse(11.0, 6.0), MemoryUse(1.0, 1.0))
     runs = [FlightRun(seconds, use) for seconds, use in zip((6.0, 9.0, 7.0), memory, strict=True)]
     assert scale.flight_keys([Flight.of(50, 5.0, runs, [8.0, 1.0, 9.0])]) == {
@@ -49,7 +49,7 @@ def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
     }
 
 
-def test_what_grows_with_a_long_job_is_reported_by_the_ends() -> None:
+def test_the_growth_of_a_long_job_is_the_ratio_of_the_longest_to_the_shortest() -> None:
     assert scale.symmetric_order({400: 1, 10: 4, 100: 2}) == [10, 10, 100, 400, 100, 10, 10]
     jobs = [Cost(10, seconds, 2_000, 500, 90) for seconds in (0.4, 9.0, 0.3)]
     costs = [PerCall.of(jobs), PerCall(100, 1.0, 1.0, 1.0, 1.0), PerCall(400, 50.0, 220.0, 55.0, 9)]
@@ -60,7 +60,7 @@ def test_what_grows_with_a_long_job_is_reported_by_the_ends() -> None:
     assert keys["event_bytes_per_call_ratio_400_to_10"] == 1.1
 
 
-def test_every_goal_of_scale_is_of_a_figure_that_is_reported() -> None:
+def test_every_goal_of_scale_belongs_to_a_reported_figure() -> None:
     flights = [Flight(jobs, 5.0, 6.0, 7.0, 1.0, 1.0) for jobs in FLIGHTS]
     costs = [PerCall(tools, 1.0, 1.0, 1.0, 1.0) for tools in LENGTHS]
     assert GOALS.keys() <= (scale.flight_keys(flights) | scale.length_keys(costs)).keys()
@@ -76,7 +76,7 @@ def size(*texts: str) -> int:
     return len("[]") + sum(len(json.dumps(message, separators=(",", ":"))) for message in sent)
 
 
-def test_tokens_are_bytes_and_a_cache_knows_what_was_sent_before() -> None:
+def test_tokens_are_counted_in_bytes_and_a_cache_has_the_earlier_prefix() -> None:
     first, second, third = ("a" * 40,), ("a" * 40, "b" * 80), ("a" * 40, "-", "c")
     tokens_sent = Sent.of([request(*first), request(*second), request(*third)], request(*first))
     assert tokens_sent.tokens == -(-(size(*first) + size(*second) + size(*third)) // 4)

@@ -7,7 +7,7 @@ from sandbox.local import LocalSandbox
 from settings.worker import WorkerSettings
 
 
-async def test_the_time_of_experiments_is_counted_apart_from_the_verification() -> None:
+async def test_the_time_of_experiments_is_counted_separately_from_the_verification() -> None:
     sandbox = LocalSandbox(WorkerSettings().sandbox_python)
     try:
         tried = await measure(sandbox, rounds=1)

@@ -1,4 +1,6 @@
-"""The benchmark of repair: every program is classified, and every path ends, as it should."""
+"""The benchmark of repair: every program has its expected class, and every path its
+expected end.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -24,14 +26,14 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await local.close()
 
 
-async def test_every_program_is_classified_right(sandbox: LocalSandbox) -> None:
+async def test_every_program_is_classified_correctly(sandbox: LocalSandbox) -> None:
     programs = load()
     assert {program.kind for program in programs} == set(FailureClass)
     classified = await run_all(sandbox, programs)
     assert [(run.program, run.failure) for run in classified if not run.right] == []
 
 
-async def test_every_path_ends_where_it_should(sandbox: LocalSandbox) -> None:
+async def test_every_path_has_the_expected_end(sandbox: LocalSandbox) -> None:
     assert len({path.name for path in PATHS}) == len(PATHS)
     wrong = [
         (walked.path.name, walked.end, walked.repairs)

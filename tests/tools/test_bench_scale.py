@@ -14,7 +14,7 @@ TOP = Path(__file__).resolve().parents[2]
 SLICE = ("--jobs", "5", "--seconds", "0.05", "--calls", "2", "--calls", "4", "--workers", "1")
 
 
-def test_it_measures_both_sides_and_both_parts() -> None:
+def test_the_benchmark_measures_both_sides_and_both_parts() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lab.benchmarks.scale", "--json", *SLICE],
         check=False,
@@ -29,7 +29,7 @@ def test_it_measures_both_sides_and_both_parts() -> None:
     ideal = 5 * 0.05
     assert printed["makespan_s_5"] > ideal
     assert printed["baseline_s_5"] > ideal
-    ratio = printed["makespan_s_5"] / printed["baseline_s_5"]  # of figures that were rounded
+    ratio = printed["makespan_s_5"] / printed["baseline_s_5"]  # the figures are rounded
     assert printed["makespan_vs_baseline_5"] == pytest.approx(ratio, rel=0.05)
     assert 0 < printed["sandboxes_mb_5"] < printed["rss_mb_5"]
     assert printed["file_bytes_per_call_4"] > 49_000

@@ -26,7 +26,7 @@ def test_a_job_of_a_hundred_calls_costs_less_than_without_trimming() -> None:
     assert keys["cached_100"] > 0.9
 
 
-def test_every_request_repeats_little() -> None:
+def test_every_request_repeats_few_tokens() -> None:
     done = CliRunner().invoke(main, ["--json", "--calls", "1"])
     assert done.exit_code == 0, done.output
     assert 900 < json.loads(done.stdout.splitlines()[-1])["overhead"] <= GOALS["overhead"] == 1_200

@@ -1,4 +1,4 @@
-"""The checker finds each rule's violation. A checker that cannot fail is worth nothing."""
+"""The checker finds violations of each rule: a checker that cannot fail is worthless."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ Events = list[Event]
 
 
 def job(job_id: str, **fields: Any) -> Doctor:
-    """Something else is on record of a job."""
+    """Change the fields of a job on record."""
     return lambda story: with_job(story.reading(), job_id, **fields)
 
 
 def events(job_id: str, change: Callable[[Events], Iterable[Event]]) -> Doctor:
-    """Other events are on record of a job, numbered without a gap."""
+    """Replace the events of a job on record, numbered without a gap."""
 
     def doctor(story: Story) -> Reading:
         changed = change(list(story.events[job_id]))
@@ -56,12 +56,12 @@ def events(job_id: str, change: Callable[[Events], Iterable[Event]]) -> Doctor:
 
 
 def one_more(job_id: str, kind: str, **data: Any) -> Doctor:
-    """An event comes at the end."""
+    """Append an event to a job."""
     return events(job_id, lambda recorded: [*recorded, replace(recorded[-1], kind=kind, data=data)])
 
 
 def with_data(job_id: str, kind: str, **data: Any) -> Doctor:
-    """The events of a kind say something else."""
+    """Change the data of a kind of events."""
     return events(
         job_id,
         lambda recorded: [
@@ -71,7 +71,7 @@ def with_data(job_id: str, kind: str, **data: Any) -> Doctor:
 
 
 def indexes(**fields: Any) -> Doctor:
-    """A job is listed elsewhere."""
+    """List a job in another index."""
 
     def doctor(story: Story) -> Reading:
         reading = story.reading()
@@ -81,7 +81,7 @@ def indexes(**fields: Any) -> Doctor:
 
 
 def logged(make: Callable[[Story], Iterable[Entry]]) -> Doctor:
-    """More is in the log."""
+    """Add entries to the log."""
 
     def doctor(story: Story) -> Reading:
         story.log += make(story)
@@ -91,7 +91,7 @@ def logged(make: Callable[[Story], Iterable[Entry]]) -> Doctor:
 
 
 def without(kind: type[Entry], *more: Callable[[Story], Entry], seq: int = 0) -> Doctor:
-    """Less is in the log: no entries of a kind (or that event alone); and `more`."""
+    """Remove the entries of a kind (or a single event) from the log, and add `more`."""
 
     def doctor(story: Story) -> Reading:
         story.log = [
@@ -275,7 +275,7 @@ def decides(event: Event) -> bool:
     return event.kind == "decided"
 
 
-def test_every_rule_is_doctored() -> None:
+def test_every_rule_has_a_violating_story() -> None:
     assert set(DOCTORED) == set(CHECKS) == {f"J{n}" for n in range(1, 15)}
 
 
@@ -288,7 +288,7 @@ def test_a_broken_rule_is_found(rule: str, doctor: Doctor) -> None:
     assert rule in {violation.rule for violation in verdict.violations}, verdict.as_text()
 
 
-def test_a_story_in_order_breaks_no_rule() -> None:
+def test_an_ordinary_story_breaks_no_rule() -> None:
     verdict = a_story().verdict()
     assert verdict.as_text() == ""
     assert (verdict.jobs, verdict.lost, verdict.finished_twice) == (6, (), ())
@@ -302,7 +302,7 @@ def test_events_of_an_open_review_do_not_close_it(kind: str) -> None:
     assert story.verdict(one_more("waiting", kind, review_id="r1")(story)).as_text() == ""
 
 
-def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
+def test_a_frozen_worker_may_send_its_prepared_call() -> None:
     story = a_story()
     story.at += BOUNDS.cancel + 1
     story.log.append(Repaired(at=story.moment(), fault="worker-freeze"))
@@ -310,7 +310,9 @@ def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
 
 
 def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
-    """A run with a job that was parked for its checkpoints, and with the decision of a person."""
+    """A run with a job that was parked because of its checkpoints, and with the decision of a
+    person.
+    """
     story = a_story()
     story.submit("old")
     story.claim("old", 11)
@@ -333,13 +335,13 @@ def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
     return story
 
 
-def test_a_job_is_begun_anew_only_where_its_checkpoints_were_touched() -> None:
+def test_a_job_restarts_only_if_its_checkpoints_were_damaged() -> None:
     verdict = upgraded(struck=True).verdict()
     assert (verdict.as_text(), verdict.repeated_paid_calls) == ("", 0)
     assert [v.rule for v in upgraded(struck=False).verdict().violations] == ["J13"]
 
 
-def test_a_job_is_incompatible_only_where_its_checkpoints_were_touched() -> None:
+def test_a_job_is_incompatible_only_if_its_checkpoints_were_damaged() -> None:
     assert upgraded(struck=True, action=Action.REJECT).verdict().as_text() == ""
     untouched = upgraded(struck=False, action=Action.REJECT).verdict()
     assert [v.rule for v in untouched.violations] == ["J1"]
@@ -358,7 +360,7 @@ def test_the_docs_name_every_key_of_the_object() -> None:
     assert report.plain(outcome(8, 10), 1).keys() == documented_keys
 
 
-def test_a_run_in_which_little_was_broken_is_not_passed() -> None:
+def test_a_run_with_few_faults_does_not_pass() -> None:
     assert outcome(8, 10).passed
     assert outcome(8, 10).missed == {"child-kill": 2, "worker-freeze": 2}
     assert not outcome(7, 10).passed
@@ -383,7 +385,7 @@ def test_a_recovery_is_measured_from_the_kill_to_the_next_attempt() -> None:
 
 
 @pytest.mark.parametrize(("waited", "late"), [(2.0, []), (11.0, [("J8", "twice")])])
-def test_a_job_that_has_to_run_alone_may_wait_for_its_process_to_start(waited, late) -> None:
+def test_a_job_that_runs_alone_may_wait_for_the_start_of_its_process(waited, late) -> None:
     story = a_story()
     story.submit("twice")
     for pid in (21, 22):
@@ -401,7 +403,7 @@ def test_a_job_that_has_to_run_alone_may_wait_for_its_process_to_start(waited, l
     assert [(v.rule, v.job_id) for v in verdict.violations] == late
 
 
-def test_a_time_without_redis_is_not_the_recoverys() -> None:
+def test_time_without_redis_does_not_count_in_a_recovery() -> None:
     story = a_story()
     story.at = 3.0
     story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
@@ -410,11 +412,11 @@ def test_a_time_without_redis_is_not_the_recoverys() -> None:
     assert story.verdict().recoveries == (1.0,)
 
 
-def test_a_frozen_worker_may_ask_what_another_has_asked_meanwhile() -> None:
+def test_a_frozen_worker_may_repeat_a_call_of_another_worker() -> None:
     story = a_story()
     story.log.append(Called(at=story.moment(), key="key-killed", said="code", caller=11))
     verdict = story.verdict()
-    assert verdict.repeated_paid_calls == 1  # by the same attempt: it had asked already
+    assert verdict.repeated_paid_calls == 1  # the same attempt had already made this call
     story = a_story()
     call = ("key-killed", "code")
     story.log = [e for e in story.log if not isinstance(e, Called) or (e.key, e.said) != call]
@@ -423,28 +425,29 @@ def test_a_frozen_worker_may_ask_what_another_has_asked_meanwhile() -> None:
     assert (story.verdict().repeated_in_flight, story.verdict().as_text()) == (1, "")
 
 
-def taken_back(asked_first: str, *asked_again: str) -> Story:
-    """A worker loses a job in the midst of a call, and claims it again. The provider comes to that
-    call (`asked_first`) only then."""
+def taken_back(first_call: str, *asked_again: str) -> Story:
+    """A worker loses a job during a call, and claims the job again. The provider receives the call
+    `first_call` only then.
+    """
     story = a_story()
     story.submit("back")
     story.claim("back", 11)
     story.at += 3.0
     story.expire("back")
     story.claim("back", 11)
-    story.log.append(Called(at=story.moment(), key="key-back", said=asked_first, caller=11))
+    story.log.append(Called(at=story.moment(), key="key-back", said=first_call, caller=11))
     for question in asked_again:
         story.call("back", question, 11)
     return story
 
 
-def test_a_call_may_be_logged_when_its_worker_has_the_job_again() -> None:
+def test_a_call_may_be_logged_after_its_worker_claimed_the_job_again() -> None:
     story = taken_back("plan", "plan")
     story.succeed("back")
     assert (story.verdict().as_text(), story.verdict().repeated_in_flight) == ("", 2)
 
 
-def test_a_job_that_was_claimed_again_excuses_no_call_too_many() -> None:
+def test_a_second_claim_does_not_excuse_an_additional_call() -> None:
     story = taken_back("plan", "plan")
     story.log.append(Called(at=story.moment(), key="key-back", said="plan", caller=11))
     assert story.verdict().repeated_paid_calls == 1, "a third time"
@@ -456,8 +459,8 @@ def test_a_job_that_was_claimed_again_excuses_no_call_too_many() -> None:
     assert story.verdict().repeated_paid_calls == 1, "the attempt had the answer"
 
 
-def test_a_job_alone_asks_by_the_name_of_the_worker_that_made_its_process() -> None:
-    """The worker had lost the job before, and lives."""
+def test_a_lone_job_calls_under_the_name_of_the_worker_that_started_its_process() -> None:
+    """The worker lost the job before, and still lives."""
     story = a_story()
     story.submit("alone")
     for pid in (21, 22):
@@ -487,7 +490,7 @@ def test_a_request_without_an_answer_may_or_may_not_be_done() -> None:
     assert story.verdict().as_text() == ""
 
 
-def test_an_heir_goes_on_with_its_parents_calls() -> None:
+def test_a_retry_continues_with_the_calls_of_its_parent() -> None:
     story = a_story()
     story.submit("retry_job", retry_of="cancelled")
     story.work("retry_job", "model_called", {"call": "cancelled-plan"})

@@ -1,4 +1,4 @@
-"""The operation log is on disk at once, and takes entries from any thread."""
+"""The operation log is on the disk at once, and accepts entries from any thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.drills.chaos.oplog import OperationLog, Seen
 
 
-def test_the_log_is_on_disk_at_once_and_takes_entries_from_any_thread(tmp_path: Path) -> None:
+def test_the_log_is_on_the_disk_at_once_and_accepts_entries_from_any_thread(tmp_path: Path) -> None:
     path = tmp_path / "chaos.jsonl"
     log = OperationLog(path)
 

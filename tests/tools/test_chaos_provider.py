@@ -22,7 +22,7 @@ def task(key: str, recording: str = "chaos-run") -> str:
     return f"The task:\n\n{provider.task_of(key, recording)}"
 
 
-def test_it_answers_a_role_by_the_tools_it_has_and_logs_who_asked() -> None:
+def test_the_provider_identifies_a_role_by_its_tools_and_logs_the_caller() -> None:
     log = OperationLog()
     with provider.provider(log) as server:
         plan = send_request(server.url, task("j-1"), PLANNER).json()["choices"][0]["message"]
@@ -34,7 +34,7 @@ def test_it_answers_a_role_by_the_tools_it_has_and_logs_who_asked() -> None:
     assert first.said != second.said
 
 
-def test_the_same_question_has_the_same_name_from_any_worker() -> None:
+def test_the_same_request_has_the_same_digest_from_any_worker() -> None:
     log = OperationLog()
     with provider.provider(log) as server:
         for key in ("pid-12", "pid-13"):
@@ -53,7 +53,7 @@ def test_the_same_question_has_the_same_name_from_any_worker() -> None:
         task("j-1", "no-such-recording"),
     ],
 )
-def test_what_no_job_of_the_run_asks_is_refused_and_not_counted(text: str) -> None:
+def test_a_request_of_no_known_job_is_refused_and_not_counted(text: str) -> None:
     log = OperationLog()
     with provider.provider(log) as server:
         assert send_request(server.url, text, PLANNER).status_code == 400

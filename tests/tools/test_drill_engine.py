@@ -1,4 +1,4 @@
-"""Which engine a drill uses; starting one of its own is an integration test."""
+"""The engine that a drill uses. An integration test covers the start of a new engine."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from settings.sandbox import Backend, SandboxSettings
         SandboxSettings(sandbox=Backend.DOCKER, sandbox_engine="tcp://127.0.0.1:1"),
     ],
 )
-def test_none_is_started_where_none_is_needed_or_one_is_named(settings: SandboxSettings) -> None:
+def test_no_engine_is_started_if_none_is_needed_or_one_is_configured(
+    settings: SandboxSettings,
+) -> None:
     messages: list[str] = []
     with engine(settings, messages.append) as ready:
         assert ready is settings
     assert messages == []
 
 
-def test_the_usual_engine_is_taken_where_it_answers_and_that_is_said(tmp_path: Path) -> None:
+def test_the_usual_engine_is_used_and_reported_if_it_answers(tmp_path: Path) -> None:
     messages: list[str] = []
     usual = f"unix://{tmp_path}/docker.sock"
     with socket.socket(socket.AF_UNIX) as listening:
@@ -40,15 +42,13 @@ def test_the_usual_engine_is_taken_where_it_answers_and_that_is_said(tmp_path: P
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_attack_is_tried_on_what_a_worker_has(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attack_uses_the_backend_of_a_worker(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FETTLE_RUN_CPUS", "0.5")
     sandbox = backend(name).make()
     assert vars(sandbox)["_cpus"] == 0.5
 
 
-def test_without_root_one_has_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_an_engine_must_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     settings = SandboxSettings(sandbox=Backend.DOCKER, sandbox_engine=None)
     with pytest.raises(CliError) as refused, engine(settings, print):

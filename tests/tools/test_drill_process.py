@@ -1,4 +1,4 @@
-"""`fettle chaos` and `fettle attack` run a drill as a process of its own."""
+"""`fettle chaos` and `fettle attack` run a drill in a separate process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ except StoppedBySignal as stopped:
 """
 
 
-def test_a_signal_ends_the_command_and_its_drill_which_clears_up(tmp_path: Path) -> None:
+def test_a_signal_ends_the_command_and_its_drill_which_cleans_up(tmp_path: Path) -> None:
     report = tmp_path / "report"
     (tmp_path / "slow_drill.py").write_text(DRILL)
     with subprocess.Popen(

@@ -12,7 +12,7 @@ from support.processes.fettle_command import REPOSITORY, environment
 pytestmark = pytest.mark.e2e
 
 
-def test_a_restart_of_everything_loses_and_repeats_nothing(tmp_path):
+def test_a_restart_of_all_programs_loses_and_repeats_no_work(tmp_path):
     drill = subprocess.run(
         [sys.executable, "-m", "lab.drills.restart", "--jobs", "3", "--json"],
         check=False,

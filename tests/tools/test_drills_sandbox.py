@@ -1,4 +1,4 @@
-"""The drills and the benchmark of the sandbox, each a short slice, as an operator starts them."""
+"""The drills and the benchmark of the sandbox, each a short slice, run as an operator runs them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_drill(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_hundred_runs_leave_nothing_behind() -> None:
+def test_a_hundred_runs_leave_no_traces() -> None:
     code, outcome = run_drill("lab.drills.leaks", "--runs", "100", "--backend", "local")
     assert code == 0, outcome
     assert outcome["passed"] is True
@@ -46,7 +46,7 @@ def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
     assert code == 0
     assert {key for key in GOALS if key.startswith("local")} <= figures.keys()
     ratio = figures["local_print_ms"] / figures["local_print_baseline_ms"]
-    # Each side is rounded: of a run that was held up the ratio is, too, and is large.
+    # Each side is rounded; if a run was delayed, its ratio is large and rounded, too.
     assert figures["local_print_ratio"] == pytest.approx(ratio, rel=0.01, abs=0.01)
     assert all(value > 0 for value in figures.values())
 
@@ -73,7 +73,7 @@ def fettle(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_runs_the_attacks_that_are_asked_for() -> None:
+def test_the_command_runs_the_requested_attacks() -> None:
     done = fettle("attack", "--backend", "local", "--only", "resources/zombie_bomb", "--json")
     assert done.returncode == 0, done.stderr
     run_drill = json.loads(done.stdout.splitlines()[-1])
@@ -81,7 +81,7 @@ def test_the_command_runs_the_attacks_that_are_asked_for() -> None:
     assert run_drill == {**counted, "failed": [], "unproved": []}
 
 
-def test_an_engine_that_is_not_there_is_no_success() -> None:
+def test_a_missing_engine_is_not_a_success() -> None:
     nowhere = "unix:///nonexistent/engine.sock"
     only = ("--only", "resources/zombie_bomb")
     done = fettle("attack", "--backend", "docker", *only, FETTLE_SANDBOX_ENGINE=nowhere)

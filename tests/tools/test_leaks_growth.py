@@ -1,4 +1,4 @@
-"""What counts as growth, and what as noise."""
+"""Which changes count as growth, and which as noise."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from lab.drills.leaks.mix import KINDS, kinds
     ("before", "after", "closed", "grown"),
     [(9, 9, 0, False), (9, 8, 0, False), (9, 10, 0, True), (9, 9, 1, True)],
 )
-def test_one_more_is_growth_and_so_is_what_a_close_leaves(before, after, closed, grown):
+def test_one_more_object_is_growth_and_so_is_an_object_after_the_close(
+    before, after, closed, grown
+):
     assert CountRow("processes", before, after, closed, first=0).grown is grown
 
 
-def test_rows_bring_together_what_was_counted_of_each():
+def test_rows_combine_the_counts_of_each_object():
     counts = {"mounts": 20, "files": 0}
     (mounts, files) = growth.rows(counts, counts, {**counts, "files": 3}, counts)
     assert (mounts.grown, files.grown) == (False, True)
@@ -35,13 +37,13 @@ def test_memory_that_creeps_has_grown():
     assert creeping.grown
 
 
-def test_a_saw_is_no_slope():
+def test_a_sawtooth_is_not_a_slope():
     saw = Memory("supervisor", [(40 + number % 4) * MIB for number in range(48)])
     assert abs(saw.growth) < MIB
 
 
 @pytest.mark.parametrize(("line", "slope"), [([], 0), ([5], 0), ([5, 5, 5], 0), ([1, 3, 5], 2)])
-def test_a_slope_is_the_change_from_one_to_the_next(line, slope):
+def test_a_slope_is_the_change_from_one_value_to_the_next(line, slope):
     assert growth.slope(line) == slope
 
 

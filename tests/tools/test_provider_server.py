@@ -36,13 +36,13 @@ def test_a_script_that_fails_is_an_error_at_the_client() -> None:
         ("/openai/v1/models", b"{}", 404),
     ],
 )
-def test_a_request_of_no_wire_is_refused(path: str, content: bytes, status: int) -> None:
+def test_a_request_in_an_unknown_format_is_refused(path: str, content: bytes, status: int) -> None:
     with ProviderServer(always(Reply("x"))) as server:
         assert httpx.post(server.url + path, content=content).status_code == status
     assert server.requests == []
 
 
-def test_retry_after_is_said_where_each_provider_says_it() -> None:
+def test_retry_after_is_sent_as_each_provider_sends_it() -> None:
     with ProviderServer(always(Refusal(429, retry_after=1.5))) as server:
         groq = httpx.post(f"{server.groq_url}/openai/v1/chat/completions", json=BODY)
         path = "/v1beta/models/gemini-2.5-flash:generateContent"

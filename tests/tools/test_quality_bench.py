@@ -46,7 +46,7 @@ def test_it():
 
 @dataclass
 class Measuring:
-    """A service, the model that it asks, and a file of exercises."""
+    """A service, the model that it calls, and a file of exercises."""
 
     url: str
     server: ProviderServer
@@ -109,7 +109,8 @@ def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
         "e3": (False, False),
         "e4": (False, False),
     }
-    assert results_by_id["e4"].status == "failed"  # its verification calls no function of it
+    # The verification of this exercise calls no function of the solution.
+    assert results_by_id["e4"].status == "failed"
     assert results_by_id["e2"].cost["calls"] > results_by_id["e1"].cost["calls"]
     assert Path(printed["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     # a second measurement sends no request, and prints the same table
@@ -119,7 +120,7 @@ def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
     assert measuring.request_count() == before
 
 
-def test_without_repair_nothing_is_asked_after_the_first_run(measuring, capsys):
+def test_without_repair_no_call_follows_the_first_run(measuring, capsys):
     before = measuring.request_count()
     assert measuring.bench("--no-repair", "--json") == 0
     printed = result_of(capsys)
@@ -172,7 +173,7 @@ def test_two_results_are_compared(measuring, capsys, tmp_path):
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_has_no_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
+def test_an_exercise_without_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
     monkeypatch.setenv("GROQ_API_KEY", "a")
     monkeypatch.setenv("FETTLE_GROQ_BASE_URL", measuring.server.groq_url)
     data = measuring.data.with_name("judged.jsonl")
@@ -182,7 +183,8 @@ def test_what_has_no_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
     assert (printed["score"], printed["scored"], printed["first"]) == (2, 1, None)
     (result,) = read_results(Path(printed["file"]))[1]
     assert result.score["input_tokens"] == 200
-    assert result.score["cost_usd"] is None  # no price is known of this model: never zero
+    # The price of this model is unknown, and must never be shown as zero.
+    assert result.score["cost_usd"] is None
 
 
 def test_shipped_solutions_are_tried_without_a_model(measuring, capsys):
@@ -199,14 +201,14 @@ def test_shipped_solutions_are_tried_without_a_model(measuring, capsys):
     assert measuring.request_count() == before
 
 
-def test_of_our_own_exercises_the_right_solutions_pass_and_the_wrong_ones_fail(capsys):
+def test_the_right_solutions_of_fettles_exercises_pass_and_the_wrong_ones_fail(capsys):
     run(["bench", "custom", "--canonical", "--json"])
     printed = result_of(capsys)
     assert printed["failures"] == []
     assert (printed["tasks"], printed["passed"], printed["wrong_solutions"]) == (13, 13, 13)
 
 
-def test_a_service_of_its_own_has_the_settings_of_the_command(monkeypatch, tmp_path):
+def test_a_temporary_service_has_the_settings_of_the_command(monkeypatch, tmp_path):
     file = tmp_path / "ours.toml"
     file.write_text("max_output_tokens = 1000\n")
     monkeypatch.setenv("FETTLE_CONFIG", str(file))

@@ -1,4 +1,4 @@
-"""What of a job counts as its first attempt."""
+"""Which files of a job count as its first attempt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ran(number: int, **made: str) -> tuple[str, dict[str, Any]]:
 ANSWERED = ("answered", {"revision": 1, "text": "Done."})
 
 
-def test_the_workspace_as_the_first_run_has_left_it():
+def test_the_first_attempt_is_the_workspace_after_the_first_run():
     events = story(
         wrote("solution.py", "one"),
         wrote("other.py", "x"),
@@ -41,7 +41,7 @@ def test_the_workspace_as_the_first_run_has_left_it():
     )
 
 
-def test_the_first_program_stands_for_a_file_that_is_not_there():
+def test_the_first_program_replaces_a_missing_file():
     candidate = first_attempt(story(ran(1), wrote("solution.py", "repaired")), "solution.py")
     assert (candidate.versions, candidate.program) == ({}, 1)
 
@@ -53,7 +53,7 @@ def test_an_answer_before_any_run_ends_the_attempt():
     assert (candidate.versions, candidate.program) == ({}, None)
 
 
-def test_the_last_run_that_succeeded_stands_in_at_the_end():
+def test_the_last_successful_run_replaces_a_missing_file_at_the_end():
     def run(number, *, well, **more):
         return {"number": number, "succeeded": well, **more}
 

@@ -1,4 +1,4 @@
-"""Rates and tests of a difference, against published figures and against counting."""
+"""Rates and tests of a difference, compared with published figures and with enumeration."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_mcnemar_is_the_two_sided_sign_test():
 def test_several_tries_are_drawn_by_exercise():
     once = rate([(1, 1)] * 30 + [(0, 1)] * 10)
     assert (once.low, once.high) == (wilson(30, 40).low, wilson(30, 40).high)
-    # ten tries of the same exercise say no more of other exercises than one
+    # ten tries of the same exercise give no more information about other exercises than one try
     often = rate([(10, 10)] * 30 + [(0, 10)] * 10)
     assert often.share == 0.75
     assert often.high - often.low > 0.2

@@ -24,7 +24,7 @@ from lab.evals.run.hidden_tests import failure_reason, verdict_of
 from lab.evals.run.tries import for_each
 
 
-def test_few_are_under_way_and_all_are_done():
+def test_few_tries_run_at_once_and_all_are_done():
     lock, now, most = threading.Lock(), 0, 0
     three = threading.Barrier(3)
 
@@ -64,11 +64,11 @@ def test_few_are_under_way_and_all_are_done():
         ),
     ],
 )
-def test_why_checks_have_not_passed(report: dict[str, Any], reason: str):
+def test_the_reason_why_checks_have_not_passed(report: dict[str, Any], reason: str):
     assert reason in failure_reason(report)
 
 
-def test_a_verdict_that_rests_on_an_exit_code_alone_says_so():
+def test_a_verdict_by_exit_code_alone_is_marked():
     report = {"passed": True, "tests": [{"id": "make", "outcome": "passed"}], "problem": None}
     for judged, note in (("exit_code", "by exit code alone"), ("tests", ""), (None, "")):
         job = {"id": "v1", "status": "succeeded", "result": {"checks": report}}
@@ -91,7 +91,7 @@ def a_job(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_what_a_job_reports_of_itself():
+def test_the_report_of_a_job():
     runs = [
         {"succeeded": False, "end": "exited", "failure": {"class": "name"}},
         {"succeeded": False, "end": "timeout", "failure": None},  # of an older release
@@ -115,7 +115,7 @@ def test_what_a_job_reports_of_itself():
         ("cancelled", None, False),
     ],
 )
-def test_what_says_nothing_of_the_model_is_not_measured(status, reason, measured):
+def test_a_failure_that_is_not_the_models_is_not_measured(status, reason, measured):
     lost = result_of(a_job(status=status, reason=reason, detail="set a key"))
     assert lost.measured is measured
     if not measured and reason:
@@ -150,7 +150,7 @@ def results() -> list[Result]:
     ]
 
 
-def test_the_table_says_what_was_measured_and_what_not(capsys):
+def test_the_table_shows_the_measured_and_the_unmeasured_exercises(capsys):
     tables.show_results(Screen(), HEADER, sum_up(HEADER, results()))
     text = capsys.readouterr().out
     assert "first attempt\t50.0%" in text
@@ -160,7 +160,7 @@ def test_the_table_says_what_was_measured_and_what_not(capsys):
     assert "not measured: internal 1" in text
 
 
-def test_a_picture_is_drawn_for_paper_and_for_a_terminal(tmp_path: Path):
+def test_a_plot_is_drawn_as_a_file_and_for_a_terminal(tmp_path: Path):
     drawing = bars.bars_of_results(HEADER, sum_up(HEADER, results()))
     assert drawing is not None
     plots = extra.plots()

@@ -1,4 +1,4 @@
-"""The file of results: written line by line, cut anywhere, summed up and compared."""
+"""The file of results: written line by line, truncated at any byte, summed up and compared."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def result(
     return replace(base_result, **{**verdicts, **more})
 
 
-def written(path: Path, *lines: Header | Result) -> Path:
+def write_results(path: Path, *lines: Header | Result) -> Path:
     with ResultFile(path) as file:
         for line in lines:
             file.write(line)
     return path
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_written_results_are_read_again(tmp_path):
     results = [result("e0", first=True, failures=("name",)), result("é", level="hard")]
-    path = written(tmp_path / "r.jsonl", header(), *results)
+    path = write_results(tmp_path / "r.jsonl", header(), *results)
     read_header, results_in_file = read_results(path)
     assert read_header == header()
     assert results_in_file == results
 
 
-def test_a_file_cut_anywhere_is_gone_on_with(tmp_path):
-    path = written(tmp_path / "r.jsonl", header(), result("e0"), result("e1"))
+def test_a_truncated_file_is_continued(tmp_path):
+    path = write_results(tmp_path / "r.jsonl", header(), result("e0"), result("e1"))
     content = path.read_bytes()
     for cut in range(0, len(content), 23):
         path.write_bytes(content[:cut])
@@ -68,7 +68,7 @@ def test_a_file_cut_anywhere_is_gone_on_with(tmp_path):
         assert len(ids) == len(complete_results) + 1
 
 
-def test_two_do_not_write_at_once(tmp_path):
+def test_a_second_writer_is_refused(tmp_path):
     with (
         ResultFile(tmp_path / "r.jsonl"),
         pytest.raises(BadResults, match="another run"),
@@ -78,7 +78,7 @@ def test_two_do_not_write_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "[]\n", "x\n", '{"kind": "header"}\n'])
-def test_what_is_no_file_of_results(tmp_path, text):
+def test_an_invalid_file_of_results_is_refused(tmp_path, text):
     path = tmp_path / "r.jsonl"
     path.write_text(text)
     with pytest.raises(BadResults):
@@ -99,7 +99,7 @@ def test_the_same_command_finds_its_file_and_another_does_not(tmp_path):
             beginning.begin(file, ExerciseSet("tiny", "t", EXERCISES[:2]), ASKED, {})
 
 
-def test_putting_aside_overwrites_nothing(tmp_path):
+def test_putting_aside_overwrites_no_file(tmp_path):
     path = tmp_path / "r.jsonl"
     for number in range(3):
         path.write_text(str(number))
@@ -108,7 +108,7 @@ def test_putting_aside_overwrites_nothing(tmp_path):
     assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["0", "1", "2"]
 
 
-def test_what_is_left_is_what_is_not_measured():
+def test_unmeasured_tries_are_outstanding():
     lost = replace(result("e1"), why_not="internal", job="j9")
     todo = outstanding(header(), EXERCISES, 2, [result("e0"), lost, result("e3", repeat=2)])
     assert [(attempt.exercise.id, attempt.repeat) for attempt in todo] == [
@@ -119,7 +119,7 @@ def test_what_is_left_is_what_is_not_measured():
     assert len(keys) == 6
     again = outstanding(header(), EXERCISES, 2, [result("e0"), lost, result("e3", repeat=2)])
     assert {attempt.key for attempt in again} == keys
-    # a job that was lost is not met again
+    # a lost job is not used again
     fresh = next(
         attempt
         for attempt in outstanding(header(), EXERCISES, 1, [])
@@ -149,7 +149,7 @@ def test_summing_up():
     assert summary.job_seconds == 2.0
 
 
-def test_several_tries_of_each():
+def test_several_tries_of_each_exercise():
     results = [result("e0", first=n == 1, repeat=n) for n in (1, 2, 3)]
     summary = sum_up(header(), results)
     assert summary.first.share == pytest.approx(1 / 3)

@@ -1,4 +1,4 @@
-"""Reading sets of exercises: published ones, our own, a user's file."""
+"""Reading sets of exercises: published sets, Fettle's own, and a user's file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from support.cases.tiny_humaneval import GOOD, WRONG, written
+from support.cases.tiny_humaneval import GOOD, WRONG, write_problems
 from support.servers.tiny_service import Answer, serving
 
 from lab.evals.errors import BadSet
@@ -28,7 +28,7 @@ def lines(path: Path, *exercises: object) -> Path:
 
 
 def test_humaneval(tmp_path):
-    of = sets.load("humaneval", written(tmp_path / "x.jsonl.gz", *GOOD, WRONG), tmp_path)
+    of = sets.load("humaneval", write_problems(tmp_path / "x.jsonl.gz", *GOOD, WRONG), tmp_path)
     assert (of.name, of.source, len(of.exercises)) == ("humaneval", "x.jsonl.gz", 3)
     first, *_ = of.exercises
     assert "def f0(x):" in first.task
@@ -69,7 +69,7 @@ def test_mbpp_shows_one_test_and_hides_the_others(tmp_path):
     assert visible not in exercise.tests["hidden.py"]
 
 
-def test_our_own_are_13_of_graded_difficulty():
+def test_fettles_own_set_has_13_exercises_of_graded_difficulty():
     of = sets.load("custom", None, Path("none"))
     levels = [exercise.level for exercise in of.exercises]
     assert {level: levels.count(level) for level in levels} == {"easy": 4, "medium": 6, "hard": 3}
@@ -81,7 +81,7 @@ def test_our_own_are_13_of_graded_difficulty():
             assert tests not in exercise.task
 
 
-def test_a_file_of_ones_own(tmp_path):
+def test_a_users_own_file(tmp_path):
     path = lines(
         tmp_path / "own.jsonl",
         {"id": "a", "task": "Add.", "tests": "def test_a(): ...", "right": "x = 1"},
@@ -104,27 +104,27 @@ def test_a_file_of_ones_own(tmp_path):
         (["a"], "valid dictionary"),
     ],
 )
-def test_what_is_no_exercise_is_reported_with_its_line(tmp_path, line, reason):
+def test_an_invalid_exercise_is_reported_with_its_line(tmp_path, line, reason):
     path = lines(tmp_path / "own.jsonl", {"id": "ok", "task": "x"}, line)
     with pytest.raises(BadSet, match=rf"own.jsonl:2 cannot be read.*{reason}"):
         sets.load(str(path), None, tmp_path)
 
 
-def test_two_of_the_same_id(tmp_path):
+def test_a_duplicate_id_is_refused(tmp_path):
     path = lines(tmp_path / "own.jsonl", *[{"id": "a", "task": "x"}] * 2)
     with pytest.raises(BadSet, match="two exercises have the id 'a'"):
         sets.load(str(path), None, tmp_path)
 
 
-def test_the_digest_is_of_what_is_asked_and_judged(tmp_path):
+def test_the_digest_covers_tasks_and_tests(tmp_path):
     original = sets.load("mbpp", lines(tmp_path / "a.jsonl", MBPP), tmp_path)
     same = sets.load("mbpp", lines(tmp_path / "b.jsonl", MBPP), tmp_path)
     changed = sets.load("mbpp", lines(tmp_path / "c.jsonl", {**MBPP, "text": "Else."}), tmp_path)
     assert original.digest == same.digest != changed.digest
 
 
-def test_without_network_the_flag_is_named(tmp_path):
-    with socket.socket() as silent_socket:  # bound, and nobody listens
+def test_without_a_network_the_error_names_the_option(tmp_path):
+    with socket.socket() as silent_socket:  # the port is bound, but no server listens
         silent_socket.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{silent_socket.getsockname()[1]}/HumanEval.jsonl.gz"
         with pytest.raises(BadSet) as refused:
@@ -133,7 +133,7 @@ def test_without_network_the_flag_is_named(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_download_is_kept(tmp_path):
+def test_a_download_is_cached(tmp_path):
     with serving() as tiny:
         tiny.on("GET /mbpp.jsonl", Answer(200, json.dumps(MBPP) + "\n"))
         path = download.downloaded("mbpp", f"{tiny.url}/mbpp.jsonl", tmp_path / "cache")

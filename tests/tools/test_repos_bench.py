@@ -64,7 +64,7 @@ def turn(request: Request) -> Reply:
 
 @dataclass
 class Measuring:
-    """A service, the model that it asks, and a folder of tasks."""
+    """A service, the model that it calls, and a folder of tasks."""
 
     url: str
     server: ProviderServer
@@ -94,7 +94,9 @@ def index() -> Iterator[str]:
 def measuring(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str
 ) -> Iterator[Measuring]:
-    """The worker has the settings of the parameter, and its index if that names the setting."""
+    """The worker has the settings of the parameter. If these name the setting of the index, they
+    get the test's index.
+    """
     monkeypatch.setenv("FETTLE_CONFIG", "")
     monkeypatch.setenv("PIP_INDEX_URL", index)
     for name in ("FETTLE_URL", "FETTLE_API_KEY"):
@@ -123,7 +125,7 @@ def test_jobs_are_judged_by_tests_that_they_do_not_see(measuring, capsys):
     assert printed["final"]["share"] == pytest.approx(1 / 3)
     results_by_id = {result.id: result for result in read_results(Path(printed["file"]))[1]}
     assert results_by_id["shipnotes"].final.passed
-    assert results_by_id["rowquery"].status == "failed"  # its test does not run the code
+    assert results_by_id["rowquery"].status == "failed"  # the job's own test does not run the code
     assert not results_by_id["rowquery"].final.passed
     assert "test_not_binds_strongest" in results_by_id["rowquery"].final.why
     assert results_by_id["patience"].final.why == "it changed nothing"
@@ -131,7 +133,7 @@ def test_jobs_are_judged_by_tests_that_they_do_not_see(measuring, capsys):
     sent_text = "".join(m.text for request in measuring.server.requests for m in request.messages)
     assert "test_not_binds_strongest" not in sent_text
     request_count = len(measuring.server.requests)
-    assert measuring.bench("--json") == 0  # done is done
+    assert measuring.bench("--json") == 0  # a finished measurement is not repeated
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == printed
     assert len(measuring.server.requests) == request_count
 

@@ -1,4 +1,4 @@
-"""`fettle bench repos --canonical`: our own tasks, and a folder of somebody's."""
+"""`fettle bench repos --canonical`: Fettle's own tasks, and a user's folder."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from lab.evals.repos.task import Base, RepoTask
 from lab.evals.repos.verifying import Verifying
 
 DEPENDENCY = "sortedcontainers"
-"""What one of our own tasks requires. It is installed here, so that its wheel can be made again."""
+"""The requirement of one of Fettle's own tasks. It is installed here, so that its wheel can be made
+again.
+"""
 
 
 @pytest.fixture(autouse=True)
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels in place of an index: pip's own environment names it."""
+    """A folder of wheels instead of an index: pip's own environment names it."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     wheel(folder)
@@ -55,7 +57,7 @@ def canonical(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, d
     return code, json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
-def test_every_fix_of_our_own_passes_and_no_task_without_it(capsys):
+def test_every_fix_of_fettles_tasks_passes_and_no_task_passes_without_it(capsys):
     code, report = canonical(capsys)
     assert report["failures"] == []
     assert (code, report["tasks"], report["passed"]) == (0, 6, 6)
@@ -64,7 +66,7 @@ def test_every_fix_of_our_own_passes_and_no_task_without_it(capsys):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of tasks, as anybody makes them."""
+    """A folder of tasks, as a user makes it."""
     tasks = tmp_path / "tasks"
     tasks.mkdir()
     own.tasks(tasks)
@@ -108,7 +110,7 @@ requires = []
 build-backend = "made"
 backend-path = ["."]
 """
-"""A backend that a project has itself: no other package is needed to build it."""
+"""A build backend in the project itself: no other package is needed to build the project."""
 
 
 def sdist(folder: Path, name: str, ran: Path) -> None:
@@ -146,7 +148,7 @@ def unversioned(at: Path, tests: str, metadata: str = "", **fields: object) -> P
     return at
 
 
-def test_what_has_no_wheel_is_built_in_the_sandbox(capsys, tmp_path, index):
+def test_a_package_without_a_wheel_is_built_in_the_sandbox(capsys, tmp_path, index):
     ran = tmp_path / "ran"
     sdist(index, "plain", ran)
     tests = "import a, plain_made\n\ndef test_it():\n    assert a.x == 2\n"
@@ -163,7 +165,7 @@ def test_what_has_no_wheel_is_built_in_the_sandbox(capsys, tmp_path, index):
     assert not ran.exists()
 
 
-def test_a_project_whose_version_and_requirements_only_its_build_knows(capsys, tmp_path, index):
+def test_a_project_with_version_and_requirements_from_its_build(capsys, tmp_path, index):
     tests = """\
 from importlib.metadata import version
 import a
@@ -194,7 +196,7 @@ def test_an_order_that_breaks_the_verifier_is_answered():
     assert "the verifier failed" in verdict["why"]
 
 
-def test_what_is_wrong_with_a_task_is_said(capsys, folder):
+def test_the_fault_of_a_task_is_reported(capsys, folder):
     shutil.copytree(folder / "ledger", folder / "no wheel")
     change(folder / "no wheel", id="no wheel", setup=["not-in-the-index==1.0"])
     shutil.copytree(folder / "ledger", folder / "not fixed")
@@ -216,7 +218,7 @@ def test_what_is_wrong_with_a_task_is_said(capsys, folder):
     assert "with its fix: tests/test_cli.py::test_split failed" in not_fixed
 
 
-def test_a_bad_folder_is_refused(capsys, folder):
+def test_an_invalid_folder_is_refused(capsys, folder):
     (folder / "ledger" / "test.patch").unlink()
     assert run(["bench", "repos", "--canonical", "--data", str(folder)]) == 1
     assert "ledger/test.patch: No such file" in capsys.readouterr().err

@@ -49,12 +49,12 @@ def test_extras_of_the_project(line):
         ("-e ../other", "is no requirement"),
     ],
 )
-def test_what_is_no_requirement_is_refused(line, reason):
+def test_an_invalid_requirement_is_refused(line, reason):
     with pytest.raises(NoPackages, match=reason):
         requirements([line])
 
 
-def test_a_project_that_declares_itself():
+def test_a_project_that_declares_its_name_and_version():
     text = b"""\
 [build-system]
 requires = ["hatchling"]
@@ -89,7 +89,7 @@ build-backend = 'flit_core.buildapi'
 name = 'a'
 version = '1'
 """,
-            {"lib/a.py"},  # its backend knows where its module is
+            {"lib/a.py"},  # its backend knows the location of its module
             BuildBackend("flit_core.buildapi", (), ("flit_core",)),
         ),
     ],
@@ -103,7 +103,7 @@ def test_files_that_are_no_project(text):
     assert declared(text, {"a.py"}) == Installed()
 
 
-def test_what_the_project_requires_beside_the_pinned_packages():
+def test_the_requirements_of_the_project_besides_the_pinned_packages():
     text = b"""\
 [project]
 name = "My.Shop"
@@ -125,7 +125,7 @@ docs = ["sphinx"]
     assert missing_requirements(Installed(), ["test"], set(), python) == []
 
 
-def test_what_only_a_build_knows_is_built():
+def test_a_project_that_only_its_build_describes_is_built():
     text = b"[project]\nname='a'\nversion='1'\ndynamic=['dependencies']\n"
     assert declared(text, {"a.py"}) == BuildBackend()
 

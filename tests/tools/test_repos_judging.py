@@ -1,4 +1,4 @@
-"""A task's tests in the sandbox: which ids are found, and what counts as passed."""
+"""A task's tests in the sandbox: which ids are found, and which results count as passed."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def ran(
         "env FOO=1 pytest tests/test_shop.py tests/test_unloadable.py",
     ],
 )
-async def test_ids_are_found_however_pytest_is_started(sandbox, command):
+async def test_ids_are_found_for_every_way_to_start_pytest(sandbox, command):
     pytest_run = await ran(sandbox, command)
     assert pytest_run.problem is None
     assert [name for name in GOOD if not pytest_run.passed(name)] == []
@@ -148,7 +148,8 @@ async def test_ids_are_found_however_pytest_is_started(sandbox, command):
 async def test_a_command_may_end_before_every_test(sandbox):
     pytest_run = await ran(sandbox, "pytest -q", runs_all=False)
     assert pytest_run.problem is None
-    assert not any(pytest_run.passed(name) for name in GOOD)  # a file that cannot be loaded ends it
+    # A file that cannot be loaded ends the command.
+    assert not any(pytest_run.passed(name) for name in GOOD)
     pytest_run = await ran(sandbox, "pytest -x tests/test_shop.py", runs_all=False)
     assert pytest_run.passed("tests/test_shop.py::TestTotal")
     assert not pytest_run.passed("tests/test_shop.py::test_runs_pytest_itself")
@@ -163,7 +164,7 @@ async def test_a_command_may_end_before_every_test(sandbox):
     ],
     ids=["prints", "kills", "writes into the report"],
 )
-async def test_code_does_not_speak_for_pytest(sandbox, code, reason):
+async def test_code_cannot_forge_pytests_report(sandbox, code, reason):
     guard = f"import contextlib, os\nwith contextlib.suppress(OSError):\n    {code}\n"
     loop = guard.replace("[os.write(fd, b'{}\\n') for fd in range(3, 20)]", "exec(WRITES)")
     writes = (

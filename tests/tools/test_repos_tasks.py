@@ -1,4 +1,4 @@
-"""Reading tasks on repositories: folders, SWE-bench's lines, our own."""
+"""Reading tasks on repositories: folders, SWE-bench's lines, and Fettle's own tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(at: Path, task: object = TASK, **files: bytes | None) -> Path:
     return at
 
 
-def test_a_task_needs_little(tmp_path):
+def test_a_task_needs_few_fields(tmp_path):
     folder(tmp_path / "a")
     (tmp_path / "notes").mkdir()
     (tmp_path / "README.md").write_text("not a task")
@@ -75,7 +75,7 @@ def test_all_fields(tmp_path):
     ],
     ids=str,
 )
-def test_each_bad_file_is_named(tmp_path, files, reason):
+def test_each_invalid_file_is_named(tmp_path, files, reason):
     folder(tmp_path / "bad", **files)
     folder(tmp_path / "good")
     with pytest.raises(BadSet) as raised:
@@ -83,7 +83,7 @@ def test_each_bad_file_is_named(tmp_path, files, reason):
     assert f"bad/{reason}" in str(raised.value)
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path):
+def test_all_faults_are_reported_at_once(tmp_path):
     folder(tmp_path / "a")
     folder(tmp_path / "b")
     folder(tmp_path / "c", **{"fix.patch": None})
@@ -137,13 +137,13 @@ def test_lines_of_swebench(tmp_path, mirror):
         ({"FAIL_TO_PASS": "x"}, "record 1: Expecting value"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path, changed, reason):
+def test_an_invalid_line_is_named(tmp_path, changed, reason):
     (tmp_path / "name" / "objects").mkdir(parents=True)
     with pytest.raises(BadSet, match=reason):
         swebench.read(lines(tmp_path / "swe.jsonl", {**LINE, **changed}))
 
 
-def test_our_own_are_six_and_always_the_same(tmp_path):
+def test_fettles_own_set_has_six_tasks_which_are_always_the_same(tmp_path):
     digests = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

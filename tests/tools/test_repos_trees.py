@@ -76,7 +76,7 @@ async def test_the_shipped_fix(task, tmp_path):
     assert fixed.removed == {"old.py"}
 
 
-async def test_a_job_changes_no_hidden_test(clone, task, tmp_path):
+async def test_a_job_cannot_change_hidden_tests(clone, task, tmp_path):
     patches = await Patches.opened(tmp_path / "git", task.base)
     changes = {
         "shop.py": b"A = 3\n",
@@ -94,7 +94,7 @@ async def test_a_job_changes_no_hidden_test(clone, task, tmp_path):
     assert nothing.files == {}
 
 
-async def test_a_mirror_beside_lines(clone, task, tmp_path):
+async def test_a_mirror_next_to_the_lines(clone, task, tmp_path):
     commit = clone.git("rev-parse", "HEAD").decode().strip()
     base = Base(mirror=str(clone.folder / ".git"), commit=commit)
     patches = await Patches.opened(tmp_path / "git", base)
@@ -121,7 +121,7 @@ async def test_a_mirror_beside_lines(clone, task, tmp_path):
         ({"tests": b"not a patch"}, "test.patch does not apply"),
     ],
 )
-async def test_a_patch_that_does_not_apply_is_named(task, tmp_path, changed, reason):
+async def test_a_patch_that_cannot_be_applied_is_named(task, tmp_path, changed, reason):
     patches = await Patches.opened(tmp_path / "git", task.base)
     with pytest.raises(PatchRefused, match=reason):
         await patches.shipped(replace(task, **changed), fix=True)

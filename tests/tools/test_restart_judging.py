@@ -21,7 +21,7 @@ KINDS = (
 
 
 def counts(*kinds: str, workers: str = "ab") -> list[ReceivedEvent]:
-    """Events in order; each start is by another worker."""
+    """Counts of events, in order; each start is by another worker."""
     names = iter(workers)
     return [
         ReceivedEvent(
@@ -31,7 +31,7 @@ def counts(*kinds: str, workers: str = "ab") -> list[ReceivedEvent]:
     ]
 
 
-def test_a_job_that_is_well_passes():
+def test_a_job_without_faults_passes():
     assert list(paused(WAITING)) == []
     assert list(lost_facts(WAITING, WAITING)) == []
     assert list(finished(WAITING, DONE, counts(*KINDS))) == []
@@ -45,11 +45,11 @@ def test_a_job_that_is_well_passes():
         (replace(WAITING, runs=()), "3 model calls and 0 runs"),
     ],
 )
-def test_a_job_that_does_not_wait_as_it_should(before: JobState, reason: str):
+def test_a_job_that_does_not_wait_as_expected(before: JobState, reason: str):
     assert any(reason in wrong for wrong in paused(before))
 
 
-def test_a_restart_may_change_nothing():
+def test_a_restart_must_not_change_a_job():
     assert list(lost_facts(WAITING, replace(WAITING, review="review-2")))
     assert list(lost_facts(WAITING, replace(WAITING, tokens=0)))
 
@@ -67,13 +67,13 @@ def test_a_restart_may_change_nothing():
         (DONE, counts(*KINDS, workers="aa"), "worked on by a"),
     ],
 )
-def test_what_may_go_wrong_after_the_restart(
+def test_faults_after_the_restart_are_named(
     after: JobState, events: list[ReceivedEvent], reason: str
 ):
     assert any(reason in wrong for wrong in finished(WAITING, after, events))
 
 
-def test_one_job_that_is_not_well_fails_the_drill():
+def test_one_job_with_a_fault_fails_the_drill():
     well = JobVerdict("a", "succeeded", 2, 3, 3, 1, ())
     assert RestartOutcome((well, well), 1.0, 1.0).passed
     assert not RestartOutcome((well, replace(well, wrong=("it ended as failed",))), 1.0, 1.0).passed

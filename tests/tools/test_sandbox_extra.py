@@ -29,7 +29,7 @@ with responses.RequestsMock() as answers:
 """
 
 
-async def test_its_packages_work_and_the_usual_ones_are_loaded_beforehand() -> None:
+async def test_the_extra_packages_work_and_the_usual_packages_are_preloaded() -> None:
     sandbox = LocalSandbox(PYTHON, pool_size=1)
     limits = Limits(wall_seconds=90.0, cpu_seconds=90)
     try:

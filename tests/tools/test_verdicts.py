@@ -1,4 +1,4 @@
-"""The recorded jobs of `lab.evals.verdicts`: the rules' verdict on each is the expected one."""
+"""The recorded jobs of `lab.evals.verdicts`: the rules give the expected verdict on each job."""
 
 from collections.abc import AsyncIterator
 
@@ -22,11 +22,11 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-async def test_the_rules_find_the_expected(job: RecordedJob, sandbox: LocalSandbox) -> None:
+async def test_the_rules_give_the_expected_verdict(job: RecordedJob, sandbox: LocalSandbox) -> None:
     assert (await play(job, sandbox)).differences == []
 
 
-async def test_ten_faults_are_planted_beside_ten_sound_jobs() -> None:
+async def test_the_set_has_ten_planted_faults_and_ten_sound_jobs() -> None:
     planted = sum(job.is_planted for job in JOBS)
     assert planted >= 10
     assert len(JOBS) - planted >= 10

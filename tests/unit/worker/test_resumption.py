@@ -135,7 +135,9 @@ def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques:
     ],
     ids=["own", "nothing", "executor", "critic", "later", "asked", "delegated", "approved"],
 )
-def test_other_ends_of_the_graph_are_not_continued(record: JobRecord, checkpoint: StateSnapshot) -> None:
+def test_other_ends_of_the_graph_are_not_continued(
+    record: JobRecord, checkpoint: StateSnapshot
+) -> None:
     assert reopening(record, checkpoint) is None
 
 
