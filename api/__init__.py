@@ -5,6 +5,7 @@ app         create_app: settings -> application
 http        the server and its limits, request bodies, responses, event streams
 auth        the caller: keys, scopes, limits of a key
 submission  from a request to a job, and decisions on reviews
+changes     the change of a job's work, as the files of a patch
 routes      the endpoints, one file a resource
 schemas     requests and responses as pydantic models
 pages       the web pages, at /app

@@ -10,5 +10,5 @@ queue/        hints over Celery, turns among tenants, admission
 blobs/        immutable bytes by sha256; workspaces as path -> blob
 retention     removes old jobs, and bytes without a reference
 budgets       spending limits; `counting` has the counts of a tenant's day
-view/         jobs, days and recordings as JSON
+view/         jobs, days and recordings as JSON; patches, and their files to look at first
 """

@@ -93,6 +93,7 @@ def environment() -> Environment:
         inline=untrusted.inline,
         unified=code.unified,
         remark=patch.remark,
+        fact=patch.fact_text,
         path=quote,
     )
     templates.globals.update(asset=static.address, STATUS=words.STATUS)

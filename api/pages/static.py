@@ -40,6 +40,7 @@ BUNDLES = {
         "js/parts.js",
         "js/lost.js",
         "js/comments.js",
+        "js/patch.js",
         "js/draft.js",
         "js/new.js",
     ),

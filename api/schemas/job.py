@@ -22,6 +22,7 @@ from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
 from jobs.model.run_data import ArtifactData, RunData
 from jobs.model.spec import Evidence, JobKind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.view.patch import Since
 from jobs.view.queueing import QueueReason
 
 Part = Literal["code", "stdout", "stderr"]
@@ -396,3 +397,31 @@ class FileList(ResponseModel):
         "not contain them, because a target may lead anywhere"
     )
     digest: str | None = Field(description="the digest of the manifest; null: no files")
+
+
+class ChangedFile(ResponseModel):
+    """A file that the job has changed."""
+
+    path: str = Field(description="after the change; of a deleted file, before it")
+    notes: list[str] = Field(description="changes other than those of lines, such as `new`")
+    insertions: int = Field(description="lines")
+    deletions: int = Field(description="lines")
+    unread: str = Field(description="why its lines were not read; empty: they were")
+    facts: list[str] = Field(
+        description="why a reviewer should look at it: tests that are removed, skipped or "
+        "weakened, test configuration, CI, lock files and their hosts, new dependencies, binaries, "
+        "secrets, permissions, generated files, files outside the directories that the task names. "
+        "Names and lines show them by pattern: a file without facts may still be wrong"
+    )
+
+
+class ChangeList(ResponseModel):
+    """The change of a job's work: of the open review, else of the result, else of the present
+    files."""
+
+    since: Since
+    patch: Patch | None = Field(description="the stored patch; null: the job has none")
+    files: list[ChangedFile] = Field(description="those with facts first")
+    complete: bool = Field(
+        description="false: the patch is too large to be read, and `files` empty"
+    )

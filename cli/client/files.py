@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
@@ -103,11 +103,13 @@ class FileChange:
 @dataclass(frozen=True, slots=True)
 class JobChange:
     """`patch`: of a job on a repository, in git's format; of other jobs None, and `files`.
-    `problem`: why the change cannot be read."""
+    `problem`: why the change cannot be read. `facts`: why a reviewer should look at a file, by
+    path."""
 
     patch: str | None = None
     files: tuple[FileChange, ...] = ()
     problem: str = ""
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def change_of(service: Service, job: Job) -> JobChange:
@@ -118,12 +120,25 @@ def change_of(service: Service, job: Job) -> JobChange:
         return JobChange()
     try:
         if work.get("patch"):
-            return JobChange(service.patch(job["id"]).decode(errors="backslashreplace"))
+            patch = service.patch(job["id"]).decode(errors="backslashreplace")
+            return JobChange(patch, facts=_facts(service, job["id"]))
         if job["spec"].get("repo"):
             return JobChange()
-        return JobChange(files=tuple(_changed_files(service, job["id"], work["artifacts"])))
+        files = tuple(_changed_files(service, job["id"], work["artifacts"]))
+        return JobChange(files=files, facts=_facts(service, job["id"]))
     except RequestRefused as refused:
         return JobChange(problem=str(refused))
+
+
+def _facts(service: Service, job_id: str) -> Mapping[str, Sequence[str]]:
+    """The facts by path. A service of an older release has none."""
+    try:
+        changes = service.changes(job_id)
+    except RequestRefused:
+        return {}
+    if not changes["complete"]:
+        return {"the patch": ["it is too large to be checked"]}
+    return {file["path"]: file["facts"] for file in changes["files"] if file["facts"]}
 
 
 def _changed_files(

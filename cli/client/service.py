@@ -20,7 +20,7 @@ import httpx
 from pydantic import BaseModel
 
 from api.schemas.deployment import Fleet, System, WebhookDeliveryList
-from api.schemas.job import FileList, JobList, JobReceipt
+from api.schemas.job import ChangeList, FileList, JobList, JobReceipt
 from api.schemas.job import Job as JobModel
 from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
 from api.schemas.models import Checked, Models
@@ -165,6 +165,10 @@ class Service:
         if answer.content and not answer.content.startswith(PATCH_BEGINS):
             raise self._source(answer).unexpected("is not a patch of git")
         return answer.content
+
+    def changes(self, job_id: str) -> Mapping[str, Any]:
+        """GET /jobs/{id}/changes: {files: [{path, facts, ...}], complete, ...}."""
+        return self._json(ChangeList, "files", "GET", f"{_path(job_id)}/changes")
 
     def bundle(self, job_id: str, *, at: str = "now") -> bytes:
         """GET /jobs/{id}/bundle; `at`: now, or start for the bundle that the job came with."""

@@ -51,7 +51,10 @@ def patch_parts(job: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def change_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
-    """The patch, or each changed file: the lines that differ, a new file in full."""
+    """The facts about the files to look at, and the patch or each changed file: the lines that
+    differ, a new file in full."""
+    for path, facts in change.facts.items():
+        yield Line("look at", f"{visible_path(path)}: {printable('; '.join(facts))}", Tone.WARN)
     if change.patch is not None:
         text = clip(printable(change.patch), PATCH_LINES)
         summary = patch_text(patch_of(job) or {})

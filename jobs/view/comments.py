@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
-from jobs.view.patch import PatchFile, Row, parse_patch
+from jobs.view.patch import HUNK_HEADER, PatchFile, Row, parse_patch
 
 CONTEXT_LINES = 3
 """The lines of an excerpt before and after the commented line."""
@@ -93,7 +93,7 @@ def _context_rows(rows: Sequence[Row]) -> list[Row]:
     """The first rows, at most `CONTEXT_LINES` and up to the end of the hunk."""
     context: list[Row] = []
     for row in rows[:CONTEXT_LINES]:
-        if row.kind == "place":
+        if row.kind == HUNK_HEADER:
             break
         context.append(row)
     return context

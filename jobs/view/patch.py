@@ -1,4 +1,4 @@
-"""The patch of a job on a repository: which patch a job shows, and the files and lines in it. Pure.
+"""The patch of a job: which patch a job shows, and the files and lines in it. Pure.
 
 Models write patches, so a patch is untrusted. Parts that cannot be read become plain lines.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from itertools import count
 
 from jobs.model.record import JobRecord, PatchRef
@@ -17,6 +18,8 @@ MAX_BYTES = 4 * 1024 * 1024
 """A longer patch is not shown, but can be downloaded."""
 MAX_LINES = 20_000
 """The lines of hunks that are shown. Later files are shown by their names only."""
+HUNK_HEADER = "place"
+"""The kind of a row that is the header of a hunk."""
 _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
@@ -24,6 +27,15 @@ _ESCAPES = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
 _NON_FILES = ("symbolic link", "submodule")
 _SPECIAL = {"100755": "executable", **dict(zip(("120000", "160000"), _NON_FILES, strict=True))}
 _KINDS = {"+": "added", "-": "removed", " ": "same"}
+
+
+class Since(StrEnum):
+    """The state of the work that its present state is compared with."""
+
+    START = "start"
+    """The commit, or the files that the job started from."""
+    PAUSE = "pause"
+    """The work at the pause before the present one."""
 
 
 def current_patch(record: JobRecord) -> PatchRef | None:
@@ -75,7 +87,9 @@ class PatchFile:
     longest: int
     """The length of the longest added line."""
     rows: tuple[Row, ...]
-    """The lines of its difference. Empty if the patch is too long."""
+    """The lines of its difference. Empty if the file was not read."""
+    unread: str = ""
+    """Why its lines were not read. Empty: they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +129,7 @@ def _merge_files(before: PatchFile, after: PatchFile) -> PatchFile:
         lines=before.lines + after.lines,
         longest=max(before.longest, after.longest),
         rows=(*before.rows, *after.rows),
+        unread=before.unread or after.unread,
     )
 
 
@@ -127,7 +142,7 @@ def _parse_file(part: str, max_rows: int) -> PatchFile:
     )
     head, body = lines[:hunks_start], lines[hunks_start:]
     added = [len(line) for line in body if line.startswith("+")]
-    return PatchFile(
+    file = PatchFile(
         path=_path(head),
         notes=tuple(_notes(head)),
         insertions=len(added),
@@ -136,6 +151,12 @@ def _parse_file(part: str, max_rows: int) -> PatchFile:
         longest=max(added, default=0),
         rows=tuple(_rows(body)) if len(body) <= max_rows else (),
     )
+    return file if len(body) <= max_rows else without_rows(file)
+
+
+def without_rows(file: PatchFile) -> PatchFile:
+    """The file without its lines, of which the patch has too many."""
+    return replace(file, rows=(), unread="the patch has too many lines")
 
 
 def _rows(lines: list[str]) -> Iterator[Row]:
@@ -147,14 +168,14 @@ def _rows(lines: list[str]) -> Iterator[Row]:
         if remaining == [0, 0]:
             if (hunk := _HUNK.match(line)) is None:
                 if line.startswith("\\"):
-                    yield Row("place", None, None, line)
+                    yield Row(HUNK_HEADER, None, None, line)
                 continue
             old, olds, new, news = hunk.groups()
             before, after = count(int(old)), count(int(new))
             remaining = [int(olds or 1), int(news or 1)]
-            yield Row("place", None, None, line)
+            yield Row(HUNK_HEADER, None, None, line)
         elif line.startswith("\\"):
-            yield Row("place", None, None, line)
+            yield Row(HUNK_HEADER, None, None, line)
         else:
             kind = _KINDS.get(line[:1], "same")
             remaining = [

@@ -235,7 +235,7 @@ def test_tokens_of_a_model_are_shown_while_they_arrive(site):
     chunk = {"call": "c1", "role": "executor", "part": "text", "try": 1}
     with site.visiting() as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
-        visitor.page.route("**/changes", lambda route: route.abort(), times=1)
+        visitor.page.route("**/changes/shown", lambda route: route.abort(), times=1)
         page = visitor.go(f"/app/jobs/{job_id}")
         spoken = page.locator("#streamed")
         with redis.Redis.from_url(site.deployment.redis_url) as client:

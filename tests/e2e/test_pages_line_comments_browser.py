@@ -172,3 +172,37 @@ def test_a_comment_by_mouse_on_the_page_of_the_changes(site, scheme, size, view)
         assert (comment["line"], comment["text"]) == (30, "Why wide? So wide?")
         assert page.evaluate("Object.keys(localStorage).filter(k => k.includes('draft'))") == []
         assert visitor.wrong == []
+
+
+def test_a_viewed_file_stays_marked_until_its_change_differs(site):
+    job = f"/app/jobs/{site.job_id}/changes"
+    with launched() as browser, visiting(browser, site.url) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = opened(visitor, job)
+        second = FIRST.replace("_0", "_1")
+        for path in (FIRST, second):
+            page.get_by_label(f"Viewed: {path}").check()
+            expect(page.locator(f'details[data-path="{path}"]')).not_to_have_attribute("open", "")
+        expect(page.locator(".patch-head")).to_contain_text("2 of 30 viewed")
+        assert faults(page) == []
+        page = opened(visitor, job)
+        expect(page.locator(".patch-head")).to_contain_text("2 of 30 viewed")
+        page.get_by_label("What has to change").fill("More.")
+        page.get_by_role("button", name="Send back").click()
+        page.wait_for_url(f"**/app/jobs/{site.job_id}")
+
+        site.revise(b"value - 7  # <b>wide", b"value - 7  # <i>wide")
+        page = opened(visitor, job)
+        expect(page.locator(".patch-head")).to_contain_text("1 of 30 viewed")
+        expect(page.locator(f'details[data-path="{FIRST}"]')).to_have_attribute("open", "")
+        expect(page.locator(f'details[data-path="{second}"] pre')).to_be_hidden()
+        page.locator(f'details[data-path="{second}"] summary').click()
+        page.get_by_label(f"Viewed: {second}").uncheck()
+        expect(page.locator(".patch-head")).not_to_contain_text("viewed")
+
+        page.get_by_label("Filter the files").fill("api _0")
+        expect(page.locator(".patch-files > details:visible")).to_have_count(1)
+        expect(page.locator(".patch-tree a:visible")).to_have_text(["module_0.py"])
+        page.get_by_label("Filter the files").fill("")
+        expect(page.locator(".patch-files > details:visible")).to_have_count(30)
+        assert visitor.wrong == []

@@ -57,6 +57,7 @@ def test_the_changes_fit_the_window_and_are_accessible(site, scheme, size):
         }.items():
             page = visitor.go(path)
             expect(page.locator(".patch-files > details")).to_have_count(30)
+            expect(page.locator(".look")).to_contain_text("package-lock.json: lock file")
             assert faults(page) == [], name
             pictured(page, f"{name}-{display}")
         boxes = [panel.bounding_box() for panel in page.locator("main > .panel").all()]
@@ -78,7 +79,7 @@ def test_files_fold_and_the_tree_leads_to_them(site):
         lock.locator("summary").click()
         expect(lock.locator("pre")).to_be_visible()
         expect(files.filter(has_text="logo.png").locator("summary")).to_contain_text("new, binary")
-        page.get_by_role("link", name="test_dates.py").click()
+        page.locator(".patch-tree").get_by_role("link", name="test_dates.py").click()
         expect(page.locator("summary", has_text="tests/test_dates.py")).to_be_in_viewport()
         added = files.filter(has_text="test_dates.py").locator(".d-added").first
         line_number = added.evaluate("each => getComputedStyle(each, '::before').content")
@@ -96,7 +97,7 @@ def test_the_changes_need_no_scripts(site):
         visitor.sign_in(DEVELOPMENT_KEY)
         plain.context.add_cookies(visitor.context.cookies())
         page = plain.go(f"/app/jobs/{waits}")
-        page.get_by_role("link", name="Changes in the repository").click()
+        page.get_by_role("link", name="Show the changes").click()
         lock = page.locator(".patch-files > details", has_text="package-lock.json")
         lock.locator("summary").click()
         expect(lock.locator("pre")).to_be_visible()

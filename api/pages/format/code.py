@@ -93,15 +93,22 @@ def coloured_lines(texts: Sequence[str], lexer: str | None, deadline: float) -> 
 
 
 def diff_of(before: str, after: str) -> str | None:
-    """The unified diff without a header; empty if no line differs. None if a side has more than
+    """The unified diff without a header; empty if no line differs. None if `compare_lines` has
+    none."""
+    lines = compare_lines(before.split("\n"), after.split("\n"))
+    return None if lines is None else "\n".join(lines)
+
+
+def compare_lines(before: Sequence[str], after: Sequence[str]) -> Sequence[str] | None:
+    """The lines of a unified diff without a header. None if a side has more than
     `MAX_COMPARED_LINES`, or if it takes more than `COMPARE_SECONDS`. Do not call it in the event
     loop."""
-    old, new = before.split("\n"), after.split("\n")
-    if max(len(old), len(new)) > MAX_COMPARED_LINES:
+    if max(len(before), len(after)) > MAX_COMPARED_LINES:
         return None
-    request = {"before": old, "after": new}
-    lines: list[str] | None = shared_process().ask(request, COMPARE_SECONDS)
-    return None if lines is None else "\n".join(lines)
+    lines: list[str] | None = shared_process().ask(
+        {"before": before, "after": after}, COMPARE_SECONDS
+    )
+    return lines
 
 
 def unified(diff: str) -> Markup:

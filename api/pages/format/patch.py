@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, starmap, zip_longest
+from itertools import pairwise, starmap, takewhile, zip_longest
+from types import MappingProxyType
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -14,20 +16,18 @@ from markupsafe import Markup, escape
 from api.http.foreign_text import visible
 from api.pages.format import code
 from jobs.model.review import Side
-from jobs.view.patch import PatchFile, Row, parse_patch
+from jobs.view.attention import MAX_LINE_CHARACTERS, generated_reason
+from jobs.view.patch import HUNK_HEADER, PatchFile, Row
 
 MAX_OPEN_LINES = 500
 """The longest difference of a file that is shown open. A longer one is folded."""
-MAX_LINE_CHARACTERS = 1_000
-"""The longest line that is shown in full. A file with a longer line is generated."""
 MAX_COLOURED_LINES = 2_000
-"""Lines of a page that have syntax colours. The files after them have no colours."""
-HUNK_HEADER = "place"
-"""The kind of a row that is the header of a hunk."""
-GENERATED = re.compile(
-    r"(^|/)(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum|bun\.lockb)$"
-    r"|\.(lock|map|min\.js|min\.css|pb\.go|snap)$|_pb2(_grpc)?\.pyi?$"
-)
+"""Lines of a page that have syntax colours and marked words. The files after them have neither."""
+MIN_SHARED = 0.3
+"""The least part of the longer of two lines that both have: other lines have no marked words."""
+_TOKEN = re.compile(r"\w+|\W")
+_PIECE = re.compile(r"<[^>]*>|&[^;]*;|[^<&]")
+"""A tag, or a character in HTML."""
 
 Comment = Mapping[str, Any]
 """An earlier comment in the form of a review's payload, with its author as `by`."""
@@ -50,6 +50,10 @@ class RenderedFile:
     """A changed file as the page shows it."""
 
     file: PatchFile
+    facts: Sequence[str]
+    """Why a reviewer should look at it: see `jobs.view.attention`."""
+    digest: str
+    """The digest of its change. A browser recognizes the same change in a later revision by it."""
     folded: str
     """The reason for showing the file folded; empty if it is open."""
     lines: Markup | None
@@ -59,11 +63,16 @@ class RenderedFile:
 
 
 def render_patch(
-    content: bytes, comments: Sequence[Comment] = (), *, split: bool = False
+    files: Sequence[PatchFile],
+    comments: Sequence[Comment] = (),
+    facts: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    split: bool = False,
 ) -> dict[str, Any]:
-    """The values of the template of a patch: files, their tree, the sums of their lines, and the
-    comments on files that the patch does not change. `split`: in two columns, before and after."""
-    patch_files = parse_patch(content)
+    """The values of the template of a patch: files, their tree, and the comments on files that the
+    patch does not change. Files with `facts`, by path, come first. `split`: in two columns, before
+    and after."""
+    patch_files = sorted(files, key=lambda file: file.path not in facts)
     deadline = time.monotonic() + code.COLOUR_SECONDS
     colourable_lines = MAX_COLOURED_LINES
     by_path: dict[str, list[Comment]] = {}
@@ -74,34 +83,49 @@ def render_patch(
         is_coloured = len(file.rows) <= min(colourable_lines, MAX_OPEN_LINES)
         colourable_lines -= len(file.rows) if is_coloured else 0
         file_comments = by_path.pop(file.path, [])
-        file_deadline = deadline if is_coloured else 0.0
-        rendered.append(_render_file(file, file_comments, file_deadline, split=split))
+        row_comments = _comments_by_row(file_comments, file.rows)
+        attached = [comment for on_row in row_comments.values() for comment in on_row]
+        lines = None
+        if file.rows:
+            texts = _row_texts(file, deadline if is_coloured else 0.0)
+            lines = (_split_lines if split else _unified_lines)(file.rows, texts, row_comments)
+        rendered.append(
+            RenderedFile(
+                file,
+                facts.get(file.path, ()),
+                _digest_change(file),
+                _folding_reason(file),
+                lines,
+                tuple(comment for comment in file_comments if comment not in attached),
+            )
+        )
     return {
         "files": rendered,
         "tree": folder_tree(patch_files),
-        "insertions": sum(file.insertions for file in patch_files),
-        "deletions": sum(file.deletions for file in patch_files),
         "apart": [comment for unmatched in by_path.values() for comment in unmatched],
     }
 
 
-def _render_file(
-    file: PatchFile, comments: Sequence[Comment], deadline: float, *, split: bool
-) -> RenderedFile:
-    row_comments = _comments_by_row(comments, file.rows)
-    lines = None
-    if file.rows:
-        texts = _row_texts(file.path, file.rows, deadline)
-        lines = (_split_lines if split else _unified_lines)(file.rows, texts, row_comments)
-    attached = [comment for on_row in row_comments.values() for comment in on_row]
-    apart = tuple(comment for comment in comments if comment not in attached)
-    return RenderedFile(file, _folding_reason(file), lines, apart)
+def _digest_change(file: PatchFile) -> str:
+    """A digest of the change. It is empty if the change may differ without another digest."""
+    if file.unread or "binary" in file.notes:
+        return ""
+    rows = "\n".join((*file.notes, *(row.text for row in file.rows)))
+    return hashlib.sha256(rows.encode(errors="backslashreplace")).hexdigest()[:16]
 
 
 def _folding_reason(file: PatchFile) -> str:
-    if GENERATED.search(file.path) or file.longest > MAX_LINE_CHARACTERS:
-        return "generated"
-    return "large" if file.lines > MAX_OPEN_LINES else ""
+    if reason := generated_reason(file):
+        return reason
+    lines = file.insertions + file.deletions
+    return f"{lines:,} changed lines" if file.lines > MAX_OPEN_LINES else ""
+
+
+def fact_text(fact: str) -> Markup:
+    """A fact, with its quoted texts as code."""
+    texts = [escape(visible(part)) for part in fact.split("`")]
+    quoted = [Markup("<code>{}</code>").format(text) for text in texts]
+    return Markup("").join(quoted[n] if n % 2 else text for n, text in enumerate(texts))
 
 
 def folder_tree(files: Sequence[PatchFile]) -> Folder:
@@ -173,13 +197,14 @@ def _cell(
     )
 
 
-def _row_texts(path: str, rows: Sequence[Row], deadline: float) -> list[Markup]:
+def _row_texts(file: PatchFile, deadline: float) -> list[Markup]:
     """The text of each row with its sign. Each side of a hunk is coloured as one text, until the
-    `deadline` (of `time.monotonic`)."""
+    `deadline` (of `time.monotonic`), and the words that differ between two lines are marked."""
+    rows = file.rows
     texts = [_plain_text(row.text) for row in rows]
     if time.monotonic() > deadline or any(len(row.text) > MAX_LINE_CHARACTERS for row in rows):
         return texts
-    lexer = code.lexer_of(path)
+    lexer = code.lexer_of(file.path)
     for hunk in _hunks(rows):
         for kinds in (("same", "removed"), ("same", "added")):
             side = [index for index in hunk if rows[index].kind in kinds]
@@ -187,7 +212,47 @@ def _row_texts(path: str, rows: Sequence[Row], deadline: float) -> list[Markup]:
             coloured = code.coloured_lines(lines, lexer, deadline)
             for index, line in zip(side, coloured, strict=True):
                 texts[index] = escape(rows[index].text[:1]) + line
+    for before, after in _row_pairs(rows):
+        if before is not None and after is not None and before != after:
+            spans = changed_words(visible(rows[before].text), visible(rows[after].text))
+            for index, span in zip((before, after), spans, strict=False):
+                texts[index] = _mark(texts[index], *span)
     return texts
+
+
+def changed_words(before: str, after: str) -> Sequence[tuple[int, int]]:
+    """The part of each line, with its sign, between the words that both have at the beginning and
+    at the end. Empty if they share too little."""
+    old, new = _TOKEN.findall(before[1:]), _TOKEN.findall(after[1:])
+    start = _count_equal(old, new)
+    end = _count_equal(old[start:][::-1], new[start:][::-1])
+    first = 1 + sum(map(len, old[:start]))
+    last = sum(map(len, old[len(old) - end :]))
+    shared = "".join((*old[:start], *old[len(old) - end :]))
+    sizes = [len("".join(text.split())) for text in (shared, before[1:], after[1:])]
+    if sizes[0] < MIN_SHARED * max(sizes):
+        return ()
+    return (first, len(before) - last), (first, len(after) - last)
+
+
+def _count_equal(old: Sequence[str], new: Sequence[str]) -> int:
+    pairs = zip(old, new, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _mark(html: Markup, start: int, end: int) -> Markup:
+    """The HTML with the characters from `start` to `end` of its text in `mark` elements, each of
+    which contains no other element."""
+    pieces, position, is_open = list[str](), 0, False
+    for piece in _PIECE.findall(html):
+        is_marked = piece[0] != "<" and start <= position < end
+        if is_marked != is_open:
+            pieces.append("<mark>" if is_marked else "</mark>")
+            is_open = is_marked
+        pieces.append(piece)
+        position += piece[0] != "<"
+    pieces.append("</mark>" if is_open else "")
+    return Markup("".join(pieces))  # noqa: S704 - escaped, with our own tags
 
 
 def _plain_text(text: str) -> Markup:

