@@ -47,6 +47,19 @@ def changed(tiny):
     return tiny
 
 
+def test_show_names_the_files_to_look_at_before_the_change(fettle, changed):
+    row = {"notes": [], "insertions": 1, "deletions": 0, "unread": ""}
+    facts = ["1 test skipped: `\x1b[2J`", "lock file"]
+    files = [{"path": "a.py", "facts": facts, **row}, {"path": "b.py", "facts": [], **row}]
+    changes = {"since": "start", "patch": None, "files": files, "complete": True}
+    changed.on("GET /jobs/j1/changes", Answer(200, changes))
+    out = fettle("show", "j1")[1]
+    assert "look at: a.py: 1 test skipped: `\\x1b[2J`; lock file\n" in out
+    assert ("b.py" in out, out.index("look at") < out.index("changed: a.py")) == (False, True)
+    changed.on("GET /jobs/j1/changes", Answer(200, {**changes, "files": [], "complete": False}))
+    assert "look at: the patch: it is too large to be checked\n" in fettle("show", "j1")[1]
+
+
 def test_show_has_answer_files_and_change_and_ends_with_the_commands_to_decide(fettle, changed):
     out = fettle("show", "j1")[1]
     parts = (

@@ -259,7 +259,7 @@ def test_any_patch_can_be_shown(lines):
 
 @pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
 def test_a_text_that_is_no_patch_has_no_files_and_raises_no_error(content):
-    assert render_patch(content)["files"] == [] or b"diff" in content
+    assert sum(file.file.insertions for file in render_patch(content)["files"]) == 0
 
 
 def test_each_side_of_a_hunk_is_coloured_as_one_text(patch):
