@@ -15,7 +15,7 @@ from typing import Any
 
 import redis
 import yaml
-from support.jobs.declared_events import as_declared
+from support.jobs.declared_events import assert_declared
 from support.processes.preloaded import REPOSITORY, Process, start_process
 from support.servers import redis_servers
 
@@ -209,7 +209,7 @@ class Deployment:
                     loaded = await operations.store.load(job_id)
                     assert loaded is not None
                     if loaded.record.status in expected_statuses:
-                        as_declared(await operations.store.events(job_id))
+                        assert_declared(await operations.store.events(job_id))
                         return loaded.record
                     await asyncio.sleep(0.02)
         except TimeoutError:
