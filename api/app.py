@@ -13,6 +13,7 @@ from api.http.field_errors import check_query
 from api.middleware import RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
+    audit,
     docs,
     downloads,
     events,
@@ -39,6 +40,7 @@ ROUTES = (
     verifications,
     events,
     reviews,
+    audit,
     files,
     downloads,
     stats,

@@ -67,6 +67,7 @@ TAGS = [
     {"name": "jobs", "description": "Submit, list, read, cancel and delete jobs."},
     {"name": "events", "description": "A job's events, as they happen."},
     {"name": "review", "description": "A person's decision on a job that waits for one."},
+    {"name": "audit", "description": "The log of decisions, keys and sign-ins, for auditors."},
     {"name": "files", "description": "A job's workspace as it stands now."},
     {
         "name": "artifacts",

@@ -118,6 +118,10 @@ SECTIONS = (
                 "cli.commands.admin.records:decisions_command",
                 "Export all decisions on reviews, for auditors.",
             ),
+            "audit": (
+                "cli.commands.admin.audit:audit_command",
+                "List, export and verify the audit log.",
+            ),
             "webhooks": (
                 "cli.commands.admin.records:webhooks_command",
                 "List webhook messages that have not arrived.",

@@ -6,6 +6,7 @@ service       every command on a job; `commits` loads, decides and commits, agai
 sweep         visits the jobs that are due
 store/        jobs in Redis; each write is one script
 redis/        keys, connections, scripts, channels
+audit/        entries of the audit log, their chain, its signatures and its verification
 queue/        hints over Celery, turns among tenants, admission
 blobs/        immutable bytes by sha256; workspaces as path -> blob
 retention     removes old jobs, and bytes without a reference

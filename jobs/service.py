@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from jobs.audit.entries import Actor
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
 from jobs.model.record import Cause, JobRecord, Reason, Result, Wait, new_job_id
@@ -190,8 +191,8 @@ class Operations:
         """End a job for good, from any state that is not final."""
         return await self._commits.change(job_id, partial(lifecycle.cancel, by=by))
 
-    async def delete(self, job_id: str) -> Refusal | None:
-        """Remove a final job with all its data. None: the job is removed."""
+    async def delete(self, job_id: str, actor: Actor) -> Refusal | None:
+        """Remove a final job with all its data, by a person. None: the job is removed."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
@@ -200,7 +201,7 @@ class Operations:
             return Refusal("not_final", detail, loaded.record.status)
         # a final record never changes (J6): if it is not removed here, another caller has removed
         # it
-        return None if await self.store.remove(loaded.record) else UNKNOWN
+        return None if await self.store.remove(loaded.record, actor) else UNKNOWN
 
     async def succeed(
         self, lease: LeaseRef, result: Result, summary: str | None = None

@@ -10,6 +10,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from settings.audit import AuditSettings
 from settings.base import Environment, FleetSettings, StoreSettings
 from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
@@ -31,6 +32,7 @@ class WorkerSettings(
     ToolSettings,
     RepositorySettings,
     WebhookSettings,
+    AuditSettings,
     FleetSettings,
 ):
     """Times in seconds."""

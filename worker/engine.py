@@ -27,6 +27,7 @@ from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.background.announcement import announcement
+from worker.background.audit import AuditWork, audit_work, seal_forever
 from worker.background.fleet import RulesInForce, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
@@ -67,7 +68,8 @@ class Engine:
         )
 
     def start(self) -> None:
-        """Start the thread and the loop. Raises jobs.errors.JobsError if Redis cannot be used."""
+        """Start the thread and the loop. Raises jobs.errors.JobsError if Redis or the key of the
+        audit log cannot be used."""
         self._thread.start()
         try:
             self._call(self._open())
@@ -118,6 +120,7 @@ class Engine:
     async def _open(self) -> None:
         async with contextlib.AsyncExitStack() as opened:
             settings = self._settings
+            audit = audit_work(settings)
             await opened.enter_async_context(self._health.watch_loop(self._figures))
             if (port := settings.worker_metrics_port) is not None:
                 host = settings.worker_metrics_host
@@ -125,10 +128,12 @@ class Engine:
             store = open_store(settings, self._figures)
             opened.push_async_callback(store.close)
             if await usable(settings, store, lambda: self.draining):
-                self._slots = await self._build(store, opened)
+                self._slots = await self._build(store, audit, opened)
             self._opened = opened.pop_all()
 
-    async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> JobSlots:
+    async def _build(
+        self, store: RedisStore, audit: AuditWork, opened: contextlib.AsyncExitStack
+    ) -> JobSlots:
         """Start all parts. `opened` closes them in reverse order."""
         settings = self._settings
         fleet = await open_fleet(store, settings, self._worker_id)
@@ -171,6 +176,7 @@ class Engine:
             stop_cancelled(store, slots),
             answer_forever(store, context),
             context.models.pool.learn_contexts_forever(),
+            audit.run_forever(store),
             self._run_periodic_work(fleet, store, operations, leases, context),
         )
         for work in forever:
@@ -200,6 +206,7 @@ class Engine:
                     sweep_forever(operations, rules.sweep_seconds, grace=_grace(rules)),
                     remove_forever(store, context.files.blobs, retention, pause),
                     index_forever(store, rules.sweep_seconds),
+                    seal_forever(store, rules.sweep_seconds),
                     *_webhooks(self._settings, store, rules.sweep_seconds),
                     fleet.follow(store, changed.set),
                 )

@@ -21,6 +21,7 @@ from celery import Celery, Task
 from celery.worker import state as celery_state
 from celery.worker.control import Panel
 
+from jobs.audit.signing import AuditKeyUnfit
 from jobs.errors import JobsError
 from jobs.model.record import is_job_id
 from jobs.queue import hints
@@ -86,7 +87,7 @@ def _start_engine(settings: WorkerSettings) -> tuple[Engine, str]:
     _drain_on_signals(engine)
     try:
         engine.start()
-    except (ToolUnfit, RepositoriesUnfit) as error:
+    except (ToolUnfit, RepositoriesUnfit, AuditKeyUnfit) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(BAD_SETTINGS)
     except (JobsError, OSError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 import structlog
@@ -14,6 +15,8 @@ from api.pages.rendering import render_page
 from api.pages.session import COOKIE, Session
 from api.pages.visitor import Leaver, check_origin, find_visitor
 from api.services import Services, ServicesDep
+from jobs.audit.entries import Actor, EntryKind, NewEntry
+from jobs.model.credentials import Credential
 
 log = structlog.get_logger(__name__)
 router = APIRouter()
@@ -43,6 +46,7 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
         wrong = "This key is unknown or revoked."
         return render_page("sign_in.html", None, status=401, next=target, wrong=wrong)
     session = Session.begin(key.id, stamp_of(services.settings, key))
+    await _record(services, key, EntryKind.SIGNED_IN, {"by": "key"})
     log.info("signed in", caller=key.name, by="key")
     return await _start_session(request, services, session, target)
 
@@ -68,9 +72,11 @@ async def follow(token: str, request: Request, services: ServicesDep) -> Respons
     if await find_visitor(request, services):
         return RedirectResponse(FRONT, 303)
     session = await try_secret(request, services, token, services.sessions.use_link(token))
-    if session is None:
+    key = await find_holder(services, session.key_id, session.stamp) if session else None
+    if session is None or key is None:
         return _link_is_used()
-    log.info("signed in", caller=session.key_id, by="link")
+    await _record(services, key, EntryKind.SIGNED_IN, {"by": "link"})
+    log.info("signed in", caller=key.name, by="link")
     return await _start_session(request, services, session, FRONT)
 
 
@@ -82,10 +88,18 @@ def _link_is_used() -> Response:
 @router.post("/sign-out")
 async def sign_out(services: ServicesDep, visitor: Leaver) -> Response:
     """End the session, including copies of its cookie."""
+    await _record(services, visitor.credential, EntryKind.SIGNED_OUT, {})
     await services.sessions.end(visitor.session)
     response = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
     response.delete_cookie(COOKIE, path=FRONT)
     return response
+
+
+async def _record(
+    services: Services, key: Credential, kind: EntryKind, data: Mapping[str, str]
+) -> None:
+    """Append an entry to the audit log of the key's tenant."""
+    await services.store.audit.append(NewEntry(key.tenant, kind, Actor.of(key), data))
 
 
 async def _start_session(

@@ -35,6 +35,7 @@ from api.services import Services, ServicesDep, find_job, fleet_for
 from api.submission import new_jobs
 from api.submission.job_spec import request_digest, retry_digest
 from api.submission.validation import check_job
+from jobs.audit.entries import Actor
 from jobs.blobs.directory import compute_digest
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
@@ -241,11 +242,12 @@ async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Respo
 async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Delete a job that has ended, with its events, its decisions, its part of the conversation,
     and the state that a retry would use. Its files are deleted later; its cost stays in the totals.
+    The audit log keeps who decided on which digest.
 
-    It needs an admin key, since the record of decisions is deleted too. It cannot be undone.
+    It needs an admin key. It cannot be undone.
     """
     await find_job(services, caller, job_id)
-    if (refused := await services.operations.delete(job_id)) is not None:
+    if (refused := await services.operations.delete(job_id, Actor.of(caller))) is not None:
         raise from_refusal(refused)
     log.info("job deleted", job_id=job_id)
     return Response(status_code=204)

@@ -14,8 +14,16 @@ from api.pages.session import LINK_SECONDS
 from api.problems import RefusedRequest
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
+from jobs.audit.entries import Actor, EntryKind, NewEntry
 from jobs.budgets import Amount, format_dollars
-from jobs.model.credentials import FIRST_ID, Credential, digest_secret, new_id, new_secret
+from jobs.model.credentials import (
+    FIRST_ID,
+    Credential,
+    TenantLimits,
+    digest_secret,
+    new_id,
+    new_secret,
+)
 from jobs.view.job import format_time
 
 log = structlog.get_logger(__name__)
@@ -115,7 +123,8 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
         detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise RefusedRequest(problems.CONFIGURED_KEY, detail)
     await _governed(key_id, services, caller)
-    await services.credentials.limit(key_id, limits.max_cost_usd_per_day, limits.max_tokens_per_day)
+    new_limits = TenantLimits(limits.max_cost_usd_per_day, limits.max_tokens_per_day)
+    await services.credentials.limit(key_id, new_limits, Actor.of(caller))
     log.info("key limited", key=key_id, **limits.model_dump())
     return as_json(Key(**_key_json(await _governed(key_id, services, caller))))
 
@@ -133,7 +142,7 @@ async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     if key_id == FIRST_ID and configured_key(services.settings):
         raise RefusedRequest(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
-    await services.credentials.revoke(key_id, await services.store.now())
+    await services.credentials.revoke(key_id, await services.store.now(), Actor.of(caller))
     log.info("key revoked", key=key_id)
     return Response(status_code=204)
 
@@ -184,6 +193,8 @@ async def sign_in_link(services: ServicesDep, caller: Overseer) -> Response:
     A person who follows it acts with your key's scopes and name until the session ends.
     """
     token = await services.sessions.create_link(caller.id, stamp_of(services.settings, caller))
+    entry = NewEntry(caller.tenant, EntryKind.LINK_CREATED, Actor.of(caller))
+    await services.store.audit.append(entry)
     log.info("sign-in link made", key=caller.id)
     link = SignInLink(path=f"/app/sign-in/{token}", expires_seconds=LINK_SECONDS)
     return as_json(link, 201, {"Cache-Control": "no-store"})

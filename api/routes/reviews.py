@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
 import structlog
@@ -12,6 +12,7 @@ from api import problems
 from api.auth.caller import Overseer, Reviewer
 from api.http.answers import as_csv, as_json, receipt
 from api.http.body import read_json
+from api.http.times import to_ms
 from api.line_comments import write_comments
 from api.openapi import as_table, body_responses, responses, with_body
 from api.schemas.job import JobReceipt
@@ -95,11 +96,11 @@ async def listing(
     """The decisions on your tenant's jobs, oldest first, by the time of their event.
 
     Times without an offset are UTC. `total`, or the header X-Total-Count of a CSV, is the number of
-    all decisions. They are deleted with their jobs: export them before.
+    all decisions. They are deleted with their jobs; `GET /audit` keeps them longer.
     """
-    until = _ms(end) if end else await services.store.now() + 1
+    until = to_ms(end) if end else await services.store.now() + 1
     page, total = await services.store.decisions.between(
-        caller.tenant, _ms(start) if start else 0, until, limit=limit, offset=offset
+        caller.tenant, to_ms(start) if start else 0, until, limit=limit, offset=offset
     )
     rows = [decisions.decision_row(decision, format_time(decision.event.at)) for decision in page]
     if form == "csv":
@@ -108,8 +109,3 @@ async def listing(
         return as_csv("fettle-decisions", decisions.COLUMNS, csv_rows, headers)
     decided = [Decided(**row) for row in rows]
     return as_json(DecidedList(decisions=decided, total=total, limit=limit, offset=offset))
-
-
-def _ms(time: datetime) -> int:
-    aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return int(aware_time.timestamp() * 1000)

@@ -18,6 +18,7 @@ from api.routes.keys import spent_today
 from api.schemas import patterns
 from api.schemas.key import DayLimits, Tenant, TenantList
 from api.services import Services, ServicesDep
+from jobs.audit.entries import Actor
 from jobs.model.credentials import OPERATOR, TenantLimits
 
 log = structlog.get_logger(__name__)
@@ -50,7 +51,7 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     responses=body_responses(problems.NOT_FOUND),
     openapi_extra=with_body(DayLimits),
 )
-async def limit(tenant: str, request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
+async def limit(tenant: str, request: Request, services: ServicesDep, caller: Operator) -> Response:
     """Replace both limits, which apply to all its keys together, within seconds. Only the operator
     may do this. The tenant needs no key yet."""
     body, _ = await read_json(request, DayLimits, services.settings)
@@ -59,7 +60,7 @@ async def limit(tenant: str, request: Request, services: ServicesDep, caller: Op
             problems.NOT_FOUND, "no tenant can have this name: 1 to 63 of a-z, 0-9, _ and -"
         )
     limits = TenantLimits(body.max_cost_usd_per_day, body.max_tokens_per_day)
-    await services.credentials.limit_tenant(tenant, limits)
+    await services.credentials.limit_tenant(tenant, limits, Actor.of(caller))
     log.info("tenant limited", limited_tenant=tenant, **body.model_dump())
     return as_json(await _tenant_json(services, tenant))
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel
 
+from api.schemas.audit import AuditEntry, AuditHead
 from api.schemas.deployment import Fleet, System, WebhookDeliveryList
 from api.schemas.job import ChangeList, FileList, JobList, JobReceipt
 from api.schemas.job import Job as JobModel
@@ -49,6 +50,9 @@ MOST_WAIT_SECONDS = 20.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 BUSY = frozenset({429, 503})
 PATCH_BEGINS = b"diff --git "
+JSON_LINES = "application/jsonl"
+AUDIT_LINES = 1_000
+"""Entries in one part of the audit log."""
 
 
 class Service:
@@ -270,6 +274,29 @@ class Service:
             return answer.text, int(answer.headers["X-Total-Count"])
         except (KeyError, ValueError):
             raise self._source(answer).unexpected("does not have the total number") from None
+
+    def audit_lines(self, query: Mapping[str, Any]) -> Iterator[bytes]:
+        """GET /audit, in parts: the lines of the log, each with its line feed."""
+        params = {**_without_empty(query), "limit": AUDIT_LINES}
+        while True:
+            answer = self._send("GET", "/audit", params=params)
+            if not answer.headers.get("content-type", "").startswith(JSON_LINES):
+                raise self._source(answer).unexpected("is not an audit log")
+            lines = answer.content.splitlines(keepends=True)
+            yield from lines
+            if len(lines) < AUDIT_LINES:
+                return
+            params["after"] = self.audit_entry(lines[-1])["seq"]
+
+    def audit_entry(self, line: bytes) -> Mapping[str, Any]:
+        """The entry in a line of the log."""
+        source = AnswerSource(self.url, "GET", "/audit")
+        return parse_object(source, line.decode(errors="replace"), AuditEntry)
+
+    def audit_head(self, tenant: str | None) -> Mapping[str, Any]:
+        """GET /audit/head: {tenant, first_seq, seq, hash}."""
+        query = _without_empty({"tenant": tenant})
+        return self._json(AuditHead, "seq", "GET", "/audit/head", params=query)
 
     def webhooks(self) -> Mapping[str, Any]:
         """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""

@@ -71,7 +71,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "version": str(record.version),
         "epoch": str(record.epoch),
         "due_at": str(record.due_at),
-        "state": dump(_plain(state)),
+        "state": dump(to_plain(state)),
         "authors": dump([[author.name, author.key_id] for author in record.authors]),
         "ends_by": str(record.ends_by or ""),
     }
@@ -120,7 +120,7 @@ def spec_to_json(spec: JobSpec) -> dict[str, Any]:
 def event_body(event: NewEvent, epoch: int | None = None) -> str:
     """The stored body of an event. `epoch`: of the attempt that reports it."""
     of_attempt = {} if epoch is None else {"epoch": epoch}
-    return dump({"kind": event.kind, **of_attempt, "data": _plain(event.data)})
+    return dump({"kind": event.kind, **of_attempt, "data": to_plain(event.data)})
 
 
 def read_event(seq: int, stored: bytes) -> Event:
@@ -137,13 +137,14 @@ def read_message(message: str) -> list[Event]:
     return [read_event(int(first) + i, line.encode()) for i, line in enumerate(stored)]
 
 
-def _plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
+    """A value of dataclasses, mappings and sequences as JSON has it: objects and lists."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [to_plain(item) for item in value]
     return value
 
 

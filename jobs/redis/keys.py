@@ -30,6 +30,11 @@ fettle:deliveries           zset    messages to the webhook, by the time of the 
 fettle:deliveries:dead      zset    messages that are not tried any more, by the last try
 fettle:delivery:{id}        hash    one message
 fettle:decisions:{tenant}   zset    the events that are decisions, as job:number, by time
+fettle:audited              set     tenants that have an audit log
+fettle:audit:pending:{t}    list    entries that wait for the sealer, as "at body"
+fettle:audit:log:{t}        zset    sealed entries (lines), by their number
+fettle:audit:head:{t}       hash    number and hash of the newest sealed entry; the entries that
+                                    were signed and trimmed last
 fettle:unindexed            list    jobs that wait for the index of words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:behind:{tenant}      hash    jobs that wait in a line: their priority
@@ -87,6 +92,7 @@ TENANTS = PREFIX + "tenants"
 DELIVERIES = PREFIX + "deliveries"
 DEAD_DELIVERIES = PREFIX + "deliveries:dead"
 UNINDEXED = PREFIX + "unindexed"
+AUDITED_TENANTS = PREFIX + "audited"
 STOP = PREFIX + "stop"
 INQUIRIES = PREFIX + "inquiries"
 CHECKPOINT = PREFIX + "checkpoint"
@@ -274,6 +280,21 @@ def delivery(delivery_id: str) -> str:
 def decisions(tenant: str) -> str:
     """Sorted set of job:number of events, by their time."""
     return f"{PREFIX}decisions:{_encode_tenant(tenant)}"
+
+
+def audit_pending(tenant: str) -> str:
+    """List."""
+    return f"{PREFIX}audit:pending:{_encode_tenant(tenant)}"
+
+
+def audit_log(tenant: str) -> str:
+    """Sorted set of lines, by their number."""
+    return f"{PREFIX}audit:log:{_encode_tenant(tenant)}"
+
+
+def audit_head(tenant: str) -> str:
+    """Hash: seq, hash, signed_day, signed_seq, trimmed_seq."""
+    return f"{PREFIX}audit:head:{_encode_tenant(tenant)}"
 
 
 def ineligible_approvers(tenant: str, mark: str) -> str:

@@ -13,6 +13,7 @@ fleet         the workers
 spending      charges, budgets, the counts of a day
 outbox        messages to the webhook
 decisions     the log of decisions
+audit         the audit log, which outlives jobs
 credentials   API keys
 blob_index    references to bytes
 types         arguments and results

@@ -74,9 +74,10 @@ def head_is(key: str, value: str) -> Guard:
 
 @dataclass(frozen=True, slots=True)
 class AtomicStep:
-    """One atomic step for one job."""
+    """One atomic step for one job, or for no job."""
 
-    keys: JobKeys
+    keys: JobKeys | None = None
+    """The job's keys. None: the step has no events."""
     guards: Sequence[Guard] = ()
     """If a guard does not hold, the step writes nothing."""
     events: Sequence[NewEvent] = ()
@@ -88,7 +89,7 @@ class AtomicStep:
 
     def script_keys(self) -> list[str]:
         """KEYS of the script."""
-        return [self.keys.events, self.keys.facts]
+        return [self.keys.events, self.keys.facts] if self.keys else []
 
     def script_args(self) -> list[Argument]:
         """ARGV of the script."""
@@ -100,7 +101,7 @@ class AtomicStep:
             yield from (guard.kind, guard.key, guard.field, guard.value)
 
     def _event_args(self) -> Iterable[Argument]:
-        yield self.keys.channel
+        yield self.keys.channel if self.keys else ""
         yield len(self.events)
         for event in self.events:
             yield from (event.key, event_body(event, self.epoch))

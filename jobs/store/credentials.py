@@ -10,35 +10,34 @@ fettle:tenants       set   names of the tenants that have limits
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from redis.asyncio import Redis
 
+from jobs.audit import entries
+from jobs.audit.entries import Actor
 from jobs.model.credentials import Credential, Scope, TenantLimits, sort_by_age
 from jobs.model.people import KeyRing
 from jobs.redis import keys
-from jobs.redis.connection import UrgentCommands, await_redis, decode_hash
+from jobs.redis.connection import RedisCommand, await_redis, decode_hash
 from jobs.redis.keys import PREFIX
+from jobs.store.audit import append_entries
+from jobs.store.commit import AtomicStep, Commit, field_is
 
 DIGESTS = PREFIX + "keys"
 KEY_NAMES = PREFIX + "key-names"
 
-ADD = """
-if redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2]) == 0 then return 0 end
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-redis.call('HSET', KEYS[1], unpack(ARGV, 4))
-return 1
-"""
-"""KEYS: the key's hash, DIGESTS, NAMES. ARGV: signature, id, digest, then fields and values."""
-
 
 class Credentials:
-    """The API keys and the limits of tenants. The caller closes the client."""
+    """The API keys and the limits of tenants. The caller closes the client.
+
+    The step of each write also appends its entry to the audit log.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._urgently = UrgentCommands(redis)  # a key can be revoked although Redis is full
+        self._commit = Commit(redis)
         self._ring = KeyRing(())
         self._ring_size = 0
 
@@ -48,12 +47,15 @@ class Credentials:
         Returns False, and stores nothing, if an active key of the tenant has the same name,
         ignoring case: names sign decisions.
         """
-        names = (_key(digest), DIGESTS, KEY_NAMES)
         fields = [text for field in _fields(credential).items() for text in field]
-        added = self._redis.eval(
-            ADD, len(names), *names, credential.signature, credential.id, digest, *fields
+        commands = (
+            ("HSET", KEY_NAMES, credential.signature, credential.id),
+            ("HSET", DIGESTS, credential.id, digest),
+            ("HSET", _key(digest), *fields),
+            *append_entries([entries.entry_of_new_key(credential)]),
         )
-        return bool(await await_redis(added))
+        name_is_free = field_is(KEY_NAMES, credential.signature, "")
+        return await self._commit.apply(AtomicStep(guards=(name_is_free,), commands=commands))
 
     async def find(self, digest: str) -> Credential | None:
         """The key with this digest, also if it is revoked."""
@@ -83,19 +85,31 @@ class Credentials:
             self._ring, self._ring_size = KeyRing(tuple(credentials)), len(credentials)
         return self._ring
 
-    async def revoke(self, key_id: str, at: int) -> None:
-        """Revoke a key for good. The time of its first revocation remains."""
+    async def revoke(self, key_id: str, at: int, actor: Actor) -> None:
+        """Revoke a key for good, also if Redis is full. The time of its first revocation
+        remains."""
         digest = await self._digest(key_id)
         credential = await self.find(digest) if digest else None
-        if digest is None or credential is None or not credential.active:
-            return  # another key may have its name now
-        revocation = ("HSETNX", _key(digest), "revoked_at", at)
-        await await_redis(self._urgently([revocation, ("HDEL", KEY_NAMES, credential.signature)]))
+        if digest is None or credential is None:
+            return
+        commands = (
+            ("HSET", _key(digest), "revoked_at", at),
+            ("HDEL", KEY_NAMES, credential.signature),
+            *append_entries([entries.entry_of_revocation(credential, actor)]),
+        )
+        is_active = field_is(_key(digest), "revoked_at", "")  # else another key may have its name
+        step = AtomicStep(guards=(is_active,), commands=commands)
+        await self._commit.apply_although_full(step)
 
-    async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
-        """Change the day limits of a key. An unknown key has no effect."""
-        if (digest := await self._digest(key_id)) is not None:
-            await self._replace(_key(digest), TenantLimits(cost_usd, tokens))
+    async def limit(self, key_id: str, limits: TenantLimits, actor: Actor) -> None:
+        """Change the day limits of a key, also if Redis is full. An unknown key has no effect."""
+        digest = await self._digest(key_id)
+        credential = await self.find(digest) if digest else None
+        if digest is None or credential is None:
+            return
+        entry = entries.entry_of_key_limits(credential, limits, actor)
+        commands = (*_replace_limits(_key(digest), limits), *append_entries([entry]))
+        await self._commit.apply_although_full(AtomicStep(commands=commands))
 
     async def tenants(self) -> Mapping[str, TenantLimits]:
         """The tenants with their own limits."""
@@ -109,24 +123,24 @@ class Credentials:
             fields.get("max_cost_usd_per_day"), _number(fields, "max_tokens_per_day")
         )
 
-    async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
-        """Change the day limits of a tenant."""
-        await await_redis(self._redis.sadd(keys.TENANTS, name))
-        await self._replace(keys.tenant_limits(name), limits)
-
-    async def _replace(self, key: str, limits: TenantLimits) -> None:
-        await await_redis(
-            self._urgently(
-                [
-                    ("HDEL", key, name) if value is None else ("HSET", key, name, str(value))
-                    for name, value in asdict(limits).items()
-                ]
-            )
+    async def limit_tenant(self, name: str, limits: TenantLimits, actor: Actor) -> None:
+        """Change the day limits of a tenant, also if Redis is full."""
+        entry = entries.entry_of_tenant_limits(name, limits, actor)
+        commands = (
+            ("SADD", keys.TENANTS, name),
+            *_replace_limits(keys.tenant_limits(name), limits),
+            *append_entries([entry]),
         )
+        await self._commit.apply_although_full(AtomicStep(commands=commands))
 
     async def _digest(self, key_id: str) -> str | None:
         digest = await await_redis(self._redis.hget(DIGESTS, key_id))
         return digest.decode() if digest else None
+
+
+def _replace_limits(key: str, limits: TenantLimits) -> Iterator[RedisCommand]:
+    for name, value in asdict(limits).items():
+        yield ("HDEL", key, name) if value is None else ("HSET", key, name, str(value))
 
 
 def _key(digest: str) -> str:

@@ -1,7 +1,7 @@
 """Decisions: a tenant's log of the events by which persons decided, over all its jobs.
 
 A member of the log is `job:number`, the number of the event. A commit adds it, and it is removed
-with its job. To keep decisions longer, export them (docs/review.md).
+with its job. The audit log (`jobs.store.audit`) keeps decisions longer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,12 @@ class Decisions:
             pipe.zcount(name, start, before)
             pipe.zrangebyscore(name, start, before, offset, limit)
             total, members = await await_redis(pipe.execute())
-            positions = [_read_member(member) for member in members]
+        return await self.read_members([member.decode() for member in members]), total
+
+    async def read_members(self, members: Sequence[str]) -> Sequence[DecisionEvent]:
+        """The decisions that members of the log name. Decisions of removed jobs are left out."""
+        positions = [_read_member(member) for member in members]
+        async with self._redis.pipeline(transaction=False) as pipe:
             for job_id, seq in positions:
                 pipe.lindex(JobKeys(job_id).events, seq - 1)
             stored = await await_redis(pipe.execute())
@@ -61,7 +66,7 @@ class Decisions:
             DecisionEvent(job_id, read_event(seq, body))
             for (job_id, seq), body in zip(positions, stored, strict=True)
             if body
-        ], total
+        ]
 
     async def members_of(self, record: JobRecord) -> Sequence[str]:
         """The members of the log that belong to a job."""
@@ -85,8 +90,8 @@ def remove_decisions(record: JobRecord, members: Sequence[str]) -> Iterator[Redi
         yield ("ZREM", keys.decisions(record.tenant), member)
 
 
-def _read_member(member: bytes) -> tuple[str, int]:
-    job_id, _, seq = member.decode().rpartition(":")
+def _read_member(member: str) -> tuple[str, int]:
+    job_id, _, seq = member.rpartition(":")
     return job_id, int(seq)
 
 

@@ -9,8 +9,11 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from jobs.audit.chain import pending_body
+from jobs.audit.entries import entry_of_fleet_change
 from jobs.model import fleet
 from jobs.model.codec import dump
+from jobs.model.credentials import OPERATOR
 from jobs.redis import keys
 from jobs.redis.connection import Clock, UrgentCommands, await_redis, read_script, urgent_script
 
@@ -77,10 +80,12 @@ class FleetStore(Clock):
         return None if text is None else fleet.load(text)
 
     async def replace(self, record: fleet.FleetRecord) -> bool:
-        """Write the version that follows the version in Redis. Writes nothing and returns False if
-        another change came first."""
-        args = (record.version - 1, fleet.dump(record))
-        return bool(await await_redis(self._replace(keys=[keys.FLEET], args=args)))
+        """Write the version that follows the version in Redis, and its entry of the audit log.
+        Writes nothing and returns False if another change came first."""
+        entry = pending_body(entry_of_fleet_change(record.changes[-1]))
+        args = (record.version - 1, fleet.dump(record), OPERATOR, entry)
+        names = (keys.FLEET, keys.audit_pending(OPERATOR), keys.AUDITED_TENANTS)
+        return bool(await await_redis(self._replace(keys=names, args=args)))
 
     async def count_finished(self, longer_than_ms: int) -> int:
         """The number of jobs that have been final for longer than this."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from redis.asyncio import Redis
 
+from jobs.audit.entries import RETENTION, Actor, entries_of_change, entries_of_deletion
 from jobs.counting import day_of
 from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import read_record
@@ -29,6 +30,7 @@ from jobs.redis.connection import (
 )
 from jobs.redis.keys import JobKeys
 from jobs.store import commit, decisions, outbox
+from jobs.store.audit import append_entries
 from jobs.store.commit import AtomicStep, Commit, Guard, absent, field_is, head_is, size_is
 from jobs.store.events import packing_commands
 from jobs.store.search import WordIndex
@@ -139,6 +141,7 @@ class Records(Clock):
             *commit.change_of_record(before, after, entry),
             *commit.add_counts(after.tenant, day, change.counts),
             *decisions.list_decisions(change),
+            *append_entries(entries_of_change(change)),
             *outbox.enqueue(change.deliveries),
         )
         if after.status.final:
@@ -185,9 +188,9 @@ class Records(Clock):
         entries = await await_redis(self.redis.hgetall(JobKeys(job_id).journal))
         return {key.decode(): outcome for key, outcome in entries.items()}
 
-    async def remove(self, record: JobRecord) -> bool:
+    async def remove(self, record: JobRecord, actor: Actor = RETENTION) -> bool:
         """Remove a final job: its checkpoints first, in bounded steps, then everything else in one
-        step.
+        step. The audit log keeps its decisions.
 
         The job no longer refers to its bytes, but they are not removed. Returns False if the job
         was removed already.
@@ -199,7 +202,10 @@ class Records(Clock):
         entries = await self._entries_of(record)
         words = await self.words.words_of(record)
         members = await self.decisions.members_of(record)
+        decided = await self.decisions.read_members(members)
+        tombstone = entries_of_deletion(record, [item.event for item in decided], actor)
         commands = (
+            *append_entries(tombstone),
             *decisions.remove_decisions(record, members),
             *commit.removal(record, entries, words),
         )

@@ -6,6 +6,7 @@ from redis.asyncio import Redis
 
 from jobs.redis.channels import TokenChannel, WorkerRpc
 from jobs.redis.connection import connect
+from jobs.store.audit import AuditLog
 from jobs.store.blob_index import BlobIndex
 from jobs.store.events import EventLog
 from jobs.store.fleet import CapabilityRecords, FleetStore, LeaderLock, WorkerRegistry
@@ -26,6 +27,7 @@ class RedisStore(Records, EventLog, Listing, WorkerRegistry):
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         super().__init__(redis, replicas)
+        self.audit = AuditLog(redis, self._commit)
         self.blobs = BlobIndex(redis)
         self.budgets = Budgets(redis, self._commit)
         self.day_counts = DayCounts(redis)

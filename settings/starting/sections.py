@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from settings.api import ApiSettings
+from settings.audit import AuditSettings
 from settings.base import FettleSettings, FleetSettings, StoreSettings
 from settings.client import ClientSettings, UpSettings
 from settings.models import ModelSettings, RoutingSettings
@@ -26,6 +27,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("Tools", ToolSettings),
     ("Repositories", RepositorySettings),
     ("Webhooks", WebhookSettings),
+    ("The audit log", AuditSettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
     ("`fettle up`", UpSettings),

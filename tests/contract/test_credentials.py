@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from jobs.audit.entries import Actor
 from jobs.model.credentials import (
     EVERY_SCOPE,
     Credential,
@@ -19,6 +20,7 @@ from jobs.store.redis_store import connect
 
 ADA = Credential("k1", "ada", "acme", (Scope.READ, Scope.REVIEW), 1_000, "operator")
 BOB = Credential("k2", "bob", "other", EVERY_SCOPE, 999)
+ROOT = Actor("root", "k0", "Grace")
 
 
 @pytest.fixture
@@ -38,13 +40,13 @@ async def test_a_key_is_loaded_by_its_digest_and_its_id(credentials):
 
 async def test_a_tenant_has_limits_that_can_be_changed(credentials):
     assert await credentials.tenant("acme") == TenantLimits()
-    await credentials.limit_tenant("acme", TenantLimits("2.50", 1_000))
-    await credentials.limit_tenant("other", TenantLimits(None, 0))
+    await credentials.limit_tenant("acme", TenantLimits("2.50", 1_000), ROOT)
+    await credentials.limit_tenant("other", TenantLimits(None, 0), ROOT)
     assert await credentials.tenants() == {
         "acme": TenantLimits("2.50", 1_000),
         "other": TenantLimits(None, 0),
     }
-    await credentials.limit_tenant("acme", TenantLimits())
+    await credentials.limit_tenant("acme", TenantLimits(), ROOT)
     assert await credentials.tenant("acme") == TenantLimits()
 
 
@@ -57,8 +59,8 @@ async def test_keys_are_listed_oldest_first(credentials):
 
 async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
     await credentials.add(ADA, digest_secret("s1"))
-    await credentials.revoke("k1", 2_000)
-    await credentials.revoke("k1", 3_000)
+    await credentials.revoke("k1", 2_000, ROOT)
+    await credentials.revoke("k1", 3_000, ROOT)
     credential = await credentials.find(digest_secret("s1"))
     assert credential.revoked_at == 2_000
     assert not credential.active
@@ -68,10 +70,15 @@ async def test_no_secret_is_stored(redis_url):
     client = connect(redis_url, seconds=20)
     secret = new_secret()
     await Credentials(client).add(ADA, digest_secret(secret))
+    reads = {
+        b"hash": client.hgetall,
+        b"set": client.smembers,
+        b"list": lambda name: client.lrange(name, 0, -1),
+    }
     names = await client.keys("*")
     assert names
     for name in names:
-        stored = str(await client.hgetall(name))
+        stored = str(await reads[await client.type(name)](name))
         assert secret not in stored
         assert secret not in name.decode()
     await client.aclose()
@@ -88,9 +95,9 @@ async def test_two_active_keys_of_a_tenant_have_different_names(credentials):
 
 async def test_a_revoked_keys_name_is_free_again_once(credentials):
     await credentials.add(ADA, digest_secret("s1"))
-    await credentials.revoke("k1", 2_000)
+    await credentials.revoke("k1", 2_000, ROOT)
     assert await credentials.add(replace(ADA, id="k3"), digest_secret("s3"))
-    await credentials.revoke("k1", 3_000)
+    await credentials.revoke("k1", 3_000, ROOT)
     assert not await credentials.add(replace(ADA, id="k5"), digest_secret("s5"))
 
 
@@ -98,9 +105,9 @@ async def test_limits_are_stored_and_changed(credentials):
     limited = replace(ADA, max_cost_usd_per_day="2.50", max_tokens_per_day=0)
     await credentials.add(limited, digest_secret("s1"))
     assert await credentials.find(digest_secret("s1")) == limited
-    await credentials.limit("k1", None, 7)
+    await credentials.limit("k1", TenantLimits(None, 7), ROOT)
     assert await credentials.get("k1") == replace(ADA, max_tokens_per_day=7)
-    await credentials.limit("k1", "0.1", None)
+    await credentials.limit("k1", TenantLimits("0.1", None), ROOT)
     assert await credentials.get("k1") == replace(ADA, max_cost_usd_per_day="0.1")
-    await credentials.limit("nobody", "1", 1)
+    await credentials.limit("nobody", TenantLimits("1", 1), ROOT)
     assert list(await credentials.list_all()) == [replace(ADA, max_cost_usd_per_day="0.1")]

@@ -425,7 +425,7 @@ def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
 
 
 ON_A_PHONE = ("/app", "/app/jobs/{review}")
-PAGES = (*ON_A_PHONE, "/app/new", "/app/stats", "/app/system", "/app/jobs/{done}")
+PAGES = (*ON_A_PHONE, "/app/new", "/app/stats", "/app/system", "/app/audit", "/app/jobs/{done}")
 
 
 @pytest.mark.parametrize(

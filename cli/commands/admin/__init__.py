@@ -1,1 +1,1 @@
-"""Commands about a deployment: keys, limits, models, settings, workers."""
+"""Commands about a deployment: keys, limits, models, settings, workers, the audit log."""

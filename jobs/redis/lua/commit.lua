@@ -1,6 +1,6 @@
--- The one atomic step that makes every write to a job: compare, then write.
+-- The one atomic step that makes every write to a job, and every write to the audit log: compare, then write.
 --
--- KEYS[1] the job's events (list)   KEYS[2] the keys of those events (set)
+-- KEYS[1] the job's events (list)   KEYS[2] the keys of those events (set); no keys: the step has no events
 -- ARGV    guards:   count, then of each guard:   kind, key, field, value
 --         events:   channel, count, then of each event:   event key, body
 --         commands: count, then of each command: number of words, name, argument...
@@ -19,8 +19,9 @@
 
 -- Commands of Redis that a step may contain.
 local REDIS_COMMANDS = {
-  COPY = true, EXPIRE = true, HINCRBY = true, HSET = true, HSETNX = true, LPUSH = true, LREM = true,
+  COPY = true, EXPIRE = true, HDEL = true, HINCRBY = true, HSET = true, HSETNX = true, LPUSH = true, LREM = true,
   LSET = true, LTRIM = true, PUBLISH = true, RPUSH = true, SADD = true, UNLINK = true, ZADD = true, ZREM = true,
+  ZREMRANGEBYSCORE = true,
 }
 
 -- Fettle's commands, by name. Each gets `step`, {now = ms, event_numbers = {event key = number}}, and then the
@@ -154,6 +155,18 @@ function COMMANDS.LIST_DECISION(
   local decision = job .. ':' .. number
   redis.call('ZADD', decisions, as_integer(step.now), decision)
   redis.call('RPUSH', job_decisions, decision)
+end
+
+-- Append an entry to the pending entries of a tenant's audit log (jobs.store.audit).
+function COMMANDS.AUDIT(
+  step,
+  pending,  -- list: the tenant's pending entries, as "at body"
+  tenants,  -- set: the tenants that have a log
+  tenant,
+  body      -- of the entry
+)
+  redis.call('RPUSH', pending, as_integer(step.now) .. ' ' .. body)
+  redis.call('SADD', tenants, tenant)
 end
 
 -- Remove up to `limit` checkpoints of a thread, the newest first; with the last checkpoint of a namespace also

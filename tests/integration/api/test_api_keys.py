@@ -9,6 +9,7 @@ import structlog
 from support.pages.api_front import client_of, settings_for, started
 
 from api.http import event_stream
+from jobs.audit.entries import Actor
 
 JOB = "/jobs/" + "0" * 20
 GUARDED = [
@@ -275,7 +276,7 @@ async def test_a_revoked_key_receives_no_more_events(redis_url, tmp_path, monkey
             reading = asyncio.create_task(reader.get(f"/jobs/{job_id}/events?tokens=true"))
             while not await store.tokens.publish({job_id: '[{"text": "before"}]'}):
                 await asyncio.sleep(0.02)
-            await front.services.credentials.revoke(key.id, await store.now())
+            await front.services.credentials.revoke(key.id, await store.now(), Actor("root"))
             lease = await front.claim(job_id)
             while not reading.done():
                 await store.tokens.publish({job_id: '[{"text": "secret"}]'})

@@ -33,6 +33,8 @@ from worker.adapters.tools import GROUP
         ),
         ({"GROQ_API_KEY": "k", "GROQ_PROXY": "http://proxy"}, "GROQ_PROXY is set"),
         ({"FETTLE_LEASE_SECONDS": "1"}, "FETTLE_LEASE_SECONDS"),
+        ({"FETTLE_AUDIT_KEY": "/dev/null"}, "FETTLE_AUDIT_KEY is /dev/null: it is not a private"),
+        ({"FETTLE_AUDIT_KEY": "/nowhere"}, "FETTLE_AUDIT_KEY is /nowhere, which cannot be read"),
         (
             {"FETTLE_DATA_DIR": "/dev/null/data"},
             "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)",
