@@ -44,6 +44,8 @@ GUARDED = [
     ("GET", "/tenants", "admin"),
     ("PUT", "/tenants/acme/limits", "admin"),
     ("GET", "/decisions", "read or admin"),
+    ("GET", "/audit", "admin"),
+    ("GET", "/audit/head", "admin"),
     ("GET", "/webhook-deliveries", "admin"),
     ("POST", "/webhook-deliveries/x/retry", "admin"),
     ("POST", "/workers/x/drain", "admin"),
