@@ -26,6 +26,7 @@ GUARDED = [
     ("GET", f"{JOB}/files/a", "read"),
     ("GET", f"{JOB}/files.tar.gz", "read"),
     ("GET", f"{JOB}/patch", "read"),
+    ("GET", f"{JOB}/changes", "read"),
     ("GET", f"{JOB}/bundle", "read"),
     ("GET", f"{JOB}/artifacts", "read"),
     ("GET", f"{JOB}/artifacts/a", "read"),
