@@ -124,8 +124,9 @@ def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def _vote_withdrawn(data: Data, _detail: Detail) -> Iterator[Part]:
-    by, left = signature(data["by"], data.get("person")), data["approvals"]
-    yield Line("withdrawn", f"the approval by {by}: {left} of {data['approvals_needed']} left")
+    by = signature(data["by"], data.get("person"))
+    count = f"{data['approvals']} of {data['approvals_needed']} approvals"
+    yield Line("withdrawn", f"the approval by {by}: {count}", Tone.ASK)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
 

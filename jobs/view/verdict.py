@@ -187,8 +187,8 @@ def _strength(verification: Mapping[str, Any]) -> Iterator[str]:
         yield _count_noticed(strength)
     paths = [experiment["replaced"] for experiment in failed if experiment.get("kind") != "before"]
     if names := list(dict.fromkeys(path for replaced in paths for path in replaced)):
-        others = f" and {len(names) - 2} others" if len(names) > 2 else ""
-        yield f"fails if {' or '.join(names[:2])}{others} cannot be loaded"
+        rest = f" or {len(names) - 2} more" if len(names) > 2 else ""
+        yield f"fails if {' or '.join(names[:2])}{rest} cannot be loaded"
     if functions and (left_out := len(functions["not_executed"])):
         total = left_out + len(functions["executed"])
         yield f"{left_out} of {total} changed functions not executed"

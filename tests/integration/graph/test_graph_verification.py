@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 import pytest_asyncio
@@ -14,6 +15,7 @@ from support.graph.graphs import ASKED, PLAN, Journey, Written, call, only, turn
 from agents.evidence.conclusions import PASSES_BEFORE
 from agents.graph.job_input import job_fields
 from agents.ports import Bounds
+from jobs.view.verdict import Level, Verdict, verdict_of
 from sandbox.local import LocalSandbox
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
@@ -478,9 +480,12 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
     state = await journey.begin(job_fields(TASK))
     review = only(state["__interrupt__"]).value
     assert (review["unproven"], review["verification"]["holds"]) == (None, True)
+    proof = "Verified: `pytest .`, 1 passed over exactly these files"
+    assert verdict_of(review) == Verdict(Level.GREEN, proof, ANY, needs_override=False)
     state = await journey.decide("edit", code=f"open('sums.py', 'w').write({WRONG!r})")
     review = only(state["__interrupt__"]).value
     assert review["unproven"].startswith("the verification `pytest .` failed: 1 of 1 tests failed")
+    assert verdict_of(review) == Verdict(Level.RED, "1 test fails", ANY, needs_override=True)
     assert [(run["tool"], run["by"]) for run in review["runs"]] == [
         ("verify", "executor"), ("python", "Ada"), ("verify", "executor"),
     ]  # fmt: skip

@@ -159,6 +159,7 @@ def unproven(approvals: int = 1):
     return paused(approvals, unproven="nothing has been run")
 
 
+@pytest.mark.invariant("J10")
 def test_an_approval_against_the_evidence_says_so_and_gives_a_remark():
     refusal = lifecycle.decide(unproven(), NOW, decision=decision_by("bob"))
     assert (refusal.code, refusal.detail) == ("override_needed", "Nothing ran")
@@ -193,10 +194,12 @@ def test_each_of_two_persons_overrides_for_themselves():
 
 def test_a_person_withdraws_their_own_vote_and_may_vote_again():
     voted = apply(paused(), decision_by("phone", person="Ada Lovelace"))
-    for other in (decision_by("bob", Action.WITHDRAW), decision_by("ann", Action.WITHDRAW)):
-        assert refusal_code(voted.after, other) == "not_offered"
-    own = decision_by("laptop", Action.WITHDRAW, person="ADA  lovelace", feedback="I was wrong.")
-    withdrawn = apply(voted.after, own)
+    for attempt in (decision_by("bob", Action.WITHDRAW), decision_by("ann", Action.WITHDRAW)):
+        assert refusal_code(voted.after, attempt) == "not_offered"
+    withdrawal = decision_by(
+        "laptop", Action.WITHDRAW, person="ADA  lovelace", feedback="I was wrong."
+    )
+    withdrawn = apply(voted.after, withdrawal)
     assert (withdrawn.after.status, withdrawn.after.review.approvals) == (
         Status.AWAITING_REVIEW,
         (),
@@ -204,7 +207,7 @@ def test_a_person_withdraws_their_own_vote_and_may_vote_again():
     (event,) = withdrawn.events
     assert (event.kind, event.data["approvals"]) == ("vote_withdrawn", 0)
     assert event.data["feedback"] == "I was wrong."
-    assert refusal_code(withdrawn.after, own) == "not_offered"
+    assert refusal_code(withdrawn.after, withdrawal) == "not_offered"
     again = apply(withdrawn.after, decision_by("phone", person="Ada Lovelace"))
     assert again.events[0].key != voted.events[0].key, "an event with the same key is dropped"
     assert apply(again.after, decision_by("bob")).after.status is Status.QUEUED

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support.pages.api_front import a_run, text
 
-from agents.evidence import declared, verdict
+from agents.evidence import declared
+from agents.evidence.verdict import NOT_VERIFIED
 from jobs.model.review import Review, ReviewKind
 from jobs.view.verdict import _NO_CODE, Level, verdict_of, verdict_of_review
 
@@ -58,10 +59,10 @@ def test_a_verification_that_holds_is_green_with_the_run_and_its_strength():
     verified = verification(
         experiments=[BEFORE, UNLOADABLE], strength=strength(7, 9), functions=functions
     )
-    found = verdict_for(verified, run_with_tests(passed=23, skipped=0))
-    assert (found.level, found.needs_override) == (Level.GREEN, False)
-    assert found.reason == "Verified: `pytest -q`, 23 passed over exactly these files"
-    assert found.facts == (
+    verdict = verdict_for(verified, run_with_tests(passed=23, skipped=0))
+    assert (verdict.level, verdict.needs_override) == (Level.GREEN, False)
+    assert verdict.reason == "Verified: `pytest -q`, 23 passed over exactly these files"
+    assert verdict.facts == (
         "fails on the state before",
         "7 of 9 small changes to the code are noticed",
         "fails if a.py cannot be loaded",
@@ -72,10 +73,10 @@ def test_a_verification_that_holds_is_green_with_the_run_and_its_strength():
 def test_an_experiment_without_a_result_is_no_fact():
     undecided = {**BEFORE, "undecided": True}
     still_green = {**UNLOADABLE, "still_green": True}
-    found = verdict_for(
+    verdict = verdict_for(
         verification(experiments=[undecided, still_green]), run_with_tests(passed=1)
     )
-    assert (found.level, found.facts) == (Level.GREEN, ())
+    assert (verdict.level, verdict.facts) == (Level.GREEN, ())
 
 
 @pytest.mark.parametrize(
@@ -91,10 +92,10 @@ def test_an_experiment_without_a_result_is_no_fact():
     ],
 )
 def test_weak_evidence_is_amber_and_needs_no_override(weakness, reason):
-    found = verdict_for(verification(**weakness), run_with_tests(passed=2))
-    assert (found.level, found.needs_override) == (Level.AMBER, False)
-    assert found.reason == f"Weak evidence: {reason}"
-    assert found.facts == ("`pytest -q`, 2 passed over exactly these files",)
+    verdict = verdict_for(verification(**weakness), run_with_tests(passed=2))
+    assert (verdict.level, verdict.needs_override) == (Level.AMBER, False)
+    assert verdict.reason == f"Weak evidence: {reason}"
+    assert verdict.facts == ("`pytest -q`, 2 passed over exactly these files",)
 
 
 def test_a_third_of_the_changes_may_stay_unnoticed():
@@ -103,8 +104,8 @@ def test_a_third_of_the_changes_may_stay_unnoticed():
 
 def test_passed_checks_are_counted():
     checks = {"passed": True, "problem": None, "tests": [PASSED_CHECK, SKIPPED_CHECK], "seconds": 1}
-    found = verdict_for(verification(source="checks", run=None), checks=checks)
-    assert found.reason == "Verified: 1 of 2 acceptance checks passed over exactly these files"
+    verdict = verdict_for(verification(source="checks", run=None), checks=checks)
+    assert verdict.reason == "Verified: 1 of 2 acceptance checks passed over exactly these files"
 
 
 @pytest.mark.parametrize(
@@ -175,8 +176,8 @@ def test_passed_checks_are_counted():
     ids=["tests", "exit", "blind", "program", "copies", "checks", "problem", "paused"],
 )
 def test_a_failure_is_red_and_needs_an_override(verified, runs, payload, reason):
-    found = verdict_for(verified, *runs, **payload)
-    assert (found.level, found.reason, found.needs_override) == (Level.RED, reason, True)
+    verdict = verdict_for(verified, *runs, **payload)
+    assert (verdict.level, verdict.reason, verdict.needs_override) == (Level.RED, reason, True)
 
 
 @pytest.mark.parametrize(
@@ -193,16 +194,16 @@ def test_a_failure_is_red_and_needs_an_override(verified, runs, payload, reason)
     ],
 )
 def test_missing_evidence_is_grey_and_needs_an_override(verified, runs, reason):
-    found = verdict_for(verified, *runs)
-    assert (found.level, found.needs_override) == (Level.GREY, True)
-    assert found.reason.startswith(reason)
+    verdict = verdict_for(verified, *runs)
+    assert (verdict.level, verdict.needs_override) == (Level.GREY, True)
+    assert verdict.reason.startswith(reason)
 
 
 def test_documents_are_amber_if_the_job_asks_for_no_evidence():
     documents = verification(source=None, command=None, run=None, problem=declared._NO_MAKER)
-    found = verdict_for(documents, unproven=None)
-    assert (found.level, found.needs_override) == (Level.AMBER, False)
-    assert found.reason == "Documents only: there is nothing to run"
+    verdict = verdict_for(documents, unproven=None)
+    assert (verdict.level, verdict.needs_override) == (Level.AMBER, False)
+    assert verdict.reason == "Documents only: there is nothing to run"
 
 
 def test_a_review_of_an_older_release_is_shown():
@@ -213,7 +214,7 @@ def test_a_review_of_an_older_release_is_shown():
 
 def test_the_words_for_missing_runs_are_those_of_the_evidence():
     assert set(_NO_CODE) == {declared.NO_RUN, declared._NO_MAKER, declared._NO_PROGRAM}
-    assert verdict_of({}).reason.lower() == verdict.NOT_VERIFIED
+    assert verdict_of({}).reason.lower() == NOT_VERIFIED
 
 
 @pytest.mark.parametrize("kind", [ReviewKind.QUESTIONS, ReviewKind.UPGRADE])
