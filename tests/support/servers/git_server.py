@@ -70,12 +70,12 @@ def git_server(root: Path, tls: ssl.SSLContext | None = None) -> Iterator[GitSer
     """A server of the repositories below `root`."""
     server = GitServer(root, tls=tls is not None)
 
-    with listening(type("Handler", (_Handler,), {"shown": server}), tls) as server.port:
+    with listening(type("Handler", (_Handler,), {"git_server": server}), tls) as server.port:
         yield server
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: GitServer
+    git_server: GitServer
 
     def do_GET(self) -> None:
         self._answer()
@@ -97,38 +97,40 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pushing(self, moment: str) -> int | None:
         pushes = "git-receive-pack" in self.path
-        return self.shown.pushing(self.command, moment) if pushes else None
+        return self.git_server.pushing(self.command, moment) if pushes else None
 
     def _answer(self) -> None:
         body = self._body()
-        self.shown.requests.append(f"{self.command} {self.path}")
-        self.shown.headers.append({name.lower(): value for name, value in self.headers.items()})
-        if self.shown.status is not None:
-            return self._plain(self.shown.status)
-        if self.shown.redirect is not None:
-            return self._plain(301, Location=self.shown.redirect + self.path)
-        for old, new in self.shown.moved.items():
+        self.git_server.requests.append(f"{self.command} {self.path}")
+        self.git_server.headers.append(
+            {name.lower(): value for name, value in self.headers.items()}
+        )
+        if self.git_server.status is not None:
+            return self._plain(self.git_server.status)
+        if self.git_server.redirect is not None:
+            return self._plain(301, Location=self.git_server.redirect + self.path)
+        for old, new in self.git_server.moved.items():
             if self.path.startswith(old):
                 return self._plain(301, Location=self.path.replace(old, new, 1))
-        if self.shown.api is not None and self.path.startswith("/api/"):
-            return self._of_api(self.shown.api, body)
-        if self.shown.credential is not None and self.headers["Authorization"] != (
-            f"Basic {base64.b64encode(self.shown.credential.encode()).decode()}"
+        if self.git_server.api is not None and self.path.startswith("/api/"):
+            return self._of_api(self.git_server.api, body)
+        if self.git_server.credential is not None and self.headers["Authorization"] != (
+            f"Basic {base64.b64encode(self.git_server.credential.encode()).decode()}"
         ):
             return self._plain(401, **{"WWW-Authenticate": 'Basic realm="git"'})
-        if self.shown.pause is not None and b"command=fetch" in body:
-            self.shown.packing.set()
-            self.shown.pause.wait(60)
+        if self.git_server.pause is not None and b"command=fetch" in body:
+            self.git_server.packing.set()
+            self.git_server.pause.wait(60)
         return self._by_git(body)
 
     def _by_git(self, body: bytes) -> None:
         if self.path.endswith("/git-receive-pack"):
-            self.shown.pushed += len(body)
+            self.git_server.pushed += len(body)
         if (status := self._pushing("before")) is not None:
             return self._plain(status)
-        answer = _backend(self.shown.root, self, body)
+        answer = _backend(self.git_server.root, self, body)
         if b"command=fetch" in body:
-            answer = self.shown.sent(answer)
+            answer = self.git_server.sent(answer)
         if (status := self._pushing("after")) is not None:
             return self._plain(status)
         return self._relay(answer)
