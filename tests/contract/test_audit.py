@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.jobs.job_examples import RESULT, TENANT, decision, job, lease_of, review
 
@@ -14,12 +15,14 @@ from jobs.audit.chain import pending_body
 from jobs.audit.entries import Actor, EntryKind, NewEntry
 from jobs.audit.verification import LogBroken, verify_log
 from jobs.errors import StoreUnavailable
-from jobs.model.record import Push, Result
+from jobs.model.record import JobRecord, Push, Result
 from jobs.model.review import Action, Decision
 from jobs.redis import keys
 from jobs.retention import Retention, remove_finished
 from jobs.store import audit
 from jobs.store.redis_store import RedisStore, connect
+from settings.worker import WorkerSettings
+from worker.background.audit import audit_work
 
 ADMIN = Actor("root", "k0", "Grace")
 AT_ONCE = Retention(-60_000, 0)
@@ -58,6 +61,22 @@ async def test_votes_and_decisions_are_entries_without_the_words_of_the_work(ser
     assert (decided["data"]["feedback"], len(decided["data"]["digest"])) == ("fine", 64)
     assert not {"by", "comments", "answers"} & decided["data"].keys()
     verify_log(await lines_of(service.store))
+
+
+async def test_overrides_and_withdrawn_votes_are_entries_with_their_evidence(service):
+    running = await service.running(review=True, approvals=2)
+    job(await service.operations.pause(lease_of(running), review(unproven="nothing ran")))
+    vote = Decision("r1", Action.APPROVE, "cat", "known", override=True, key_id="k", person="Cat")
+    withdrawal = Decision("r1", Action.WITHDRAW, "cat", key_id="k", person="Cat")
+    unmarked = Decision("r1", Action.APPROVE, "cat", "fine", key_id="k", person="Cat")
+    assert not isinstance(await service.operations.decide(running.id, unmarked), JobRecord)
+    for decided in (vote, withdrawal):
+        job(await service.operations.decide(running.id, decided))
+    voted, withdrawn = await entries_of(service.store)
+    assert (voted["kind"], withdrawn["kind"]) == ("voted", "vote_withdrawn")
+    assert (voted["data"]["override"], voted["data"]["feedback"]) == (True, "known")
+    assert voted["data"]["evidence"]["needs_override"] is True
+    assert withdrawn["actor"] == voted["actor"]
 
 
 async def test_a_change_that_does_not_apply_leaves_no_entry(service):
@@ -182,6 +201,28 @@ async def test_a_head_is_signed_once_a_day_with_its_message(store, one_day):
     assert (message.type, message.data["tenant"], message.data["seq"]) == ("audit.head", TENANT, 1)
     entry = (await entries_of(store))[1]
     assert entry["data"].items() <= message.data.items()
+
+
+async def test_a_worker_signs_and_trims_each_log_by_its_settings(store, tmp_path, one_day):
+    key = Ed25519PrivateKey.generate()
+    key_file = tmp_path / "audit.pem"
+    key_file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    old_time = await store.now() - 40 * DAY_MS
+    await store.redis.rpush(keys.audit_pending(TENANT), f"{old_time} {pending_body(signed_in(0))}")
+    await store.audit.append(signed_in(1), NewEntry("other", EntryKind.SIGNED_IN, ADMIN))
+    work = audit_work(WorkerSettings(audit_key=key_file, audit_retention_days=30))
+    for _ in range(2):
+        await work.run(store)
+    log = verify_log(await lines_of(store), keys=[key.public_key()])
+    assert (log.first_seq, log.signed_seq, log.head.seq) == (2, 2, 4)
+    assert verify_log(await lines_of(store, "other"), keys=[key.public_key()]).head.seq == 2
+    assert await store.outbox.waiting(9) == ([], 0), "no webhook is set"
 
 
 async def test_a_log_that_has_not_grown_is_not_signed_again(store):
