@@ -42,7 +42,9 @@ async def paused(deployment: Deployment, operations: Operations) -> str:
     """A job that waits for a person; the test played its worker."""
     job_id = await deployment.submit(operations, JobSpec(task="paused", review=True))
     lease = LeaseRef(job_id, ok(await operations.claim(job_id, "test")).epoch)
-    review = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
+    review = Review(
+        "r1", ReviewKind.REVIEW, {"answer": "42", "unproven": None}, await operations.store.now()
+    )
     ok(await operations.pause(lease, review))
     return job_id
 

@@ -106,7 +106,7 @@ class Story:
         self._do(lifecycle.requeue(self.records[job_id], self.now, cause=Cause.STOPPING))
 
     def pause(self, job_id: str, review: str = "r1") -> None:
-        opened = Review(review, ReviewKind.REVIEW, {}, self.now)
+        opened = Review(review, ReviewKind.REVIEW, {"unproven": None}, self.now)
         self._do(lifecycle.pause(self.records[job_id], self.now, review=opened))
 
     def park(self, job_id: str, review: Review) -> None:
