@@ -96,5 +96,5 @@ def environment() -> Environment:
         fact=patch.fact_text,
         path=quote,
     )
-    templates.globals.update(asset=static.address, STATUS=words.STATUS)
+    templates.globals.update(asset=static.address, STATUS=words.STATUS, VERDICT=words.VERDICT)
     return templates

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.pages import sign_in, static
-from api.pages.views import audit, changes, deployment, job, jobs, live, new, review
+from api.pages.views import audit, changes, deployment, inbox, job, jobs, live, new, review
 from api.pages.visitor import Reader
 from api.routes import downloads
 
@@ -17,7 +17,7 @@ async def with_session(request: Request, visitor: Reader) -> None:
 
 
 router = APIRouter(include_in_schema=False)
-for part in (jobs, job, changes, live, review):
+for part in (jobs, inbox, job, changes, live, review):
     router.include_router(part.router, prefix="/app")
 router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
 for part in (new, deployment, audit, sign_in, static):

@@ -7,6 +7,7 @@ from typing import Any
 
 from api.http import foreign_text
 from api.quantities import plural
+from jobs.view.verdict import Level
 
 _UNITS = (("day", 86_400), ("h", 3_600), ("min", 60))
 STATUS = {
@@ -17,6 +18,14 @@ STATUS = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
+
+VERDICT = {
+    Level.GREEN: "evidence holds",
+    Level.AMBER: "caution",
+    Level.RED: "evidence fails",
+    Level.GREY: "no evidence",
+}
+"""The level of a verdict in words, for people who do not see its color."""
 
 _ENDS = {
     "timeout": "stopped: it ran for too long",
@@ -32,6 +41,12 @@ _ENDS = {
 def first_line(text: str, width: int = 160) -> str:
     """An untrusted text's first line, cut to a width."""
     return foreign_text.first_line(foreign_text.visible(text), width)
+
+
+def repository_name(url: str) -> str:
+    """A repository's address without its scheme and its ending: `git.example.org/team/app`."""
+    address = url.rstrip("/").removesuffix(".git")
+    return first_line(address.partition("://")[2] or address, 80)
 
 
 def roughly(value: float) -> str:

@@ -1,23 +1,22 @@
-"""The list of jobs: those that wait for the visitor on top, then all, newest first."""
+"""The list of jobs, newest first."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from api.auth.caller import keys_of_same_person
 from api.pages.format import words
-from api.pages.rendering import HEADERS, render_page_in_thread, render_template
+from api.pages.inbox import read_waiting
+from api.pages.polling import render_polled, unchanged
+from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Visitor
 from api.routes.jobs import EMPTY_IS_NONE
 from api.services import Services, ServicesDep, fleet_for
-from jobs.model.credentials import Scope
 from jobs.model.record import Status
 from jobs.model.spec import JobKind
 from jobs.store import JobPage
@@ -26,7 +25,6 @@ from jobs.view.queueing import FleetState
 
 router = APIRouter()
 ROWS = 25
-WAITING_ROWS = 5
 BUSY_SECONDS, QUIET_SECONDS = 4, 30
 """The list is read again after this time even if no change was counted: the cost of a running job
 is not counted as a change."""
@@ -91,10 +89,10 @@ async def rows(
     mark, _, digest = known.partition("-")
     version, now = await _standing(services, visitor)
     if mark in (_mark(version, now, BUSY_SECONDS), _mark(version, now, QUIET_SECONDS)):
-        return Response(status_code=204, headers=HEADERS)
+        return unchanged()
     listed = await _list_values(services, visitor, query)
     if listed["known"].partition("-")[2] == digest:
-        return Response(status_code=204, headers={**HEADERS, "X-Known": listed["known"]})
+        return unchanged(listed["known"])
     return await render_page_in_thread(
         "jobs_list.html", visitor, query=query, titled=True, **listed
     )
@@ -114,23 +112,22 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
     # First, so that the next poll sees a change during the reads below.
     version, then = await _standing(services, visitor)
     page, waiting, now = await asyncio.gather(
-        _read_page(services, visitor, query), _read_waiting(services, visitor), services.store.now()
+        _read_page(services, visitor, query),
+        read_waiting(services, visitor, limit=0),
+        services.store.now(),
     )
     values: dict[str, Any] = {
         "rows": _rows(page, now, await fleet_for(services, page.records)),
         "total": page.total,
         "exact": page.is_exact,
         "pages": max(-(-page.total // ROWS), 1),
-        "waiting": _rows(waiting, now),
         "waiting_total": waiting.total,
         "waiting_exact": waiting.is_exact,
     }
-    template_values = {"visitor": visitor, "query": query, **values}
-    body = await asyncio.to_thread(lambda: render_template("jobs_rows.html", **template_values))
     is_busy = any(not record.status.final for record in page.records)
     mark = _mark(version, then, BUSY_SECONDS if is_busy else QUIET_SECONDS)
-    digest = hashlib.sha256(body.encode()).hexdigest()[:16]
-    return {**values, "body": body, "known": f"{mark}-{digest}"}
+    rows = await render_polled("jobs_rows.html", mark, visitor=visitor, query=query, **values)
+    return {**values, **rows}
 
 
 async def _read_page(services: Services, visitor: Visitor, query: ListQuery) -> JobPage:
@@ -149,16 +146,7 @@ async def _read_page(services: Services, visitor: Visitor, query: ListQuery) -> 
         )
 
 
-async def _read_waiting(services: Services, visitor: Visitor) -> JobPage:
-    """The jobs that wait for the visitor's decision, the oldest first."""
-    if not visitor.may(Scope.REVIEW):
-        return JobPage((), 0)
-    person_keys = await keys_of_same_person(services, visitor.credential)
-    tenant = visitor.credential.tenant
-    return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person_keys)
-
-
-def _rows(page: JobPage, now: int, fleet: FleetState | None = None) -> list[dict[str, Any]]:
+def _rows(page: JobPage, now: int, fleet: FleetState | None) -> list[dict[str, Any]]:
     return [
         {
             **render_summary(record, page.charges.get(record.id, ()), now, fleet),

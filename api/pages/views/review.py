@@ -13,6 +13,7 @@ from api.changes import load_text
 from api.http.field_errors import refuse
 from api.pages.format import job_view
 from api.pages.forms import as_request, form_values
+from api.pages.inbox import path_after_decision
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Reviewer
 from api.schemas.problem import FieldError
@@ -32,7 +33,7 @@ COMMENTS = "comments"
 async def decide(
     job_id: str, request: Request, services: ServicesDep, visitor: Reviewer
 ) -> Response:
-    """Decide; the job's page shows the outcome."""
+    """Decide; the job's page shows the outcome, or the next job of the inbox opens."""
     loaded = await find_job(services, visitor.credential, job_id)
     form = await form_values(request, services.settings, lists=LISTS)
     values = {name: form[name] for name in DECISION_FIELDS if name in form}
@@ -40,11 +41,11 @@ async def decide(
         values[COMMENTS] = _parse_comments(form[COMMENTS])
     decision = as_request(ReviewRequest, values)
     await apply_decision(services, visitor.credential, loaded, decision)
-    job_page = f"/app/jobs/{job_id}"
+    path = await path_after_decision(request, services, visitor, loaded.record)
     if "hx-request" not in request.headers:
-        return RedirectResponse(job_page, 303)
-    is_on_job_page = urlsplit(request.headers.get("hx-current-url", job_page)).path == job_page
-    return Response(status_code=204, headers={} if is_on_job_page else {"HX-Redirect": job_page})
+        return RedirectResponse(path, 303)
+    is_there = urlsplit(request.headers.get("hx-current-url", path)).path == path
+    return Response(status_code=204, headers={} if is_there else {"HX-Redirect": path})
 
 
 def _parse_comments(text: str) -> list[dict[str, Any]]:

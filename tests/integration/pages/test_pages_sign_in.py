@@ -208,7 +208,8 @@ async def test_scopes_decide_what_is_shown(front):
     async with browser(front.app) as client:
         await signed_in(client, reader)
         page = (await client.get("/app")).text
-        assert ("Waiting for you" in page, "/app/new" in page) == (False, False)
+        assert ("/app/inbox" in page, "/app/new" in page) == (False, False)
+        assert "your key may not review" in (await client.get("/app/inbox")).text
         job = (await client.get(f"/app/jobs/{job_id}")).text
         assert f"/app/jobs/{job_id}/cancel" not in job
         token = form_token(job)
@@ -227,14 +228,15 @@ async def test_the_list_shows_waiting_jobs_and_is_sent_again_only_after_a_change
         page = (await client.get("/app")).text
         assert "<title>(1) Jobs" in page
         assert "&lt;b&gt;bold&lt;/b&gt; task" in page
-        assert f'id="waits-{job_id}"' in page
+        assert '<span id="inbox-count" class="count">1</span>' in page
         again = re.search(r'hx-get="(/app/jobs/list[^"]*)"', page).group(1)
         known_list = re.search(r'data-known="([^"]+)"', page).group(1)
         again = f"{again}?known={known_list}"
         assert (await client.get(again)).status_code == 204
         await front.client.post(f"/jobs/{job_id}/cancel")
         changed = await client.get(again)
-        assert (changed.status_code, "Waiting for you" in changed.text) == (200, False)
+        assert (changed.status_code, "(1)" in changed.text) == (200, False)
+        assert '<span id="inbox-count" hx-swap-oob="true"></span>' in changed.text
         only = (await client.get("/app", params={"label": "x&y"})).text
         assert ("bold" in only, f"job-{job_id}" in only) == (True, False)
         assert "No job matches" in (await client.get("/app?status=running")).text

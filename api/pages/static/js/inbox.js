@@ -1,0 +1,25 @@
+// Keys of the inbox: j and k move through its jobs, Enter (a link's own key) opens one. On a job's
+// page, u goes back to the inbox.
+(() => {
+  const move = (step) => {
+    const links = [...document.querySelectorAll("#inbox .row-title")];
+    const current = links.indexOf(document.activeElement);
+    const next = links[current < 0 ? 0 : current + step];
+    if (next) next.focus();
+  };
+
+  const goBack = () => {
+    const order = new URLSearchParams(location.search).get("inbox");
+    location.assign(order === "red" ? "/app/inbox?order=red" : "/app/inbox");
+  };
+
+  document.addEventListener("keydown", (event) => {
+    const plain = !(event.ctrlKey || event.metaKey || event.altKey);
+    const typing = event.target.closest("input, textarea, select, [contenteditable], dialog[open]");
+    const isOff = document.documentElement.classList.contains("keys-off");
+    if (isOff || !plain || typing) return;
+    if (event.key === "j") move(1);
+    else if (event.key === "k") move(-1);
+    else if (event.key === "u" && !event.repeat && document.querySelector("[data-job]")) goBack();
+  });
+})();
