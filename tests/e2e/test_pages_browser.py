@@ -306,11 +306,11 @@ def test_a_review_with_the_keyboard_only(site):
         assert re.match(r"\(\d+\) Jobs", page.title())
         for _ in range(40):
             page.keyboard.press("Tab")
-            if page.evaluate("document.activeElement.id") == f"waits-{job_id}":
+            if page.evaluate("document.activeElement.id") == f"job-{job_id}":
                 break
-        expect(page.locator(f"#waits-{job_id}")).to_be_focused()
+        expect(page.locator(f"#job-{job_id}")).to_be_focused()
         page.keyboard.press("Enter")
-        page.wait_for_url(f"**/app/jobs/{job_id}#review")
+        page.wait_for_url(f"**/app/jobs/{job_id}")
         expect(page.locator("#review-panel")).to_be_visible()
         for opens in (False, True):
             page.locator(".menu summary").focus()

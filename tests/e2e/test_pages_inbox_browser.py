@@ -1,0 +1,80 @@
+"""The inbox in a real browser: from job to job by keys, with one page load for each decision."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from playwright.sync_api import expect
+from support.pages.api_front import settings_for, started
+from support.pages.chromium import DESK, PHONE, visiting
+from support.pages.large_patch import faults, pictured
+from support.processes.api_process import api_environment, running
+
+from lab.browser import launched
+from settings.base import DEVELOPMENT_KEY
+
+pytestmark = pytest.mark.e2e
+expect.set_options(timeout=20_000)  # the machine may be busy with others
+
+
+@pytest.fixture
+def site(redis_url, tmp_path):
+    """A service with four waiting jobs, one with a patch and one with a failed run: the address,
+    and the ids, the longest wait first."""
+
+    async def jobs() -> list[str]:
+        async with started(settings_for(redis_url, tmp_path)) as front:
+            return [
+                await front.paused(task="Sort the dates."),
+                await front.paused(task="Read the dates.", succeeded=False),
+                await front.patched(b"diff --git a/a b/a\n"),
+                await front.paused(task="Write the dates."),
+            ]
+
+    job_ids = asyncio.run(jobs())
+    with running(api_environment(redis_url, tmp_path), tmp_path / "api.log") as api:
+        yield api.url, job_ids
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
+def test_three_decisions_take_four_pages_and_lead_to_the_next(site, scheme, size):
+    url, (first, red, patched, last) = site
+    loads = []
+    with (
+        launched() as browser,
+        visiting(browser, url, color_scheme=scheme, viewport=size) as visitor,
+    ):
+        visitor.sign_in(DEVELOPMENT_KEY)
+        visitor.page.on(
+            "request", lambda request: request.is_navigation_request() and loads.append(request.url)
+        )
+        page = visitor.go("/app/inbox")
+        expect(page).to_have_title("(4) Inbox · Fettle")
+        expect(page.locator(f"#waits-{first}")).to_be_visible()
+        assert faults(page) == []
+        pictured(page, f"inbox-{scheme}-{size['width']}")
+        for key in "jjkj":
+            page.keyboard.press(key)
+        expect(page.locator(f"#waits-{red}")).to_be_focused()
+        page.keyboard.press("k")
+        page.keyboard.press("Enter")
+        for job_id, following in ((first, red), (red, patched), (patched, last)):
+            page.wait_for_url(f"**/app/jobs/{job_id}?inbox=wait")
+            page.keyboard.press("r")
+            page.keyboard.type("Use UTC.")
+            page.get_by_role("button", name="Send back", exact=True).last.click()
+            page.wait_for_url(f"**/app/jobs/{following}?inbox=wait")
+        before = [address for address in loads if last not in address]
+        assert len(before) == 3 + 1, loads
+        assert len(loads) == 3 + 2, "the page of the next job is open, too"
+        expect(page.locator("#inbox-count")).to_have_text("1")
+        page.keyboard.press("u")
+        page.wait_for_url("**/app/inbox")
+        expect(page).to_have_title("(1) Inbox · Fettle")
+        page.locator(f"#waits-{last}").click()
+        page.keyboard.press("r")
+        page.keyboard.type("Use UTC.")
+        page.get_by_role("button", name="Send back", exact=True).last.click()
+        expect(page.locator("main")).to_contain_text("Nothing waits for you.")
+        expect(page).to_have_title("Inbox · Fettle")
