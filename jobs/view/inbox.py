@@ -42,7 +42,7 @@ def next_after(decided: JobRecord, waiting: Sequence[JobRecord], order: Order) -
 
 def _position(record: JobRecord, order: Order) -> tuple[int, int, str]:
     """The rank of the verdict, the time at which the review was opened, and the id."""
-    if (review := record.review) is None:  # the job was decided by another person meanwhile
+    if (review := record.review) is None:  # another person has decided
         return (len(_RANKS) + 1, 0, record.id)
     rank = 0
     if order is Order.RED:

@@ -57,7 +57,9 @@ async def test_the_longest_wait_of_a_review_is_first_or_the_red_verdicts(front, 
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/inbox{query}")).text
         assert "<title>(3) Inbox" in html
-        assert listed(html) == [(one, f"/app/jobs/{one}?inbox={order}") for one in expected]
+        assert listed(html) == [
+            (job_id, f"/app/jobs/{job_id}?inbox={order}") for job_id in expected
+        ]
         for _, link in listed(html):
             assert (await visit.get(link)).status_code == 200
 
