@@ -74,7 +74,7 @@ async def test_a_row_shows_what_a_reviewer_chooses_by(front, jobs):
         assert "by development" in row
         text = " ".join(re.sub("<[^>]+>", "", patched).split())
         assert "git.example.org/team/app" in text
-        assert "2 files +14 −3" in text
+        assert "2 files +14 \N{MINUS SIGN}3" in text
         assert (await visit.get("/app/inbox?order=odd")).status_code == 422
 
 
