@@ -11,7 +11,7 @@ from api import problems
 from api.auth.caller import Admin
 from api.http.answers import as_json
 from api.http.times import to_ms
-from api.openapi import responses
+from api.openapi import BINARY, responses
 from api.problems import RefusedRequest
 from api.schemas import patterns
 from api.schemas.audit import AuditHead
@@ -19,6 +19,7 @@ from api.services import Services, ServicesDep
 from jobs.model.credentials import Credential
 
 JSON_LINES = "application/jsonl"
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
 MOST = 1_000
 """Entries in one part of the export."""
 
@@ -38,7 +39,7 @@ Tenant = Annotated[
     responses={
         200: {
             "description": "One entry a line",
-            "content": {JSON_LINES: {"schema": {"type": "string"}}},
+            "content": dict.fromkeys((JSON_LINES, BINARY), _BYTES),
         },
         **responses(),
     },

@@ -15,9 +15,10 @@ from jobs.model.spec import JobSpec
 
 CONSTANT = (
     *("fettle:counts", "fettle:changes", "fettle:worker", "fettle:turn:", "fettle:numbers:"),
-    "fettle:fleet",
+    *("fettle:fleet", "fettle:audit"),
 )
-"""What a deployment without jobs keeps: counts, live workers, leader locks, daily totals, rules."""
+"""What a deployment without jobs keeps: counts, live workers, leader locks, daily totals, rules,
+the audit log."""
 BIG = "open('big.txt', 'w').write('x' * 100_000)\nprint('y' * 50_000)"
 
 
