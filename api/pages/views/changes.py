@@ -45,7 +45,8 @@ async def _changes_page(
     changes = await load_changes(services, record, since)
     review = record.review
     # Comments are about lines of the stored patch, which other changes number differently.
-    comments = _earlier_comments(review) if review and changes.patch else []
+    has_lines = changes.patch is not None and changes.files is not None
+    comments = _earlier_comments(review) if review and has_lines else []
     files = [*(changes.files or ()), *([changes.code] if changes.code else ())]
     facts = {file.path: file.facts for file in changes.attention}
     rendered = await asyncio.to_thread(render_patch, files, comments, facts, split=split)

@@ -152,6 +152,33 @@ async def test_a_patch_that_is_too_large_can_be_downloaded(front, monkeypatch):
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
         assert "too large to show or to check here" in html
         assert f'href="/app/jobs/{job_id}/patch"' in html
+    answer = (await front.client.get(f"/jobs/{job_id}/changes")).json()
+    assert (answer["complete"], answer["files"], answer["patch"]["size"]) == (False, [], len(PATCH))
+
+
+async def test_comments_on_a_patch_that_is_too_large_are_not_called_outdated(front, monkeypatch):
+    job_id = await front.submit(review=True, repo={"url": "https://git.example.org/team/app.git"})
+    lease = await front.claim(job_id)
+    store, operations = front.services.store, front.services.operations
+    digest = await front.services.blobs.put(PATCH)
+    await store.write(job_id, lease.epoch, Writes(blobs=[digest]))
+    place = {"path": "src/dates.py", "line": 2, "side": "new", "base": None}
+    comment = {**place, "text": "Why?", "excerpt": ["+A = 2"], "at": 0, "outdated": False, "now": 2}
+    reference = asdict(PatchRef(digest, len(PATCH), 2, 2, 1, "c0ffee"))
+    decision = {"action": "revise", "by": "ada", "feedback": "", "comments": [comment]}
+    payload = {
+        "plan": [],
+        "runs": [],
+        "unproven": None,
+        "patch": reference,
+        "decisions": [decision],
+    }
+    review = Review("r1", ReviewKind.REVIEW, payload, await store.now())
+    done(await operations.pause(lease, review))
+    async with visiting(front.app) as visit:
+        assert "Why?" in (await visit.get(f"/app/jobs/{job_id}/changes")).text
+        monkeypatch.setattr("api.changes.MAX_BYTES", 10)
+        assert "no longer changed" not in (await visit.get(f"/app/jobs/{job_id}/changes")).text
 
 
 async def test_a_repository_job_without_a_patch_has_no_changes(front):
