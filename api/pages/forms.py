@@ -18,6 +18,7 @@ from settings.api import ApiSettings
 
 M = TypeVar("M", bound=RequestModel)
 
+FORM_TOKEN = "x-form-token"  # noqa: S105 - the name of a header, and of a field
 MAX_FIELDS = 100
 ENCODING_FACTOR = 3
 """URL encoding makes a text at most three times longer."""
@@ -37,10 +38,11 @@ async def posted_fields(request: Request, settings: ApiSettings) -> dict[str, li
 async def form_values(
     request: Request, settings: ApiSettings, *, lists: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The last value of each field, with line ends normalized; all values of the fields in
-    `lists`. Raises RefusedRequest: 400, 408, 413."""
+    """The last value of each field except the form's token, with line ends normalized; all values
+    of the fields in `lists`. Raises RefusedRequest: 400, 408, 413."""
     fields = await posted_fields(request, settings)
     values = {name: [text.replace("\r\n", "\n") for text in fields[name]] for name in fields}
+    values.pop(FORM_TOKEN, None)
     return {name: texts if name in lists else texts[-1] for name, texts in values.items()}
 
 

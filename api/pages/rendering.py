@@ -6,9 +6,10 @@ import asyncio
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from fastapi import Response
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api import quantities
@@ -41,6 +42,7 @@ _FILTERS = (
     quantities.spent,
     words.moment,
     words.ending,
+    words.failure,
     words.offset,
 )
 
@@ -57,6 +59,23 @@ def render_page(
     html = render_template(template, visitor=visitor, **values)
     all_headers = {**HEADERS, **(headers or {})}
     return Response(html, status_code=status, headers=all_headers, media_type="text/html")
+
+
+async def render_part(
+    request: Request, template: str, visitor: Visitor, job_id: str, **values: Any
+) -> Response:
+    """A part of a job's page, for htmx; as a page of its own, for a browser without scripts."""
+    name = template if "hx-request" in request.headers else "part_page.html"
+    return await render_page_in_thread(name, visitor, part=template, job_id=job_id, **values)
+
+
+def go_to(request: Request, path: str) -> Response:
+    """The answer to a form: the browser goes to the page at this path. A page with scripts stays if
+    it is that page: its stream shows the change."""
+    if "hx-request" not in request.headers:
+        return RedirectResponse(path, 303)
+    is_there = urlsplit(request.headers.get("hx-current-url", "")).path == path
+    return Response(status_code=204, headers={} if is_there else {"HX-Redirect": path})
 
 
 async def render_page_in_thread(template: str, visitor: Visitor | None, **values: Any) -> Response:
@@ -91,6 +110,7 @@ def environment() -> Environment:
         printed=untrusted.printed,
         prose=untrusted.prose,
         inline=untrusted.inline,
+        sentence=untrusted.sentence,
         unified=code.unified,
         remark=patch.remark,
         fact=patch.fact_text,

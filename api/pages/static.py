@@ -37,6 +37,7 @@ BUNDLES = {
         "js/kept.js",
         "js/reading.js",
         "js/keys.js",
+        "js/sections.js",
         "js/inbox.js",
         "js/parts.js",
         "js/lost.js",

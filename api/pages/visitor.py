@@ -12,13 +12,11 @@ from fastapi import Depends, Request
 
 from api import problems
 from api.auth.caller import check_access, find_holder
-from api.pages.forms import posted_fields
+from api.pages.forms import FORM_TOKEN, posted_fields
 from api.pages.session import COOKIE, Session
 from api.problems import RefusedRequest
 from api.services import Services, ServicesDep
 from jobs.model.credentials import Credential, Scope
-
-FORM_TOKEN = "x-form-token"  # noqa: S105 - the name of a header, and of a field
 
 
 @dataclass(frozen=True, slots=True)

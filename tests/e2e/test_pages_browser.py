@@ -122,6 +122,7 @@ def site(tmp_path_factory):
         for name, turns in {
             "plot": story(PLOT, PLOT.replace("48", "40")),
             "slow": story("import time\nfor n in range(5):\n    time.sleep(0.4)\nprint(n)", "1"),
+            "fails": story("print('no'); raise SystemExit(1)", "1"),
             "evil": story(HOSTILE, "1", f"{EVIL}\n\n[a](javascript:hacked=1) ![b](x.svg)"),
         }.items():
             deployment.record(name, turns)
@@ -134,6 +135,15 @@ def site(tmp_path_factory):
         site = Site(deployment, env, folder, browser, stack)
         site.start()
         yield site
+
+
+SECTION_IDS = ("changes", "evidence", "activity", "files")
+
+
+def section(page: Any, name: str) -> None:
+    """Open a section of a job's page."""
+    page.get_by_label("Sections of the job").get_by_role("link", name=name).click()
+    expect(page.locator(f"#{name.lower()}")).to_be_visible()
 
 
 def test_from_a_link_to_an_approval(site):
@@ -156,23 +166,26 @@ def test_from_a_link_to_an_approval(site):
         page.wait_for_url("**/app/jobs/*")
         page.evaluate("window.here = 1")
         expect(page.locator("#review-panel")).to_be_visible()
-        expect(page.locator("#review-panel img")).to_have_js_property("naturalWidth", 64)
-        expect(page.locator("#review-panel .output").first).to_contain_text("plotted 48 rows")
+        expect(page.locator("#says img")).to_have_js_property("naturalWidth", 64)
+        section(page, "Evidence")
+        expect(page.locator("#evidence .output").first).to_contain_text("plotted 48 rows")
         page.keyboard.press("r")
         page.keyboard.type("Fewer rows, please.")
         page.get_by_role("button", name="Send back", exact=True).last.click()
         expect(page.locator(".change .d-added").first).to_contain_text("40")
-        expect(page.locator("#review-panel")).to_contain_text("Fewer rows, please.")
+        expect(page.locator("#evidence")).to_contain_text("Fewer rows, please.")
         page.keyboard.press("a")
-        digest = page.locator("dialog .digest").inner_text()
+        digest = page.locator("#approve .digest").inner_text()
         page.keyboard.press("Enter")
-        expect(page.locator("#outcome")).to_contain_text("approved by development")
-        expect(page.locator("#status")).to_contain_text("succeeded")
+        expect(page.locator("#strip")).to_contain_text("Approved by development")
+        expect(page.locator("#strip")).to_contain_text(digest)
+        section(page, "Activity")
         expect(page.locator(".event-succeeded")).to_be_visible()
         assert page.evaluate("window.here") == 1
         decided = site.call("GET", f"/jobs/{page.url.rpartition('/')[2]}")["decisions"]
         assert decided[-1]["digest"] == digest
         assert re.fullmatch(r"[0-9a-f]{64}", digest)
+        section(page, "Files")
         page.locator(".files summary").click()
         expect(page.locator(".files-body")).to_contain_text("in.txt")
 
@@ -198,6 +211,7 @@ def test_an_edit_runs_before_it_counts(site):
         code = "print('by hand')\n" + "# and a remark\n" * 500
         editor.fill(code)
         page.get_by_role("button", name="Run it").click()
+        section(page, "Evidence")
         expect(page.locator(".evidence")).to_contain_text("edited by development")
         expect(page.locator(".evidence .output")).to_have_text("by hand\n")
         assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
@@ -213,7 +227,7 @@ def test_a_page_misses_no_event_while_the_service_restarts(site):
     job_id = site.submit("recording:slow", "The task is slow.")
     with site.visiting() as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
-        page = visitor.go(f"/app/jobs/{job_id}")
+        page = visitor.go(f"/app/jobs/{job_id}#activity")
         expect(page.locator(".event-planned")).to_be_visible()
         page.evaluate("window.here = 1")
         site.api.stop()
@@ -267,17 +281,14 @@ def test_reviewers_see_each_others_decisions_and_lose_no_draft(site):
         page = bob.go(f"/app/jobs/{job_id}")
         page.keyboard.press("a")
         page.keyboard.press("Enter")
-        expect(page.locator("#review")).to_contain_text("bob has approved already")
-        expect(writes.locator("#review [role=alert]")).to_contain_text("This has changed")
-        writes.keyboard.type("are")  # into the open form, and not as a shortcut for a button
+        expect(page.locator("#strip")).to_contain_text("bob has approved already")
+        expect(writes.locator("#strip [role=alert]")).to_contain_text("This has changed")
+        writes.keyboard.type("are")  # into the open form, and not as a shortcut for another form
         expect(writes.locator("#revise-feedback")).to_have_value("are")
-        writes.get_by_role("button", name="Run something else").click()
+        writes.locator("#edit > summary").click()
         writes.fill("#edit-code", "print('ada')")
-        writes.get_by_role("button", name="Run something else").click()
-        expect(writes.locator("#edit-code")).to_be_focused()
-        expect(writes.locator("#edit-code")).to_have_value("print('ada')")
-        writes.get_by_role("button", name="Show the update").click()
-        expect(writes.locator("#review")).to_contain_text("1 of 2 approvals")
+        writes.keyboard.press("Escape")
+        expect(writes.locator("#strip")).to_contain_text("1 of 2 approvals")
         writes.keyboard.press("e")
         expect(writes.locator("#edit-code")).to_have_value("print('ada')")
         ada.context.route("**/live*", lambda route: route.abort())
@@ -292,7 +303,7 @@ def test_reviewers_see_each_others_decisions_and_lose_no_draft(site):
         writes.get_by_role("button", name="Send back", exact=True).last.click()
         expect(writes.locator("#notice")).to_contain_text("bob")
         expect(writes.locator("#notice")).to_contain_text("revise")
-        assert "Cancel" not in page.locator("#status").inner_text()
+        expect(page.locator("#cancel")).to_have_count(0)
 
 
 def test_a_review_with_the_keyboard_only(site):
@@ -316,9 +327,9 @@ def test_a_review_with_the_keyboard_only(site):
             page.locator(".menu summary").focus()
             for key in ("Enter", "Tab", "Space", "Escape", "a"):
                 page.keyboard.press(key)
-            expect(page.locator("dialog")).to_be_visible(visible=opens)
+            expect(page.locator("#approve form")).to_be_visible(visible=opens)
         page.keyboard.press("Escape")
-        expect(page.locator("dialog")).to_be_hidden()
+        expect(page.locator("#approve form")).to_be_hidden()
         for lose in (
             lambda route: route.abort(),
             lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"),
@@ -331,7 +342,60 @@ def test_a_review_with_the_keyboard_only(site):
             page.unroute("**/review")
         page.keyboard.press("a")
         page.keyboard.press("Enter")
-        expect(page.locator("#outcome")).to_contain_text("approved by development")
+        expect(page.locator("#strip")).to_contain_text("Approved by development")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_no_key_overrides_the_evidence(site, size):
+    job_id = site.submit("recording:fails", "The task fails. " * 20)
+    site.until(job_id, "awaiting_review")
+    with site.visiting(viewport=size) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}#activity")
+        strip, remark = page.locator(".strip-red"), page.locator("#approve-feedback")
+        expect(strip).to_contain_text("evidence fails")
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        for part in (strip.locator("h2"), page.locator("#approve > summary")):
+            expect(part).to_be_in_viewport(ratio=1)
+        if size == DESK:
+            assert strip.bounding_box()["y"] >= page.locator(".bar").bounding_box()["height"]
+        expect(page.locator("#approve > summary")).to_have_text(re.compile("Override and approve"))
+        page.keyboard.press("a")
+        expect(remark).to_be_focused()
+        for key in ("a", "Enter", "Escape", "a", "Enter", "Control+Enter"):
+            page.keyboard.press(key)
+        expect(remark).to_have_value(re.compile(r"a\n+"))
+        remark.fill("  ")
+        page.get_by_role("button", name="Approve anyway").click()
+        expect(page.locator("#notice")).to_contain_text("feedback")
+        assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
+        remark.fill("The exit code is meant.")
+        page.get_by_role("button", name="Approve anyway").click()
+        expect(page.locator(".strip-amber")).to_contain_text("The exit code is meant.")
+        expect(page.locator(".strip-label")).to_have_text("override")
+
+
+def test_a_browser_without_scripts_reads_and_decides(site):
+    job_id = site.submit("recording:plot", "The task is for a plain browser.")
+    site.until(job_id, "awaiting_review")
+    with site.visiting() as visitor, site.visiting(java_script_enabled=False) as plain:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        plain.context.add_cookies(visitor.context.cookies())
+        page = plain.go(f"/app/jobs/{job_id}")
+        tops = [page.locator(f"#{name}").bounding_box()["y"] for name in SECTION_IDS]
+        assert tops == sorted(tops)
+        assert page.locator("#strip").bounding_box()["y"] < page.locator("h1").bounding_box()["y"]
+        expect(page.locator("#evidence .output").first).to_contain_text("plotted 48 rows")
+        page.locator("#revise > summary").click()
+        page.fill("#revise-feedback", "Fewer rows.")
+        page.locator("#revise button[type=submit]").click()
+        page.wait_for_url(f"**/app/jobs/{job_id}")
+        site.until(job_id, "awaiting_review")
+        page = plain.go(f"/app/jobs/{job_id}")
+        page.locator("#approve > summary").click()
+        page.locator("#approve button[type=submit]").click()
+        site.until(job_id, "succeeded")
+        expect(plain.go(f"/app/jobs/{job_id}").locator("#strip")).to_contain_text("Approved by dev")
 
 
 @pytest.fixture(scope="module")
@@ -355,11 +419,11 @@ def test_no_content_of_a_job_is_active(site, hostile):
         page = visitor.page
         expect(page.locator("#jobs")).to_contain_text("<img src=x")
         for job_id in hostile:
-            page = visitor.go(f"/app/jobs/{job_id}")
+            page = visitor.go(f"/app/jobs/{job_id}#activity")
             page.eval_on_selector_all(
                 "details.run:not([open]) > summary", "all => all.forEach(one => one.click())"
             )
-            expect(page.locator(".run-body .code").first).to_be_visible()
+            expect(page.locator("#activity .run-body .code").first).to_be_visible()
             expect(page.locator("body")).to_contain_text("onerror")
             page.locator(".drawing summary").first.click()
             drawing = page.locator(".drawing img").first
@@ -424,7 +488,8 @@ def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
         assert page.evaluate("window.here") == 1
 
 
-ON_A_PHONE = ("/app", "/app/jobs/{review}")
+SECTIONS = ("", "#evidence", "#activity", "#files")
+ON_A_PHONE = ("/app", *[f"/app/jobs/{{review}}{section}" for section in SECTIONS])
 PAGES = (*ON_A_PHONE, "/app/new", "/app/stats", "/app/system", "/app/audit", "/app/jobs/{done}")
 
 

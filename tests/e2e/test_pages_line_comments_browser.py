@@ -119,7 +119,7 @@ def test_a_comment_by_keyboard_is_shown_at_its_line_in_the_next_review(site):
         page.keyboard.press("Enter")
         page.keyboard.type("Why wide?\nAnd bold?")
         page.keyboard.press("Control+Enter")
-        expect(page.get_by_role("button", name="Send back (2 comments)")).to_be_visible()
+        expect(page.locator("#revise > summary")).to_contain_text("Send back (2 comments)")
         assert faults(page) == []
         page.reload()
         expect(page.locator(".remark.draft")).to_have_count(2)
@@ -129,7 +129,7 @@ def test_a_comment_by_keyboard_is_shown_at_its_line_in_the_next_review(site):
             f"{FIRST}:-30: Why not added?\n{FIRST}:30: Why wide?\n  And bold?\n"
         )
         page.locator("#revise button[type=submit]").click()
-        expect(page.locator(".decided-line")).to_contain_text("2 comments on lines")
+        expect(page.locator("#strip")).to_contain_text("2 comments on lines")
         comments = [
             (comment["line"], comment["side"], comment["text"]) for comment in site.comments()
         ]

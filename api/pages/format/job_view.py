@@ -1,4 +1,4 @@
-"""The values of a job's page: request, outcome, timeline. Pure, except for `load`.
+"""The values of a job's page: strip, sections, timeline. Pure, except for `load_story`.
 
 A page has regions that change as a whole (`REGIONS`) and a timeline that only grows.
 """
@@ -15,10 +15,12 @@ import structlog
 from markupsafe import Markup
 
 from api.auth.caller import keys_of_same_person
+from api.pages.format.strip import strip_of
 from api.pages.rendering import list_templates, render_template
 from api.pages.visitor import Visitor
 from api.services import Services, find_job, fleet_for
 from jobs.model.events import Event, events_since_restart
+from jobs.model.people import person_key
 from jobs.model.record import JobRecord
 from jobs.store import Charge
 from jobs.transitions.reviews import vote_refusal
@@ -28,7 +30,7 @@ from jobs.view.work import read_critique
 
 log = structlog.get_logger(__name__)
 
-REGIONS = ("status", "outcome", "review", "plan")
+REGIONS = ("strip", "says", "changes", "evidence", "plan", "status", "files")
 FIRST_EVENTS = 20
 LAST_EVENTS = 80
 EVENTS_PER_CLICK = 200
@@ -95,6 +97,8 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
     return {
         "visitor": visitor,
         "job": job,
+        "strip": strip_of(job),
+        "has_voted": _has_voted(job, visitor),
         "shown_runs": shown_runs(job),
         "barred": _barred(story, visitor),
         "revision": _revision(job),
@@ -207,6 +211,14 @@ def shown_runs(job: Mapping[str, Any]) -> list[EventValues]:
     review = job["review"]
     covered = review["payload"].get("runs") if review and review["kind"] == "review" else None
     return [EventValues(run) for run in covered or job["runs"][-1:]]
+
+
+def _has_voted(job: Mapping[str, Any], visitor: Visitor) -> bool:
+    """Whether the open review has an approval of the visitor."""
+    credential = visitor.credential
+    person = person_key(credential.person or credential.name)
+    votes = job["review"]["approvals"] if job["review"] else ()
+    return any(person_key(vote["person"]) == person for vote in votes)
 
 
 def _barred(story: JobStory, visitor: Visitor) -> str:

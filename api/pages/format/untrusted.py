@@ -1,4 +1,9 @@
-"""Untrusted texts as markup: a model's answer (Markdown), and a program's output. Pure."""
+"""Untrusted texts as markup: a model's answer (Markdown), and a program's output. Pure.
+
+A model's answer can imitate Fettle's own words. So it has no headings and no pictures, a link goes
+to another site and shows its host, and `.agent` (`job.css`) gives it a frame and a typeface of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +26,11 @@ MAX_CHARACTERS = 50_000
 unformatted."""
 MAX_CACHED_CHARACTERS = 5_000
 """The longest text with HTML in the cache. Answers are not longer."""
+_LINK = re.compile(
+    r"https?://(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d+)?([/?#].*)?", re.DOTALL | re.IGNORECASE
+)
+"""The address of a link. Addresses with a user name or an escaped host could hide the host."""
+_QUOTED = re.compile(r"([^`]*)`(.+)`([^`]*)", re.DOTALL)
 _ESCAPE_SEQUENCE = re.compile(
     r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|\[[0-?]*[ -/]*[@-~])"
 )
@@ -37,6 +47,15 @@ def prose(text: str) -> Markup:
 def inline(text: str) -> Markup:
     """One line of Markdown, such as a step of a plan."""
     return Markup(_parser().renderInline(visible(text)))  # noqa: S704 - html is off
+
+
+def sentence(text: str) -> Markup:
+    """A sentence with a quotation between backticks, such as a command, as code. All text between
+    the first and the last backtick is code, so that a quotation with a backtick cannot end it."""
+    quoted = _QUOTED.fullmatch(visible(text))
+    if quoted is None:
+        return escape(visible(text))
+    return Markup("{}<code>{}</code>{}").format(*quoted.groups())
 
 
 def printed(text: str) -> Markup:
@@ -62,13 +81,21 @@ def _render(text: str) -> Markup:
     return Markup(_parser().render(visible(text)))  # noqa: S704 - html is off
 
 
+class _Parser(MarkdownIt):
+    """Markdown without links to Fettle itself, and without schemes other than http and https."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
+        return _LINK.fullmatch(url) is not None
+
+
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight}).enable("table")
+    parser = _Parser("commonmark", {"html": False, "highlight": _highlight}).enable("table")
     parser.disable("image")
     parser.add_render_rule("link_open", _open_link)
-    for level in ("heading_open", "heading_close"):
-        parser.add_render_rule(level, _heading)
+    parser.add_render_rule("link_close", _close_link)
+    for rule in ("heading_open", "heading_close"):
+        parser.add_render_rule(rule, _heading)
     return parser
 
 
@@ -84,9 +111,20 @@ def _open_link(
     return self.renderToken(tokens, index, options, {})
 
 
+def _close_link(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, _: Any
+) -> str:
+    opening = index
+    while tokens[opening].type != "link_open":
+        opening -= 1
+    address = _LINK.fullmatch(str(tokens[opening].attrGet("href")))
+    host = address["host"] if address else ""
+    closed = self.renderToken(tokens, index, options, {})
+    return f'{closed} <span class="host">({escape(host)})</span>'
+
+
 def _heading(
     self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, _: Any
 ) -> str:
-    # A model's headings rank below the headings of the page.
-    tokens[index].tag = f"h{min(int(tokens[index].tag[1]) + 2, 6)}"
+    tokens[index].tag = "p"
     return self.renderToken(tokens, index, options, {})

@@ -77,6 +77,15 @@ def ending(run: Any) -> str:
     return _ENDS.get(run["end"], str(run["end"]))
 
 
+def failure(run: Any) -> str:
+    """The kind of a run's failure: `Tests failed: 1 of 3`, `type`; empty if it is unknown."""
+    counts = (run["tests"] or {}).get("counts", {}) if "tests" in run else {}
+    if failing := counts.get("failed", 0) + counts.get("error", 0):
+        return f"Tests failed: {failing} of {sum(counts.values())}"
+    kind = run["failure"]["class"].replace("_", " ")
+    return "" if kind == "unknown" else str(kind)
+
+
 def offset(value: float) -> str:
     """Time since a job's start: `0:07`, `12:30`, `2:05:00`."""
     minutes, seconds = divmod(int(value), 60)

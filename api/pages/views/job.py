@@ -11,7 +11,7 @@ from api import problems
 from api.http.answers import untrusted_headers
 from api.pages.format import job_view
 from api.pages.forms import as_request, form_values
-from api.pages.rendering import render_page_in_thread
+from api.pages.rendering import go_to, render_page_in_thread, render_part
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
@@ -55,6 +55,7 @@ def _page_values(story: job_view.JobStory, visitor: Visitor, base_url: str) -> d
 @router.get("/timeline")
 async def part(
     job_id: str,
+    request: Request,
     services: ServicesDep,
     visitor: Reader,
     after: Annotated[int, Query(ge=0, le=2**53)],
@@ -70,33 +71,30 @@ async def part(
     entries = await asyncio.to_thread(
         job_view.timeline_entries, job_id, visible_events, record.created_at
     )
-    return await render_page_in_thread(
-        "timeline.html", visitor, entries=entries, gap=gap, job_id=job_id
-    )
+    return await render_part(request, "timeline.html", visitor, job_id, entries=entries, gap=gap)
 
 
 @router.get("/runs/{number}/shown")
-async def run(job_id: str, number: int, services: ServicesDep, visitor: Reader) -> Response:
+async def run(
+    job_id: str, number: int, request: Request, services: ServicesDep, visitor: Reader
+) -> Response:
     """A run's code and output."""
     await find_job(services, visitor.credential, job_id)
     run_data = find_run(await services.store.events(job_id), number)
     if run_data is None:
         raise RefusedRequest(problems.NOT_FOUND, f"the job has no run {number}")
-    return await render_page_in_thread(
-        "run.html", visitor, run=job_view.EventValues(run_data), job_id=job_id
-    )
+    run_values = job_view.EventValues(run_data)
+    return await render_part(request, "run.html", visitor, job_id, run=run_values)
 
 
 @router.get("/files/shown")
-async def files(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
+async def files(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
     """The files of the workspace."""
     record = (await find_job(services, visitor.credential, job_id)).record
     workspace = await manifest.load(services.blobs, record.workspace)
     listed = sorted(workspace.files.items())
     links = sorted(workspace.links.items())
-    return await render_page_in_thread(
-        "files.html", visitor, files=listed, links=links, job_id=job_id
-    )
+    return await render_part(request, "files.html", visitor, job_id, files=listed, links=links)
 
 
 @router.get("/pictures/{digest}")
@@ -119,10 +117,12 @@ async def picture(
 
 
 @router.post("/cancel")
-async def cancel(job_id: str, services: ServicesDep, visitor: Submitter) -> Response:
+async def cancel(
+    job_id: str, request: Request, services: ServicesDep, visitor: Submitter
+) -> Response:
     """Cancel the job; the page's stream shows the outcome."""
     await jobs_api.cancel(job_id, services, visitor.credential)
-    return Response(status_code=204)
+    return go_to(request, f"/app/jobs/{job_id}")
 
 
 @router.post("/retry")
@@ -136,7 +136,7 @@ async def retry(
     submitted = await new_jobs.retry(
         services, visitor.credential, job_id, terms, request.scope["request_id"]
     )
-    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{submitted.record.id}"})
+    return go_to(request, f"/app/jobs/{submitted.record.id}")
 
 
 @router.post("/rebase")
@@ -146,4 +146,4 @@ async def rebase(
     """Rebase the job's change, and go to the new job's page."""
     request_id = request.scope["request_id"]
     submitted = await new_jobs.rebase(services, visitor.credential, job_id, request_id)
-    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{submitted.record.id}"})
+    return go_to(request, f"/app/jobs/{submitted.record.id}")

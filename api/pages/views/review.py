@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
 
 from api import line_comments
 from api.changes import load_text
@@ -14,7 +12,7 @@ from api.http.field_errors import refuse
 from api.pages.format import job_view
 from api.pages.forms import as_request, form_values
 from api.pages.inbox import path_after_decision
-from api.pages.rendering import render_page_in_thread
+from api.pages.rendering import go_to, render_part
 from api.pages.visitor import Reader, Reviewer
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
@@ -41,11 +39,7 @@ async def decide(
         values[COMMENTS] = _parse_comments(form[COMMENTS])
     decision = as_request(ReviewRequest, values)
     await apply_decision(services, visitor.credential, loaded, decision)
-    path = await path_after_decision(request, services, visitor, loaded.record)
-    if "hx-request" not in request.headers:
-        return RedirectResponse(path, 303)
-    is_there = urlsplit(request.headers.get("hx-current-url", path)).path == path
-    return Response(status_code=204, headers={} if is_there else {"HX-Redirect": path})
+    return go_to(request, await path_after_decision(request, services, visitor, loaded.record))
 
 
 def _parse_comments(text: str) -> list[dict[str, Any]]:
@@ -62,10 +56,10 @@ def _parse_comments(text: str) -> list[dict[str, Any]]:
 
 
 @router.get("/edit")
-async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
+async def edit(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
     """The form to edit the last Python program that ran; it is empty if only commands ran."""
     story = await job_view.load_story(services, visitor, job_id)
     job = render_job(story.record, story.events, story.charges, story.now)
     programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
     code = await load_text(services.blobs, programs[-1]) if programs else ""
-    return await render_page_in_thread("review_edit.html", visitor, job=job, code=code)
+    return await render_part(request, "review_edit.html", visitor, job_id, job=job, code=code)

@@ -264,6 +264,60 @@ async def test_work_that_paused_can_continue(front):
     assert (">Continue</button>" in other_page, "Send back" in other_page) == (False, True)
 
 
+async def test_a_job_is_read_decided_and_ended_without_scripts(front):
+    job_id = await paused(front)
+    async with visiting(front.app) as visit:
+
+        async def send(path, **fields):
+            """Send a form, as a browser without scripts does."""
+            data = {"x-form-token": visit.token, **fields}
+            return await visit.http.post(f"/app/jobs/{job_id}{path}", data=data)
+
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert page.index('class="strip ') < page.index("<h1")
+        for path, content in {
+            "/runs/1/shown": "Code of run 1",
+            "/review/edit": 'id="edit-code"',
+            "/files/shown": "The workspace is empty.",
+            "/timeline?after=0&before=3": 'id="e1"',
+        }.items():
+            part = (await visit.get(f"/app/jobs/{job_id}{path}")).text
+            assert part.startswith("<!doctype html>"), path
+            assert content in part, path
+            scripted = await visit.get(f"/app/jobs/{job_id}{path}", headers={"HX-Request": "true"})
+            assert "<html" not in scripted.text, path
+        approval = {**hidden(page, "approve"), "feedback": "Good."}
+        assert (
+            await visit.http.post(f"/app/jobs/{job_id}/review", data=approval)
+        ).status_code == 403
+        sent = await send("/review", **approval)
+        assert (sent.status_code, sent.headers["location"]) == (303, f"/app/jobs/{job_id}")
+        decision = (await front.job(job_id))["decisions"][0]
+        assert (decision["action"], decision["feedback"]) == ("approve", "Good.")
+        sent = await send("/cancel")
+        assert (sent.status_code, sent.headers["location"]) == (303, f"/app/jobs/{job_id}")
+        assert (await front.job(job_id))["status"] == "cancelled"
+        sent = await send("/retry", max_tokens="70000")
+        assert sent.status_code == 303
+        retried = await front.job(sent.headers["location"].rpartition("/")[2])
+        assert retried["spec"]["max_tokens"] == 70_000
+
+
+async def test_an_override_is_sent_by_its_form_and_needs_a_remark(front):
+    job_id = await front.paused(succeeded=False)
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        form = hidden(page, "approve")
+        assert 'name="override" value="true"' in page
+        path = f"/app/jobs/{job_id}/review"
+        assert (await visit.post(path, data=form)).status_code == 409
+        assert (await visit.post(path, data={**form, "override": "true"})).status_code == 422
+        override = {**form, "override": "true", "feedback": "The test is wrong."}
+        assert (await visit.post(path, data=override)).status_code == 204
+    decision = (await front.job(job_id))["decisions"][0]
+    assert (decision["override"], decision["feedback"]) == (True, "The test is wrong.")
+
+
 async def test_questions_are_answered_one_by_one(front):
     job_id = await front.submit(questions=True)
     lease = await front.claim(job_id)

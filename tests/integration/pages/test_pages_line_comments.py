@@ -81,7 +81,9 @@ async def test_the_job_s_page_accepts_comments_with_scripts(front):
     async with visiting(front.app) as visit:
         assert 'name="comments"' in (await visit.get(f"/app/jobs/{job_id}")).text
         sent = {"action": "revise", "feedback": "More.", "comments": WRITTEN}
-        answer = await visit.post(f"/app/jobs/{job_id}/review", data=sent)
+        headers = {"HX-Request": "true", "HX-Current-URL": f"http://fettle.test/app/jobs/{job_id}"}
+        headers |= {"X-Form-Token": visit.token}
+        answer = await visit.http.post(f"/app/jobs/{job_id}/review", data=sent, headers=headers)
         assert (answer.status_code, answer.headers.get("hx-redirect")) == (204, None)
     assert len(await stored_comments(front, job_id)) == 2
 

@@ -184,7 +184,7 @@ async def test_comments_on_a_patch_that_is_too_large_are_not_called_outdated(fro
 async def test_a_repository_job_without_a_patch_has_no_changes(front):
     job_id = await front.submit(repo={"url": "https://git.example.org/team/app.git"})
     async with visiting(front.app) as visit:
-        assert "changes" not in (await visit.get(f"/app/jobs/{job_id}")).text
+        assert "/changes" not in (await visit.get(f"/app/jobs/{job_id}")).text
         answer = await visit.get(f"/app/jobs/{job_id}/changes")
         assert (answer.status_code, "comes with its review" in answer.text) == (404, True)
     answer = await front.client.get(f"/jobs/{job_id}/changes")

@@ -1,7 +1,8 @@
-"""The panels of a job's page: the review with its decisions, and the outcome."""
+"""The parts of a job's page: the strip with the verdict and the decisions, evidence, answer."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -52,7 +53,7 @@ def test_shortened_evidence_is_marked_and_links_to_the_full_text():
         refused=["big.bin: too large"],
         tests={"counts": {}, "tests": [{"id": "t_one", "outcome": "failed", "detail": "no"}]},
     )
-    html = panel("review", a_record([a_run(1), a_run(2), run]))
+    html = panel("evidence", a_record([a_run(1), a_run(2), run]))
     run_path = f"/app/jobs/{'0' * 20}/runs/3"
     for part in ("code", "stderr"):
         assert f'href="{run_path}/{part}"' in html
@@ -60,9 +61,8 @@ def test_shortened_evidence_is_marked_and_links_to_the_full_text():
     assert f'href="{run_path}/stdout"' not in html
     for said in ("2.0 KiB were not stored", "big.bin: too large", "t_one"):
         assert said in html
-    assert ("shown above" in html, "Code of run" in html) == (True, False)
-    assert "also covers runs 1 and 2" in html
-    assert "runs/1/shown" in html
+    assert html.index("approve: run 2") < html.index("approve: run 1")
+    assert '<a href="/app/jobs/00000000000000000000/runs/1/shown">' in html
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_a_person_without_a_counting_approval_learns_it_before_the_click(
     votes = tuple(Approval(name, f"key-{name}", 1) for name in voted)
     record = a_record([a_run()], **{"approvals": 2, **changed})
     record = replace(record, review=replace(record.review, approvals=votes))
-    html = panel("review", record, by=by)
+    html = panel("strip", record, by=by)
     assert (reason in html, 'data-key="a"' in html, 'id="approve"' in html) == (
         True,
         not reason,
         not reason,
     )
-    head = html.partition('class="evidence"')[0]
-    assert ("You may send it back" in head) == bool(reason)
+    assert ("You may send it back" in html) == bool(reason)
     assert 'data-key="r"' in html
+    assert ('value="withdraw"' in html) == (by in voted)
 
 
 @pytest.mark.parametrize(
@@ -101,29 +101,54 @@ def test_the_critic_is_offered_only_if_it_may_decide(approvals, delivers, person
     record = a_record([a_run()], approvals=approvals)
     deliver = Deliver(branch=True) if delivers else None
     record = replace(record, spec=replace(record.spec, deliver=deliver))
-    html = panel("review", record, by="bob", person_delivers=person_delivers)
-    assert ("Hand over to critic" in html) == offered
+    html = panel("strip", record, by="bob", person_delivers=person_delivers)
+    assert ("Hand over to the critic" in html) == offered
+
+
+def approval(**changed):
+    evidence = {"level": "red", "reason": "1 test fails", "facts": ["`x`: 1 failed"]}
+    data = {"by": "ada", "person": "Ada", "override": True, "digest": DIGEST, "action": "approve"}
+    data |= {"feedback": "The test <b> is wrong.", "evidence": {**evidence, "needs_override": True}}
+    return [Event(1, 0, "review_opened", {}), Event(2, 86_400_000, "decided", {**data, **changed})]
+
+
+def test_a_finished_job_shows_its_approvals_with_evidence_and_remark():
+    record = a_record(
+        status=Status.SUCCEEDED, review=None, result=Result("42", "Ada", override=True)
+    )
+    html = panel("strip", record, approval())
+    for part in (
+        'class="strip strip-amber"',
+        '<span class="strip-label">override</span> Approved by Ada against the evidence</h2>',
+        "<li>1 test fails</li><li><code>x</code>: 1 failed</li>",
+        "<strong>Ada (key ada)</strong> approved <strong",
+        "1970-01-02 00:00 UTC</time>: “The test &lt;b&gt; is wrong.”",
+        f'<code class="digest">{DIGEST}</code>',
+    ):
+        assert part in html, part
+    html = panel("strip", replace(record, result=Result("42", "Ada")), approval(override=False))
+    assert ("strip-green" in html, "against" in html) == (True, False)
 
 
 def test_the_reason_for_a_result_is_shown():
-    approved = Result("42", "ada", override=True)
-    record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
-    assert "although the evidence failed" in panel("outcome", record)
-    record = replace(record, result=Result("42", None))
-    answered = panel("outcome", record)
-    assert ">Accepted without approval</strong>: this job allows it</p>" in answered
-    assert ">unapproved<" in panel("status", record)
+    record = a_record(status=Status.SUCCEEDED, review=None, result=Result("42", None))
+    html = panel("strip", record)
+    assert "strip-amber" in html
+    assert "Accepted without approval: this job allows it</h2>" in html
     ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
-    html = panel("outcome", record, [Event(1, 0, "critiqued", ends)])
+    html = panel("strip", record, [Event(1, 0, "critiqued", ends)])
     assert "this job allows it after 1 revision (two revisions &lt;b&gt; in a row)" in html
 
 
 def test_the_best_result_of_a_failed_job_is_marked_as_such():
     result = Result("42", None, verification=VERIFIED)
     failed = {"status": Status.FAILED, "reason": Reason.UNAPPROVED, "detail": "not approved"}
-    html = panel("outcome", a_record(review=None, result=result, **failed))
-    assert "the best result so far, not approved" in html
-    assert "<p>42</p>" in html
+    record = a_record(review=None, result=result, **failed)
+    html = panel("strip", record)
+    assert 'class="strip strip-red" data-section="evidence"' in html
+    assert "<li>the best result so far, not approved</li>" in html
+    assert "<p>42</p>" in panel("says", record)
+    html = panel("evidence", record)
     assert "Not verified</span> <code>pytest -q</code>" in html
     assert "<code>b.py</code> made unloadable: " in html
     assert "the verification still passes" in html
@@ -133,7 +158,7 @@ def test_the_best_result_of_a_failed_job_is_marked_as_such():
 def test_how_much_a_verification_distinguishes_is_shown():
     verification = {**VERIFIED, "holds": True, "problem": None}
     html = panel(
-        "outcome", a_record(review=None, result=Result("42", "ada", verification=verification))
+        "evidence", a_record(review=None, result=Result("42", "ada", verification=verification))
     )
     for part in (
         '<span class="warn">Verified only by itself</span> <code>pytest -q</code>',
@@ -161,7 +186,7 @@ def test_a_verification_by_the_checks_counts_them():
     }
     verification |= {"problem": None, "own_word": False, "experiments": [experiment]}
     result = Result("42", "ada", checks=checks, verification=verification)
-    html = panel("outcome", a_record(review=None, result=result))
+    html = panel("evidence", a_record(review=None, result=result))
     assert 'Verified</span> <span class="quiet">3 of 3 acceptance checks passed</span>' in html
     assert "made unloadable: " in html
     assert "the checks fail, as they should" in html
@@ -170,46 +195,90 @@ def test_a_verification_by_the_checks_counts_them():
 def test_a_review_shows_the_verification_instead_of_unproven_claims():
     payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
     review_payload = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
-    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, review_payload)))
+    html = panel("evidence", a_record(review=Review("r1", ReviewKind.REVIEW, review_payload)))
     assert "Not verified</span> <code>pytest -q</code>" in html
     assert "<strong>No evidence.</strong>" not in html
     older = {**payload, "unproven": "nothing has run"}
-    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
+    html = panel("evidence", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
     assert "<strong>No evidence.</strong> nothing has run" in html
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "unproven", "question", "reason"),
-    [
-        (
-            ("passed", "failed"),
-            "1 of 2 checks failed",
-            "Approve against the evidence?",
-            "<strong>1 test fails.</strong>",
-        ),
-        (
-            (),
-            "nothing has been run",
-            "Approve against the evidence?",
-            "<strong>Nothing ran.</strong>",
-        ),
-        (("passed",), None, "Approve revision 1?", "autofocus>Approve</button>"),
-    ],
-)
-def test_the_question_before_an_approval_names_missing_evidence(
-    outcomes, unproven, question, reason
-):
-    tests = [
-        {"id": f"t{n}", "outcome": outcome, "detail": ""} for n, outcome in enumerate(outcomes)
-    ]
-    checks = {"passed": unproven is None, "problem": None, "tests": tests, "seconds": 1}
+HELD = {**VERIFIED, "holds": True, "problem": None, "own_word": False, "notes": []}
+HELD |= {"judged_by": "report", "strength": None}
+QUESTIONS = {
+    "red": ("1 test fails", "Approve although 1 test fails?"),
+    "grey": ("Nothing ran", "Approve without evidence?"),
+    "green": (
+        "Verified: <code>pytest -q</code> passed over exactly these files",
+        "Approve revision 1?",
+    ),
+}
+"""By level: the reason of the verdict, and the question before an approval."""
+
+
+@pytest.mark.parametrize("level", QUESTIONS)
+def test_an_approval_against_the_evidence_has_a_control_of_its_own(level):
+    tests = [{"id": "t1", "outcome": "passed", "detail": ""}]
+    tests += [{"id": "t2", "outcome": "failed", "detail": ""}]
+    checks = {"passed": False, "problem": None, "tests": tests, "seconds": 1}
     payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
-    payload |= {"unproven": unproven, "checks": checks if tests else None}
-    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, payload)))
-    assert f">{question}</h2>" in html
-    assert reason in html
-    overrides = unproven is not None
-    assert ('name="override" value="true"' in html, "autofocus" in html) == (
+    payload |= {
+        "red": {"unproven": "1 of 2 checks failed", "checks": checks},
+        "grey": {"unproven": "nothing has been run"},
+        "green": {"unproven": None, "verification": HELD},
+    }[level]
+    record = a_record(review=Review("r1", ReviewKind.REVIEW, payload))
+    html = panel("strip", record)
+    reason, question = QUESTIONS[level]
+    assert f'class="strip strip-{level} strip-open" data-section="changes"' in html
+    assert f"</span> {reason}</h2>" in html
+    approve = html.partition('id="approve"')[2].partition("</details>")[0]
+    assert f"<h3>{question}</h3>" in approve
+    overrides = level != "green"
+    assert ('class="button override" data-key="a"' in approve) == overrides
+    assert ("Override and approve" in approve, "Approve anyway</button>" in approve) == (
         overrides,
-        not overrides,
+        overrides,
     )
+    assert ('name="override" value="true"' in approve) == overrides
+    remark = re.search(r'<(textarea|input) id="approve-feedback"[^>]*>', approve)
+    assert (remark.group(1), " required" in remark.group(0)) == (
+        ("textarea", True) if overrides else ("input", False)
+    )
+    assert "autofocus" not in html
+
+
+IMITATION = """\
+# Your decision
+
+1 of 2 approvals: ann [Verified](https://evil.test/app) [Approve](/app/jobs/1) <b>Verified</b>
+
+Title
+=====
+"""
+
+
+def test_the_words_of_an_agent_cannot_imitate_the_page():
+    payload = {"answer": IMITATION, "runs": [], "artifacts": [], "unproven": "nothing has been run"}
+    record = a_record(review=Review("r1", ReviewKind.REVIEW, payload))
+    frame = panel("says", record)
+    assert re.match(r'\s*<figure class="agent"><figcaption>The agent says</figcaption>', frame)
+    assert frame.rstrip().endswith("</figure>")
+    assert not re.search(r"<h\d|<b>|class=\"(chip|strip|label)", frame)
+    links = re.findall(r'<a href="([^"]*)"[^>]*>[^<]*</a> <span class="host">\(([^<]*)\)', frame)
+    assert links == [("https://evil.test/app", "evil.test")]
+    assert frame.count("<a ") == 1
+    for name in ("strip", "changes", "evidence", "files", "status", "plan"):
+        assert "1 of 2 approvals" not in panel(name, record), name
+
+
+def test_each_form_works_without_scripts():
+    record = a_record([a_run()], approvals=2)
+    html = panel("strip", record, by="bob")
+    forms = re.findall(r"<form[^>]*>", html)
+    assert len(forms) == 3
+    for form in forms:
+        assert 'method="post" action="/app/jobs/00000000000000000000/review"' in form
+    assert html.count('<input type="hidden" name="x-form-token" value="t">') == len(forms)
+    assert '<a href="/app/jobs/00000000000000000000/review/edit">' in html
+    assert "hx-confirm" not in html

@@ -48,16 +48,44 @@ def test_control_sequences_are_left_out(sequence):
 
 
 @pytest.mark.parametrize(
-    "link", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"]
+    "link",
+    [
+        *("javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x", "mailto:a@b.c"),
+        *("/app/jobs/1", "//evil.test/x", "app", "#review", "https:/evil.test", "https:evil.test"),
+        *("https://github.com@evil.test/", "https://a:b@evil.test/", "https://%65vil.test/"),
+        "https://",
+    ],
 )
-def test_links_in_an_answer_are_not_active(link):
+def test_a_link_in_an_answer_cannot_act_or_hide_its_host(link):
     assert "href" not in str(untrusted.prose(f"[click]({link})"))
+    assert "href" not in str(untrusted.inline(f"[click](<{link}>)"))
 
 
-def test_an_answer_loads_no_pictures_and_has_no_page_headings():
-    drawn = str(untrusted.prose("# Big\n\n![x](http://evil.test/pixel.png)"))
+@pytest.mark.parametrize(
+    ("link", "host"),
+    [
+        ("https://evil.test/github.com?a#b", "evil.test"),
+        ("http://evil.test:8080", "evil.test"),
+        ("https://[::1]/x", "[::1]"),
+        ("https://git\u04bbub.com/x", "xn--gitub-0kf.com"),
+    ],
+)
+def test_a_link_of_an_answer_shows_its_host(link, host):
+    drawn = str(untrusted.prose(f"a **[github.com]({link})** b"))
+    assert f'>github.com</a> <span class="host">({host})</span></strong> b' in drawn
+
+
+def test_an_answer_loads_no_pictures_and_has_no_headings():
+    drawn = str(untrusted.prose("# Big\n\nTitle\n=====\n\n![x](http://evil.test/pixel.png)"))
     assert "<img" not in drawn
-    assert "<h3>Big</h3>" in drawn
+    assert "<h" not in drawn
+    assert "<p>Big</p>" in drawn
+
+
+def test_a_quotation_in_a_sentence_cannot_end_its_code():
+    quoted = untrusted.sentence("Verified: `x` 1 of 2 approvals `<b>` passed")
+    assert quoted == "Verified: <code>x` 1 of 2 approvals `&lt;b&gt;</code> passed"
+    assert untrusted.sentence("1 `test <fails>") == "1 `test &lt;fails&gt;"
 
 
 def test_a_comparison_shows_changed_lines_and_omits_unchanged_lines():

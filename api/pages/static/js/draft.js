@@ -24,7 +24,7 @@
       if (draft === null || !isDefault(field)) continue;
       if (ticks(field)) field.checked = draft === "true";
       else field.value = draft;
-      const folded = field.closest("details");
+      const folded = field.closest("details:not(.act)");
       if (folded) folded.open = true;
       field.dispatchEvent(new Event("input", { bubbles: true }));
     }

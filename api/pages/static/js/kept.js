@@ -5,17 +5,17 @@
 
   // A closed field with a draft gets its text back after the update.
   const hasInput = (field) =>
-    field.value !== field.defaultValue && (field.offsetParent !== null || !field.dataset.draft);
-  // An empty form counts, too: a person may be about to type in it, and without the form the keys would
-  // press buttons.
+    field.value !== field.defaultValue && (field.checkVisibility() || !field.dataset.draft);
+  // An open form counts even if it is empty: a person begins to type in it, and without the form these
+  // keys would open other forms.
   const isInUse = (region) =>
-    region.querySelector("dialog[open], .unfolded:not([hidden]) textarea, textarea:focus") !== null
+    region.querySelector(".act[open], textarea:focus") !== null
     || [...region.querySelectorAll("textarea, input:not([type])")].some(hasInput);
 
   const offer = (region) => {
     if (region.querySelector(".changed-meanwhile")) return;
     const notice = document.getElementById("changed-meanwhile").content.cloneNode(true);
-    (region.querySelector("dialog[open]") || region).prepend(notice);
+    region.prepend(notice);
   };
 
   const show = (region) => {
@@ -53,13 +53,11 @@
     const region = elt.closest(".region");
     if (region && successful && elt.matches("form")) {
       elt.reset();
-      const folds = elt.closest(".unfolded");
-      if (folds) folds.hidden = true;
+      const act = elt.closest(".act");
+      if (act) act.open = false;
     }
     release(region);
   });
 
-  for (const name of ["close", "fold"]) {
-    document.addEventListener(name, (event) => release(event.target.closest(".region")), true);
-  }
+  document.addEventListener("toggle", (event) => release(event.target.closest(".region")), true);
 })();

@@ -1,6 +1,6 @@
-// Keyboard shortcuts of a review: a, r and e press its buttons, unless a person types or has switched
-// the shortcuts off (speech input may press keys by accident). Also opens and closes the forms below
-// the buttons.
+// Keyboard shortcuts of a review: a, r and e open its forms, unless a person types or has switched
+// them off (speech input may press them by accident). Escape closes a form. No key decides: each form
+// has a button for that, and a form that needs a remark puts the cursor into the remark.
 (() => {
   const SWITCH = "fettle-keys";
   const isOn = () => localStorage.getItem(SWITCH) !== "off";
@@ -19,47 +19,38 @@
     });
   }
 
-  const fold = (part) => {
-    part.hidden = true;
-    part.dispatchEvent(new Event("fold"));
+  const focusFirst = (act) => {
+    const first = act.querySelector("textarea") || act.querySelector("button[type=submit]");
+    const inside = document.activeElement.closest(".act > :not(summary)");
+    if (first && !(inside && act.contains(inside))) first.focus();
+  };
+  const open = (act) => {
+    for (const other of document.querySelectorAll(".act[open]")) other.open = other === act;
+    act.open = true;
+    focusFirst(act);
   };
 
-  const unfold = (id) => {
-    for (const part of document.querySelectorAll(".unfolded")) part.hidden = part.id !== id;
-    const first = document.querySelector(`#${id} textarea`);
-    if (first) first.focus();
-  };
-
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (!button) return;
-    if (button.dataset.unfolds) unfold(button.dataset.unfolds);
-    if ("folds" in button.dataset) fold(button.closest(".unfolded"));
-  });
-
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches(".act[open]")) focusFirst(event.target);
+  }, true);
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.target.classList.contains("unfolded")) unfold(event.target.id);
-  });
-
-  // A form is loaded once, because a person may have edited it since.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const { elt, target } = event.detail;
-    if (elt.dataset.unfolds && target.querySelector("textarea")) event.preventDefault();
+    const act = event.target.closest(".act[open]");
+    if (act) focusFirst(act);
   });
 
   document.addEventListener("keydown", (event) => {
+    const act = event.target.closest(".act[open]");
+    if (event.key === "Escape" && act) {
+      act.open = false;
+      act.querySelector("summary").focus();
+      return;
+    }
     const plain = !(event.ctrlKey || event.metaKey || event.altKey);
     const typing = event.target.closest("input, textarea, select, [contenteditable]");
-    if (!isOn() || !plain || typing || event.repeat || document.querySelector("dialog[open]")) return;
-    const button = document.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
-    if (!button) return;
+    if (!isOn() || !plain || typing || event.repeat) return;
+    const control = document.querySelector(`summary[data-key="${CSS.escape(event.key)}"]`);
+    if (!control) return;
     event.preventDefault();
-    button.click();
-  });
-
-  // A decision closes its dialog, so that an error notice is visible.
-  document.addEventListener("htmx:afterRequest", (event) => {
-    const dialog = event.target.closest("dialog[open]");
-    if (dialog) dialog.close();
+    open(control.parentElement);
   });
 })();

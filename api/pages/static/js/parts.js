@@ -1,4 +1,4 @@
-// Copy buttons, notices, dialogs, menus and polling.
+// Copy buttons, notices, menus and polling.
 (() => {
   const writeClipboard = async (text) => {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -40,8 +40,6 @@
     if (!button) return;
     if (button.classList.contains("copy")) copy(button);
     if ("dismiss" in button.dataset) button.closest(".notice").remove();
-    if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
-    if ("closes" in button.dataset) button.closest("dialog").close();
   });
 
   document.addEventListener("keydown", (event) => {
