@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from settings.base import FettleSettings
-from settings.reading.addresses import OptionalCompleteUrl
+from settings.base import FettleSettings, Names
+from settings.reading.addresses import OptionalCompleteUrl, OptionalHttpUrl
 
 PREFIX = "whsec_"
 SHORTEST, LONGEST = 24, 64
+
+WebhookFormat = Literal["generic", "slack", "teams"]
 
 
 class WebhookSettings(FettleSettings):
@@ -27,7 +29,23 @@ class WebhookSettings(FettleSettings):
     webhook_secret: SecretStr | None = Field(
         None,
         description="signs the messages: `whsec_` and 24 to 64 random bytes in base64; two, "
-        "separated by a space, while a receiver changes from one to the other",
+        "separated by a space, while a receiver changes from one to the other; `slack` and `teams` "
+        "need none",
+    )
+    webhook_format: WebhookFormat = Field(
+        "generic",
+        description="`generic` (signed, for programs), or the JSON of an incoming webhook of "
+        "`slack` or `teams`; for the workers",
+    )
+    webhook_labels: Names = Field(
+        (),
+        description="labels, separated by commas: the webhook gets messages only about jobs that "
+        "have one of them; empty: about all jobs; for the workers",
+    )
+    public_url: OptionalHttpUrl = Field(
+        None,
+        description="the address at which people open the pages, without `/app`: messages link to "
+        "the job; for the workers",
     )
     webhook_seconds: float = Field(10.0, gt=0, le=60, description="how long one try may take")
     webhook_private: bool = Field(
@@ -41,7 +59,8 @@ class WebhookSettings(FettleSettings):
 
     @model_validator(mode="after")
     def _signed(self) -> Self:
-        if self.webhook_url and not self.webhook_secrets:
+        is_signed = self.webhook_format == "generic"
+        if self.webhook_url and is_signed and not self.webhook_secrets:
             raise ValueError(
                 "FETTLE_WEBHOOK_URL needs FETTLE_WEBHOOK_SECRET: whsec_ and the output of "
                 "`openssl rand -base64 32`"

@@ -28,6 +28,7 @@ from jobs.redis.connection import (
     urgent_script,
 )
 from jobs.transitions.change import Change, Delivery
+from jobs.view.verdict import verdict_of_review
 
 MESSAGE_TYPES: Mapping[str, str] = {
     "review_opened": "review.opened",
@@ -42,6 +43,8 @@ MESSAGE_TYPES: Mapping[str, str] = {
     "cancelled": "job.finished",
 }
 """The type of message, by the kind of the event that causes it."""
+TASK_LENGTH = 200
+"""The characters of a task in a message."""
 MAX_TRIES = 14
 FIRST_DELAY_MS = 5_000
 MAX_DELAY_MS = 4 * 3_600_000
@@ -52,6 +55,7 @@ DEAD_KEPT = 1_000
 def deliveries_of(change: Change) -> tuple[Delivery, ...]:
     """The messages of a change. A message's id is a hash of its event's key, so it is unique."""
     after = change.after
+    verdict = verdict_of_review(after.review) if after.review else None
     return tuple(
         Delivery(
             id=f"msg_{hashlib.sha256(f'{after.id}:{event.key}'.encode()).hexdigest()[:32]}",
@@ -64,6 +68,10 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
                 "tenant": after.tenant,
                 "status": str(after.status),
                 "labels": list(after.spec.labels),
+                "task": _first_line(after.spec.task),
+                "submitted_by": after.submitted_by,
+                "submitted_by_person": after.person or after.submitted_by,
+                "verdict": verdict and {"level": str(verdict.level), "reason": verdict.reason},
                 "event": event.kind,
                 **({"unapproved": after.unapproved} if after.status.final else {}),
                 "override": after.override,
@@ -73,6 +81,11 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
         for event in change.events
         if event.kind in MESSAGE_TYPES
     )
+
+
+def _first_line(task: str) -> str:
+    line = next((line for part in task.splitlines() if (line := part.strip())), "")
+    return line if len(line) <= TASK_LENGTH else f"{line[: TASK_LENGTH - 1]}…"
 
 
 def enqueue(deliveries: Sequence[Delivery]) -> Iterator[RedisCommand]:

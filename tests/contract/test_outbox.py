@@ -10,6 +10,7 @@ from support.jobs.job_examples import RESULT, JobService, decision, job, lease_o
 
 from jobs.model.review import Action
 from jobs.service import Operations
+from jobs.store.outbox import TASK_LENGTH
 from jobs.transitions.lifecycle import Policy
 
 
@@ -66,6 +67,25 @@ async def test_a_message_says_whether_the_evidence_was_overridden(service):
         "review.decided": True,
         "job.finished": True,
     }
+
+
+async def test_a_message_describes_the_job_and_the_evidence_of_its_open_review(service):
+    task = f"\n  {'add ' * 60}\nthe second line"
+    record = await service.running(task=task, review=True)
+    job(await service.operations.pause(lease_of(record), review(unproven="nothing has been run")))
+    approval = decision(override=True, feedback="It is a text.", person="Bob Ray")
+    job(await service.operations.decide(record.id, approval))
+    waiting, _ = await service.store.outbox.waiting(9)
+    data = {message.type: message.data for message in waiting}
+    for message_data in data.values():
+        assert message_data["task"].startswith("add add ")
+        assert (len(message_data["task"]), message_data["task"][-1]) == (TASK_LENGTH, "…")
+        names = message_data["submitted_by"], message_data["submitted_by_person"]
+        assert names == ("ann", "ann")
+    verdict = {"level": "grey", "reason": "Nothing ran"}
+    assert data["review.opened"]["verdict"] == verdict
+    assert data["review.decided"]["verdict"] is None
+    assert data["review.decided"]["evidence"].items() >= verdict.items()
 
 
 async def test_a_withdrawn_vote_is_announced(service):

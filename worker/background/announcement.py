@@ -79,6 +79,9 @@ def _shared_settings(settings: WorkerSettings) -> Facts:
     return {
         **{name: None if limit is None else float(limit) for name, limit in limits.items()},
         "webhook_url": url and digest_bytes(url.encode()),
+        "webhook_format": settings.webhook_format,
+        "webhook_labels": ", ".join(sorted(settings.webhook_labels)),
+        "public_url": settings.public_url,
     }
 
 

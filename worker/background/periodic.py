@@ -150,6 +150,10 @@ async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
 
 async def _deliver(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int) -> None:
     say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
+    if not endpoint.accepts(delivery):
+        await outbox.delivered(delivery)
+        say.debug("webhook left out", labels=sorted(endpoint.labels))
+        return
     try:
         await endpoint.deliver(delivery, now)
     except DeliveryFailed as failed:

@@ -2,6 +2,8 @@
 
 Redirects are not followed. A message goes to a public address, unless the operator allows others.
 
+A message is in the JSON of Standard Webhooks (`generic`), or of a chat: see `worker.egress.chat`.
+
 Signatures follow https://www.standardwebhooks.com: HMAC-SHA256 over id, time and body, in base64,
 after the scheme's version; one signature per secret, so that a receiver can change its secret.
 """
@@ -13,6 +15,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import httpx
 
@@ -20,7 +23,8 @@ from agents.errors import ToolRefused
 from jobs.model.codec import dump
 from jobs.transitions.change import Delivery
 from jobs.view.job import format_time
-from settings.webhooks import WebhookSettings
+from settings.webhooks import WebhookFormat, WebhookSettings
+from worker.egress.chat import CHATS, notice_of
 from worker.egress.transport import Transport, TransportError
 
 MAX_RESPONSE_BYTES = 65_536
@@ -47,12 +51,24 @@ class Endpoint:
 
     url: httpx.URL
     keys: tuple[bytes, ...]
+    """A message is not signed if there is none."""
     transport: Transport
+    format: WebhookFormat = "generic"
+    labels: frozenset[str] = frozenset()
+    """Only messages about jobs with one of these labels are sent; empty: all."""
+    public_url: str | None = None
+    """The address of the API for people, without a slash at the end; None: messages have no
+    link."""
+
+    def accepts(self, delivery: Delivery) -> bool:
+        """Whether the message is sent. Messages that are not about a job always are."""
+        job_labels = delivery.data.get("labels")
+        return not self.labels or job_labels is None or not self.labels.isdisjoint(job_labels)
 
     async def deliver(self, delivery: Delivery, now_ms: int) -> None:
         """Deliver a message. Raises DeliveryFailed if it may not have arrived."""
-        body = message(delivery)
-        signed = headers(self.keys, delivery.id, now_ms // 1000, body)
+        body = message(delivery, self.format, self.public_url)
+        signed = headers(self.keys, delivery.id, now_ms // 1000, body) if self.keys else {}
         try:
             response = await self.transport.send(
                 "POST",
@@ -70,12 +86,18 @@ class Endpoint:
             raise DeliveryFailed(f"the receiver answered {status}", is_final=status == STATUS_GONE)
 
 
-def message(delivery: Delivery) -> bytes:
-    """The body: {type, timestamp, data}. Equal in all tries."""
+def message(
+    delivery: Delivery, format_name: WebhookFormat = "generic", public_url: str | None = None
+) -> bytes:
+    """The body, equal in all tries: {type, timestamp, data}, or the JSON of a chat."""
+    about_job = bool(delivery.job_id)
+    link = f"{public_url}/app/jobs/{quote(delivery.job_id)}" if public_url and about_job else None
+    if (render := CHATS.get(format_name)) is not None:
+        return dump(render(notice_of(delivery, link))).encode()
     body = {
         "type": delivery.type,
         "timestamp": format_time(delivery.at),
-        "data": dict(delivery.data),
+        "data": {**delivery.data, **({"link": link} if about_job else {})},
     }
     return dump(body).encode()
 
@@ -88,6 +110,9 @@ def webhook_endpoint(settings: WebhookSettings) -> Endpoint | None:
         httpx.URL(settings.webhook_url),
         tuple(parse_key(secret) for secret in settings.webhook_secrets),
         Transport(settings.webhook_seconds, MAX_RESPONSE_BYTES, private=settings.webhook_private),
+        settings.webhook_format,
+        frozenset(settings.webhook_labels),
+        settings.public_url and settings.public_url.rstrip("/"),
     )
 
 

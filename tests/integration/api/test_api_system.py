@@ -80,6 +80,11 @@ async def test_settings_in_which_workers_differ_are_named(front):
     assert await warned(tenant_cost_usd_per_day="5.00") == []
     (text,) = await warned(tenant_cost_usd_per_day="9", webhook_url="https://other.example.org/")
     assert text.startswith("workers differ in FETTLE_TENANT_COST_USD_PER_DAY, FETTLE_WEBHOOK_URL: ")
+    (text,) = await warned(
+        webhook_format="teams", webhook_labels="bank", public_url="https://x.example.org"
+    )
+    names = "FETTLE_PUBLIC_URL, FETTLE_WEBHOOK_FORMAT, FETTLE_WEBHOOK_LABELS"
+    assert text.startswith(f"workers differ in {names}: ")
 
 
 async def test_metrics_need_no_key_and_count_by_route(front):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -14,17 +15,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from support.jobs.job_examples import RESULT, JobService, job, lease_of
+from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
 
+from jobs.model.review import Action
 from jobs.service import Operations
+from jobs.store.outbox import enqueue
 from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
+from settings.webhooks import WebhookSettings
 from worker.background.periodic import send_some
 from worker.egress.transport import Transport
-from worker.egress.webhooks import MAX_RESPONSE_BYTES, Endpoint, headers, parse_key
+from worker.egress.webhooks import (
+    MAX_RESPONSE_BYTES,
+    Endpoint,
+    headers,
+    parse_key,
+    webhook_endpoint,
+)
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDER = Path(__file__).parents[2] / "support/processes/webhook_sender.py"
@@ -89,10 +101,15 @@ async def service(redis_url):
 
 
 def endpoint(
-    receiver: Receiver, *, url: str = "", seconds: float = 20.0, private: bool = True
+    receiver: Receiver,
+    *,
+    url: str = "",
+    seconds: float = 20.0,
+    private: bool = True,
+    **options: Any,
 ) -> Endpoint:
     transport = Transport(seconds, MAX_RESPONSE_BYTES, private=private)
-    return Endpoint(httpx.URL(url or receiver.url), (parse_key(SECRET),), transport)
+    return Endpoint(httpx.URL(url or receiver.url), (parse_key(SECRET),), transport, **options)
 
 
 async def finished_job(service) -> str:
@@ -172,3 +189,136 @@ async def test_a_kill_of_the_sender_before_it_records_the_arrival(service, recei
     assert [json.loads(body)["data"]["job_id"] for _, body in receiver.messages] == [job_id] * 2
     assert len({sent["webhook-id"] for sent, _ in receiver.messages}) == 1
     assert await service.store.outbox.waiting(9) == ([], 0)
+
+
+PUBLIC_URL = "https://fettle.example.org"
+HOSTILE = (
+    "<!channel> <@U123|ann> <https://evil.example|Approved> *bold* :tada: & <at>Ann</at> "
+    "[Approve](https://evil.example) **red** {{DATE(2020-01-01T00:00:00Z)}} \u202egnp.exe"
+)
+"""A task with mentions, links and markup of Slack and Teams, and a direction mark."""
+
+
+async def opened_review(service, *, task: str = HOSTILE, **fields: Any) -> str:
+    record = await service.running(task=task, review=True, **fields)
+    failed = review(unproven=f"the work was not verified: {task}")
+    job(await service.operations.pause(lease_of(record), failed))
+    return record.id
+
+
+async def receive(service, receiver: Receiver, **options: Any) -> list[dict[str, Any]]:
+    """Send all messages that are due; the bodies that arrived."""
+    while await send_some(service.store, endpoint(receiver, **options)):
+        pass
+    assert await service.store.outbox.waiting(9) == ([], 0)
+    return [json.loads(body) for _, body in receiver.messages]
+
+
+@pytest.mark.parametrize("public_url", [PUBLIC_URL, None])
+async def test_a_generic_message_links_to_the_job(service, receiver, public_url):
+    job_id = await opened_review(service, task="add 1 and 1", labels=("bank",))
+    (body,) = await receive(service, receiver, public_url=public_url)
+    link = f"{PUBLIC_URL}/app/jobs/{job_id}" if public_url else None
+    assert body["data"]["link"] == link
+    assert (body["data"]["task"], body["data"]["submitted_by"]) == ("add 1 and 1", "ann")
+    assert body["data"]["verdict"]["level"] == "grey"
+
+
+async def test_slack_gets_untrusted_text_without_markup(service, receiver):
+    job_id = await opened_review(service)
+    rejection = decision(action=Action.REJECT, feedback=HOSTILE)
+    job(await service.operations.decide(job_id, rejection))
+    bodies = await receive(service, receiver, format="slack", public_url=PUBLIC_URL)
+    assert {body["text"] for body in bodies} == {
+        "A job waits for a decision",
+        "A review was decided",
+        "A job has ended",
+    }
+    for body in bodies:
+        header, facts, link = (block["text"] for block in body["blocks"])
+        assert header == {"type": "plain_text", "text": body["text"], "emoji": False}
+        assert (facts["type"], facts["emoji"]) == ("plain_text", False)
+        assert not set("<>\u202e") & set(facts["text"])
+        lines = facts["text"].splitlines()
+        assert lines[0].startswith("Task: &lt;!channel&gt; &lt;@U123|ann&gt; ")
+        assert " &amp; " in lines[0]
+        assert all(re.match(r"[A-Z][a-z ]+: \S", line) for line in lines)
+        url = f"<{PUBLIC_URL}/app/jobs/{job_id}|Open the job>"
+        assert link == {"type": "mrkdwn", "text": url}
+    assert "Verdict: grey: The work was not verified" in bodies[0]["blocks"][1]["text"]["text"]
+
+
+async def test_teams_gets_untrusted_text_without_markup(service, receiver):
+    job_id = await opened_review(service)
+    rejection = decision(action=Action.REJECT, feedback=HOSTILE)
+    job(await service.operations.decide(job_id, rejection))
+    bodies = await receive(service, receiver, format="teams", public_url=PUBLIC_URL)
+    titles = []
+    for body in bodies:
+        (attachment,) = body["attachments"]
+        assert body["type"] == "message"
+        assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
+        card = attachment["content"]
+        assert set(card) == {"$schema", "type", "version", "body", "actions"}, "no entities"
+        url = f"{PUBLIC_URL}/app/jobs/{job_id}"
+        assert card["actions"] == [{"type": "Action.OpenUrl", "title": "Open the job", "url": url}]
+        title, *lines = card["body"]
+        titles.append(title["text"])
+        assert (lines[0]["inlines"][0]["text"], len(lines) > 3) == ("Task: ", True)
+        for line in lines:
+            assert line["type"] == "RichTextBlock"
+            assert {run["type"] for run in line["inlines"]} == {"TextRun"}
+            text = line["inlines"][1]["text"]
+            assert "{{" not in text
+            assert text.isprintable()
+    assert titles == ["A job waits for a decision", "A review was decided", "A job has ended"]
+
+
+@pytest.mark.parametrize("format_name", ["slack", "teams"])
+async def test_a_chat_message_without_an_address_of_the_pages_has_no_link(
+    service, receiver, format_name
+):
+    await opened_review(service, task="add 1 and 1")
+    (body,) = await receive(service, receiver, format=format_name)
+    assert "Open the job" not in json.dumps(body)
+
+
+@pytest.mark.parametrize("format_name", ["generic", "slack", "teams"])
+async def test_a_message_of_an_older_version_still_arrives(service, receiver, format_name):
+    data = {"job_id": "j1", "tenant": "t", "status": "succeeded", "event": "succeeded"}
+    for command in enqueue([Delivery("msg_old", "job.finished", "t", "j1", 1, data)]):
+        await service.store.redis.execute_command(*command)
+    (body,) = await receive(service, receiver, format=format_name, public_url=PUBLIC_URL)
+    assert f"{PUBLIC_URL}/app/jobs/j1" in json.dumps(body)
+    assert "succeeded" in json.dumps(body)
+
+
+async def test_a_filter_by_labels_leaves_out_other_jobs(service, receiver):
+    bank_job = await opened_review(service, task="one", labels=("bank", "urgent"))
+    await opened_review(service, task="two", labels=("shop",))
+    await opened_review(service, task="three")
+    head = Delivery("msg_head", "audit.head", "t", "", 1, {"tenant": "t", "seq": 1})
+    for command in enqueue([head]):
+        await service.store.redis.execute_command(*command)
+    bodies = await receive(service, receiver, labels=frozenset({"bank", "other"}))
+    assert {body["data"].get("job_id") for body in bodies} == {bank_job, None}
+    assert len(bodies) == 2
+
+
+async def test_the_settings_choose_format_labels_and_link(service, receiver):
+    settings = WebhookSettings(
+        webhook_url=receiver.url,
+        webhook_format="slack",
+        webhook_labels="bank, urgent",
+        webhook_private=True,
+        public_url=f"{PUBLIC_URL}/",
+    )
+    chat = webhook_endpoint(settings)
+    assert chat is not None
+    job_id = await opened_review(service, task="one", labels=("urgent",))
+    await opened_review(service, task="two")
+    while await send_some(service.store, chat):
+        pass
+    ((sent, body),) = receiver.messages
+    assert f"<{PUBLIC_URL}/app/jobs/{job_id}|Open the job>" in body.decode()
+    assert "webhook-signature" not in sent, "Slack checks no signature, and there is no secret"

@@ -212,6 +212,7 @@ ADDRESSES = {
     "url",
     "flower_url",
     "webhook_url",
+    "public_url",
     "setup_index",
     "setup_npm_registry",
     *(name for kind, name in fields() if name.endswith("_base_url")),

@@ -39,7 +39,7 @@ def test_a_message_is_the_same_at_every_try():
     assert payload == {
         "type": "job.finished",
         "timestamp": "2023-11-14T22:13:20.000Z",
-        "data": {"job_id": "j"},
+        "data": {"job_id": "j", "link": None},
     }
 
 
@@ -60,6 +60,22 @@ def test_the_delays_between_tries_grow_and_end():
 def test_a_missing_or_weak_secret_is_refused(url, secret):
     with pytest.raises(ValidationError, match="FETTLE_WEBHOOK_SECRET"):
         WebhookSettings(webhook_url=url, webhook_secret=secret)
+
+
+def test_a_chat_needs_no_secret():
+    url = "https://hooks.example.org/services/x"
+    assert WebhookSettings(webhook_url=url, webhook_format="slack").webhook_secrets == ()
+    with pytest.raises(ValidationError, match=r"generic.*slack.*teams"):
+        WebhookSettings(webhook_format="irc")
+
+
+@pytest.mark.parametrize("format_name", ["generic", "slack", "teams"])
+def test_the_signed_head_of_an_audit_log_has_no_link_to_a_job(format_name):
+    data = {"tenant": "t", "day": "2026-11-01", "seq": 7, "hash": "ab" * 32}
+    delivery = Delivery("msg_1", "audit.head", "t", "", 1_700_000_000_000, data)
+    body = message(delivery, format_name, "https://fettle.example.org").decode()
+    assert "fettle.example.org" not in body
+    assert "ab" * 32 in body
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "receive-webhooks.md"
