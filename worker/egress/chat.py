@@ -3,8 +3,8 @@
 Untrusted text (tasks, names, remarks, reasons) must not mention people, link, or imitate the
 product's own words. So it is only in elements without markup: `plain_text` of Slack, with the
 characters escaped that Slack parses in every text, and `TextRun` of Adaptive Cards. `TextBlock` and
-facts of Adaptive Cards are Markdown, and have constant text only. A mention on Teams needs an
-`msteams.entities` of the card, and there is none.
+facts of Adaptive Cards are Markdown, and have constant text only. A mention on Teams needs
+`msteams.entities` in the card, which no card has.
 
 See https://docs.slack.dev/messaging/formatting-message-text and
 https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format.
@@ -30,8 +30,9 @@ TITLES: Mapping[str, str] = {
     "audit.head": "The newest entry of the audit log was signed",
 }
 """The title of a message, by its type."""
-VALUE_LENGTH = 300
-"""The characters of a value. Slack allows 3,000 in a text, and Teams 28 KB in a message."""
+VALUE_LENGTH = 200
+"""The characters of a value. Slack refuses a text of more than 3,000 escaped characters, and Teams
+a message of more than 28 KB: a long task or remark must not suppress a message."""
 OPEN = "Open the job"
 _SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -90,10 +91,10 @@ def _in_one_line(value: object) -> str:
 
 def slack(notice: Notice) -> dict[str, Any]:
     """The message for an incoming webhook of Slack. The notification (`text`) shows the title."""
-    facts = "\n".join(f"{name}: {value}" for name, value in notice.facts)
+    lines = (f"{name}: {value}" for name, value in notice.facts)
     blocks = [
         {"type": "header", "text": _slack_text(notice.title)},
-        {"type": "section", "text": _slack_text(facts)},
+        *({"type": "section", "text": _slack_text(line)} for line in lines),
     ]
     if notice.link:  # a button would need an app that handles interactions
         text = f"<{notice.link.translate(_SLACK_ESCAPES)}|{OPEN}>"

@@ -51,7 +51,7 @@ class Endpoint:
 
     url: httpx.URL
     keys: tuple[bytes, ...]
-    """A message is not signed if there is none."""
+    """Messages are signed with each key; without a key they are not signed."""
     transport: Transport
     format: WebhookFormat = "generic"
     labels: frozenset[str] = frozenset()

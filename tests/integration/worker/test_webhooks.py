@@ -197,6 +197,7 @@ HOSTILE = (
     "[Approve](https://evil.example) **red** {{DATE(2020-01-01T00:00:00Z)}} \u202egnp.exe"
 )
 """A task with mentions, links and markup of Slack and Teams, and a direction mark."""
+CHAT_TITLES = {"A job waits for a decision", "A review was decided", "A job has ended"}
 
 
 async def opened_review(service, *, task: str = HOSTILE, **fields: Any) -> str:
@@ -229,23 +230,20 @@ async def test_slack_gets_untrusted_text_without_markup(service, receiver):
     rejection = decision(action=Action.REJECT, feedback=HOSTILE)
     job(await service.operations.decide(job_id, rejection))
     bodies = await receive(service, receiver, format="slack", public_url=PUBLIC_URL)
-    assert {body["text"] for body in bodies} == {
-        "A job waits for a decision",
-        "A review was decided",
-        "A job has ended",
-    }
+    assert {body["text"] for body in bodies} == CHAT_TITLES
     for body in bodies:
-        header, facts, link = (block["text"] for block in body["blocks"])
+        header, *facts, link = (block["text"] for block in body["blocks"])
         assert header == {"type": "plain_text", "text": body["text"], "emoji": False}
-        assert (facts["type"], facts["emoji"]) == ("plain_text", False)
-        assert not set("<>\u202e") & set(facts["text"])
-        lines = facts["text"].splitlines()
+        assert {(fact["type"], fact["emoji"]) for fact in facts} == {("plain_text", False)}
+        lines = [fact["text"] for fact in facts]
+        assert not set("<>\u202e\n") & set("".join(lines))
         assert lines[0].startswith("Task: &lt;!channel&gt; &lt;@U123|ann&gt; ")
         assert " &amp; " in lines[0]
         assert all(re.match(r"[A-Z][a-z ]+: \S", line) for line in lines)
         url = f"<{PUBLIC_URL}/app/jobs/{job_id}|Open the job>"
         assert link == {"type": "mrkdwn", "text": url}
-    assert "Verdict: grey: The work was not verified" in bodies[0]["blocks"][1]["text"]["text"]
+    (opened,) = [body for body in bodies if body["text"] == "A job waits for a decision"]
+    assert "Verdict: grey: The work was not verified" in json.dumps(opened)
 
 
 async def test_teams_gets_untrusted_text_without_markup(service, receiver):
@@ -271,7 +269,20 @@ async def test_teams_gets_untrusted_text_without_markup(service, receiver):
             text = line["inlines"][1]["text"]
             assert "{{" not in text
             assert text.isprintable()
-    assert titles == ["A job waits for a decision", "A review was decided", "A job has ended"]
+    assert set(titles) == CHAT_TITLES, "messages of the same moment have no fixed order"
+
+
+async def test_long_texts_do_not_exceed_the_limits_of_a_chat(service, receiver):
+    long_text = "&\U0001f642" * 1_000
+    for format_name in ("slack", "teams"):
+        job_id = await opened_review(service, task=long_text, labels=("&" * 60,) * 20)
+        rejection = decision(action=Action.REJECT, feedback=long_text)
+        job(await service.operations.decide(job_id, rejection))
+        bodies = await receive(service, receiver, format=format_name)
+    assert len(bodies) == 6
+    assert all(len(raw) < 28_000 for _, raw in receiver.messages)
+    texts = [block["text"]["text"] for body in bodies[:3] for block in body["blocks"]]
+    assert max(map(len, texts)) <= 3_000
 
 
 @pytest.mark.parametrize("format_name", ["slack", "teams"])
