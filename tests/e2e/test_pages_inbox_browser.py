@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from support.pages.api_front import settings_for, started
 from support.pages.chromium import DESK, PHONE, visiting
 from support.pages.large_patch import faults, pictured
@@ -37,6 +37,14 @@ def site(redis_url, tmp_path):
         yield api.url, job_ids
 
 
+def send_back(page: Page, job_id: str) -> None:
+    """Send the job back when its page has been opened from the inbox."""
+    page.wait_for_url(f"**/app/jobs/{job_id}?inbox=wait")
+    page.keyboard.press("r")
+    page.keyboard.type("Use UTC.")
+    page.get_by_role("button", name="Send back", exact=True).last.click()
+
+
 @pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
 def test_three_decisions_take_four_pages_and_lead_to_the_next(site, scheme, size):
     url, (first, red, patched, last) = site
@@ -60,10 +68,7 @@ def test_three_decisions_take_four_pages_and_lead_to_the_next(site, scheme, size
         page.keyboard.press("k")
         page.keyboard.press("Enter")
         for job_id, following in ((first, red), (red, patched), (patched, last)):
-            page.wait_for_url(f"**/app/jobs/{job_id}?inbox=wait")
-            page.keyboard.press("r")
-            page.keyboard.type("Use UTC.")
-            page.get_by_role("button", name="Send back", exact=True).last.click()
+            send_back(page, job_id)
             page.wait_for_url(f"**/app/jobs/{following}?inbox=wait")
         before = [address for address in loads if last not in address]
         assert len(before) == 3 + 1, loads
@@ -73,8 +78,6 @@ def test_three_decisions_take_four_pages_and_lead_to_the_next(site, scheme, size
         page.wait_for_url("**/app/inbox")
         expect(page).to_have_title("(1) Inbox · Fettle")
         page.locator(f"#waits-{last}").click()
-        page.keyboard.press("r")
-        page.keyboard.type("Use UTC.")
-        page.get_by_role("button", name="Send back", exact=True).last.click()
+        send_back(page, last)
         expect(page.locator("main")).to_contain_text("Nothing waits for you.")
         expect(page).to_have_title("Inbox · Fettle")
