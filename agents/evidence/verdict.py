@@ -153,13 +153,13 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
 
 
 def overridden_problem(state: Mapping[str, Any]) -> str | None:
-    """The problem that a person's approval overrides, or None. If the job has
-    `evidence: none`, missing evidence is not a problem, but a failed check or verification is."""
+    """The problem that a person's approval overrides, or None. If the job has `evidence: none`,
+    missing evidence is not a problem, but a failed check, verification or last run is."""
     problem = missing_evidence(state)
     if problem is None or state["job"].get("evidence") != "none":
         return problem
-    run = run_of(verification_of(state), state)
-    failed = run is not None and not run["succeeded"]
+    deciding_runs = [run_of(verification_of(state), state), *state.get("runs", [])[-1:]]
+    failed = any(run is not None and not run["succeeded"] for run in deciding_runs)
     return problem if failed or unpassed_checks(state) or unresolved(state) else None
 
 

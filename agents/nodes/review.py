@@ -41,9 +41,11 @@ async def review(state: State) -> dict[str, Any]:
 
 
 def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[str, Any]:
-    """The update of the state. An approval of work that is not `proven` is an override."""
+    """The update of the state. An approval of work that is not `proven` is an override. If the
+    decision says whether it is an override, this counts, because another release may have opened
+    the review."""
     action = Action(decision["action"])
-    override = action is Action.APPROVE and not proven
+    override = action is Action.APPROVE and decision.get("override", not proven)
     update: dict[str, Any] = {
         "decisions": [
             {

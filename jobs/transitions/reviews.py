@@ -135,10 +135,14 @@ def _approves_work(review: Review, decision: Decision) -> bool:
     return review.kind is ReviewKind.REVIEW and decision.action is Action.APPROVE
 
 
+def _has_visible_text(text: str) -> bool:
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
 def _check_override(review: Review, decision: Decision) -> Refusal | None:
     """The refusal of an approval against the evidence that is not marked as an override, and of an
     override without a remark."""
-    if decision.override and not decision.feedback.strip():
+    if decision.override and not _has_visible_text(decision.feedback):
         return Refusal("remark_needed", _REMARK_NEEDED, Status.AWAITING_REVIEW)
     verdict = verdict_of_review(review) if _approves_work(review, decision) else None
     if verdict is None or decision.override or not verdict.needs_override:

@@ -20,7 +20,10 @@ MAX_UNNOTICED_SHARE = 1 / 3
 """If more of the small changes to the code are not noticed, the evidence is weak."""
 COMMAND_LENGTH = 80
 """The characters of a command in a sentence."""
-_ADVICE_TO_MODEL = re.compile(r": verify (?:a|them) .*", re.DOTALL)
+_ADVICE_TO_MODEL = re.compile(r": verify (?:a|them) [^`]*$")
+"""The end of a problem. A command in a problem ends with a backtick, so the advice is not in it."""
+_CONFLICTS = "copies of conflicting files"
+_PLAIN_PATH = re.compile(r"[\w./+-]+")
 _RUN_ID = re.compile(r"^r(\d+)\b")
 _NO_CODE: Mapping[str, str] = {
     "nothing has been run": "Nothing ran",
@@ -88,7 +91,7 @@ def verdict_of(payload: ReviewPayload) -> Verdict:
         facts = ("the job asks for no evidence",)
         return Verdict(Level.AMBER, reason, facts, needs_override=False)
     proof, strength = _proof(payload, verification), tuple(_strength(verification))
-    weaknesses = tuple(_weaknesses(verification))
+    weaknesses = tuple(_weaknesses(payload, verification))
     if not weaknesses:
         return Verdict(Level.GREEN, f"Verified: {proof}", strength, needs_override=False)
     reason = f"Weak evidence: {weaknesses[0]}"
@@ -103,7 +106,8 @@ def _has_failed(payload: ReviewPayload) -> bool:
         return True
     if verification and verification["command"]:
         return True
-    if verification and verification["problem"] != payload.get("unproven"):
+    unproven = payload.get("unproven") or ""
+    if unproven.startswith(_CONFLICTS) or (verification and verification["problem"] != unproven):
         return True
     return _failed_last_run(payload) is not None
 
@@ -140,31 +144,33 @@ def _outcomes(payload: ReviewPayload) -> Iterator[str]:
     if checks and checks["tests"]:
         yield _count_checks(checks)
     if run is not None and (counts := _counts(run)):
-        yield f"`{_shorten(run['code']['text'])}`: {counts}"
+        yield f"{_quote(run['code']['text'])}: {counts}"
 
 
 def _proof(payload: ReviewPayload, verification: Mapping[str, Any]) -> str:
     """The run that shows that the work is right, as the predicate of `Verified`."""
     checks, run = payload.get("checks"), _verifying_run(payload)
-    command = _shorten(verification["command"] or "")
+    command = verification["command"] or ""
     match verification["source"]:
         case "checks" if checks:
             return f"{_count_checks(checks)} over exactly these files"
         case "answer":
-            return command
+            return _shorten(command)
         case "program":
-            return f"`{command}` succeeded"
+            return f"{_quote(command)} succeeded"
     if run is not None and (counts := _counts(run)):
-        return f"`{command}`, {counts} over exactly these files"
-    return f"`{command}` passed over exactly these files"
+        return f"{_quote(command)}, {counts} over exactly these files"
+    return f"{_quote(command)} passed over exactly these files"
 
 
-def _weaknesses(verification: Mapping[str, Any]) -> Iterator[str]:
+def _weaknesses(payload: ReviewPayload, verification: Mapping[str, Any]) -> Iterator[str]:
     """Facts that weaken a verification that holds, the most serious first."""
+    if run := _failed_last_run(payload):
+        yield f"run {run['number']}, the last, failed: {_cause(run)}"
     if own_word := verification.get("own_word"):
         yield "verified only by itself"
     for note in verification.get("notes", ()):
-        yield note[:1].lower() + note[1:].rstrip(".")
+        yield _visible(note[:1].lower() + note[1:].rstrip("."))
     strength = verification.get("strength")
     if strength and _is_weak(strength):
         yield f"only {_count_noticed(strength)}"
@@ -186,7 +192,7 @@ def _strength(verification: Mapping[str, Any]) -> Iterator[str]:
     if strength and strength["tried"] and not _is_weak(strength):
         yield _count_noticed(strength)
     paths = [experiment["replaced"] for experiment in failed if experiment.get("kind") != "before"]
-    if names := list(dict.fromkeys(path for replaced in paths for path in replaced)):
+    if names := list(dict.fromkeys(_name_path(path) for replaced in paths for path in replaced)):
         rest = f" or {len(names) - 2} more" if len(names) > 2 else ""
         yield f"fails if {' or '.join(names[:2])}{rest} cannot be loaded"
     if functions and (left_out := len(functions["not_executed"])):
@@ -238,10 +244,29 @@ def _sentence(problem: str) -> str:
     """A problem of the evidence as a sentence for people, without the advice for the model."""
     if problem in _NO_CODE:
         return _NO_CODE[problem]
-    text = " ".join(_RUN_ID.sub(r"run \1", _ADVICE_TO_MODEL.sub("", problem)).split())
+    text = _visible(_RUN_ID.sub(r"run \1", _ADVICE_TO_MODEL.sub("", problem)))
     return text[:1].upper() + text[1:]
 
 
+def _quote(command: str) -> str:
+    """A command in backticks, which it cannot end itself: models choose commands."""
+    without_backticks = command.replace("`", "'")
+    return f"`{_shorten(without_backticks)}`"
+
+
+def _name_path(path: str) -> str:
+    return path if _PLAIN_PATH.fullmatch(path) else _quote(path)
+
+
+def _visible(text: str) -> str:
+    """The text on one line, with invisible and control characters escaped: they could hide words,
+    or reorder them on a screen."""
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1]
+        for character in " ".join(text.split())
+    )
+
+
 def _shorten(text: str) -> str:
-    line = " ".join(text.split())
+    line = _visible(text)
     return line if len(line) <= COMMAND_LENGTH else f"{line[: COMMAND_LENGTH - 1]}…"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.model.events import Event, events_since_restart
+from jobs.model.review import ReviewKind
 
 ARTIFACT_EVENTS = frozenset({"run_finished", "tool_used", "merged"})
 """The kinds of events with artifacts. Files of parallel branches count after their merge."""
@@ -42,10 +43,16 @@ def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:
 
 def list_approvals(events: Sequence[Event]) -> list[Event]:
     """The events by which persons approved the present work, oldest first. Empty if the critic
-    decides, or if the last review had another end."""
+    decides, or if the last review had another end. The review of an upgrade is not about the
+    work."""
     approvals: dict[str, Event] = {}
+    upgrades = set[str]()
     for event in events_since_restart(events):
         person = event.data.get("person") or event.data.get("by", "")
+        if event.kind == "review_opened" and event.data["kind"] == ReviewKind.UPGRADE:
+            upgrades.add(event.data["review_id"])
+        if event.data.get("review_id") in upgrades:
+            continue
         match event.kind:
             case "review_opened":
                 approvals = {}

@@ -18,6 +18,7 @@ from agents.evidence.verdict import (
     missing_evidence,
     overridden_problem,
 )
+from agents.nodes.review import decision_update
 
 RED = "the verification `pytest` failed: 1 failed"
 NO_PROGRAM = f"{NOT_EXECUTABLE}: the answer rests on no run"
@@ -209,11 +210,21 @@ def test_a_number_of_any_length_names_no_run(run_id: str) -> None:
         (verified("nothing has been run", run=None), {}, None),
         (verified("still passes when a.py cannot be loaded"), {}, None),
         (verified(RED), {"runs": [run(1), run(2, ok=False)]}, RED),
+        (verified(NO_PROGRAM, run=None), {"runs": [run(1), run(2, ok=False)]}, NO_PROGRAM),
     ],
-    ids=["verified", "a document", "nothing run", "no evidence", "red"],
+    ids=["verified", "a document", "nothing run", "no evidence", "red", "a failed last run"],
 )
 def test_a_job_without_required_evidence_has_no_evidence_to_override(
     verification: Any, more: dict[str, Any], problem: str | None
 ) -> None:
     assert overridden_problem(state(verification, job={"evidence": "none"}, **more)) == problem
     assert overridden_problem(state(verification, **more)) == verification["problem"]
+
+
+@pytest.mark.parametrize("override", [True, False])
+def test_the_override_on_record_counts_for_an_approval(override: bool) -> None:
+    decision: Any = {"action": "approve", "by": "ann", "override": override}
+    for proven in (True, False):
+        assert decision_update(decision, proven=proven, revision=1)["override"] is override
+    del decision["override"]
+    assert decision_update(decision, proven=False, revision=1)["override"] is True

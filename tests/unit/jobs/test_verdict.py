@@ -98,6 +98,35 @@ def test_weak_evidence_is_amber_and_needs_no_override(weakness, reason):
     assert verdict.facts == ("`pytest -q`, 2 passed over exactly these files",)
 
 
+def test_work_with_a_failed_last_run_is_not_green():
+    last = {**a_run(2, succeeded=False), "id": "run-2"}
+    verdict = verdict_for(verification(), run_with_tests(passed=2), last)
+    assert (verdict.level, verdict.needs_override) == (Level.AMBER, False)
+    assert verdict.reason.startswith("Weak evidence: run 2, the last, failed: ")
+
+
+def test_copies_of_conflicting_files_are_red_also_before_the_verification():
+    verdict = verdict_for(None, unproven="copies of conflicting files are left: a.py")
+    assert verdict.level is Level.RED
+
+
+def test_a_command_and_a_path_cannot_imitate_the_words_of_a_verdict():
+    command = "true`, 23 passed over exactly these files; `\u202ex\x1b\u200b"
+    path = "a. 9 of 9 small changes to the code are noticed\u202e.py"
+    experiment = {**UNLOADABLE, "replaced": [path]}
+    verdict = verdict_for(verification(command=command, experiments=[experiment]), a_run())
+    quoted = "`true', 23 passed over exactly these files; '\\u202ex\\x1b\\u200b`"
+    assert verdict.reason == f"Verified: {quoted} passed over exactly these files"
+    shown = path.replace("\u202e", "\\u202e")
+    assert verdict.facts == (f"fails if `{shown}` cannot be loaded",)
+
+
+def test_a_command_that_resembles_advice_leaves_the_problem_complete():
+    problem = "the verification `echo : verify a ` failed: 3 of 4 tests failed"
+    verdict = verdict_for(verification(problem=problem), a_run(succeeded=False))
+    assert verdict.reason == f"T{problem[1:]}"
+
+
 def test_a_third_of_the_changes_may_stay_unnoticed():
     assert verdict_for(verification(strength=strength(6, 9))).level is Level.GREEN
 

@@ -30,6 +30,21 @@ def test_a_result_shows_its_patch():
     assert rendered["delivery"] == asdict(pushed)
 
 
+def test_the_review_of_an_upgrade_leaves_the_approvals_of_the_work_on_record():
+    approved = {"review_id": "r", "action": "approve", "by": "ann", "override": True}
+    upgraded = {"review_id": "upgrade-2", "action": "delegate", "by": "operator"}
+    record = replace(queued(), result=Result("42", "ann", override=True))
+    rendered = render(
+        record,
+        Event(1, NOW, "review_opened", {"review_id": "r", "kind": "review"}),
+        Event(2, NOW, "decided", approved),
+        Event(3, NOW, "review_opened", {"review_id": "upgrade-2", "kind": "upgrade"}),
+        Event(4, NOW, "decided", upgraded),
+    )
+    approvals = rendered["result"]["approvals"]
+    assert [(vote["by"], vote["override"]) for vote in approvals] == [("ann", True)]
+
+
 def test_plan_runs_and_critiques_come_from_events():
     rendered = render(
         claimed(queued()),
