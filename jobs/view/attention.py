@@ -24,24 +24,27 @@ MAX_LINE_CHARACTERS = 1_000
 """A file with a longer line counts as generated: people do not write such lines."""
 _BY_NAME = {
     "test configuration": (
-        r"conftest\.py|pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc|\.?codecov\.ya?ml|\.nycrc.*"
+        r"conftest\.py|\.?pytest\.(ini|toml)|tox\.ini|noxfile\.py|\.coveragerc|\.?codecov\.ya?ml|\.nycrc.*"
         r"|\.rspec|\.mocharc\..*|phpunit\.xml.*|(jest|karma)\.(conf|setup)\.\w+"
         r"|(jest|vitest|karma|playwright|cypress)[\w.]*\.config\.\w+"
     ),
     "continuous integration": (
         r"\.gitlab-ci\.ya?ml|Jenkinsfile.*|azure-pipelines.*\.ya?ml|\.travis\.ya?ml"
         r"|\.?appveyor\.ya?ml|bitbucket-pipelines\.ya?ml|\.drone\.ya?ml|cloudbuild\.ya?ml"
-        r"|buildspec\.ya?ml|\.pre-commit-config\.ya?ml|lefthook\.ya?ml"
+        r"|buildspec\.ya?ml|\.pre-commit-config\.ya?ml|lefthook\.ya?ml|codemagic\.ya?ml"
+        r"|\.(cirrus|build|prow|zuul)\.ya?ml"
     ),
     "rules of the repository": (
         r"CODEOWNERS|\.gitattributes|\.gitmodules|dependabot\.ya?ml|\.?renovate(rc)?(\.json5?)?"
     ),
     "runs when Python starts": r"(site|user)customize\.py|.*\.pth",
+    "runs when a person opens the directory": r"\.envrc|devcontainer\.json",
     "instructions for coding agents": (
-        r"(AGENTS|CLAUDE|GEMINI)(\.local)?\.md|copilot-instructions\.md|\.(cursor|windsurf)rules"
+        r"(AGENTS|CLAUDE|GEMINI)(\.local)?\.md|copilot-instructions\.md|\.mcp\.json"
+        r"|\.(cursor|windsurf|cline)rules"
     ),
     "source of packages": (
-        r"\.npmrc|\.yarnrc(\.yml)?|pip\.conf|\.pypirc|nuget\.config|bunfig\.toml|uv\.toml"
+        r"\.npmrc|\.yarnrc(\.yml)?|pip\.(conf|ini)|\.pypirc|\.condarc|nuget\.config|bunfig\.toml|uv\.toml"
     ),
     "file of credentials, by its name": (
         r"\.env(\.(?!example|sample|template|dist)[\w.-]+)?|id_(rsa|dsa|ecdsa|ed25519)|\.netrc"
@@ -49,16 +52,21 @@ _BY_NAME = {
     ),
     "lock file": (
         r"package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|packages\.lock\.json|go\.sum"
-        r"|Package\.resolved|gradle\.lockfile|bun\.lockb|.*\.lock"
+        r"|Package\.resolved|gradle\.lockfile|bun\.lockb|pylock(\..*)?\.toml|conda-lock\.ya?ml"
+        r"|\.terraform\.lock\.hcl|.*\.lock"
     ),
 }
 """Facts by the complete name of a file."""
 _BY_FOLDER = {
     "continuous integration": (
-        r"\.github/(workflows|actions)/|\.circleci/|\.buildkite/|\.teamcity/|\.gitlab/ci/|\.husky/"
-        r"|\.woodpecker"
+        r"\.(github|gitea|forgejo)/(workflows|actions)/|\.circleci/|\.buildkite/|\.teamcity/"
+        r"|\.gitlab/ci/|\.gitlab-ci/|\.azure-pipelines/|\.semaphore/|\.tekton/|\.builds/"
+        r"|\.(husky|githooks)/|\.woodpecker"
     ),
-    "source of packages": r"\.cargo/config",
+    "source of packages": (
+        r"\.cargo/config|\.bundle/config|\.mvn/|gradle/wrapper/|\.yarn/(releases|plugins)/"
+    ),
+    "runs when a person opens the directory": r"\.vscode/tasks\.json$",
     "instructions for coding agents": r"\.cursor/rules/|\.claude/",
 }
 """Facts by the path, from the top or after a `/`."""
@@ -182,12 +190,20 @@ def _outside(path: str, directories: Collection[str]) -> Iterator[str]:
         yield f"outside {names}, which the task names"
 
 
+def _facts_by_pattern(path: str) -> Iterator[str]:
+    name = posixpath.basename(path)
+    for fact, pattern in _BY_NAME.items():
+        if re.fullmatch(pattern, name, re.IGNORECASE):
+            yield fact
+    for fact, pattern in _BY_FOLDER.items():
+        if re.search(rf"(^|/)({pattern})", path):
+            yield fact
+
+
 def _facts_of_path(file: PatchFile) -> Iterator[str]:
     name = posixpath.basename(file.path)
-    yield from (fact for fact, pattern in _BY_NAME.items() if re.fullmatch(pattern, name))
-    for fact, pattern in _BY_FOLDER.items():
-        if re.search(rf"(^|/)({pattern})", file.path):
-            yield fact
+    facts = tuple(_facts_by_pattern(file.path))
+    yield from facts
     if reason := generated_reason(file):
         yield reason
     if is_test(file.path) and any(note.startswith("deleted") for note in file.notes):
@@ -195,6 +211,9 @@ def _facts_of_path(file: PatchFile) -> Iterator[str]:
     if _EXPECTED_OUTPUT.search(file.path) and file.deletions:
         yield "expected output of tests changed"
     for old in _old_names(file.notes):
+        for fact in _facts_by_pattern(old):
+            if fact not in facts:
+                yield f"renamed from `{old}`: {fact}, by its old name"
         if is_test(old) and not (is_test(file.path) and _is_like_test(old) <= _is_like_test(name)):
             yield f"renamed from `{old}`: not a test any more, by its name"
 

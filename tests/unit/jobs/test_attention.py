@@ -606,3 +606,101 @@ def test_no_line_takes_long(line):
     begin = time.process_time()
     attention_of(files, JobSpec(lines))
     assert time.process_time() - begin < 5
+
+
+WITH_COMMENTS = OLD.replace("    assert sub", "    # 1\n    # 2\n    # 3\n    # 4\n    assert sub")
+
+
+@pytest.mark.parametrize(
+    ("after", "fact"),
+    [
+        (OLD.replace("    assert sub", "    return\n    assert sub"), "1 line added to existing"),
+        (
+            OLD.replace("    assert sub", "    add = sub = fake\n    assert sub"),
+            "added to existing tests: `add = sub = fake`",
+        ),
+        (OLD.replace("def test_sub", "@retried\ndef test_sub"), "`@retried`"),
+        (OLD.replace("def test_sub", "@m.skip\ndef test_sub"), "1 test skipped"),
+        (OLD.replace("    assert sub", "    raise SkipTest()\n    assert sub"), "1 test skipped"),
+        (OLD.replace("sub(2, 1) == 1", "sub(2, 1) == sub(2, 1)"), "asserts a constant"),
+        (OLD.replace("sub(2, 1) == 1", '"done"'), "asserts a constant"),
+        (OLD + "\n@pytest.mark.parametrize('a', [\n    1,\n])\ndef test_x(a):\n    x = a\n", None),
+        (OLD + "\n@pytest.fixture\ndef helper():\n    return 1\n", None),
+        (OLD.replace("    assert sub", "    assert sub(3, 1) == 2\n    assert sub"), None),
+    ],
+)
+def test_lines_added_to_an_existing_test_are_a_fact(after: str, fact: str | None):
+    found = facts_of("tests/test_a.py", OLD, after)
+    assert found == "" if fact is None else fact in found
+
+
+def test_control_flow_after_the_header_of_an_existing_test_is_a_fact():
+    patch = (
+        "diff --git a/test_a.py b/test_a.py\n--- a/test_a.py\n+++ b/test_a.py\n"
+        "@@ -9,2 +9,3 @@ def test_a():\n     x = 1\n+    %s\n     assert x\n"
+    )
+    assert "added to existing tests" in facts((patch % "return").encode())["test_a.py"][0]
+    assert facts((patch % "(1, 2),").encode()) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "fact"),
+    [
+        (".forgejo/workflows/ci.yml", "continuous integration"),
+        (".gitlab-ci/test.yml", "continuous integration"),
+        (".githooks/pre-push", "continuous integration"),
+        (".cirrus.yml", "continuous integration"),
+        (".pytest.toml", "test configuration"),
+        ("pylock.toml", "lock file"),
+        ("NuGet.Config", "source of packages"),
+        ("gradle/wrapper/gradle-wrapper.properties", "source of packages"),
+        (".vscode/tasks.json", "runs when a person opens the directory"),
+        (".mcp.json", "instructions for coding agents"),
+    ],
+)
+def test_settings_in_less_usual_places_are_facts(path: str, fact: str):
+    assert fact in facts_of(path, "a\n", "b\n")
+
+
+def test_a_file_that_is_renamed_away_keeps_the_facts_of_its_name():
+    patch = b"diff --git a/%s b/%s\nsimilarity index 100%%\nrename from %s\nrename to %s\n"
+    old, new = b".github/workflows/ci.yml", b"ci.yml.off"
+    (fact,) = facts(patch % (old, new, old, new))["ci.yml.off"]
+    assert fact == f"renamed from `{old.decode()}`: continuous integration, by its old name"
+
+
+@pytest.mark.parametrize("hidden", "\u00ad\u061c\u200e\u200f\u2028\u3164\x1b\x08\ufeff\U000e0041")
+def test_each_kind_of_hidden_character_is_a_fact(hidden: str):
+    assert "invisible" in facts_of("a.py", "x\n", f"x\ny = 1{hidden}\n")
+
+
+def test_joiners_and_the_mark_at_the_beginning_of_a_file_are_no_fact():
+    assert facts_of("a.cs", None, '\ufeffs = "\U0001f468\u200d\U0001f469"\n') == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "host"),
+    [
+        ("uv.lock", "https://pypi.org/a", "HTTPS://Evil.io/a", "evil.io"),
+        ("uv.lock", "https://pypi.org/a", "https://evil.io\\\\@pypi.org/a", "evil.io"),
+        (
+            "package-lock.json",
+            '"resolved": "https://a.io/x"',
+            '"resolved":\n "https://b.io/x"',
+            "b.io",
+        ),
+        (
+            "package-lock.json",
+            '"resolved": "https://a.io/x"',
+            '"resolved": "https:\\/\\/b.io\\/x"',
+            "b.io",
+        ),
+    ],
+)
+def test_an_address_in_another_form_has_its_host(path: str, old: str, new: str, host: str):
+    assert f"another host: `{host}`" in facts_of(path, f"{old}\n", f"{new}\n")
+
+
+def test_hooks_of_pytest_are_a_fact_in_every_module():
+    hook = "def pytest_runtest_makereport(item):\n    pass\n"
+    assert "hooks of pytest" in facts_of("src/app/plugin.py", None, hook)
