@@ -7,18 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.http.foreign_text import signature
-from api.pages.format.words import STATUS, first_line, moment
+from api.pages.format.words import STATUS, VERDICT, first_line, moment
 from api.quantities import plural
 from jobs.model.record import Status
 from jobs.view.verdict import Level, verdict_of
 
-_LABELS = {
-    Level.GREEN: "evidence holds",
-    Level.AMBER: "caution",
-    Level.RED: "evidence fails",
-    Level.GREY: "no evidence",
-}
-"""The level of a verdict in words, for people who do not see its color."""
 WAITS, WORKS = "waits", "works"
 """Levels of a job without a verdict: it waits for a person or a worker, or a worker has it."""
 
@@ -66,7 +59,7 @@ def _of_review(review: Mapping[str, Any]) -> Strip:
         return Strip(WAITS, STATUS["awaiting_review"], "No worker can continue this job", reason)
     verdict = review["verdict"]
     level = Level(verdict["level"])
-    return Strip(level, _LABELS[level], verdict["reason"], tuple(verdict["facts"]), "changes")
+    return Strip(level, VERDICT[level], verdict["reason"], tuple(verdict["facts"]), "changes")
 
 
 def _of_success(job: Mapping[str, Any]) -> Strip:
