@@ -122,7 +122,7 @@ _HOST_LINES = {
 """Files with the addresses of packages and of programs, and their lines with such addresses."""
 _FOR_PEOPLE = re.compile(r"\"(?:homepage|funding|docs|issues|support|wiki|forum|chat|rss)\"")
 _SECRETS = {
-    "a private key": r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----",
+    "a private key": r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----",
     "an access key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     "a token of GitHub": r"\bgh[pousr]_[A-Za-z0-9]{36}|\bgithub_pat_\w{40}",
     "a token of GitLab": r"\bglpat-[\w-]{20}",
@@ -350,8 +350,9 @@ def _facts_of_secrets(file: PatchFile) -> Iterator[str]:
 
 
 def _secrets_in(line: str) -> Iterator[str]:
-    if _ANY_SECRET.search(line) and "EXAMPLE" not in line:
-        yield from (name for name, pattern in _SECRETS.items() if re.search(pattern, line))
+    if _ANY_SECRET.search(line):
+        matches = {name: re.search(pattern, line) for name, pattern in _SECRETS.items()}
+        yield from (name for name, match in matches.items() if match and "EXAMPLE" not in match[0])
         return
     values = (match[1] for pattern in _PASSWORDS for match in pattern.finditer(line))
     if any(not _PLACEHOLDER.search(value) for value in values):

@@ -212,7 +212,9 @@ def _count_noticed(strength: Mapping[str, Any]) -> str:
 
 def _count_checks(checks: Mapping[str, Any]) -> str:
     passed = sum(test["outcome"] == "passed" for test in checks["tests"])
-    return f"{passed} of {len(checks['tests'])} acceptance checks passed"
+    skipped = sum(test["outcome"] == "skipped" for test in checks["tests"])
+    rest = f" ({skipped} skipped)" if skipped else ""
+    return f"{passed} of {len(checks['tests'])} acceptance checks passed{rest}"
 
 
 def _verifying_run(payload: ReviewPayload) -> Mapping[str, Any] | None:

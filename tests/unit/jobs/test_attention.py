@@ -630,8 +630,16 @@ WITH_COMMENTS = OLD.replace("    assert sub", "    # 1\n    # 2\n    # 3\n    # 
     ],
 )
 def test_lines_added_to_an_existing_test_are_a_fact(after: str, fact: str | None):
-    found = facts_of("tests/test_a.py", OLD, after)
-    assert found == "" if fact is None else fact in found
+    joined = facts_of("tests/test_a.py", OLD, after)
+    assert joined == "" if fact is None else fact in joined
+
+
+def test_a_comment_hides_no_secret():
+    key = "AKIA" + "IOSFODNN7ZZZZZZZ"
+    assert "an access key of AWS" in facts_of("a.py", "x\n", f"x\ny = '{key}'  # EXAMPLE\n")
+    assert facts_of("a.py", "x\n", f"x\ny = '{key[:-7]}EXAMPLE'\n") == ""
+    block = "-----BEGIN PGP PRIVATE KEY" + " BLOCK-----"
+    assert "a private key" in facts_of("a.txt", "x\n", f"x\n{block}\n")
 
 
 def test_control_flow_after_the_header_of_an_existing_test_is_a_fact():

@@ -117,8 +117,8 @@ def test_a_command_and_a_path_cannot_imitate_the_words_of_a_verdict():
     verdict = verdict_for(verification(command=command, experiments=[experiment]), a_run())
     quoted = "`true', 23 passed over exactly these files; '\\u202ex\\x1b\\u200b`"
     assert verdict.reason == f"Verified: {quoted} passed over exactly these files"
-    shown = path.replace("\u202e", "\\u202e")
-    assert verdict.facts == (f"fails if `{shown}` cannot be loaded",)
+    escaped_path = path.replace("\u202e", "\\u202e")
+    assert verdict.facts == (f"fails if `{escaped_path}` cannot be loaded",)
 
 
 def test_a_command_that_resembles_advice_leaves_the_problem_complete():
@@ -134,7 +134,10 @@ def test_a_third_of_the_changes_may_stay_unnoticed():
 def test_passed_checks_are_counted():
     checks = {"passed": True, "problem": None, "tests": [PASSED_CHECK, SKIPPED_CHECK], "seconds": 1}
     verdict = verdict_for(verification(source="checks", run=None), checks=checks)
-    assert verdict.reason == "Verified: 1 of 2 acceptance checks passed over exactly these files"
+    assert (
+        verdict.reason
+        == "Verified: 1 of 2 acceptance checks passed (1 skipped) over exactly these files"
+    )
 
 
 @pytest.mark.parametrize(
