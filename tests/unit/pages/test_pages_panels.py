@@ -109,7 +109,10 @@ def approval(**changed):
     evidence = {"level": "red", "reason": "1 test fails", "facts": ["`x`: 1 failed"]}
     data = {"by": "ada", "person": "Ada", "override": True, "digest": DIGEST, "action": "approve"}
     data |= {"feedback": "The test <b> is wrong.", "evidence": {**evidence, "needs_override": True}}
-    return [Event(1, 0, "review_opened", {}), Event(2, 86_400_000, "decided", {**data, **changed})]
+    return [
+        Event(1, 0, "review_opened", {"kind": "review"}),
+        Event(2, 86_400_000, "decided", {**data, **changed}),
+    ]
 
 
 def test_a_finished_job_shows_its_approvals_with_evidence_and_remark():
