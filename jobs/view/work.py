@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.model.events import Event, events_since_restart
+from jobs.model.people import person_key
 from jobs.model.review import ReviewKind
 
 ARTIFACT_EVENTS = frozenset({"run_finished", "tool_used", "merged"})
@@ -48,7 +49,7 @@ def list_approvals(events: Sequence[Event]) -> list[Event]:
     approvals: dict[str, Event] = {}
     upgrades = set[str]()
     for event in events_since_restart(events):
-        person = event.data.get("person") or event.data.get("by", "")
+        person = person_key(event.data.get("person") or event.data.get("by", ""))
         if event.kind == "review_opened" and event.data["kind"] == ReviewKind.UPGRADE:
             upgrades.add(event.data["review_id"])
         if event.data.get("review_id") in upgrades:

@@ -45,6 +45,21 @@ def test_the_review_of_an_upgrade_leaves_the_approvals_of_the_work_on_record():
     assert [(vote["by"], vote["override"]) for vote in approvals] == [("ann", True)]
 
 
+def test_a_person_withdraws_an_approval_with_another_key_and_spelling_of_the_name():
+    vote = {"review_id": "r", "by": "grace-laptop", "person": "Grace Hopper"}
+    withdrawal = {"review_id": "r", "by": "grace-phone", "person": "grace  hopper"}
+    approvals = [{"by": name, "review_id": "r", "action": "approve"} for name in ("ann", "bob")]
+    rendered = render(
+        replace(queued(), result=Result("42", "ann and bob")),
+        Event(1, NOW, "review_opened", {"review_id": "r", "kind": "review"}),
+        Event(2, NOW, "voted", vote),
+        Event(3, NOW, "vote_withdrawn", withdrawal),
+        Event(4, NOW, "voted", approvals[0]),
+        Event(5, NOW, "decided", approvals[1]),
+    )
+    assert [vote["by"] for vote in rendered["result"]["approvals"]] == ["ann", "bob"]
+
+
 def test_plan_runs_and_critiques_come_from_events():
     rendered = render(
         claimed(queued()),
