@@ -50,7 +50,7 @@ def list_approvals(events: Sequence[Event]) -> list[Event]:
     upgrades = set[str]()
     for event in events_since_restart(events):
         person = person_key(event.data.get("person") or event.data.get("by", ""))
-        if event.kind == "review_opened" and event.data["kind"] == ReviewKind.UPGRADE:
+        if event.kind == "review_opened" and event.data.get("kind") == ReviewKind.UPGRADE:
             upgrades.add(event.data["review_id"])
         if event.data.get("review_id") in upgrades:
             continue
