@@ -224,7 +224,7 @@ def _facts_of_tests(file: PatchFile, tests: TestLines) -> Iterator[str]:
         yield f"{_plural(lost - gained, 'assertion')} fewer{change}"
     elif changed := [line for line in removed if not _IMPORT.match(line)]:
         yield f"{_plural(len(changed), 'existing line')} of tests removed or changed"
-    elif inside := list(_added_to_existing_tests(file.rows)):
+    elif inside := [x for x in _added_to_existing_tests(file.rows) if not _SKIP.search(x)]:
         yield f"{_plural(len(inside), 'line')} added to existing tests: {_quoted(inside)}"
     if constants := [line for line in added if _CONSTANT.search(line)]:
         yield f"asserts a constant: {_quoted(constants)}"
