@@ -89,7 +89,7 @@ _NOTES = {
     "new submodule": "submodule: code of another repository",
 }
 """Facts by the notes of `PatchFile`."""
-_URL = re.compile(r"\w+://\S+")
+_URL = re.compile(r"\b\w{1,20}://\S+")
 _WORD = re.compile(r"(?<![\w/.@-])(?:\./)?\.?[\w@-][\w.@-]*(?:/[\w.@-]+)*/?")
 _WITH_ENDING = re.compile(r".*\w\.[A-Za-z]\w{0,4}")
 

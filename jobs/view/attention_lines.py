@@ -129,7 +129,7 @@ _SECRETS = {
     "a token of Slack": r"\bxox[abeoprs]-[\w-]{10}|hooks\.slack\.com/services/T\w+/B\w+/\w",
     "a key of Google": r"\bAIza[\w-]{30}",
     "a key of Stripe": r"\b[rs]k_live_[A-Za-z0-9]{16}",
-    "a key of a model provider": r"\bgsk_[A-Za-z0-9]{20}|\bsk-(?=[a-z-]*[A-Z0-9])[\w-]{20}",
+    "a key of a model provider": r"\bgsk_[A-Za-z0-9]{20}|\bsk-(?=[a-z-]{0,20}[A-Z0-9])[\w-]{20}",
     "a token of a package index": r"\bnpm_[A-Za-z0-9]{36}|\bpypi-[\w-]{50}",
     "an API key of Fettle": r"\bfettle_[\w-]{20}",
     "a JSON web token": r"\beyJ[\w-]{10,200}\.eyJ[\w-]{10,400}\.[\w-]{10}",

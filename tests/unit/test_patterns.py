@@ -8,6 +8,8 @@ from support.cases.product_patterns import VARIABLE, product_patterns
 
 PRODUCT = product_patterns()
 PATTERN_ARGUMENTS = {
+    "jobs/view/attention.py": "the tables' patterns of names and paths",
+    "jobs/view/attention_lines.py": "the tables' patterns, which read at most 2,000 characters",
     "cli/commands/jobs/run.py": "the user's pattern, which is only compiled",
     "agents/models/capabilities/wordings.py": "the names of a request's fields, with bounded gaps",
     "agents/models/replies/text_forms.py": "the patterns of calls and of thoughts in texts",

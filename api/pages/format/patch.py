@@ -26,7 +26,7 @@ MAX_COLOURED_LINES = 2_000
 MIN_SHARED = 0.3
 """The least part of the longer of two lines that both have: other lines have no marked words."""
 _TOKEN = re.compile(r"\w+|\W")
-_PIECE = re.compile(r"<[^>]*>|&[^;]*;|[^<&]")
+_PIECE = re.compile(r"<[^<>]*>|&[^&;]*;|[^<&]")
 """A tag, or a character in HTML."""
 
 Comment = Mapping[str, Any]
