@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from support.jobs.job_examples import RESULT, TENANT, job, lease_of, review
 
+from jobs.audit.entries import Actor
 from jobs.model.credentials import Signer
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
@@ -120,7 +121,7 @@ async def test_jobs_are_found_by_an_override_of_their_evidence(service):
     again = await service.claim(overridden)
     job(await service.operations.succeed(lease_of(again), replace(RESULT, override=True), ""))
     assert await ids(service, override=True, status=Status.SUCCEEDED) == [overridden]
-    await service.operations.delete(overridden)
+    await service.operations.delete(overridden, Actor("root"))
     assert await ids(service, override=True) == []
 
 

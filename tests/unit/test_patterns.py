@@ -55,7 +55,7 @@ def test_a_pattern_is_linear(use: Use) -> None:
     ],
 )
 def test_a_pattern_that_backtracks_is_found(pattern: str | bytes, method: str) -> None:
-    assert Use("test", pattern, 0, method).growth(seconds=10) is not None
+    assert Use("test", pattern, 0, method).growth(seconds=2) is not None
 
 
 @pytest.mark.parametrize(
