@@ -51,7 +51,7 @@ class Changes:
     """The stored patch, if it is this change."""
     code: PatchFile | None = None
     """The change of the last run's code since the last pause; at the first pause all of the code,
-    if the run's event has only a part."""
+    if the run's event has only a part. None if it was not compared."""
     has_pause: bool = False
     """Whether the work paused before, so that `Since.PAUSE` is another change."""
 
@@ -67,10 +67,13 @@ class Changes:
 
 
 async def load_changes(
-    services: Services, record: JobRecord, since: Since = Since.START
+    services: Services, record: JobRecord, since: Since = Since.START, *, with_code: bool = False
 ) -> Changes:
-    """The change of a job's work. Raises RefusedRequest, a 404, if a job on a repository has no
-    patch; BlobMissing."""
+    """The change of a job's work. `with_code`: compare the code of the last run, too, which may
+    take seconds.
+
+    Raises RefusedRequest, a 404, if a job on a repository has no patch; BlobMissing.
+    """
     events = events_since_restart(await services.store.events(record.id))
     pauses = [index for index, event in enumerate(events) if event.kind == "review_opened"]
     before = events[: pauses[-2]] if len(pauses) > 1 else ()
@@ -93,7 +96,7 @@ async def load_changes(
         files,
         attention,
         patch if since is Since.START else None,
-        await _code_change(services.blobs, before, events),
+        await _code_change(services.blobs, before, events) if with_code else None,
         has_pause=bool(before),
     )
 

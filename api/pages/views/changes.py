@@ -42,7 +42,7 @@ async def _changes_page(
     template: str, job_id: str, services: Services, visitor: Visitor, since: Since, *, split: bool
 ) -> Response:
     record = (await find_job(services, visitor.credential, job_id)).record
-    changes = await load_changes(services, record, since)
+    changes = await load_changes(services, record, since, with_code=True)
     review = record.review
     # Comments are about lines of the stored patch, which other changes number differently.
     has_lines = changes.patch is not None and changes.files is not None
