@@ -15,7 +15,7 @@
 
   document.addEventListener("keydown", (event) => {
     const plain = !(event.ctrlKey || event.metaKey || event.altKey);
-    const typing = event.target.closest("input, textarea, select, [contenteditable], dialog[open]");
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
     const isOff = document.documentElement.classList.contains("keys-off");
     if (isOff || !plain || typing) return;
     if (event.key === "j") move(1);
