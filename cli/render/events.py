@@ -78,7 +78,7 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The decision of a person."""
-    override = ", overriding the evidence" if data["override"] else ""
+    override = override_note(data)
     has_note = data["feedback"] or data.get("comments")
     # Without a note, `revise` continues a job that pauses after each run.
     action = "go on" if data["action"] == "revise" and not has_note else data["action"]
@@ -93,6 +93,11 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
         yield from _comment_parts(comment)
     if data.get("ends"):
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
+
+
+def override_note(data: Data) -> str:
+    """`, overriding the evidence` after a decision, or a result, that overrides it; else empty."""
+    return ", overriding the evidence" if data.get("override") else ""
 
 
 def comment_line(comment: Data) -> Line:
@@ -112,7 +117,7 @@ def _comment_parts(comment: Data) -> Iterator[Part]:
 
 def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
     """An approval, if the review needs several."""
-    override = ", overriding the evidence" if data["override"] else ""
+    override = override_note(data)
     count = f"{data['approvals']} of {data['approvals_needed']} approvals"
     yield Line(
         "approved", f"by {signature(data['by'], data.get('person'))}{override}: {count}", Tone.ASK
@@ -133,7 +138,7 @@ def _vote_withdrawn(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def approval_parts(approval: Data) -> Iterator[Part]:
     """An approval of a job's result: the person, the time, the digest, the evidence, the remark."""
-    override = ", overriding the evidence" if approval["override"] else ""
+    override = override_note(approval)
     at = approval["at"]
     by = signature(approval["by"], approval.get("person"))
     tone = Tone.WARN if override else Tone.GOOD
@@ -327,7 +332,7 @@ def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:
     if by := data["approved_by"]:
-        override = ", overriding the evidence" if data.get("override") else ""
+        override = override_note(data)
         tone = Tone.WARN if override else Tone.GOOD
         yield Line("succeeded", f"approved by {printable(by)}{override}", tone)
     elif data.get("unapproved", True):  # release 0.1.0 did not write this field

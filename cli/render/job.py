@@ -17,6 +17,7 @@ from cli.render.events import (
     critique_parts,
     decision_parts,
     delivery_parts,
+    override_note,
     parts,
     plan_parts,
 )
@@ -226,8 +227,8 @@ def _status_text(job: Job) -> str:
     """The status in words."""
     match job["status"]:
         case "succeeded" if job["result"] and job["result"]["approved_by"]:
-            override = ", overriding the evidence" if job["result"]["override"] else ""
-            return f"approved by {printable(job['result']['approved_by'])}{override}"
+            by = printable(job["result"]["approved_by"])
+            return f"approved by {by}{override_note(job['result'])}"
         case "succeeded" if job["spec"].get("kind") == "verification":
             return "its checks were run"
         case "succeeded":

@@ -10,7 +10,7 @@ from api.http.foreign_text import signature
 from api.quantities import duration, spent
 from cli.client.events import ReceivedEvent
 from cli.client.service import Job
-from cli.render.events import file_parts, parts
+from cli.render.events import file_parts, override_note, parts
 from cli.render.evidence import FULL_DETAIL
 from cli.render.part_formats import fenced, markdown_lines
 from cli.render.texts import spend
@@ -82,7 +82,7 @@ def _end(job: Job) -> Iterator[str]:
 
 def _approval(job: Job) -> str:
     if by := (job["result"] or {}).get("approved_by"):
-        return f"approved by {by}{', overriding the evidence' if job.get('override') else ''}"
+        return f"approved by {by}{override_note(job)}"
     accepted = job["status"] == "succeeded" and job.get("unapproved")
     return "accepted without approval" if accepted else "not approved"
 
