@@ -145,12 +145,14 @@ def named_directories(spec: JobSpec, paths: Collection[str]) -> frozenset[str]:
     `and/or` and `e.g` look alike.
     """
     tree = _Tree.of(paths)
-    named = {name for text in (spec.task, *spec.steps) for name in _directories_in(text, tree)}
-    if not named:
+    directories = {
+        name for text in (spec.task, *spec.steps) for name in _directories_in(text, tree)
+    }
+    if not directories:
         return frozenset()
     checks = " ".join((*spec.verify, *(spec.checks.paths if spec.checks else ())))
-    named |= set(_directories_in(checks, tree))
-    return frozenset() if "" in named else frozenset(named)
+    directories |= set(_directories_in(checks, tree))
+    return frozenset() if "" in directories else frozenset(directories)
 
 
 class _Tree(NamedTuple):

@@ -210,11 +210,11 @@ def facts_of_lines(file: PatchFile, tests: TestLines | None) -> Iterator[str]:
 def _facts_of_tests(file: PatchFile, tests: TestLines) -> Iterator[str]:
     removed = _without_moved(_texts(file.rows, "removed"), tests.moved_from)
     added = _without_moved(_texts(file.rows, "added"), tests.moved_to)
-    old = [name for line in removed if (name := _test_name(line)) is not None]
-    gone = [name for name in old if name and name not in tests.names]
-    nameless = old.count("") - sum(_test_name(line) == "" for line in added)
-    if count := len(gone) + max(nameless, 0):
-        names = f": {_quoted(gone)}" if gone else ""
+    old_names = [name for line in removed if (name := _test_name(line)) is not None]
+    removed_names = [name for name in old_names if name and name not in tests.names]
+    nameless = old_names.count("") - sum(_test_name(line) == "" for line in added)
+    if count := len(removed_names) + max(nameless, 0):
+        names = f": {_quoted(removed_names)}" if removed_names else ""
         yield f"{_plural(count, 'test')} removed or renamed{names}"
     if skips := [line for line in added if _SKIP.search(line)]:
         yield f"{_plural(len(skips), 'test')} skipped or expected to fail: {_quoted(skips)}"
@@ -224,8 +224,8 @@ def _facts_of_tests(file: PatchFile, tests: TestLines) -> Iterator[str]:
         yield f"{_plural(lost - gained, 'assertion')} fewer{change}"
     elif changed := [line for line in removed if not _IMPORT.match(line)]:
         yield f"{_plural(len(changed), 'existing line')} of tests removed or changed"
-    elif inside := [x for x in _added_to_existing_tests(file.rows) if not _SKIP.search(x)]:
-        yield f"{_plural(len(inside), 'line')} added to existing tests: {_quoted(inside)}"
+    elif lines := [x for x in _added_to_existing_tests(file.rows) if not _SKIP.search(x)]:
+        yield f"{_plural(len(lines), 'line')} added to existing tests: {_quoted(lines)}"
     if constants := [line for line in added if _CONSTANT.search(line)]:
         yield f"asserts a constant: {_quoted(constants)}"
 
@@ -320,11 +320,11 @@ def _facts_of_hosts(file: PatchFile) -> Iterator[str]:
         line = row.text[1:MAX_READ_CHARACTERS]
         if row.kind != HUNK_HEADER and re.search(pattern, line) and not _FOR_PEOPLE.search(line):
             (new if row.kind == "added" else old).update(dict.fromkeys(_hosts_in(line)))
-    others = [host for host in new if host not in old]
-    if others and old:
-        yield f"another host: {_quoted(others)} (before: {_quoted(list(old))})"
-    elif others:
-        yield f"names the {'host' if len(others) == 1 else 'hosts'} {_quoted(others)}"
+    new_hosts = [host for host in new if host not in old]
+    if new_hosts and old:
+        yield f"another host: {_quoted(new_hosts)} (before: {_quoted(list(old))})"
+    elif new_hosts:
+        yield f"names the {'host' if len(new_hosts) == 1 else 'hosts'} {_quoted(new_hosts)}"
 
 
 def _hosts_in(line: str) -> Iterator[str]:
@@ -338,15 +338,15 @@ def _hosts_in(line: str) -> Iterator[str]:
 
 def _facts_of_secrets(file: PatchFile) -> Iterator[str]:
     """The first line of each kind of secret. A fact does not repeat the secret."""
-    seen = set[str]()
+    reported_kinds = set[str]()
     for row in file.rows:
         line = row.text[1:MAX_READ_CHARACTERS]
         if row.kind != "added" or not line:
             continue
-        for name in _secrets_in(line):
-            if name not in seen:
-                seen.add(name)
-                yield f"line {row.new} looks like {name}"
+        for kind in _secrets_in(line):
+            if kind not in reported_kinds:
+                reported_kinds.add(kind)
+                yield f"line {row.new} looks like {kind}"
 
 
 def _secrets_in(line: str) -> Iterator[str]:

@@ -34,10 +34,10 @@ def next_after(decided: JobRecord, waiting: Sequence[JobRecord], order: Order) -
     if no other job waits.
 
     `decided`: the job with its review, as it was before the decision."""
-    others = [record for record in waiting if record.id != decided.id]
+    other_jobs = [record for record in waiting if record.id != decided.id]
     position = _position(decided, order)
-    later = (record for record in others if _position(record, order) > position)
-    return next(later, others[0] if others else None)
+    following_jobs = (record for record in other_jobs if _position(record, order) > position)
+    return next(following_jobs, other_jobs[0] if other_jobs else None)
 
 
 def _position(record: JobRecord, order: Order) -> tuple[int, int, str]:

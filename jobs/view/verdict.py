@@ -193,8 +193,8 @@ def _strength(verification: Mapping[str, Any]) -> Iterator[str]:
         yield _count_noticed(strength)
     paths = [experiment["replaced"] for experiment in failed if experiment.get("kind") != "before"]
     if names := list(dict.fromkeys(_name_path(path) for replaced in paths for path in replaced)):
-        rest = f" or {len(names) - 2} more" if len(names) > 2 else ""
-        yield f"fails if {' or '.join(names[:2])}{rest} cannot be loaded"
+        more_paths = f" or {len(names) - 2} more" if len(names) > 2 else ""
+        yield f"fails if {' or '.join(names[:2])}{more_paths} cannot be loaded"
     if functions and (left_out := len(functions["not_executed"])):
         total = left_out + len(functions["executed"])
         yield f"{left_out} of {total} changed functions not executed"
@@ -213,8 +213,8 @@ def _count_noticed(strength: Mapping[str, Any]) -> str:
 def _count_checks(checks: Mapping[str, Any]) -> str:
     passed = sum(test["outcome"] == "passed" for test in checks["tests"])
     skipped = sum(test["outcome"] == "skipped" for test in checks["tests"])
-    rest = f" ({skipped} skipped)" if skipped else ""
-    return f"{passed} of {len(checks['tests'])} acceptance checks passed{rest}"
+    skip_note = f" ({skipped} skipped)" if skipped else ""
+    return f"{passed} of {len(checks['tests'])} acceptance checks passed{skip_note}"
 
 
 def _verifying_run(payload: ReviewPayload) -> Mapping[str, Any] | None:
