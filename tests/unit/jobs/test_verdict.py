@@ -6,7 +6,8 @@ import pytest
 from support.pages.api_front import a_run, text
 
 from agents.evidence import declared
-from agents.evidence.verdict import NOT_VERIFIED
+from agents.evidence.conclusions import Results
+from agents.evidence.verdict import NOT_VERIFIED, missing_evidence
 from jobs.model.review import Review, ReviewKind
 from jobs.view.verdict import _NO_CODE, Level, verdict_of, verdict_of_review
 
@@ -247,6 +248,22 @@ def test_a_review_of_an_older_release_is_shown():
 def test_the_words_for_missing_runs_are_those_of_the_evidence():
     assert set(_NO_CODE) == {declared.NO_RUN, declared._NO_MAKER, declared._NO_PROGRAM}
     assert verdict_of({}).reason.lower() == NOT_VERIFIED
+
+
+def test_the_words_for_copies_of_conflicting_files_are_those_of_the_evidence():
+    conflict = {"path": "a.py", "steps": [1, 2], "copies": ["a.conflict-step2.py"]}
+    artifacts = {"a.conflict-step2.py": {}}
+    problem = missing_evidence({"revision": 1, "conflicts": [conflict], "artifacts": artifacts})
+    assert verdict_for(None, unproven=problem).level is Level.RED
+
+
+@pytest.mark.parametrize("written", [set(), {"a.py"}])
+def test_the_advice_for_the_model_is_that_of_the_evidence(written):
+    experiment = {**UNLOADABLE, "replaced": ["a.py"], "still_green": True}
+    problem = Results(COMMAND, ["a.py"], [experiment], written).problem()
+    assert ": verify " in problem
+    reason = verdict_for(verification(problem=problem), run_with_tests(passed=1)).reason
+    assert reason == f"T{problem[1:].partition(': verify ')[0]}"
 
 
 @pytest.mark.parametrize("kind", [ReviewKind.QUESTIONS, ReviewKind.UPGRADE])
