@@ -18,10 +18,12 @@
     const viewed = patch.querySelectorAll("details.change.viewed").length;
     patch.querySelector("[data-viewed]").textContent = viewed ? `${viewed} of ${files.length} viewed` : "";
   };
+  const entryOf = (file) =>
+    file.closest(".patch").querySelector(`[data-file="${file.id.replace("change-", "")}"]`);
   const show = (file, viewed) => {
     file.classList.toggle("viewed", viewed);
     file.querySelector(".viewed-mark input").checked = viewed;
-    const entry = file.closest(".patch").querySelector(`[data-file="${file.id.replace("change-", "")}"]`);
+    const entry = entryOf(file);
     if (entry) entry.classList.toggle("viewed", viewed);
   };
 
@@ -73,7 +75,7 @@
     for (const file of patch.querySelectorAll("details.change")) {
       const hidden = !words.every((word) => file.dataset.path.toLowerCase().includes(word));
       file.hidden = hidden;
-      const entry = patch.querySelector(`[data-file="${file.id.replace("change-", "")}"]`);
+      const entry = entryOf(file);
       if (entry) entry.hidden = hidden;
     }
     for (const folder of [...patch.querySelectorAll(".patch-tree li:not([data-file])")].reverse()) {
