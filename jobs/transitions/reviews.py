@@ -25,7 +25,7 @@ from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_review
 from jobs.transitions import upgrade
 from jobs.transitions.change import Change, Refusal, end, next_version, queued_fields
-from jobs.view.verdict import verdict_of_review
+from jobs.view.verdict import Verdict, verdict_of_review
 
 ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.REVIEW: tuple(action for action in Action if action is not Action.ANSWER),
@@ -85,33 +85,30 @@ def decide(
     review = record.review
     if record.status is not Status.AWAITING_REVIEW or review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
-    review_digest = digest_review(review)
+    review_digest, verdict = digest_review(review), verdict_of_review(review)
     if same_person is None:
         same_person = dict.fromkeys(_signer(decision).identity_keys, "")
     refusal = (
         _check_target(review, review_digest, decision)
         or _check_vote(record, review, decision, same_person)
-        or _check_override(review, decision)
+        or _check_override(decision, verdict)
     )
     if refusal is not None:
         return refusal
-    is_override = _approves_work(review, decision) and not review.proven
-    names_digest = bool(decision.digest)
+    digest_named = bool(decision.digest)
+    is_override = _needs_override(decision, verdict)
     decision = replace(decision, digest=review_digest, override=is_override)
+    data = _decision_data(decision, verdict, digest_named=digest_named)
     approvals = review.approvals
     if decision.action is Action.WITHDRAW:
         approvals = tuple(vote for vote in approvals if not _is_vote_of(vote, decision))
-        return _change_votes(
-            "vote_withdrawn", record, now, review, decision, approvals, names_digest=names_digest
-        )
+        return _change_votes("vote_withdrawn", record, now, review, approvals, data)
     if decision.action is Action.APPROVE:
         vote = Approval(decision.by, decision.key_id, now, is_override, decision.person)
         approvals = (*approvals, vote)
         if len(approvals) < approvals_needed(record, review):
-            return _change_votes(
-                "voted", record, now, review, decision, approvals, names_digest=names_digest
-            )
-    return _close(record, now, review, decision, approvals, names_digest=names_digest)
+            return _change_votes("voted", record, now, review, approvals, data)
+    return _close(record, now, review, decision, approvals, data)
 
 
 def _check_target(review: Review, review_digest: str, decision: Decision) -> Refusal | None:
@@ -131,21 +128,22 @@ def _check_target(review: Review, review_digest: str, decision: Decision) -> Ref
     return None
 
 
-def _approves_work(review: Review, decision: Decision) -> bool:
-    return review.kind is ReviewKind.REVIEW and decision.action is Action.APPROVE
+def _needs_override(decision: Decision, verdict: Verdict | None) -> bool:
+    """Whether the Decision approves work against its evidence."""
+    is_approval = decision.action is Action.APPROVE
+    return is_approval and verdict is not None and verdict.needs_override
 
 
 def _has_visible_text(text: str) -> bool:
     return any(character.isprintable() and not character.isspace() for character in text)
 
 
-def _check_override(review: Review, decision: Decision) -> Refusal | None:
+def _check_override(decision: Decision, verdict: Verdict | None) -> Refusal | None:
     """The refusal of an approval against the evidence that is not marked as an override, and of an
     override without a remark."""
     if decision.override and not _has_visible_text(decision.feedback):
         return Refusal("remark_needed", _REMARK_NEEDED, Status.AWAITING_REVIEW)
-    verdict = verdict_of_review(review) if _approves_work(review, decision) else None
-    if verdict is None or decision.override or not verdict.needs_override:
+    if verdict is None or decision.override or not _needs_override(decision, verdict):
         return None
     return Refusal("override_needed", verdict.reason, Status.AWAITING_REVIEW)
 
@@ -246,14 +244,12 @@ def _change_votes(
     record: JobRecord,
     now: int,
     review: Review,
-    decision: Decision,
     approvals: tuple[Approval, ...],
-    *,
-    names_digest: bool,
+    data: dict[str, Any],
 ) -> Change:
-    """Keep the Review open, with these approvals."""
+    """Keep the Review open, with these approvals. `data`: see `_decision_data`."""
     data = {
-        **_decision_data(review, decision, names_digest=names_digest),
+        **data,
         "approvals": len(approvals),
         "approvals_needed": approvals_needed(record, review),
     }
@@ -269,12 +265,11 @@ def _close(
     review: Review,
     decision: Decision,
     approvals: tuple[Approval, ...],
-    *,
-    names_digest: bool,
+    data: dict[str, Any],
 ) -> Change:
-    """Close the Review: the job ends, or a worker continues it."""
+    """Close the Review: the job ends, or a worker continues it. `data`: see `_decision_data`."""
     data = {
-        **_decision_data(review, decision, names_digest=names_digest),
+        **data,
         "action": decision.action,
         "approvals": [_approver(vote) for vote in approvals],
     }
@@ -303,18 +298,19 @@ def _close(
     return Change(next_version(closed, now, **queued_fields(now)), tuple(events))
 
 
-def _decision_data(review: Review, decision: Decision, *, names_digest: bool) -> dict[str, Any]:
+def _decision_data(
+    decision: Decision, verdict: Verdict | None, *, digest_named: bool
+) -> dict[str, Any]:
     """The common data of the events of decisions."""
-    verdict = verdict_of_review(review)
     return {
-        "review_id": review.id,
+        "review_id": decision.review_id,
         "by": decision.by,
         "key_id": decision.key_id,
         "person": decision.person,
         "feedback": decision.feedback,
         "override": decision.override,
         "digest": decision.digest,
-        "digest_named": names_digest,
+        "digest_named": digest_named,
         "evidence": verdict.to_data() if verdict else None,
     }
 
