@@ -36,8 +36,6 @@ from jobs.view.job import format_time
 
 ENTRIES_PER_STEP = 500
 """The entries that one step seals: this blocks Redis for about a millisecond."""
-
-
 TRIMMED_PER_STEP = 10_000
 """The entries that one step removes: this blocks Redis for some milliseconds."""
 HEAD_MESSAGE = "audit.head"
