@@ -141,13 +141,14 @@ class AuditLog(Clock):
         """
         state = await self.state(tenant)
         before, low, high = format_time(ms) or "", state.first_seq or 1, state.head.seq + 1
+        middle = low  # of most logs, no entry is old enough to be trimmed
         while low < high:  # the first entry at or after the time is in [low, high]
-            middle = (low + high) // 2
             lines = await self.read(tenant, middle - 1, 1)
             if lines and read_line(lines[0])["at"] < before:
                 low = middle + 1
             else:
                 high = middle
+            middle = (low + high) // 2
         return low - 1
 
     async def sign_head(self, tenant: str, key: Ed25519PrivateKey, *, webhook: bool) -> bool:
